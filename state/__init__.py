@@ -1,0 +1,1 @@
+"""What flows through the graph and what is configured: state, context, values, errors."""

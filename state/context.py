@@ -1,0 +1,92 @@
+"""What a run is given besides its state: the reader, the library, and the settings."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SkipValidation, ValidationError
+from pydantic.json_schema import SkipJsonSchema
+
+from .errors import UsageError
+from .reading import Source
+
+if TYPE_CHECKING:
+    from .schema import PassageRef
+
+Opaque = Annotated[Any, SkipValidation, SkipJsonSchema()]
+Route = Literal["auto", "plain", "map-reduce"]
+ENVIRONMENT_PREFIX = "PREFLIGHT_"
+
+
+class Settings(BaseModel):
+    """The numbers of a turn. Each can be set as `PREFLIGHT_<NAME>`; unknown names are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    route: Route = Field(default="auto", description="Let the preflight decide, or force a route.")
+    k: int = Field(default=16, ge=1, le=200, description="Passages that go on to the model (BriefContext's top_k).")
+    candidates: int = Field(default=100, ge=1, le=10_000, description="Depth of each ranking before fusion.")
+    rrf_k: int = Field(default=60, ge=1, description="Constant of reciprocal rank fusion (Cormack et al. 2009).")
+    top_n: int = Field(default=3, ge=1, description="How many of each ranking the preflight compares.")
+    threshold: float = Field(default=0.2, ge=0, le=1, description="Plain when the rankings' IoU is above this.")
+    partition_size: int = Field(default=4, ge=1, description="Passages in one map prompt.")
+    map_prompt_tokens: int = Field(
+        default=1024, ge=0, description="A context with fewer tokens fits one map prompt and goes plain."
+    )
+    max_concurrency: int = Field(default=8, ge=1, le=256, description="Model calls at once within a turn.")
+    deadline: float = Field(default=120.0, gt=0, description="Seconds that one model call may take in all.")
+    max_question_chars: int = Field(default=8_000, ge=1, description="Longest question that is accepted.")
+    keep_turns: int = Field(default=0, ge=0, description="Turns whose intermediate checkpoints are kept.")
+    lock_wait: float = Field(default=30.0, ge=0, description="Seconds to wait for another turn on the same thread.")
+
+    @classmethod
+    def read(cls, environ: Mapping[str, str] | None = None, **flags: Any) -> Settings:
+        """Settings from flags, else from `PREFLIGHT_…` variables, else their defaults.
+
+        Args:
+            environ: The environment; `os.environ` when None.
+            **flags: Values that win; None means "not given".
+
+        Raises:
+            UsageError: A value is of the wrong kind or out of range.
+        """
+        environ = os.environ if environ is None else environ
+        found: dict[str, Any] = {}
+        for name in cls.model_fields:
+            variable = environ.get(ENVIRONMENT_PREFIX + name.upper())
+            if variable:
+                found[name] = variable
+        found.update({name: value for name, value in flags.items() if value is not None})
+        try:
+            return cls.model_validate(found)
+        except ValidationError as error:
+            first = error.errors()[0]
+            name = ".".join(str(part) for part in first["loc"])
+            raise UsageError(
+                f"setting {name} = {first['input']!r} is not valid: {first['msg'].lower()}",
+                help=f"Give --{name.replace('_', '-')} or {ENVIRONMENT_PREFIX}{name.upper()} another value.",
+            ) from None
+
+
+@dataclass(frozen=True)
+class Context:
+    """The dependencies of a run, built by the entry point.
+
+    Attributes:
+        reader: What reads and writes language: `ChatReader`, `OfflineReader`, or anything with a `Reader`'s methods.
+        library: The collection: an open `Library`.
+        settings: The numbers of a turn.
+    """
+
+    reader: Opaque = None
+    library: Opaque = None
+    settings: Settings = Settings()
+
+    async def sources(self, refs: Sequence[PassageRef]) -> list[Source]:
+        """The referenced passages with their text, numbered by rank."""
+        passages = await asyncio.to_thread(self.library.passages, [ref["id"] for ref in refs])
+        return [Source.of(passage, ref["rank"]) for passage, ref in zip(passages, refs, strict=True)]

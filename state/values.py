@@ -1,0 +1,213 @@
+"""Values that leave the graph: passages, rankings, the routing decision, citations, receipts, answers.
+
+All are immutable pydantic models; `model_dump()` gives the JSON that the command line prints. Inside the graph the same
+things travel as plain dicts (see `schema.py`), because checkpoints hold no custom classes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+RouteName = Literal["plain", "map_reduce", "corg", "abstain"]
+RelationKind = Literal["distracting", "ambiguous", "counterfactual", "duplicated", "none"]
+
+SCHEMA_VERSION = 1
+
+
+class Value(BaseModel):
+    """Base of all values: frozen, no unknown fields, dumped under their public names."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, serialize_by_alias=True)
+
+
+class Document(Value):
+    """One document of the collection as a loader read it.
+
+    `id` is the record's own id for record files, else the absolute path. `text` is the whole text; `pages` are
+    `(number, start)` pairs that say at which character offset of `text` each page begins (empty when unpaged).
+    """
+
+    id: str
+    text: str
+    source: str
+    title: str = ""
+    date: str | None = None
+    authors: tuple[str, ...] = ()
+    pages: tuple[tuple[int, int], ...] = ()
+    metadata: dict[str, Any] = Field(default_factory=dict)
+
+
+class Passage(Value):
+    """A stretch of a document, short enough that the embedder reads all of it.
+
+    `start` and `end` are character offsets in the document's text, `tokens` counts the embedder's word pieces.
+    """
+
+    id: str
+    document_id: str
+    text: str
+    title: str = ""
+    source: str = ""
+    date: str | None = None
+    page: int | None = None
+    start: int = 0
+    end: int = 0
+    tokens: int = 0
+    metadata: dict[str, Any] = Field(default_factory=dict)
+
+
+class Hit(Value):
+    """One place in a ranking: `rank` counts from 1, `score` is the ranker's own."""
+
+    passage_id: str
+    document_id: str
+    rank: int
+    score: float
+
+
+Ranking = tuple[Hit, ...]
+
+
+class RouteDecision(Value):
+    """What a router decided and on what grounds.
+
+    `iou` is None when the rankings were not compared. `risk` is the probability that the key passage would be lost.
+    """
+
+    name: RouteName
+    reason: str
+    forced: bool = False
+    iou: float | None = None
+    top_n: int
+    threshold: float
+    risk: float | None = None
+    signals: dict[str, float] = Field(default_factory=dict)
+
+
+class Citation(Value):
+    """A numbered quote of the answer; `text[start:end] == quote` in the stored passage whenever `verified`."""
+
+    n: int
+    passage_id: str
+    document_id: str
+    title: str
+    source: str
+    quote: str
+    start: int
+    end: int
+    verified: bool
+    page: int | None = None
+    date: str | None = None
+
+
+class Group(Value):
+    """One answer among several, with what it is the answer to."""
+
+    entity: str
+    descriptor: str | None = None
+    answer: str
+    citations: tuple[int, ...] = ()
+
+
+class Relation(Value):
+    """How two contexts relate for a question (COrg, section 2.1)."""
+
+    a: str
+    b: str
+    kind: RelationKind
+    inferred: bool = False
+
+
+class Gap(Value):
+    """Something that is missing from the answer, and why."""
+
+    stage: str
+    item: str
+    error: str
+
+
+class Usage(Value):
+    """What a stage spent. Tokens are `estimated` where the model did not report them."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    estimated: bool = False
+    seconds: float = 0.0
+
+
+class StageReceipt(Value):
+    """One row of `Receipt.by_stage`."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    seconds: float = 0.0
+
+
+class Saved(Value):
+    """What the route not taken would have cost more (BriefContext, section 5.2, equations 4 and 5).
+
+    Negative numbers mean that the route taken is the dearer one.
+    """
+
+    calls: int = 0
+    input_tokens: int = 0
+    why: str = ""
+
+
+class Receipt(Value):
+    """What the turn cost."""
+
+    model: str
+    model_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    estimated: bool = False
+    by_stage: dict[str, StageReceipt] = Field(default_factory=dict)
+    seconds: float = 0.0
+    saved: Saved = Field(default_factory=Saved)
+
+
+class Answer(Value):
+    """The outcome of one turn."""
+
+    schema_version: Literal[1] = Field(default=SCHEMA_VERSION, alias="schema")
+    question: str
+    thread_id: str
+    turn: int
+    standalone_question: str
+    queries: tuple[str, ...]
+    route: RouteDecision
+    answer: str
+    abstained: bool
+    choice: str | None = None
+    groups: tuple[Group, ...] = ()
+    citations: tuple[Citation, ...] = ()
+    relations: tuple[Relation, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    receipt: Receipt
+
+
+class Preview(Value):
+    """What preflight would do for a query, without asking any model."""
+
+    route: RouteName
+    reason: str
+    iou: float | None
+    top_n: int
+    threshold: float
+    risk: float | None
+    signals: dict[str, float] = Field(default_factory=dict)
+
+
+class SearchResult(Value):
+    """Retrieval only: the three rankings and what preflight makes of them."""
+
+    query: str
+    dense: Ranking
+    lexical: Ranking
+    fused: Ranking
+    preflight: Preview
