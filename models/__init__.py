@@ -1,0 +1,1 @@
+"""Chat models, embedders, text segmentation and the readers."""

@@ -1,0 +1,41 @@
+"""The seam to language models: one method per prompting stage.
+
+Nodes know only `Reader`. Everything a reader returns is wrapped in a `Reply`, so that what a stage spent and what had to
+be assumed about a reply are recorded with its value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+from ..state.reading import Draft, Extract, Message, Reply, Source
+
+__all__ = ["Draft", "Extract", "Message", "Reader", "Reply", "Source"]
+
+
+@runtime_checkable
+class Reader(Protocol):
+    """A language model, or something that stands in for one. `name` goes into the receipt."""
+
+    name: str
+
+    async def rewrite(self, *, message: str, history: Sequence[Message]) -> Reply[str]:
+        """Make the message a question that can be understood without the history (oldest message first)."""
+        ...
+
+    async def answer(self, *, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Reply[Draft]:
+        """Answer from all sources at once."""
+        ...
+
+    async def extract(self, *, question: str, sources: Sequence[Source]) -> Reply[Extract]:
+        """Take from one partition of the sources what bears on the question."""
+        ...
+
+    async def reduce(self, *, question: str, extracts: Sequence[Extract], options: Sequence[str] = ()) -> Reply[Draft]:
+        """Make one answer of the partitions' extracts; quotes are those of the extracts."""
+        ...
+
+    def count_tokens(self, text: str) -> int:
+        """Tokens that the text takes in a prompt, by the reader's own tokenizer or an estimate of it."""
+        ...

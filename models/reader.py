@@ -1,0 +1,149 @@
+"""`ChatReader`: a chat model behind the `Reader` protocol. It renders prompts, checks each reply, and parses it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages.utils import count_tokens_approximately
+
+from ..prompts import answer_plain, map_context, reduce_context, rewrite
+from ..prompts.replies import choices_line, match_option
+from ..state.errors import BadReply
+from ..state.reading import Draft, Extract, Message, Reply, Source
+from ..state.values import Usage
+from .chat import in_our_words
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+_REFUSED = ("content_filter", "refusal", "safety")
+
+
+class ChatReader:
+    """Any LangChain chat model as a reader. No function calling is asked of it.
+
+    Args:
+        chat_model: The model.
+        name: How receipts name it.
+        deadline: Seconds that one call may take in all, retries and streaming included.
+    """
+
+    def __init__(self, chat_model: BaseChatModel, *, name: str | None = None, deadline: float = 120.0) -> None:
+        self.chat_model = chat_model
+        self.name = name or _name_of(chat_model)
+        self.deadline = deadline
+
+    async def rewrite(self, *, message: str, history: Sequence[Message]) -> Reply[str]:
+        """One standalone question; after an unreadable reply and an unreadable repair, the message as it is."""
+        if not history:
+            return Reply(message)
+        prompt = rewrite.render(message=message, history=history)
+        text, usage = await self._call(prompt)
+        question = rewrite.parse(text)
+        if question is None:
+            text, more = await self._repair(prompt, text, rewrite.REPAIR)
+            usage, question = add(usage, more), rewrite.parse(text)
+        notes = () if question else ("the model's rewrite could not be read; the message was searched as it is",)
+        return Reply(question or message, usage, notes)
+
+    async def answer(self, *, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Reply[Draft]:
+        """One answer from all sources."""
+        prompt = answer_plain.render(question=question, sources=sources, options=options)
+        return await self._draft(prompt, options)
+
+    async def extract(self, *, question: str, sources: Sequence[Source]) -> Reply[Extract]:
+        """What one partition says."""
+        text, usage = await self._call(map_context.render(question=question, sources=sources))
+        return Reply(map_context.parse(text), usage)
+
+    async def reduce(self, *, question: str, extracts: Sequence[Extract], options: Sequence[str] = ()) -> Reply[Draft]:
+        """One answer from the partitions' extracts; their quotes come along."""
+        prompt = reduce_context.render(question=question, extracts=extracts, options=options)
+        reply = await self._draft(prompt, options)
+        draft = reply.value
+        quotes = draft.quotes or tuple(quote for extract in extracts for quote in extract.quotes)
+        return Reply(Draft(draft.text, quotes, draft.found, draft.choice), reply.usage, reply.notes)
+
+    def count_tokens(self, text: str) -> int:
+        """Tokens of a text, estimated (about four characters each)."""
+        return count_tokens_approximately([HumanMessage(text)])
+
+    async def _draft(self, prompt: list[BaseMessage], options: Sequence[str]) -> Reply[Draft]:
+        text, usage = await self._call(prompt)
+        draft = answer_plain.parse(text, options)
+        if not options or draft.choice or not draft.found:
+            return Reply(draft, usage)
+        ask = f"Which option is it? Reply with one letter of {choices_line(options)} and nothing else."
+        text, more = await self._repair(prompt, text, ask)
+        choice = match_option(text, options)
+        notes = () if choice else ("the reply names none of the options",)
+        return Reply(Draft(draft.text, draft.quotes, True, choice), add(usage, more), notes)
+
+    async def _repair(self, prompt: list[BaseMessage], reply: str, ask: str) -> tuple[str, Usage]:
+        return await self._call([*prompt, AIMessage(reply), HumanMessage(ask)])
+
+    async def _call(self, prompt: list[BaseMessage]) -> tuple[str, Usage]:
+        """The text of a whole reply and what it cost; every way in which a reply can fall short is an error of ours."""
+        started = perf_counter()
+        try:
+            async with asyncio.timeout(self.deadline):
+                message = await self.chat_model.ainvoke(prompt)
+        except Exception as error:
+            failure = in_our_words(error, self.name)
+            failure.spent = Usage(calls=1, seconds=perf_counter() - started).model_dump()
+            raise failure from error
+        usage = self._usage(prompt, message, perf_counter() - started)
+        try:
+            return self._checked(message), usage
+        except BadReply as error:
+            error.spent = usage.model_dump()
+            raise
+
+    def _checked(self, message: AIMessage) -> str:
+        metadata = message.response_metadata
+        reason = metadata.get("finish_reason") or metadata.get("stop_reason") or metadata.get("done_reason")
+        if message.additional_kwargs.get("refusal") or reason in _REFUSED:
+            raise BadReply(f"{self.name} refused to answer", help="Ask in other words, or take another model.")
+        if reason in ("length", "max_tokens"):
+            raise BadReply(f"{self.name}'s reply was cut off at its token limit", help="Raise the model's max_tokens.")
+        if reason is None and self.chat_model._llm_type == "openai-chat":
+            raise BadReply(f"{self.name}'s reply ended before it was finished", help="Try again.")
+        text = str(message.text)
+        if not text.strip():
+            raise BadReply(f"{self.name} sent an empty reply", help="Try again, or take another model.")
+        return text
+
+    def _usage(self, prompt: list[BaseMessage], message: AIMessage, seconds: float) -> Usage:
+        reported = message.usage_metadata
+        if reported and reported["input_tokens"]:
+            return Usage(
+                calls=1, input_tokens=reported["input_tokens"], output_tokens=reported["output_tokens"], seconds=seconds
+            )
+        return Usage(
+            calls=1,
+            input_tokens=count_tokens_approximately(prompt),
+            output_tokens=count_tokens_approximately([message]),
+            estimated=True,
+            seconds=seconds,
+        )
+
+
+def add(a: Usage, b: Usage) -> Usage:
+    """Two usages as one."""
+    return Usage(
+        calls=a.calls + b.calls,
+        input_tokens=a.input_tokens + b.input_tokens,
+        output_tokens=a.output_tokens + b.output_tokens,
+        estimated=a.estimated or b.estimated,
+        seconds=a.seconds + b.seconds,
+    )
+
+
+def _name_of(chat_model: BaseChatModel) -> str:
+    model = getattr(chat_model, "model_name", None) or getattr(chat_model, "model", None)
+    provider = chat_model._llm_type.removesuffix("-chat").removesuffix("-chat-model")
+    return f"{provider}:{model}" if model else provider

@@ -1,0 +1,109 @@
+"""How the answers of models are read: the text, the quotes under it, the option chosen.
+
+The format asked for is
+
+    statement [2]. another statement [1][4].
+    CHOICE: B
+    QUOTES
+    [2] "words copied from passage 2"
+
+and what small local models make of it is accepted: bold or numbered headings, missing quotation marks, `[1, 4]`,
+`(2)` before a quote, any case.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ..state.reading import Draft
+from .fences import letter
+
+NOT_FOUND = "NOT IN THE PASSAGES"
+NO_INFORMATION = "NO RELEVANT INFORMATION"
+
+QUOTES_HEADING = re.compile(r"^[\s#*_>-]*(?:supporting\s+)?quotes?[\s*_]*:?[\s*_]*$", re.IGNORECASE)
+_CHOICE = re.compile(r"^[\s#*_>-]*(?:final\s+)?(?:choice|answer)[\s*_]*:[\s*_]*\(?(.+?)[\s*_)]*$", re.IGNORECASE)
+_QUOTE = re.compile(r"^[\s*_>-]*(?:\d+[.)]\s+)?[\[(](\d+)[\])][\s:–—-]*(.+?)\s*$")
+_ANSWER_LABEL = re.compile(r"^\s*[#*_]*\s*answer\s*[*_]*\s*:\s*[*_]*\s*", re.IGNORECASE)
+_MARKS = re.compile(r"\[(\s*\d+(?:\s*[,;]\s*\d+|\s*[-–]\s*\d+)*\s*)\]")
+_THINKING = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+
+
+def says(phrase: str, text: str) -> bool:
+    """Whether a reply is the phrase: alone or as its first words, in any case, with or without punctuation."""
+    plain = re.sub(r"[^a-z]+", " ", text.lower()).strip()
+    wanted = phrase.lower()
+    return plain == wanted or (plain.startswith(wanted) and not _MARKS.search(text))
+
+
+def normalise_marks(text: str) -> str:
+    """Write `[1, 4]` and `[2-4]` as `[1][4]` and `[2][3][4]`."""
+
+    def spread(match: re.Match[str]) -> str:
+        numbers: list[int] = []
+        for part in re.split(r"[,;]", match[1]):
+            ends = [int(number) for number in re.findall(r"\d+", part)]
+            numbers += range(ends[0], ends[-1] + 1) if 0 <= ends[-1] - ends[0] < 100 else ends
+        return "".join(f"[{number}]" for number in numbers)
+
+    return _MARKS.sub(spread, text)
+
+
+def clean(reply: str) -> str:
+    """A reply without a reasoning model's thoughts, code fences around the whole, and outer space."""
+    text = _THINKING.sub("", reply).strip()
+    fence = re.fullmatch(r"```\w*\n(.*?)\n?```", text, re.DOTALL)
+    return fence[1].strip() if fence else text
+
+
+def parse_draft(reply: str, options: Sequence[str] = ()) -> Draft:
+    """Read an answer: its text with `[n]` marks, its quotes, its choice, and whether it found anything."""
+    text, choice = split_choice(clean(reply), options) if options else (clean(reply), None)
+    text, quotes = split_quotes(text)
+    text = _ANSWER_LABEL.sub("", text, count=1)
+    text = normalise_marks(text).strip()
+    if options and choice is None:
+        choice = match_option(text, options)
+    found = bool(text or choice) and not (says(NOT_FOUND, text) or says(NO_INFORMATION, text))
+    return Draft(text=text or (choice or ""), quotes=quotes, found=found, choice=choice)
+
+
+def split_quotes(text: str) -> tuple[str, tuple[tuple[int, str], ...]]:
+    """Text above a QUOTES heading, and the `(n, quote)` lines under it."""
+    lines = text.splitlines()
+    at = next((i for i, line in enumerate(lines) if QUOTES_HEADING.match(line)), None)
+    if at is None:
+        return text, ()
+    quotes = []
+    for line in lines[at + 1 :]:
+        if match := _QUOTE.match(line):
+            quotes.append((int(match[1]), match[2].strip().strip("\"'“”„«»*").strip()))
+    return "\n".join(lines[:at]), tuple((n, quote) for n, quote in quotes if quote)
+
+
+def split_choice(text: str, options: Sequence[str]) -> tuple[str, str | None]:
+    """Text without its choice line, and the option named there."""
+    lines = text.splitlines()
+    for i in range(len(lines) - 1, -1, -1):
+        if (match := _CHOICE.match(lines[i])) and (choice := match_option(match[1], options)) is not None:
+            return "\n".join(lines[:i] + lines[i + 1 :]).strip(), choice
+    return text, None
+
+
+def match_option(named: str, options: Sequence[str]) -> str | None:
+    """The option that a short text names by letter or by its words; None when it names none or several."""
+    named = _MARKS.sub("", named).strip().strip("*_`\"' .")
+    by_letter = re.fullmatch(r"\(?([A-Za-z])\)?(?:[.):]\s.*)?", named, re.DOTALL)
+    if by_letter and (index := ord(by_letter[1].upper()) - ord("A")) < len(options):
+        return options[index]
+    exact = [option for option in options if option.casefold() == named.casefold()]
+    if exact:
+        return exact[0]
+    held = [option for option in options if re.search(rf"\b{re.escape(option)}\b", named, re.IGNORECASE)]
+    return held[0] if len(held) == 1 and len(named) < 200 else None
+
+
+def choices_line(options: Sequence[str]) -> str:
+    """The letters that can be chosen, for a repair prompt."""
+    return ", ".join(letter(i) for i in range(len(options)))

@@ -1,0 +1,61 @@
+"""What a person may see of a reply while it is still being written.
+
+Quotes under their heading, a choice line and the not-found phrase are for the parser; citation marks are numbered in
+order of first use, as the finished answer numbers them.
+"""
+
+from __future__ import annotations
+
+import re
+
+from .replies import NO_INFORMATION, NOT_FOUND, QUOTES_HEADING, normalise_marks
+
+_HIDDEN = tuple(phrase.lower() for phrase in ("quotes", "quote", "supporting quotes", "choice", NOT_FOUND, NO_INFORMATION))
+_OPEN_MARK = re.compile(r"\[[\d,;\s–-]*$")
+_MARK = re.compile(r"\[(\d+)\]")
+_THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>\s*|$)", re.DOTALL | re.IGNORECASE)
+
+
+class VisibleText:
+    """Feed it the reply's pieces; it gives back what may be shown, each character once."""
+
+    def __init__(self) -> None:
+        self._reply = ""
+        self._shown = 0
+        self._numbers: dict[str, int] = {}
+
+    def feed(self, piece: str) -> str:
+        """The text that has become showable with this piece."""
+        self._reply += piece
+        return self._release(self._settled(self._reply))
+
+    def finish(self) -> str:
+        """The rest, when the reply has ended."""
+        text = self._before_quotes(_THOUGHT.sub("", self._reply))
+        return "" if _may_be_hidden(text) else self._release(text)
+
+    def _settled(self, reply: str) -> str:
+        text = self._before_quotes(_THOUGHT.sub("", reply))
+        if text.rstrip().endswith("<") or re.search(r"<[a-z]*$", text, re.IGNORECASE):
+            text = text[: text.rindex("<")]
+        text = _OPEN_MARK.sub("", text)
+        lines = text.splitlines(keepends=True)
+        while lines and _may_be_hidden(lines[-1]):
+            lines.pop()
+        return "".join(lines)
+
+    def _before_quotes(self, text: str) -> str:
+        lines = text.splitlines(keepends=True)
+        at = next((i for i, line in enumerate(lines) if line.endswith("\n") and QUOTES_HEADING.match(line)), len(lines))
+        return "".join(lines[:at])
+
+    def _release(self, text: str) -> str:
+        fresh = normalise_marks(text[self._shown :])
+        self._shown = max(self._shown, len(text))
+        return _MARK.sub(lambda mark: f"[{self._numbers.setdefault(mark[1], len(self._numbers) + 1)}]", fresh)
+
+
+def _may_be_hidden(line: str) -> bool:
+    """Whether a line is, or may become, one that is not shown (blank lines wait for what follows them)."""
+    letters = re.sub(r"[^a-z ]+", "", line.lower()).strip()
+    return any(phrase.startswith(letters) or letters.startswith(phrase) for phrase in _HIDDEN)

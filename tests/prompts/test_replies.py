@@ -1,0 +1,116 @@
+"""What models write back, pretty and ugly."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from preflight_rag.prompts import answer_plain, map_context, rewrite
+from preflight_rag.prompts.replies import match_option, normalise_marks, parse_draft, says
+from preflight_rag.prompts.visible import VisibleText
+
+OPTIONS = ["yes", "no", "maybe"]
+
+
+@pytest.mark.parametrize(
+    ("reply", "text", "quotes"),
+    [
+        ("It is 42 [2].", "It is 42 [2].", ()),
+        ('It is 42 [2].\nQUOTES\n[2] "is 42"', "It is 42 [2].", ((2, "is 42"),)),
+        ("It is 42 [2].\n\n**Quotes:**\n- [2] “is 42”\n", "It is 42 [2].", ((2, "is 42"),)),
+        ("Answer: It is 42 [1, 3].\nquotes:\n1. [1] is 42\n2. (3) so 42", "It is 42 [1][3].", ((1, "is 42"), (3, "so 42"))),
+        ("<think>hm [9]</think>It is 42 [2-4].", "It is 42 [2][3][4].", ()),
+        ("```\nIt is 42 [2].\n```", "It is 42 [2].", ()),
+        ("It is 42 [2].\n## Supporting quotes\n[2] no marks here", "It is 42 [2].", ((2, "no marks here"),)),
+        ("It is 42 [2].\nQUOTES\nnothing readable", "It is 42 [2].", ()),
+    ],
+)
+def test_a_draft_is_read(reply, text, quotes):
+    draft = answer_plain.parse(reply)
+    assert (draft.text, draft.quotes, draft.found) == (text, quotes, True)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    ["NOT IN THE PASSAGES", "not in the passages.", "**Not in the passages**", "NOT IN THE PASSAGES. They are about cats.",
+     "No relevant information.", "<think>…</think>\nNOT IN THE PASSAGES\nQUOTES\n"],
+)
+def test_a_reply_that_found_nothing(reply):
+    assert not parse_draft(reply).found
+
+
+@pytest.mark.parametrize(
+    "reply", ["NO RELEVANT INFORMATION", "no relevant information.", "* No Relevant Information *", "(NO RELEVANT INFORMATION)"]
+)
+def test_an_empty_extract(reply):
+    assert map_context.parse(reply).text == ""
+
+
+def test_an_extract_that_mentions_the_phrase_and_cites_is_kept():
+    assert map_context.parse("No relevant information on price, but it weighs 3 kg [4].").text
+
+
+@pytest.mark.parametrize(
+    ("reply", "choice"),
+    [
+        ("It helps [1].\nCHOICE: A", "yes"),
+        ("It helps [1].\n**Choice:** (B) no", "no"),
+        ('Unclear [1].\nQUOTES\n[1] "x"\nCHOICE: maybe', "maybe"),
+        ("Answer: C", "maybe"),
+        ("yes", "yes"),
+        ("B.", "no"),
+        ("The final answer: the evidence says no", "no"),
+        ("It could be yes or no [1].", None),
+        ("CHOICE: Z", None),
+    ],
+)
+def test_a_choice_is_read(reply, choice):
+    assert parse_draft(reply, OPTIONS).choice == choice
+
+
+def test_a_choice_line_is_not_part_of_the_text():
+    assert parse_draft("It helps [1].\nCHOICE: A", OPTIONS).text == "It helps [1]."
+
+
+@pytest.mark.parametrize(
+    ("reply", "question"),
+    [
+        ("What is the dose in children?", "What is the dose in children?"),
+        ('Standalone question: "What is the dose?"', "What is the dose?"),
+        ("Sure!\n**Question:** What is the dose?", "What is the dose?"),
+        ("Line one\nline two", None),
+        ("", None),
+        ("x" * 1001, None),
+    ],
+)
+def test_a_rewrite_is_read(reply, question):
+    assert rewrite.parse(reply) == question
+
+
+@given(st.text(max_size=300))
+def test_any_reply_is_read_without_an_error(reply):
+    draft = parse_draft(reply, OPTIONS)
+    assert draft.choice in [*OPTIONS, None]
+    assert normalise_marks(draft.text) == draft.text
+    map_context.parse(reply)
+    says("x", reply)
+    match_option(reply, OPTIONS)
+
+
+REPLY = 'It is 42 [7]. Others say 43 [2][7].\n\nSecond paragraph [3].\nQUOTES\n[7] "is 42"\n[2] "43"'
+SHOWN = "It is 42 [1]. Others say 43 [2][1].\n\nSecond paragraph [3].\n"
+
+
+@given(st.lists(st.integers(min_value=1, max_value=9), min_size=len(REPLY), max_size=len(REPLY)))
+def test_streamed_text_hides_quotes_and_renumbers_however_it_is_cut(sizes):
+    visible, out, at = VisibleText(), "", 0
+    for size in sizes:
+        out += visible.feed(REPLY[at : at + size])
+        at += size
+    out += visible.finish()
+    assert out.rstrip() == SHOWN.rstrip()
+
+
+@pytest.mark.parametrize("reply", ["NOT IN THE PASSAGES", "<think>long thought</think>NOT IN THE PASSAGES"])
+def test_streamed_text_shows_no_phrase_for_the_parser(reply):
+    visible = VisibleText()
+    assert "".join(visible.feed(character) for character in reply) + visible.finish() == ""
