@@ -1,0 +1,89 @@
+"""Reading a finished turn's state: its receipt and its `Answer`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..models.costs import saved
+from ..models.protocol import Reader
+from ..state.context import Settings
+from ..state.values import Answer, Citation, Gap, Receipt, RouteDecision, StageReceipt
+
+
+def answer_of(
+    state: Mapping[str, Any],
+    *,
+    reader: Reader,
+    settings: Settings | None = None,
+    thread_id: str = "",
+    turn: int = 1,
+    seconds: float = 0.0,
+) -> Answer:
+    """The answer of a turn from its final state, for those who run the graph themselves.
+
+    Args:
+        state: The state when the graph has ended.
+        reader: The reader that the turn was run with.
+        settings: The settings that the turn was run with.
+        thread_id: The conversation.
+        turn: The turn's number in it, from 1.
+        seconds: How long the turn took in all.
+    """
+    return Answer(
+        question=state["question"],
+        thread_id=thread_id,
+        turn=turn,
+        standalone_question=state["standalone_question"],
+        queries=tuple(state["queries"]),
+        route=RouteDecision.model_validate(state["decision"]),
+        answer=state["answer"],
+        abstained=state["abstained"],
+        choice=state["choice"],
+        citations=tuple(Citation.model_validate(citation) for citation in state["citations"]),
+        gaps=tuple(Gap.model_validate(gap) for gap in state["gaps"]),
+        receipt=receipt_of(state, reader=reader, settings=settings or Settings(), seconds=seconds),
+    )
+
+
+def receipt_of(state: Mapping[str, Any], *, reader: Reader, settings: Settings, seconds: float) -> Receipt:
+    """What a turn has spent so far; for a turn that failed too."""
+    rows = state.get("spent") or []
+    stages: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        stages.setdefault(row["stage"], []).append(row)
+    calls = sum(row["calls"] for row in rows)
+    decision = state.get("decision") or {}
+    comparison = {}
+    if calls and decision:
+        tokens = [ref["tokens"] for ref in state["passages"]]
+        question = state["standalone_question"]
+        comparison = {"saved": saved(reader, question, decision["name"], tokens, settings.partition_size)}
+    return Receipt(
+        model=reader.name,
+        model_calls=calls,
+        input_tokens=sum(row["input_tokens"] for row in rows),
+        output_tokens=sum(row["output_tokens"] for row in rows),
+        estimated=any(row["estimated"] for row in rows),
+        by_stage={name: _stage(stage_rows) for name, stage_rows in stages.items()},
+        seconds=seconds,
+        **comparison,
+    )
+
+
+def _stage(rows: list[Mapping[str, Any]]) -> StageReceipt:
+    return StageReceipt(
+        calls=sum(row["calls"] for row in rows),
+        input_tokens=sum(row["input_tokens"] for row in rows),
+        output_tokens=sum(row["output_tokens"] for row in rows),
+        seconds=covered((row["started"], row["started"] + row["seconds"]) for row in rows),
+    )
+
+
+def covered(intervals: Iterable[tuple[float, float]]) -> float:
+    """Length of the union of time intervals: what parallel items of a stage took together."""
+    total, reached = 0.0, float("-inf")
+    for start, end in sorted(intervals):
+        total += max(0.0, end - max(start, reached))
+        reached = max(reached, end)
+    return total

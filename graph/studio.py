@@ -1,0 +1,61 @@
+"""The graph for LangGraph Studio and the LangGraph server: `langgraph dev` in a clone.
+
+It is compiled without a checkpointer, as the server asks; `langgraph.json` names the one that persists to SQLite. Its
+context is made of plain fields, so that Studio shows them as an assistant's settings.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from ..library import Library
+from ..models.open import open_reader
+from ..state.context import Context, Settings
+from ..state.errors import UsageError
+from .build import build_graph
+
+
+@dataclass(frozen=True)
+class StudioContext:
+    """What an assistant can be set to."""
+
+    library: Annotated[str, Field(description="The library's folder.")] = "library"
+    model: Annotated[str, Field(description="provider:name, offline, or empty for what the environment says.")] = ""
+    route: Annotated[Literal["auto", "plain", "map-reduce"], Field(description="Let the preflight decide, or force.")] = "auto"
+    k: Annotated[int, Field(ge=1, le=200, description="Passages that go on to the model.")] = 16
+    top_n: Annotated[int, Field(ge=1, description="How many of each ranking the preflight compares.")] = 3
+    threshold: Annotated[float, Field(ge=0, le=1, description="Plain when the IoU is above this.")] = 0.2
+    partition_size: Annotated[int, Field(ge=1, description="Passages in one map prompt.")] = 4
+
+
+def resolve(given: Any) -> Context:
+    """The context of a run out of an assistant's fields; libraries and readers stay open between runs."""
+    if isinstance(given, dict):
+        known = {field.name for field in fields(StudioContext)}
+        unknown = sorted(set(given) - known)
+        if unknown:
+            raise UsageError(f"unknown settings {unknown!r}", help=f"Known are {sorted(known)!r}.")
+        given = StudioContext(**given)
+    studio = given or StudioContext()
+    library, reader = _opened(studio.library, studio.model)
+    settings = Settings.read(
+        route=studio.route,
+        k=studio.k,
+        top_n=studio.top_n,
+        threshold=studio.threshold,
+        partition_size=studio.partition_size,
+    )
+    return Context(reader, library, settings)
+
+
+@lru_cache(maxsize=8)
+def _opened(folder: str, model: str) -> tuple[Library, Any]:
+    library = Library.open(folder)
+    return library, open_reader(model or None, library.embedder)
+
+
+graph = build_graph(context_schema=StudioContext, resolve=resolve).compile(name="preflight")

@@ -1,0 +1,19 @@
+"""Stage `abstain`: say that the documents do not hold the answer."""
+
+from __future__ import annotations
+
+from langchain_core.messages import AIMessage
+from langgraph.runtime import Runtime
+
+from ..state.context import Context
+from ..state.schema import State, Unanswered
+from .cite import unread
+
+NOTHING_FOUND = "Nothing was found in the documents for this question."
+NOT_ANSWERED = "The documents do not answer this question."
+
+
+async def abstain(state: Unanswered, runtime: Runtime[Context]) -> State:
+    """Answer that there is no answer, and name the partitions that could not be read."""
+    text = (NOT_ANSWERED if state["passages"] else NOTHING_FOUND) + unread(state["extracts"])
+    return {"answer": text, "abstained": True, "citations": [], "options": [], "messages": [AIMessage(text)]}

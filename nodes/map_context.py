@@ -1,0 +1,30 @@
+"""Stage `map_context`: what one partition of the passages says (BriefContext, map). Partitions run in parallel."""
+
+from __future__ import annotations
+
+from langgraph.runtime import Runtime
+
+from ..state.context import Context
+from ..state.errors import ModelError
+from ..state.schema import ExtractState, Partition, State
+from ..state.values import Usage
+
+
+async def map_context(state: Partition, runtime: Runtime[Context]) -> State:
+    """Extract from one partition; a failure is a gap of this partition alone."""
+    number = state["partition"]
+    sources = await runtime.context.sources(state["passages"])
+    try:
+        reply = await runtime.context.reader.extract(question=state["standalone_question"], sources=sources)
+    except ModelError as error:
+        return {
+            "extracts": [ExtractState(partition=number, text="", quotes=[], failed=True)],
+            "gaps": [{"stage": "map_context", "item": str(number), "error": str(error)}],
+            "spent": [{"stage": "map_context", **(error.spent or Usage(calls=1).model_dump())}],
+        }
+    extract = reply.value
+    return {
+        "extracts": [ExtractState(partition=number, text=extract.text, quotes=list(extract.quotes), failed=False)],
+        "gaps": [{"stage": "map_context", "item": str(number), "error": note} for note in reply.notes],
+        "spent": [{"stage": "map_context", **reply.usage.model_dump()}],
+    }

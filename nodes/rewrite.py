@@ -1,0 +1,79 @@
+"""Stage `rewrite`: one standalone question out of the message and its history. It also clears the last turn's channels."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langgraph.runtime import Runtime
+from langgraph.types import Overwrite
+
+from ..state.context import Context
+from ..state.errors import UsageError
+from ..state.reading import Message
+from ..state.schema import STATE_VERSION, Asked, DraftState, State
+
+HISTORY_MESSAGES = 8
+
+
+async def rewrite(state: Asked, runtime: Runtime[Context]) -> State:
+    """Turn the last message and the conversation before it into one standalone question."""
+    context = runtime.context
+    question, history = last_question(state["messages"], context.settings.max_question_chars)
+    reply = await context.reader.rewrite(message=question, history=history)
+    standalone = normalised(reply.value) or question
+    notes = [{"stage": "rewrite", "item": "reply", "error": note} for note in reply.notes]
+    return {
+        "schema_version": STATE_VERSION,
+        "question": question,
+        "standalone_question": standalone,
+        "queries": [standalone],
+        "passages": [],
+        "rankings": {"dense": [], "lexical": []},
+        "decision": {},
+        "partitions": [],
+        "extracts": Overwrite([]),  # type: ignore[typeddict-item]  # a reducer's channel is set, not added to
+        "draft": DraftState(text="", quotes=[], found=False, choice=None),
+        "answer": "",
+        "abstained": False,
+        "choice": None,
+        "citations": [],
+        "gaps": Overwrite(notes),  # type: ignore[typeddict-item]
+        "spent": Overwrite([{"stage": "rewrite", **reply.usage.model_dump()}]),  # type: ignore[typeddict-item]
+    }
+
+
+def last_question(messages: Sequence[AnyMessage], longest: int) -> tuple[str, list[Message]]:
+    """The last human message, normalised, and the messages before it that count as history (oldest first).
+
+    Raises:
+        UsageError: There is no such message, it is empty, or it is longer than `longest` characters.
+    """
+    at = next((i for i in range(len(messages) - 1, -1, -1) if isinstance(messages[i], HumanMessage)), None)
+    question = normalised(str(messages[at].text)) if at is not None else ""
+    check_question(question, longest)
+    history = [
+        Message("user" if isinstance(message, HumanMessage) else "assistant", str(message.text))
+        for message in messages[:at]
+        if isinstance(message, HumanMessage | AIMessage) and str(message.text).strip()
+    ]
+    return question, history[-HISTORY_MESSAGES:]
+
+
+def check_question(question: str, longest: int) -> None:
+    """Raise UsageError unless the question has words and a sensible length."""
+    if not question.strip():
+        raise UsageError("the question is empty", help='Ask something, as in: preflight ask "What is ...?"')
+    if len(question) > longest:
+        raise UsageError(
+            f"the question has {len(question):,} characters; at most {longest:,} are read",
+            help="Ingest the text as a document and ask a short question about it, or raise PREFLIGHT_MAX_QUESTION_CHARS.",
+        )
+
+
+def normalised(text: str) -> str:
+    """Text in Unicode's composed form, without control characters, with single spaces."""
+    composed = unicodedata.normalize("NFC", text)
+    printable = "".join(c if unicodedata.category(c) not in ("Cc", "Cs") else " " for c in composed)
+    return " ".join(printable.split())

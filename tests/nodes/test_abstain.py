@@ -1,0 +1,18 @@
+"""The node `abstain`."""
+
+import pytest
+from langgraph.runtime import Runtime
+
+from preflight_rag.nodes.abstain import NOT_ANSWERED, NOTHING_FOUND, abstain
+from preflight_rag.state.context import Context
+
+
+@pytest.mark.parametrize(("passages", "text"), [([], NOTHING_FOUND), ([{"id": "a"}], NOT_ANSWERED)])
+async def test_it_says_whether_nothing_was_found_or_nothing_answers(passages, text):
+    update = await abstain({"passages": passages, "extracts": []}, Runtime(context=Context()))
+    assert (update["answer"], update["abstained"], update["messages"][0].content) == (text, True, text)
+
+
+async def test_it_names_parts_that_could_not_be_read():
+    update = await abstain({"passages": [{"id": "a"}], "extracts": [{"failed": True}]}, Runtime(context=Context()))
+    assert "1 of 1 parts" in update["answer"]

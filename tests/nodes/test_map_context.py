@@ -1,0 +1,37 @@
+"""The node `map_context`."""
+
+from langgraph.runtime import Runtime
+from scripted_server import Reply, ScriptedServer
+
+from preflight_rag.nodes.map_context import map_context
+from preflight_rag.state.context import Context
+
+
+async def part(retrieved, ranks):
+    state = await retrieved("How hot is the planet Venus?", k=8)
+    chosen = [ref for ref in state["passages"] if ref["rank"] in ranks]
+    return {"standalone_question": state["standalone_question"], "partition": 2, "passages": chosen}
+
+
+async def test_a_partition_keeps_the_passages_own_numbers(library, chat_reader, retrieved):
+    with ScriptedServer(default="It is hot [5].") as server:
+        update = await map_context(await part(retrieved, [5, 6]), Runtime(context=Context(chat_reader(server), library)))
+    assert update["extracts"] == [{"partition": 2, "text": "It is hot [5].", "quotes": [], "failed": False}]
+    assert '<passage n="5"' in server.requests[0].prompt
+    assert '<passage n="1"' not in server.requests[0].prompt
+
+
+async def test_no_information_is_an_empty_extract(library, chat_reader, retrieved):
+    with ScriptedServer(default="No relevant information.") as server:
+        update = await map_context(await part(retrieved, [5]), Runtime(context=Context(chat_reader(server), library)))
+    assert update["extracts"][0]["text"] == ""
+    assert update["gaps"] == []
+
+
+async def test_a_failure_is_a_gap_of_this_partition_with_its_cost(library, chat_reader, retrieved):
+    with ScriptedServer(default=Reply("cut", finish_reason="length")) as server:
+        update = await map_context(await part(retrieved, [5]), Runtime(context=Context(chat_reader(server), library)))
+    assert update["extracts"][0]["failed"]
+    assert update["gaps"][0]["item"] == "2"
+    assert "cut off" in update["gaps"][0]["error"]
+    assert update["spent"][0]["output_tokens"] > 0

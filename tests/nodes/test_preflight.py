@@ -1,0 +1,76 @@
+"""The preflight's rule, its numbers, and its partitions."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from preflight_rag.nodes.preflight import agreement, decide, lexical_order, partition
+from preflight_rag.state.context import Settings
+from preflight_rag.state.reading import Source
+
+NEAR = "the capital of France is Paris, a city on the Seine"
+FAR = "bread is baked from flour and water in an oven"
+
+
+def passages(texts, cosines, tokens=300):
+    refs = [
+        {"id": str(i), "document_id": str(i), "title": "", "source": "", "rank": i, "score": 1.0, "cosine": cosine,
+         "tokens": tokens, "preview": ""}
+        for i, cosine in enumerate(cosines, 1)
+    ]
+    return refs, [Source(i, str(i), "", text) for i, text in enumerate(texts, 1)]
+
+
+def test_rankings_that_agree_go_plain():
+    refs, sources = passages([NEAR, NEAR, NEAR, FAR, FAR, FAR, FAR, FAR], [0.9, 0.8, 0.7, 0.1, 0.1, 0.1, 0.1, 0.1])
+    decision = decide("capital of France", refs, sources, Settings())
+    assert (decision.name, decision.iou, decision.risk) == ("plain", 1.0, 0.0)
+
+
+def test_rankings_that_disagree_go_to_map_reduce():
+    refs, sources = passages([NEAR, NEAR, NEAR, FAR, FAR, FAR, FAR, FAR], [0.1, 0.1, 0.1, 0.9, 0.8, 0.7, 0.2, 0.2])
+    decision = decide("capital of France", refs, sources, Settings())
+    assert (decision.name, decision.iou) == ("map_reduce", 0.0)
+    assert "IoU 0 <= 0.2" in decision.reason
+
+
+@pytest.mark.parametrize(
+    ("count", "tokens", "words"), [(3, 300, "only 3 passages"), (8, 100, "fit one map prompt")]
+)
+def test_a_short_context_goes_plain_with_its_reason(count, tokens, words):
+    refs, sources = passages([FAR] * count, [0.5] * count, tokens)
+    decision = decide("capital of France", refs, sources, Settings())
+    assert decision.name == "plain"
+    assert words in decision.reason
+
+
+@pytest.mark.parametrize(("route", "name"), [("plain", "plain"), ("map-reduce", "map_reduce")])
+def test_a_forced_route_keeps_the_numbers(route, name):
+    refs, sources = passages([NEAR] * 8, [0.5] * 8)
+    decision = decide("capital of France", refs, sources, Settings(route=route))
+    assert (decision.name, decision.forced) == (name, True)
+    assert decision.iou is not None
+
+
+def test_nothing_found_is_a_route_of_its_own():
+    assert decide("anything", [], [], Settings()).name == "abstain"
+
+
+def test_passages_without_a_word_of_the_question_have_no_lexical_rank():
+    _, sources = passages([FAR, NEAR, ""], [0, 0, 0])
+    assert lexical_order("Paris?", sources) == [2]
+    assert lexical_order("?!", sources) == []
+    assert lexical_order("Paris", [Source(1, "1", "", "")]) == []
+
+
+@pytest.mark.parametrize(("shared", "iou"), [(0, 0.0), (1, 0.2), (2, 0.5), (3, 1.0)])
+def test_two_top_threes_have_four_possible_ious(shared, iou):
+    assert agreement([1, 2, 3], [*range(1, shared + 1), 7, 8, 9], 3) == iou
+
+
+@given(st.integers(0, 200), st.integers(1, 20))
+def test_partitions_are_even_and_whole(count, size):
+    parts = partition(count, size)
+    assert [rank for part in parts for rank in part] == list(range(1, count + 1))
+    assert all(len(part) <= size for part in parts)
+    assert not parts or max(map(len, parts)) - min(map(len, parts)) <= 1

@@ -1,0 +1,40 @@
+"""The node `reduce_context`."""
+
+import pytest
+from langgraph.runtime import Runtime
+from scripted_server import ScriptedServer
+
+from preflight_rag.nodes.reduce_context import reduce_context
+from preflight_rag.state.context import Context
+from preflight_rag.state.errors import AllPartitionsFailed
+
+
+def mapped(*extracts, gaps=()):
+    rows = [
+        {"partition": number, "text": text or "", "quotes": [], "failed": text is None}
+        for number, text in reversed(list(enumerate(extracts, 1)))
+    ]
+    return {"standalone_question": "How hot?", "options": [], "extracts": rows, "gaps": list(gaps)}
+
+
+async def test_empty_extracts_are_dropped_and_order_is_kept(chat_reader):
+    with ScriptedServer(default="Hot [1][7].") as server:
+        update = await reduce_context(mapped("a [1]", "", "b [7]"), Runtime(context=Context(chat_reader(server))))
+    prompt = server.requests[0].prompt
+    assert prompt.count("<extract>") == 2
+    assert prompt.index("a [1]") < prompt.index("b [7]")
+    assert update["draft"]["text"] == "Hot [1][7]."
+
+
+async def test_nothing_is_asked_when_every_extract_is_empty(chat_reader):
+    with ScriptedServer() as server:
+        update = await reduce_context(mapped("", None), Runtime(context=Context(chat_reader(server))))
+    assert not update["draft"]["found"]
+    assert server.count() == 0
+
+
+async def test_all_failed_is_an_error_with_the_first_reason(chat_reader):
+    gaps = [{"stage": "map_context", "item": "1", "error": "the server is down"}]
+    with ScriptedServer() as server:
+        with pytest.raises(AllPartitionsFailed, match="none of the 2 partitions.*the server is down"):
+            await reduce_context(mapped(None, None, gaps=gaps), Runtime(context=Context(chat_reader(server))))

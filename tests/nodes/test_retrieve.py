@@ -1,0 +1,26 @@
+"""The node `retrieve`."""
+
+from langgraph.runtime import Runtime
+
+from preflight_rag.nodes.retrieve import retrieve
+from preflight_rag.state.context import Context, Settings
+
+QUERY = {"queries": ["How hot is the planet Venus?"]}
+
+
+async def test_the_passages_that_go_on_are_references_with_both_rankings(library):
+    update = await retrieve(QUERY, Runtime(context=Context(library=library)))
+    refs = update["passages"]
+    assert [ref["rank"] for ref in refs] == list(range(1, 17))
+    assert "venus" in refs[0]["source"]
+    assert all(len(ref["preview"]) <= 120 and ref["tokens"] > 0 for ref in refs)
+    assert len(update["rankings"]["dense"]) == 16
+    assert library.passages([refs[0]["id"]])[0].title == refs[0]["title"]
+
+
+async def test_every_reference_has_its_cosine(library):
+    update = await retrieve(QUERY, Runtime(context=Context(library=library, settings=Settings(k=40, candidates=5))))
+    cosines = {ref["id"]: ref["cosine"] for ref in update["passages"]}
+    assert all(-1 <= cosine <= 1.001 for cosine in cosines.values())
+    dense = [cosines[i] for i in update["rankings"]["dense"] if i in cosines]
+    assert dense == sorted(dense, reverse=True)

@@ -1,0 +1,57 @@
+"""The node `rewrite`."""
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+from langgraph.runtime import Runtime
+from langgraph.types import Overwrite
+from scripted_server import ScriptedServer
+
+from preflight_rag.nodes.rewrite import last_question, normalised, rewrite
+from preflight_rag.state.context import Context
+from preflight_rag.state.errors import UsageError
+
+TALK = [HumanMessage("What is the dose of aspirin?"), AIMessage("300 mg [1]."), HumanMessage("And in\nchildren?")]
+
+
+async def test_a_follow_up_becomes_a_standalone_question(chat_reader):
+    with ScriptedServer(default="What is the dose of aspirin in children?") as server:
+        update = await rewrite({"messages": TALK}, Runtime(context=Context(chat_reader(server))))
+    assert update["question"] == "And in children?"
+    assert update["queries"] == [update["standalone_question"]] == ["What is the dose of aspirin in children?"]
+    assert "What is the dose of aspirin?" in server.requests[0].prompt
+
+
+async def test_a_first_turn_calls_no_model_and_clears_the_last_turns_channels(chat_reader):
+    with ScriptedServer() as server:
+        update = await rewrite({"messages": TALK[:1]}, Runtime(context=Context(chat_reader(server))))
+    assert server.count() == 0
+    assert update["extracts"] == Overwrite([])
+    assert update["passages"] == update["citations"] == []
+
+
+async def test_an_unreadable_rewrite_is_a_gap(chat_reader):
+    with ScriptedServer(default="a\nb") as server:
+        update = await rewrite({"messages": TALK}, Runtime(context=Context(chat_reader(server))))
+    assert update["standalone_question"] == "And in children?"
+    assert update["gaps"].value[0]["stage"] == "rewrite"
+
+
+@pytest.mark.parametrize(
+    ("messages", "says"),
+    [([], "empty"), ([AIMessage("hello")], "empty"), ([HumanMessage(" \n\0 ")], "empty"),
+     ([HumanMessage("x" * 100_000)], "100,000 characters")],
+)
+def test_a_question_that_cannot_be_asked(messages, says):
+    with pytest.raises(UsageError, match=says):
+        last_question(messages, 8_000)
+
+
+def test_history_is_what_people_and_assistants_said():
+    question, history = last_question([SystemMessage("be kind"), *TALK], 8_000)
+    assert question == "And in children?"
+    assert [(m.role, m.text) for m in history] == [("user", TALK[0].text), ("assistant", TALK[1].text)]
+
+
+@pytest.mark.parametrize(("text", "clean"), [(" a\tb\n", "a b"), ("e\u0301", "é"), ("a\0b", "a b"), ("\ud800x", "x")])
+def test_normalised(text, clean):
+    assert normalised(text) == clean
