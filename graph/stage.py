@@ -33,7 +33,7 @@ def given(context: Any) -> Context:
 
 
 def stage(node: Node, resolve: Callable[[Any], Context]) -> tuple[str, Callable[..., Awaitable[State]], type[Any]]:
-    """A node's name, the node with its context resolved and its seconds recorded, and the view of the state it reads."""
+    """A node's name, the node with its context resolved and its seconds recorded, and the view that it reads."""
     name = str(getattr(node, "__name__", node))
     view = get_type_hints(node)["state"]
 

@@ -25,7 +25,9 @@ class StudioContext:
 
     library: Annotated[str, Field(description="The library's folder.")] = "library"
     model: Annotated[str, Field(description="provider:name, offline, or empty for what the environment says.")] = ""
-    route: Annotated[Literal["auto", "plain", "map-reduce"], Field(description="Let the preflight decide, or force.")] = "auto"
+    route: Annotated[
+        Literal["auto", "plain", "map-reduce"], Field(description="Let the preflight decide, or force.")
+    ] = "auto"
     k: Annotated[int, Field(ge=1, le=200, description="Passages that go on to the model.")] = 16
     top_n: Annotated[int, Field(ge=1, description="How many of each ranking the preflight compares.")] = 3
     threshold: Annotated[float, Field(ge=0, le=1, description="Plain when the IoU is above this.")] = 0.2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter, time
@@ -18,6 +18,7 @@ from ..nodes.rewrite import check_question, normalised
 from ..prompts.visible import VisibleText
 from ..state.context import Context, Settings
 from ..state.errors import ModelError, PreflightError, ThreadNotFound, TurnError, TurnUnfinished
+from ..state.schema import Question
 from ..state.values import Answer, Receipt
 from .build import RECURSION_LIMIT, build_graph
 from .checkpoints import SqliteCheckpointer
@@ -74,7 +75,7 @@ class Turns:
         options: Sequence[str] = (),
         tokens: bool = True,
         discard: bool = False,
-    ) -> AsyncIterator[Event]:
+    ) -> AsyncGenerator[Event, None]:
         """Take a turn: stage events, with `tokens` also the answer's pieces, at last the `Answer`.
 
         Args:
@@ -104,7 +105,7 @@ class Turns:
             turn = await asyncio.to_thread(
                 self.ledger.begin, thread_id, question, settings=_asked(settings, options), model=self.reader.name
             )
-            asked = {"messages": [HumanMessage(question)], "options": list(options)}
+            asked = Question(messages=[HumanMessage(question)], options=list(options))
             async for event in self._drive(asked, turn, settings, tokens=tokens and not options):
                 yield event
 
@@ -121,13 +122,15 @@ class Turns:
             if turn is None:
                 raise ThreadNotFound(f"there is no thread {thread_id!r}", help="See `preflight threads list`.")
             if turn.status in ("answered", "abstained"):
-                raise TurnError(f"the last turn of thread {thread_id!r} is finished", help="There is nothing to resume.")
+                raise TurnError(
+                    f"the last turn of thread {thread_id!r} is finished", help="There is nothing to resume."
+                )
             await asyncio.to_thread(self.ledger.reopen, turn.id)
             options = turn.settings.get("options", [])
             settings = Settings.model_validate({k: v for k, v in turn.settings.items() if k != "options"})
             snapshot = await self.graph.aget_state(self._config(turn, settings))
             begun = (snapshot.metadata or {}).get("turn_id") == turn.id
-            asked = None if begun else {"messages": [HumanMessage(turn.question)], "options": options}
+            asked = None if begun else Question(messages=[HumanMessage(turn.question)], options=options)
             async for event in self._drive(asked, turn, settings, tokens=False):
                 if isinstance(event, Answer):
                     return event
@@ -157,8 +160,8 @@ class Turns:
         }
 
     async def _drive(
-        self, asked: dict[str, Any] | None, turn: Turn, settings: Settings, *, tokens: bool
-    ) -> AsyncIterator[Event]:
+        self, asked: Question | None, turn: Turn, settings: Settings, *, tokens: bool
+    ) -> AsyncGenerator[Event, None]:
         started = perf_counter()
         config = self._config(turn, settings)
         try:
@@ -183,12 +186,14 @@ class Turns:
         yield answer
 
     async def _events(
-        self, asked: dict[str, Any] | None, config: RunnableConfig, settings: Settings, *, tokens: bool
-    ) -> AsyncIterator[Event]:
+        self, asked: Question | None, config: RunnableConfig, settings: Settings, *, tokens: bool
+    ) -> AsyncGenerator[Event, None]:
         context = Context(self.reader, self.library, settings)
         visible = VisibleText()
         modes: list[Any] = ["updates", "messages"] if tokens else ["updates"]
-        run = self.graph.astream(asked, config, context=context, stream_mode=modes, durability="async")
+        run: AsyncIterator[Any] = self.graph.astream(
+            asked, config, context=context, stream_mode=modes, durability="async"
+        )
         async for mode, payload in run:
             if mode == "messages":
                 piece, metadata = payload

@@ -42,7 +42,9 @@ def model_name(name: str | None, environ: Mapping[str, str] | None = None) -> st
         return OFFLINE
     provider, separator, model = name.partition(":")
     if not separator or not provider or (not model and provider != "openai"):
-        raise UnknownModel(f"model {name!r} is unknown", help="Write provider:name, as in openai:gpt-4.1-mini, or offline.")
+        raise UnknownModel(
+            f"model {name!r} is unknown", help="Write provider:name, as in openai:gpt-4.1-mini, or offline."
+        )
     return name
 
 
@@ -65,7 +67,8 @@ def open_chat_model(name: str, *, timeout: float = 120.0) -> BaseChatModel:
     key = os.environ.get("OPENAI_API_KEY") or ("not-needed" if base_url else None)
     if key is None:
         raise ModelAuthError(
-            "no key for OpenAI", help="Set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own, or --model offline."
+            "no key for OpenAI",
+            help="Set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own, or --model offline.",
         )
     secret = SecretStr(key)
     model = model or (_first_model(base_url, key) if base_url else DEFAULT_OPENAI_MODEL)
@@ -128,11 +131,15 @@ def _named_failure(error: Exception, model: str) -> ModelError | None:
     if kinds & {"APIConnectionError", "ConnectError", "RemoteProtocolError", "ReadError"}:
         return ModelUnavailable(f"{model} cannot be reached", help="Is the server running and the base URL right?")
     if "ContextOverflowError" in kinds or (status in (400, 413) and any(sign in text for sign in _OVERFLOW)):
-        return ContextOverflow(f"the prompt is too long for {model}", help="Lower --k, or take a model that reads more.")
+        return ContextOverflow(
+            f"the prompt is too long for {model}", help="Lower --k, or take a model that reads more."
+        )
     if status in (401, 403):
         return ModelAuthError(f"{model} refused the key", help="Check OPENAI_API_KEY (or the provider's own).")
     if status == 404:
-        return UnknownModel(f"{model} was not found by the server", help="Check --model and the base URL (often .../v1).")
+        return UnknownModel(
+            f"{model} was not found by the server", help="Check --model and the base URL (often .../v1)."
+        )
     if status == 429:
         return ModelRateLimited(f"{model} is over its rate limit or quota", help="Wait, or lower --max-concurrency.")
     if isinstance(status, int) and status >= 500:

@@ -31,7 +31,9 @@ def overheads(reader: Reader, question: str) -> tuple[int, int, int]:
     return plain, mapped, reduced
 
 
-def cost(route: str, overhead: tuple[int, int, int], passage_tokens: Sequence[int], partition_size: int) -> tuple[int, int]:
+def cost(
+    route: str, overhead: tuple[int, int, int], passage_tokens: Sequence[int], partition_size: int
+) -> tuple[int, int]:
     """Calls and input tokens of a route over these passages."""
     plain, mapped, reduced = overhead
     if route == "plain":

@@ -41,4 +41,6 @@ def open_reader(model: Any, embedder: Embedder, *, deadline: float = 120.0) -> R
         from .reader import ChatReader
 
         return ChatReader(model, deadline=deadline)
-    raise UsageError(f"model={model!r} is no chat model", help='Pass a LangChain chat model, "provider:name" or "offline".')
+    raise UsageError(
+        f"model={model!r} is no chat model", help='Pass a LangChain chat model, "provider:name" or "offline".'
+    )

@@ -1,7 +1,7 @@
 """The seam to language models: one method per prompting stage.
 
-Nodes know only `Reader`. Everything a reader returns is wrapped in a `Reply`, so that what a stage spent and what had to
-be assumed about a reply are recorded with its value.
+Nodes know only `Reader`. Everything a reader returns is wrapped in a `Reply`, so that what a stage spent and what had
+to be assumed about a reply are recorded with its value.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from rapidfuzz import fuzz
 
@@ -44,13 +45,13 @@ def locate(quote: str, text: str) -> Span | None:
 
 
 def support(statement: str, text: str) -> Span | None:
-    """The sentence, or two sentences in a row, of a passage that hold most of a statement's words and all its numbers."""
+    """The sentence, or two in a row, of a passage that hold most of a statement's words and all its numbers."""
     wanted = set(words(statement))
     numbers = set(_NUMBER.findall(statement))
     if not wanted:
         return None
     spans = sentence_spans(text)
-    pairs = [(a[0], b[1]) for a, b in zip(spans, spans[1:], strict=False)]
+    pairs = [(a[0], b[1]) for a, b in pairwise(spans)]
     return _best_window(wanted, numbers, text, spans) or _best_window(wanted, numbers, text, pairs)
 
 
@@ -64,7 +65,7 @@ def strongest(statement: str, texts: Sequence[str]) -> int | None:
 
 
 def _best_window(wanted: set[str], numbers: set[str], text: str, windows: Sequence[Span]) -> Span | None:
-    """The first of the windows that hold all the numbers and the largest share, at least the least one, of the words."""
+    """The first of the windows that hold all the numbers and the largest share of the words, if it is large enough."""
     best: tuple[float, Span] | None = None
     for start, end in windows:
         window = text[start:end]

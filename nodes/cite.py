@@ -16,7 +16,7 @@ from langgraph.runtime import Runtime
 from ..models.quotes import locate, strongest, support
 from ..models.sentences import sentence_spans
 from ..state.context import Context
-from ..state.schema import DraftState, Drafted, ExtractState, PassageRef, State
+from ..state.schema import Drafted, DraftState, ExtractState, PassageRef, State
 from ..state.values import Citation, Passage
 
 MARK = re.compile(r"\[(\d+)\]")
@@ -71,13 +71,13 @@ def attributed(text: str, passages: Mapping[int, Passage]) -> tuple[str, list[di
         cut = start + (closing.start() if closing else len(sentence))
         out += text[at:cut] + mark + text[cut:end]
         at = end
-    note = "the reply cites nothing; " + ("its citations were matched by their words" if matched else "no passage matches it")
+    note = "the reply cites nothing; " + (
+        "its citations were matched by their words" if matched else "no passage matches it"
+    )
     return out + text[at:], [{"stage": "cite", "item": "reply", "error": note}]
 
 
-def citation(
-    n: int, rank: int, text: str, draft: DraftState, passages: Mapping[int, Passage]
-) -> Citation:
+def citation(n: int, rank: int, text: str, draft: DraftState, passages: Mapping[int, Passage]) -> Citation:
     """The citation of one passage: the first of its quotes, else of the statements that cite it, that can be found."""
     quotes = [quote for number, quote in draft["quotes"] if number == rank]
     said = statements(text, rank)
@@ -124,4 +124,5 @@ def unread(extracts: Sequence[ExtractState]) -> str:
     failed = sum(extract["failed"] for extract in extracts)
     if not failed:
         return ""
-    return f"\n\nNote: {failed} of {len(extracts)} parts of the passages could not be read; the answer may lack what they say."
+    parts = f"{failed} of {len(extracts)} parts of the passages"
+    return f"\n\nNote: {parts} could not be read; the answer may lack what they say."

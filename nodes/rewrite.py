@@ -1,4 +1,4 @@
-"""Stage `rewrite`: one standalone question out of the message and its history. It also clears the last turn's channels."""
+"""Stage `rewrite`: one standalone question out of the message and its history; the last turn's channels are cleared."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def check_question(question: str, longest: int) -> None:
     if len(question) > longest:
         raise UsageError(
             f"the question has {len(question):,} characters; at most {longest:,} are read",
-            help="Ingest the text as a document and ask a short question about it, or raise PREFLIGHT_MAX_QUESTION_CHARS.",
+            help="Ingest the text as a document and ask about it, or raise PREFLIGHT_MAX_QUESTION_CHARS.",
         )
 
 

@@ -10,7 +10,9 @@ import re
 
 from .replies import NO_INFORMATION, NOT_FOUND, QUOTES_HEADING, normalise_marks
 
-_HIDDEN = tuple(phrase.lower() for phrase in ("quotes", "quote", "supporting quotes", "choice", NOT_FOUND, NO_INFORMATION))
+_HIDDEN = tuple(
+    phrase.lower() for phrase in ("quotes", "quote", "supporting quotes", "choice", NOT_FOUND, NO_INFORMATION)
+)
 _OPEN_MARK = re.compile(r"\[[\d,;\s–-]*$")
 _MARK = re.compile(r"\[(\d+)\]")
 _THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>\s*|$)", re.DOTALL | re.IGNORECASE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SkipValidation, ValidationError
@@ -84,7 +84,7 @@ class Context:
 
     reader: Opaque = None
     library: Opaque = None
-    settings: Settings = Settings()
+    settings: Settings = field(default_factory=Settings)
 
     async def sources(self, refs: Sequence[PassageRef]) -> list[Source]:
         """The referenced passages with their text, numbered by rank."""

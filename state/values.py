@@ -13,8 +13,6 @@ from pydantic import BaseModel, ConfigDict, Field
 RouteName = Literal["plain", "map_reduce", "corg", "abstain"]
 RelationKind = Literal["distracting", "ambiguous", "counterfactual", "duplicated", "none"]
 
-SCHEMA_VERSION = 1
-
 
 class Value(BaseModel):
     """Base of all values: frozen, no unknown fields, dumped under their public names."""
@@ -174,7 +172,7 @@ class Receipt(Value):
 class Answer(Value):
     """The outcome of one turn."""
 
-    schema_version: Literal[1] = Field(default=SCHEMA_VERSION, alias="schema")
+    schema_version: Literal[1] = Field(default=1, alias="schema")
     question: str
     thread_id: str
     turn: int

@@ -17,8 +17,14 @@ TEXT = (
     [
         ("first sold in 1899", "first sold in 1899"),
         ("FIRST SOLD IN 1899.", "first sold in 1899"),
-        ('It is "not recommended" for children under 16, because', "It is “not recommended” for children under 16,\nbecause"),
-        ("The usual dose for adult is 300 to 600 mg every four hours", "The usual dose for adults is 300 to 600 mg every four hours"),
+        (
+            'It is "not recommended" for children under 16, because',
+            "It is “not recommended” for children under 16,\nbecause",
+        ),
+        (
+            "The usual dose for adult is 300 to 600 mg every four hours",
+            "The usual dose for adults is 300 to 600 mg every four hours",
+        ),
         ("... not recommended” for children under 16", "not recommended” for children under 16"),
         ("Reye’s syndrome", "Reye's syndrome"),
     ],
@@ -29,7 +35,15 @@ def test_a_quote_is_found_in_the_passages_own_words(quote, found):
 
 
 @pytest.mark.parametrize(
-    "quote", ["first sold in 1898", "The usual dose for adults is 300 to 900 mg every four hours", "It cures everything", "", "…", "xyz"]
+    "quote",
+    [
+        "first sold in 1898",
+        "The usual dose for adults is 300 to 900 mg every four hours",
+        "It cures everything",
+        "",
+        "…",
+        "xyz",
+    ],
 )
 def test_a_quote_that_is_not_there_is_not_found(quote):
     assert locate(quote, TEXT) is None

@@ -20,6 +20,5 @@ async def test_the_reader_sees_all_passages_and_its_cost_is_kept(library, chat_r
 
 async def test_a_failed_call_is_an_error_and_never_an_answer(library, chat_reader, retrieved):
     state = await retrieved("How hot is the planet Venus?", k=5)
-    with ScriptedServer(default=Reply("boom", status=500)) as server:
-        with pytest.raises(ModelUnavailable):
-            await answer_plain(state, Runtime(context=Context(chat_reader(server), library)))
+    with ScriptedServer(default=Reply("boom", status=500)) as server, pytest.raises(ModelUnavailable):
+        await answer_plain(state, Runtime(context=Context(chat_reader(server), library)))

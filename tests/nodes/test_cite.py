@@ -9,7 +9,9 @@ from preflight_rag.nodes.cite import attributed, citation, cite, statements, unr
 from preflight_rag.state.context import Context
 from preflight_rag.state.values import Passage
 
-BOILING = Passage(id="a", document_id="A", text="At sea level water boils at 100 °C. On Everest it boils at 71 °C.", title="Boiling")
+BOILING = Passage(
+    id="a", document_id="A", text="At sea level water boils at 100 °C. On Everest it boils at 71 °C.", title="Boiling"
+)
 BREAD = Passage(id="b", document_id="B", text="Yeast makes bread rise. It eats sugar and gives off gas.", title="Bread")
 PASSAGES = {1: BOILING, 2: BREAD}
 
@@ -42,7 +44,10 @@ async def test_numbers_count_in_order_of_first_use(library, retrieved):
     update = await cite(state, Runtime(context=Context(library=library)))
     assert update["answer"] == "One thing [1]. Another [2][1]. A third [3]."
     assert [c["n"] for c in update["citations"]] == [1, 2, 3]
-    assert [c["passage_id"] for c in update["citations"][:2]] == [state["passages"][6]["id"], state["passages"][1]["id"]]
+    assert [c["passage_id"] for c in update["citations"][:2]] == [
+        state["passages"][6]["id"],
+        state["passages"][1]["id"],
+    ]
     assert update["citations"][2] == update["citations"][2] | {"passage_id": "", "verified": False}
     assert any("[99]" in gap["error"] for gap in update["gaps"])
     assert update["messages"][0].content == update["answer"]

@@ -15,7 +15,9 @@ async def part(retrieved, ranks):
 
 async def test_a_partition_keeps_the_passages_own_numbers(library, chat_reader, retrieved):
     with ScriptedServer(default="It is hot [5].") as server:
-        update = await map_context(await part(retrieved, [5, 6]), Runtime(context=Context(chat_reader(server), library)))
+        update = await map_context(
+            await part(retrieved, [5, 6]), Runtime(context=Context(chat_reader(server), library))
+        )
     assert update["extracts"] == [{"partition": 2, "text": "It is hot [5].", "quotes": [], "failed": False}]
     assert '<passage n="5"' in server.requests[0].prompt
     assert '<passage n="1"' not in server.requests[0].prompt

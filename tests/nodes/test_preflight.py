@@ -14,8 +14,17 @@ FAR = "bread is baked from flour and water in an oven"
 
 def passages(texts, cosines, tokens=300):
     refs = [
-        {"id": str(i), "document_id": str(i), "title": "", "source": "", "rank": i, "score": 1.0, "cosine": cosine,
-         "tokens": tokens, "preview": ""}
+        {
+            "id": str(i),
+            "document_id": str(i),
+            "title": "",
+            "source": "",
+            "rank": i,
+            "score": 1.0,
+            "cosine": cosine,
+            "tokens": tokens,
+            "preview": "",
+        }
         for i, cosine in enumerate(cosines, 1)
     ]
     return refs, [Source(i, str(i), "", text) for i, text in enumerate(texts, 1)]
@@ -34,9 +43,7 @@ def test_rankings_that_disagree_go_to_map_reduce():
     assert "IoU 0 <= 0.2" in decision.reason
 
 
-@pytest.mark.parametrize(
-    ("count", "tokens", "words"), [(3, 300, "only 3 passages"), (8, 100, "fit one map prompt")]
-)
+@pytest.mark.parametrize(("count", "tokens", "words"), [(3, 300, "only 3 passages"), (8, 100, "fit one map prompt")])
 def test_a_short_context_goes_plain_with_its_reason(count, tokens, words):
     refs, sources = passages([FAR] * count, [0.5] * count, tokens)
     decision = decide("capital of France", refs, sources, Settings())

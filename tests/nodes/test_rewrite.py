@@ -38,8 +38,12 @@ async def test_an_unreadable_rewrite_is_a_gap(chat_reader):
 
 @pytest.mark.parametrize(
     ("messages", "says"),
-    [([], "empty"), ([AIMessage("hello")], "empty"), ([HumanMessage(" \n\0 ")], "empty"),
-     ([HumanMessage("x" * 100_000)], "100,000 characters")],
+    [
+        ([], "empty"),
+        ([AIMessage("hello")], "empty"),
+        ([HumanMessage(" \n\0 ")], "empty"),
+        ([HumanMessage("x" * 100_000)], "100,000 characters"),
+    ],
 )
 def test_a_question_that_cannot_be_asked(messages, says):
     with pytest.raises(UsageError, match=says):

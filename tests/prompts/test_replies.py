@@ -17,7 +17,11 @@ OPTIONS = ["yes", "no", "maybe"]
         ("It is 42 [2].", "It is 42 [2].", ()),
         ('It is 42 [2].\nQUOTES\n[2] "is 42"', "It is 42 [2].", ((2, "is 42"),)),
         ("It is 42 [2].\n\n**Quotes:**\n- [2] “is 42”\n", "It is 42 [2].", ((2, "is 42"),)),
-        ("Answer: It is 42 [1, 3].\nquotes:\n1. [1] is 42\n2. (3) so 42", "It is 42 [1][3].", ((1, "is 42"), (3, "so 42"))),
+        (
+            "Answer: It is 42 [1, 3].\nquotes:\n1. [1] is 42\n2. (3) so 42",
+            "It is 42 [1][3].",
+            ((1, "is 42"), (3, "so 42")),
+        ),
         ("<think>hm [9]</think>It is 42 [2-4].", "It is 42 [2][3][4].", ()),
         ("```\nIt is 42 [2].\n```", "It is 42 [2].", ()),
         ("It is 42 [2].\n## Supporting quotes\n[2] no marks here", "It is 42 [2].", ((2, "no marks here"),)),
@@ -31,15 +35,22 @@ def test_a_draft_is_read(reply, text, quotes):
 
 @pytest.mark.parametrize(
     "reply",
-    ["NOT IN THE PASSAGES", "not in the passages.", "**Not in the passages**", "NOT IN THE PASSAGES. They are about cats.",
-     "No relevant information.", "<think>…</think>\nNOT IN THE PASSAGES\nQUOTES\n"],
+    [
+        "NOT IN THE PASSAGES",
+        "not in the passages.",
+        "**Not in the passages**",
+        "NOT IN THE PASSAGES. They are about cats.",
+        "No relevant information.",
+        "<think>…</think>\nNOT IN THE PASSAGES\nQUOTES\n",
+    ],
 )
 def test_a_reply_that_found_nothing(reply):
     assert not parse_draft(reply).found
 
 
 @pytest.mark.parametrize(
-    "reply", ["NO RELEVANT INFORMATION", "no relevant information.", "* No Relevant Information *", "(NO RELEVANT INFORMATION)"]
+    "reply",
+    ["NO RELEVANT INFORMATION", "no relevant information.", "* No Relevant Information *", "(NO RELEVANT INFORMATION)"],
 )
 def test_an_empty_extract(reply):
     assert map_context.parse(reply).text == ""

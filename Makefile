@@ -1,0 +1,42 @@
+# Everything happens in .venv; PYTHON names the interpreter that makes it (3.11 or newer).
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+HOUSE := build/house
+
+.PHONY: demo test check typecheck docs clean
+
+demo: $(VENV)/installed
+	$(BIN)/preflight demo
+
+test: $(VENV)/installed-for-tests
+	$(BIN)/python -m pytest
+
+check: $(VENV)/installed-for-tests typecheck
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/python docs/generate.py --check
+
+# The rooms lie beside each other, not inside the package: a folder of links shows them to mypy as they are installed.
+typecheck: $(VENV)/installed-for-tests
+	rm -rf $(HOUSE) && mkdir -p $(HOUSE)/preflight_rag
+	ln -s $(CURDIR)/preflight_rag/* $(foreach room,graph nodes prompts library models state evaluation,$(CURDIR)/$(room)) $(HOUSE)/preflight_rag/
+	cd $(HOUSE) && $(abspath $(BIN))/mypy --config-file $(CURDIR)/pyproject.toml -p preflight_rag
+
+docs: $(VENV)/installed-for-tests
+	$(BIN)/python docs/generate.py
+
+clean:
+	rm -rf build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache
+
+$(VENV)/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed: make PYTHON=python3.11" if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/installed: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	touch $@
+
+$(VENV)/installed-for-tests: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
+	touch $@ $(VENV)/installed

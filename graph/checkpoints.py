@@ -1,0 +1,241 @@
+"""The checkpointer: LangGraph's checkpoints in the SQLite file `threads.db`.
+
+`langgraph dev` loads this file on its own, by its path, so imports from this package are absolute here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import aiosqlite
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import CheckpointTuple
+from langgraph.checkpoint.serde.base import SerializerProtocol
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+from preflight_rag.graph.ledger import BUSY_SECONDS, make_database, translated_errors
+from preflight_rag.state.errors import UsageError
+
+CLOSING_BUSY_MILLISECONDS = 1000
+
+_OLDER_THAN_LATEST = """
+    SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints AS old
+    WHERE thread_id IN (SELECT value FROM json_each(?)) AND checkpoint_id < (
+        SELECT max(checkpoint_id) FROM checkpoints AS new
+        WHERE new.thread_id = old.thread_id AND new.checkpoint_ns = old.checkpoint_ns)
+"""
+_OF_RUNS = """
+    SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints
+    WHERE json_extract(CAST(metadata AS TEXT), '$.run_id') IN (SELECT value FROM json_each(?))
+"""
+_LATEST = "SELECT max(checkpoint_id) FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ''"
+_START_OF_TURN = """
+    SELECT checkpoint_id FROM checkpoints
+    WHERE thread_id = ? AND checkpoint_ns = '' AND json_extract(CAST(metadata AS TEXT), '$.source') = 'input'
+    ORDER BY checkpoint_id DESC LIMIT 1 OFFSET ?
+"""
+# A namespace without a task id (":") is that of a subgraph with a memory of its own, which the next turn goes on from.
+_BEFORE = """
+    SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints AS old
+    WHERE thread_id = ? AND checkpoint_id < ? AND (instr(checkpoint_ns, ':') OR checkpoint_id < (
+        SELECT max(checkpoint_id) FROM checkpoints AS new
+        WHERE new.thread_id = old.thread_id AND new.checkpoint_ns = old.checkpoint_ns))
+"""
+
+
+class SqliteCheckpointer(AsyncSqliteSaver):
+    """LangGraph's SQLite saver with what it lacks: pruning, deleting by run, copying, and no lock left behind.
+
+    Values are read back strictly: plain data, LangChain messages and LangGraph's own types, and nothing else that a
+    manipulated file may name. Removing checkpoints needs every kept one to hold its whole state, so graphs that use a
+    `DeltaChannel`, whose state is spread over the steps before, must not be pruned; the graph of this package has none.
+
+    Use one per database and process, made by `open_checkpointer`. A thread's latest checkpoint is the one with the
+    highest id: ids begin with the time.
+    """
+
+    def __init__(self, conn: aiosqlite.Connection, *, serde: SerializerProtocol | None = None) -> None:
+        super().__init__(conn, serde=serde or JsonPlusSerializer(allowed_msgpack_modules=None))
+        self.lock = _TransactionLock(conn)
+
+    async def alist(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        """As the base class, but the saver can be used while the result is read."""
+        found = [each async for each in super().alist(config, filter=filter, before=before, limit=limit)]
+        for each in found:
+            yield each
+
+    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        """Remove checkpoints and their writes.
+
+        Args:
+            thread_ids: Which threads.
+            strategy: "keep_latest" keeps the newest checkpoint of each namespace, "delete" keeps nothing.
+
+        Raises:
+            UsageError: There is no such strategy.
+        """
+        if strategy == "delete":
+            for thread_id in thread_ids:
+                await self.adelete_thread(thread_id)
+        elif strategy == "keep_latest":
+            await self._remove(_OLDER_THAN_LATEST, [_json_texts(thread_ids)])
+        else:
+            raise UsageError(f"Unknown strategy {strategy!r}", help='Use "keep_latest" or "delete".')
+
+    async def prune_turn(self, thread_id: str, keep_turns: int = 0) -> int:
+        """Remove a thread's intermediate steps and their writes, and say how many steps went.
+
+        What stays: the latest checkpoint, all steps of the last `keep_turns` turns (a turn starts where the graph was
+        given an input), and whatever a subgraph that has not ended yet has stored since.
+
+        Raises:
+            UsageError: `keep_turns` is negative.
+        """
+        if keep_turns < 0:
+            raise UsageError(f"keep_turns must be 0 or more, not {keep_turns!r}")
+        query, values = (_START_OF_TURN, [thread_id, keep_turns - 1]) if keep_turns else (_LATEST, [thread_id])
+        await self.setup()
+        async with self.lock, self.conn.execute(query, values) as cursor:
+            row = await cursor.fetchone()
+        if row is None or row[0] is None:
+            return 0
+        return await self._remove(_BEFORE, [thread_id, row[0]])
+
+    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
+        """Remove the checkpoints, and their writes, that carry one of the run ids in their metadata."""
+        await self._remove(_OF_RUNS, [_json_texts(run_ids)])
+
+    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        """Copy all checkpoints and writes of one thread to another; what the target had under the same ids goes."""
+        await self.setup()
+        values = (str(target_thread_id), str(source_thread_id))
+        async with self.lock:
+            await self.conn.execute(
+                """
+                INSERT OR REPLACE INTO checkpoints
+                    (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata)
+                SELECT ?, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata
+                FROM checkpoints WHERE thread_id = ?
+                """,
+                values,
+            )
+            await self.conn.execute(
+                """
+                INSERT OR REPLACE INTO writes
+                    (thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, value)
+                SELECT ?, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, value
+                FROM writes WHERE thread_id = ?
+                """,
+                values,
+            )
+            await self.conn.commit()
+
+    async def athreads(self) -> list[str]:
+        """The ids of all threads, the one used last first."""
+        await self.setup()
+        query = "SELECT thread_id FROM checkpoints GROUP BY thread_id ORDER BY max(checkpoint_id) DESC"
+        async with self.lock, self.conn.execute(query) as cursor:
+            return [row[0] async for row in cursor]
+
+    async def vacuum(self) -> None:
+        """Give the space of removed rows back to the file system: removing alone does not shrink the file."""
+        async with self.lock:
+            await self.conn.execute("VACUUM")
+            await self.conn.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    async def aclose(self) -> None:
+        """Bring the write-ahead log into the database file, unless another process reads it now, and close."""
+        async with self.lock:
+            await self.conn.execute(f"PRAGMA busy_timeout = {CLOSING_BUSY_MILLISECONDS}")
+            await self.conn.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            await self.conn.close()
+
+    async def _remove(self, query: str, values: Sequence[str]) -> int:
+        """Delete the checkpoints whose keys the query finds, and their writes, in one transaction."""
+        await self.setup()
+        async with self.lock:
+            keys = await self.conn.execute_fetchall(query, values)
+            for table in ("writes", "checkpoints"):
+                await self.conn.executemany(
+                    f"DELETE FROM {table} WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?",  # noqa: S608
+                    keys,
+                )
+            await self.conn.commit()
+        return len(list(keys))
+
+
+class _TransactionLock(asyncio.Lock):
+    """The saver's lock, which also rolls back what a failed or cancelled holder had begun.
+
+    Without it a task cancelled between its statement and its commit leaves a transaction open, and with it the file
+    locked against every other connection.
+    """
+
+    def __init__(self, conn: aiosqlite.Connection) -> None:
+        super().__init__()
+        self._conn = conn
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if kind is not None:
+                await self._conn.rollback()
+        finally:
+            self.release()
+
+
+@asynccontextmanager
+async def open_checkpointer(path: str | Path) -> AsyncIterator[SqliteCheckpointer]:
+    """The checkpointer of a database file, which is made with its folder when it is not there.
+
+    Raises:
+        LibraryCorrupt: The file is not a readable SQLite database.
+        LibraryError: The file cannot be opened or made.
+    """
+    saver = await _open(Path(path))
+    try:
+        yield saver
+    finally:
+        await saver.aclose()
+
+
+async def _open(path: Path) -> SqliteCheckpointer:
+    with translated_errors(path):
+        await asyncio.to_thread(make_database, path)
+        conn = await aiosqlite.connect(path, timeout=BUSY_SECONDS)
+        try:
+            await conn.execute("PRAGMA synchronous = NORMAL")
+            saver = SqliteCheckpointer(conn)
+            await saver.setup()
+        except BaseException:
+            await conn.close()
+            raise
+        return saver
+
+
+@asynccontextmanager
+async def studio_saver() -> AsyncIterator[SqliteCheckpointer]:
+    """The checkpointer for `langgraph.json`: that of the library that PREFLIGHT_LIBRARY names, or of ./library."""
+    folder = Path(os.environ.get("PREFLIGHT_LIBRARY") or "library")
+    async with open_checkpointer(folder / "threads.db") as saver:
+        yield saver
+
+
+def _json_texts(values: Iterable[str]) -> str:
+    return json.dumps([str(value) for value in values])

@@ -1,0 +1,323 @@
+"""The ledger of turns: one row of the table `turns` for each question, answered or not.
+
+It lives in the same `threads.db` as the checkpoints, in plain columns and JSON, so that `sqlite-utils` and Datasette
+open it. A row is written as `running` before the turn's first step and brought to its outcome after the last, so a row
+that stays `running` while nothing runs tells of a process that was killed.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from ..state.errors import LibraryCorrupt, LibraryError, TurnError
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database
+
+    from ..state.values import Answer
+
+Status = Literal["running", "answered", "abstained", "failed", "interrupted"]
+TABLE = "turns"
+BUSY_SECONDS = 30.0
+COLUMNS: dict[str, type] = {
+    "id": str,
+    "thread_id": str,
+    "turn": int,
+    "status": str,
+    "started_at": str,
+    "finished_at": str,
+    "question": str,
+    "route": str,
+    "reason": str,
+    "signals": str,
+    "settings": str,
+    "model": str,
+    "calls": int,
+    "input_tokens": int,
+    "output_tokens": int,
+    "seconds": float,
+    "answer": str,
+    "error": str,
+    "result": str,
+}
+JSON_COLUMNS = ("signals", "settings", "result")
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One row of the ledger.
+
+    `turn` counts 1, 2, 3 within the thread; `started_at` and `finished_at` are ISO 8601 in UTC; `settings` is what the
+    turn was asked with; `result` is the answer as `Answer.model_dump(mode="json")`.
+    """
+
+    id: str
+    thread_id: str
+    turn: int
+    status: Status
+    started_at: str
+    finished_at: str | None
+    question: str
+    route: str | None
+    reason: str | None
+    signals: dict[str, float]
+    settings: dict[str, Any]
+    model: str
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    seconds: float
+    answer: str | None
+    error: str | None
+    result: dict[str, Any] | None
+
+
+@dataclass(frozen=True)
+class ThreadSummary:
+    """A thread as `threads list` shows it: how many turns, and its last turn's question, status and time."""
+
+    thread_id: str
+    turns: int
+    question: str
+    status: Status
+    updated: str
+
+
+class Ledger:
+    """The turns of all threads in one database file.
+
+    It has a connection of its own, so it works beside a checkpointer that has the same file open, and may be used from
+    any thread, one call at a time. A call waits up to 30 seconds for another writer.
+
+    Args:
+        path: The database; made, with its folder, when it is not there.
+
+    Raises:
+        LibraryCorrupt: The file is not a readable SQLite database.
+        LibraryError: The file cannot be opened or made.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        import sqlite_utils
+
+        self.path = Path(path)
+        self._lock = threading.Lock()
+        with translated_errors(self.path):
+            make_database(self.path)
+            connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, check_same_thread=False)
+            self._database = sqlite_utils.Database(connection)
+            try:
+                connection.execute("pragma synchronous = normal")
+                if not self._database.table(TABLE).exists():
+                    self._create_table()
+            except BaseException:
+                connection.close()
+                raise
+
+    def close(self) -> None:
+        """Close the connection; a second time does nothing."""
+        with self._lock:
+            self._database.close()
+
+    def begin(self, thread_id: str, question: str, *, settings: Mapping[str, Any], model: str) -> Turn:
+        """Record that a turn starts, and give it the thread's next number."""
+        with self._writing() as database:
+            row: dict[str, Any] = {
+                "id": uuid.uuid4().hex,
+                "thread_id": thread_id,
+                "turn": _last_number(database, thread_id) + 1,
+                "status": "running",
+                "started_at": _now(),
+                "question": question,
+                "settings": _json(settings),
+                "model": model,
+            }
+            database.table(TABLE).insert(row)
+            return _turn(database.table(TABLE).get(row["id"]))
+
+    def finish(self, id: str, *, answer: Answer) -> Turn:
+        """Record a turn's answer: the turn is now `answered` or `abstained`."""
+        return self._update(
+            id,
+            status="abstained" if answer.abstained else "answered",
+            model=answer.receipt.model,
+            answer=answer.answer,
+            error=None,
+            result=_json(answer.model_dump(mode="json")),
+            **_route(answer.route.model_dump()),
+            **_cost(answer.receipt.model_dump()),
+        )
+
+    def fail(
+        self,
+        id: str,
+        *,
+        error: str,
+        receipt: Mapping[str, Any] | None = None,
+        decision: Mapping[str, Any] | None = None,
+        status: Literal["failed", "interrupted"] = "failed",
+    ) -> Turn:
+        """Record that a turn came to no answer: it `failed`, or was `interrupted` on purpose.
+
+        `receipt` is what it had spent, as `Receipt.model_dump()`; `decision` is the route, as
+        `RouteDecision.model_dump()`, where one had been chosen.
+        """
+        spent = _cost(receipt) if receipt else {}
+        return self._update(id, status=status, error=error, **_route(decision), **spent)
+
+    def reopen(self, id: str) -> Turn:
+        """Set a turn that came to no answer to `running` again, because it is resumed."""
+        return self._update(id, status="running", finished_at=None, error=None)
+
+    def turns(self, thread_id: str) -> list[Turn]:
+        """All turns of a thread, first to last."""
+        with self._reading() as database:
+            rows = database.table(TABLE).rows_where("thread_id = ?", [thread_id], order_by="turn")
+            return [_turn(row) for row in rows]
+
+    def last(self, thread_id: str) -> Turn | None:
+        """The thread's newest turn, None when it has none."""
+        with self._reading() as database:
+            rows = database.table(TABLE).rows_where("thread_id = ?", [thread_id], order_by="turn desc", limit=1)
+            return next((_turn(row) for row in rows), None)
+
+    def unfinished(self, thread_id: str) -> Turn | None:
+        """The thread's newest turn if it is still `running`.
+
+        To a caller that holds the thread's lock this is a turn whose process was killed.
+        """
+        turn = self.last(thread_id)
+        return turn if turn is not None and turn.status == "running" else None
+
+    def threads(self) -> list[ThreadSummary]:
+        """All threads, the one used last first."""
+        newest = """
+            select thread_id, max(turn) as turn, count(*) as turns, question, status,
+                   coalesce(finished_at, started_at) as updated
+            from turns group by thread_id order by updated desc, thread_id
+        """
+        with self._reading() as database:
+            rows = list(database.query(newest))
+        return [ThreadSummary(**{name: row[name] for name in _names(ThreadSummary)}) for row in rows]
+
+    def delete(self, thread_id: str) -> bool:
+        """Remove a thread's turns; False when there were none."""
+        with self._writing() as database:
+            return bool(database.execute("delete from turns where thread_id = ?", [thread_id]).rowcount)
+
+    def _update(self, id: str, **values: Any) -> Turn:
+        with self._writing() as database:
+            table = database.table(TABLE)
+            if not table.count_where("id = ?", [id]):
+                raise TurnError(f"Turn {id!r} is not in {self.path}", help="Its thread was deleted while it ran.")
+            table.update(id, {"finished_at": _now(), **values})
+            return _turn(table.get(id))
+
+    def _create_table(self) -> None:
+        counts = {"calls": 0, "input_tokens": 0, "output_tokens": 0, "seconds": 0.0}
+        required = {"thread_id", "turn", "status", "started_at", "question", "settings", "model", *counts}
+        with self._writing() as database:
+            table = database.table(TABLE)
+            if not table.exists():
+                table.create(COLUMNS, pk="id", not_null=required, defaults=counts)
+                table.create_index(["thread_id", "turn"], unique=True)
+
+    @contextmanager
+    def _reading(self) -> Iterator[Database]:
+        with self._lock, translated_errors(self.path):
+            yield self._database
+
+    @contextmanager
+    def _writing(self) -> Iterator[Database]:
+        """A transaction that holds the write lock from its start: what it reads stays true until it writes."""
+        with self._reading() as database:
+            database.execute("begin immediate")
+            try:
+                yield database
+            except BaseException:
+                database.rollback()
+                raise
+            database.commit()
+
+
+@contextmanager
+def translated_errors(path: Path) -> Iterator[None]:
+    """Raise what SQLite and the file system say about `path` as errors of ours.
+
+    Raises:
+        LibraryCorrupt: The file is not a readable SQLite database.
+        LibraryError: The file cannot be opened, made, written, or was locked for too long.
+    """
+    try:
+        yield
+    except (OSError, sqlite3.OperationalError) as error:
+        help = "Check that its folder can be written and that no other program holds the file."
+        raise LibraryError(f"The database of threads {path} cannot be used: {error}", help=help) from error
+    except sqlite3.DatabaseError as error:
+        if type(error) is not sqlite3.DatabaseError:
+            raise
+        help = "Move the file away: a new one is made at the next turn."
+        raise LibraryCorrupt(f"The database of threads {path} cannot be read: {error}", help=help) from error
+
+
+def make_database(path: Path) -> None:
+    """Make the file and its folder where they are missing, in WAL mode: readers and a writer work side by side.
+
+    Processes that do this at the same time refuse each other at once, whatever their timeout, so it is tried again.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    deadline = time.monotonic() + BUSY_SECONDS
+    with closing(sqlite3.connect(path, timeout=BUSY_SECONDS)) as connection:
+        while True:
+            try:
+                connection.execute("pragma journal_mode = wal")
+                return
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > deadline:
+                    raise
+            time.sleep(0.01)
+
+
+def _last_number(database: Database, thread_id: str) -> int:
+    query = "select coalesce(max(turn), 0) from turns where thread_id = ?"
+    return int(database.execute(query, [thread_id]).fetchone()[0])
+
+
+def _turn(row: Mapping[str, Any]) -> Turn:
+    values = {name: row[name] for name in _names(Turn)}
+    loaded = {name: None if values[name] is None else json.loads(values[name]) for name in JSON_COLUMNS}
+    return Turn(**{**values, **loaded, "signals": loaded["signals"] or {}})
+
+
+def _route(decision: Mapping[str, Any] | None) -> dict[str, Any]:
+    if not decision:
+        return {}
+    signals = _json(decision.get("signals") or {})
+    return {"route": decision["name"], "reason": decision["reason"], "signals": signals}
+
+
+def _cost(receipt: Mapping[str, Any]) -> dict[str, Any]:
+    names = {"calls": "model_calls", "input_tokens": "input_tokens", "output_tokens": "output_tokens"}
+    return {column: receipt.get(name, 0) for column, name in names.items()} | {"seconds": receipt.get("seconds", 0.0)}
+
+
+def _names(kind: type) -> list[str]:
+    return [field.name for field in fields(kind)]
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

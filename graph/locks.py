@@ -1,0 +1,117 @@
+"""One turn at a time on a thread, within this process and across processes.
+
+Two turns at once on one thread would both start from the same checkpoint, and one of them would be lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import unicodedata
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary, WeakValueDictionary
+
+from ..state.errors import LibraryError, ThreadBusy, UsageError
+
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
+
+FOLDER = ".locks"
+POLL_SECONDS = 0.05
+THREAD_ID_CHARACTERS = 200
+
+_Locks = WeakValueDictionary[Path, asyncio.Lock]
+_local: WeakKeyDictionary[asyncio.AbstractEventLoop, _Locks] = WeakKeyDictionary()
+
+
+def validate_thread_id(value: object) -> str:
+    """The value, if it can name a thread.
+
+    Raises:
+        UsageError: It is not text (1 and "1" would be the same thread), is blank, holds a control character, or is
+            longer than 200 characters.
+    """
+    help = f"Give a text of 1 to {THREAD_ID_CHARACTERS} printable characters."
+    if not isinstance(value, str):
+        raise UsageError(f"A thread id must be text, not {value!r}", help=help)
+    if not value.strip():
+        raise UsageError(f"A thread id must not be blank: {value!r}", help=help)
+    if any(unicodedata.category(character) in ("Cc", "Cs") for character in value):
+        raise UsageError(f"A thread id must not hold control characters: {value[:THREAD_ID_CHARACTERS]!r}", help=help)
+    if len(value) > THREAD_ID_CHARACTERS:
+        raise UsageError(f"A thread id of {len(value)} characters is too long: {value[:40]!r}…", help=help)
+    return value
+
+
+@asynccontextmanager
+async def thread_lock(folder: str | Path, thread_id: str, *, wait: float) -> AsyncIterator[None]:
+    """Hold the thread's lock while the block runs.
+
+    Waiters of one event loop are served in order. The lock is one of the operating system's on a file under
+    `folder/.locks`: it ends with the process that held it, however that ends.
+
+    Args:
+        folder: The library's folder.
+        thread_id: Which thread.
+        wait: How many seconds to wait for a turn that runs on the thread; 0 tries once.
+
+    Raises:
+        ThreadBusy: The thread was still in use after `wait` seconds.
+        LibraryError: The lock file cannot be made.
+    """
+    path = _lock_file(Path(folder), thread_id)
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + wait
+    local = _local.setdefault(loop, WeakValueDictionary()).setdefault(path, asyncio.Lock())
+    try:
+        async with asyncio.timeout_at(deadline):
+            await local.acquire()
+    except TimeoutError:
+        raise _busy(thread_id, wait) from None
+    try:
+        held = await _acquire(path, thread_id, wait=wait, deadline=deadline)
+        try:
+            yield
+        finally:
+            held.release()
+    finally:
+        local.release()
+
+
+async def _acquire(path: Path, thread_id: str, *, wait: float, deadline: float) -> BaseFileLock:
+    """Try the file's lock until the deadline. Each try is non-blocking and short enough for the event loop."""
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(path, thread_local=False)
+    while True:
+        try:
+            lock.acquire(blocking=False)
+        except Timeout:
+            if asyncio.get_running_loop().time() >= deadline:
+                raise _busy(thread_id, wait) from None
+        except OSError as error:
+            help = "Check that the library's folder can be written."
+            raise LibraryError(f"The lock {path} cannot be taken: {error}", help=help) from error
+        else:
+            return lock
+        await asyncio.sleep(POLL_SECONDS)
+
+
+def _lock_file(folder: Path, thread_id: str) -> Path:
+    """The thread's lock file; its name is a hash, because a thread id may hold any printable character."""
+    name = hashlib.sha256(thread_id.encode("utf-8")).hexdigest()[:32]
+    locks = folder.absolute() / FOLDER
+    try:
+        locks.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        help = "Check that the library's folder can be written."
+        raise LibraryError(f"The folder {locks} cannot be made: {error}", help=help) from error
+    return locks / f"{name}.lock"
+
+
+def _busy(thread_id: str, wait: float) -> ThreadBusy:
+    help = "Wait for the other turn to end, or use another thread."
+    return ThreadBusy(f"Another turn is still running on thread {thread_id!r} after {wait:g} s", help=help)

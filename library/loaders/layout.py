@@ -1,0 +1,153 @@
+"""From printed lines back to paragraphs: joining wrapped lines, undoing hyphenation, dropping running headers."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+
+HYPHEN = "\ufffe"
+
+_LIST_ITEM = re.compile(r"(?:[-*+•·‣◦▪●■○–—➢✓]|\(?\d{1,3}[.)]|\(?[a-zA-Z][.)]|\(?[ivx]{1,4}[.)])\s")
+_TERMINAL = re.compile(r"[.!?:;。！？؟][\"'”’»)\]]*\d{0,3}$")
+_OPEN_END = re.compile(
+    r"(?:,|\(|\b(?:a|an|and|as|at|by|for|from|in|into|is|nor|of|on|or|our|that|the|their|to|was|were|which|with|than))$",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"[$€£(+-]*\d[\d,.]*[)%]*$|[—–$%-]+$")
+_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_NEIGHBOURS = 8
+_FULL_LINE = 0.75
+_EDGE_LINES = 2
+_MIN_PAGES = 4
+
+
+def vocabulary(lines: Sequence[str]) -> Counter[str]:
+    """How often each word, hyphenated ones as a whole, stands in the lines, without the halves of broken ones."""
+    counts: Counter[str] = Counter()
+    broken = False
+    for line in lines:
+        words = _WORD.findall(line)
+        kept = words[1:] if broken else words
+        broken = line.endswith((HYPHEN, "-"))
+        counts.update(word.casefold() for word in (kept[:-1] if broken else kept))
+    return counts
+
+
+def paragraphs(lines: Sequence[str], known: Counter[str]) -> list[str]:
+    """The paragraphs, headings, list items and table rows of one page or section.
+
+    Args:
+        lines: Stripped printed lines; one that ends with `HYPHEN` ends inside a word. Blank lines separate paragraphs.
+        known: `vocabulary` of the document, which decides whether a hyphen at a line's end belongs to the word.
+    """
+    joined: list[str] = []
+    previous = ""
+    for index, line in enumerate(lines):
+        if not line:
+            previous = ""
+            continue
+        separator = _separator(previous, line, _width(lines, index - 1)) if previous else None
+        if separator is None:
+            joined.append(line)
+        elif previous.endswith((HYPHEN, "-")) and separator == "":
+            joined[-1] = _dehyphenated(joined[-1], line, known)
+        else:
+            joined[-1] += separator + line
+        previous = line
+    return [paragraph.replace(HYPHEN, "") for paragraph in joined]
+
+
+def is_table_row(line: str) -> bool:
+    """Whether the line is mostly figures."""
+    tokens = line.split()
+    figures = sum(1 for token in tokens if _NUMBER.match(token))
+    return figures >= 2 and figures >= 0.4 * len(tokens)
+
+
+def _separator(previous: str, line: str, width: float) -> str | None:
+    """What joins `line` to the one before it: nothing, a space, or None where a new paragraph begins."""
+    if previous.endswith(HYPHEN):
+        return ""
+    if _LIST_ITEM.match(line) or is_table_row(previous):
+        return None
+    if line[0] in ",;.)]" and len(line) > 1:
+        return ""
+    ends = _TERMINAL.search(previous) is not None
+    if line[0].islower() and not ends:
+        return "" if previous.endswith("-") and len(previous) > 1 and previous[-2].isalpha() else " "
+    if not ends and _OPEN_END.search(previous) and len(previous) > width / 3:
+        return " "
+    if is_table_row(line) or (_is_title_case(previous) and not _is_title_case(line)):
+        return None
+    full = len(previous) >= _FULL_LINE * width and (ends or not previous.isupper())
+    return " " if full else None
+
+
+def _is_title_case(line: str) -> bool:
+    """Whether the line reads like a heading: two or more long words, nearly all of them capitalised."""
+    long_words = [word for word in _WORD.findall(line) if len(word) > 3]
+    return len(long_words) > 1 and sum(1 for word in long_words if word[0].isupper()) >= 0.8 * len(long_words)
+
+
+def _width(lines: Sequence[str], index: int) -> float:
+    """Usual length of the printed lines around `index`."""
+    around = sorted(len(line) for line in lines[max(0, index - _NEIGHBOURS) : index + _NEIGHBOURS + 1] if line)
+    return max(30.0, around[int(len(around) * 0.8)]) if around else 30.0
+
+
+def _dehyphenated(left: str, right: str, known: Counter[str]) -> str:
+    """Both joined, with the hyphen where the document writes the word with one, or spells names and numbers."""
+    left = left[:-1]
+    head = re.search(r"[^\W\d_]*$", left)
+    tail = re.match(r"[^\W\d_]*", right)
+    first, second = (head.group() if head else ""), (tail.group() if tail else "")
+    if not first or not second or second[0].isupper():
+        return f"{left}-{right}"
+    whole, parted = known[(first + second).casefold()], known[f"{first}-{second}".casefold()]
+    if whole or parted:
+        return left + ("-" if parted > whole else "") + right
+    both = known[first.casefold()] > 0 and known[second.casefold()] > 0 and len(first) > 2 and len(second) > 3
+    return left + ("-" if both else "") + right
+
+
+def without_running_lines(pages: Sequence[Sequence[str]]) -> list[list[str]]:
+    """The pages without headers, footers and page numbers: edge lines that most pages share, digits aside.
+
+    The first appearance of a header stays, since it may be the only place that names the document.
+    """
+    if len(pages) < _MIN_PAGES:
+        return [list(page) for page in pages]
+    counts = Counter(key for page in pages for key in {_edge_key(page[index]) for index in _edges(page)})
+    running = {key for key, count in counts.items() if count >= max(_MIN_PAGES, len(pages) * 0.4)}
+    kept_once: set[str] = set()
+    result = []
+    for page in pages:
+        drop: set[int] = set()
+        for index in _edges(page):
+            key = _edge_key(page[index])
+            if key in running and (key in kept_once or not any(char.isalpha() for char in key)):
+                drop.add(index)
+            kept_once.add(key)
+        result.append([line for index, line in enumerate(page) if index not in drop])
+    return result
+
+
+def _edges(page: Sequence[str]) -> list[int]:
+    """Indices of the first and last lines of a page that are not blank."""
+    filled = [index for index, line in enumerate(page) if line]
+    return sorted({*filled[:_EDGE_LINES], *filled[-_EDGE_LINES:]})
+
+
+def _edge_key(line: str) -> str:
+    return re.sub(r"\d+|\b[ivxl]+\b", "0", line.casefold()).strip()
+
+
+def is_hard_wrapped(lines: Sequence[str]) -> bool:
+    """Whether plain text was broken at a fixed width: hardly a line is longer, and many are about as long."""
+    inner = [len(line) for line, following in pairwise(lines) if line and following]
+    if len(inner) < 3:
+        return False
+    width = sorted(inner)[int(len(inner) * 0.97)]
+    return 50 <= width <= 120 and sum(1 for length in inner if length >= 0.75 * width) >= 0.4 * len(inner)

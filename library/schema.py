@@ -1,0 +1,79 @@
+"""Tables of `library.db`.
+
+`generation` counts the writes of documents. A row with a `retired` generation is gone for the library, and stays until
+an index without it has been swapped in, so that the index in use still finds what it points to.
+"""
+
+from __future__ import annotations
+
+SCHEMA_VERSION = 1
+
+TABLES = """
+CREATE TABLE IF NOT EXISTS meta (
+    key TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS documents (
+    id TEXT PRIMARY KEY,
+    source TEXT NOT NULL,
+    title TEXT NOT NULL,
+    date TEXT,
+    authors TEXT NOT NULL,
+    metadata TEXT NOT NULL,
+    content_hash TEXT NOT NULL,
+    origin TEXT NOT NULL,
+    added_at TEXT NOT NULL,
+    generation INTEGER NOT NULL,
+    retired INTEGER
+);
+CREATE TABLE IF NOT EXISTS passages (
+    row INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    document_id TEXT NOT NULL REFERENCES documents (id),
+    position INTEGER NOT NULL,
+    text TEXT NOT NULL,
+    start INTEGER NOT NULL,
+    "end" INTEGER NOT NULL,
+    page INTEGER,
+    tokens INTEGER NOT NULL,
+    metadata TEXT NOT NULL,
+    retired INTEGER
+);
+CREATE TABLE IF NOT EXISTS vectors (
+    row INTEGER PRIMARY KEY REFERENCES passages (row) ON DELETE CASCADE,
+    input TEXT NOT NULL,
+    vector BLOB NOT NULL
+);
+CREATE INDEX IF NOT EXISTS documents_origin ON documents (origin);
+CREATE INDEX IF NOT EXISTS passages_document ON passages (document_id);
+CREATE INDEX IF NOT EXISTS passages_retired ON passages (retired) WHERE retired IS NOT NULL;
+CREATE INDEX IF NOT EXISTS vectors_input ON vectors (input);
+"""
+
+UPSERT_DOCUMENT = """
+INSERT INTO documents (id, source, title, date, authors, metadata, content_hash, origin, added_at, generation, retired)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)
+ON CONFLICT (id) DO UPDATE SET source = excluded.source, title = excluded.title, date = excluded.date,
+    authors = excluded.authors, metadata = excluded.metadata, content_hash = excluded.content_hash,
+    origin = excluded.origin, added_at = excluded.added_at, generation = excluded.generation, retired = NULL
+"""
+
+UPSERT_PASSAGE = """
+INSERT INTO passages (id, document_id, position, text, start, "end", page, tokens, metadata, retired)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)
+ON CONFLICT (id) DO UPDATE SET position = excluded.position, "end" = excluded."end", page = excluded.page,
+    tokens = excluded.tokens, metadata = excluded.metadata, retired = NULL
+RETURNING row
+"""
+
+UPSERT_VECTOR = """
+INSERT INTO vectors (row, input, vector) VALUES (?, ?, ?)
+ON CONFLICT (row) DO UPDATE SET input = excluded.input, vector = excluded.vector
+"""
+
+SELECT_PASSAGES = """
+SELECT p.id, p.document_id, p.text, p.start, p."end", p.page, p.tokens, p.metadata AS passage_metadata,
+    d.title, d.source, d.date, d.metadata AS document_metadata
+FROM passages p JOIN documents d ON d.id = p.document_id
+WHERE p.id IN ({marks})
+"""

@@ -1,0 +1,162 @@
+"""Sentence segmentation with exact character offsets.
+
+`sentencex` (rule-based, many languages) proposes the boundaries inside a line; this module decides which line ends are
+boundaries and repairs what the proposals get wrong in scientific and business prose: abbreviations before numbers and
+names, citation marks after the full stop, lone list markers.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+import sentencex
+
+Span = tuple[int, int]
+
+_LINE = re.compile(r"[^\n\r\x0b\x0c\x85\u2028\u2029]+")
+_LIST_ITEM = re.compile(r"\s*(?:[-*+•·‣◦▪●■–—]\s|\(?\d{1,3}[.)]\s|\(?[A-Za-z][.)]\s|[#|>])")
+_TERMINAL = re.compile(r"[.!?:;…。！？؟۔।][\"'”’»)\]]*$")
+_CONTINUES = re.compile(
+    r"(?:[,\-–/(]|\b(?:a|an|and|as|at|by|for|from|in|into|is|nor|of|on|or|that|the|to|was|were|which|with|than))$",
+    re.IGNORECASE,
+)
+_WRAPPED_LINE = 40
+_TAIL = 400
+_MARKER = re.compile(r"(?:[-*+•·‣◦▪●■–—]|[(\[]?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,5})[.)\]])$")
+_NUMBER_AHEAD = re.compile(r"[(\[]?[\dA-Z]?\d|[(\[]?[IVXivx]+\b|[A-Z]\b")
+_CITATION = re.compile(r"\s?(?:\[\d+(?:\s?[,;–-]\s?\d+)*\]|\(\d+(?:\s?[,;–-]\s?\d+)*\)(?=\s|$))+")
+_NOTE_MARK = re.compile(r"(?<=[a-z)]{2})[.!?](?:\d{1,3}(?:[,–-]\d{1,3})*)(?=\s+[A-Z])")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+
+
+def _listed(entries: str) -> frozenset[str]:
+    return frozenset(entries.split())
+
+
+_BEFORE_ANYTHING = _listed(
+    "approx ca cf dr drs prof mr mrs ms mx st mt gen col capt lt sgt gov sen rep rev hon fig figs tab eq eqs i.e "
+    "e.g viz vs v suppl refs ed eds dept univ resp subsp var nat int assoc"
+)
+_BEFORE_NUMBERS = _listed(
+    "no nos nr p pp vol vols ch chap sec sect art para ref fig figs tab eq eqs suppl app appx ex ver cat jan feb "
+    "mar apr jun jul aug sep sept oct nov dec est approx"
+)
+_BEFORE_LOWER = _listed(
+    "al etc inc ltd co corp llc plc jr sr hr hrs min sec wk wks yr yrs mo mos wt ht a.m p.m am pm b.i.d t.i.d q.d "
+    "i.v i.m s.c p.o sp spp nov incl excl max avg temp conc dil ph.d m.d u.s u.k u.n e.u"
+)
+_BEFORE_NAMES = _listed("u.s u.k u.n e.u")
+_STARTERS = _listed(
+    "a after all although an and as at before but by during each for from he her here his how however i if in it "
+    "its my no not of on one our she since so some such that the their then there these they this those to we "
+    "what when where which while who why with you your"
+)
+
+
+def sentence_spans(text: str) -> list[Span]:
+    """Character offsets of the sentences of `text`, in order.
+
+    Spans are disjoint, begin and end with a character that is not a space, and together cover every such character.
+    A line end separates sentences (headings, list items, table rows) unless the line is visibly wrapped.
+    """
+    spans: list[Span] = []
+    for start, end in _blocks(text):
+        spans.extend(_block_spans(text, start, end))
+    return spans
+
+
+def _blocks(text: str) -> list[Span]:
+    """Stretches of text without a boundary at a line end."""
+    blocks: list[Span] = []
+    for match in _LINE.finditer(text):
+        line = match.group()
+        if not line.strip():
+            continue
+        start, end = match.span()
+        if blocks and _is_wrapped(text, blocks[-1], match.start(), line):
+            blocks[-1] = (blocks[-1][0], end)
+        else:
+            blocks.append((start, end))
+    return blocks
+
+
+def _is_wrapped(text: str, block: Span, start: int, line: str) -> bool:
+    """Whether `line`, which begins at `start`, carries on the sentence of the block before it."""
+    gap = text[block[1] : start]
+    if len(gap) > 2 or gap.count("\n") > 1 or _LIST_ITEM.match(line):
+        return False
+    last = text[max(block[0], block[1] - _TAIL) : block[1]].rsplit("\n", 1)[-1].rstrip()
+    if len(last.strip()) < _WRAPPED_LINE or last.lstrip().startswith(("#", "|", ">")):
+        return False
+    if _TERMINAL.search(last):
+        return _abbreviation_continues(last, line.lstrip())
+    return line.lstrip()[:1].islower() or _CONTINUES.search(last) is not None
+
+
+def _block_spans(text: str, start: int, end: int) -> list[Span]:
+    """Sentences of one block, in offsets of `text`."""
+    line = _SURROGATE.sub("\ufffd", re.sub(r"\s", " ", text[start:end]))
+    bounds = _proposed_bounds(line)
+    kept = [0]
+    for position, bound in enumerate(bounds):
+        following = bounds[position + 1] if position + 1 < len(bounds) else len(line)
+        if not _belongs_together(
+            line[max(kept[-1], bound - _TAIL) : bound], line[bound : min(following, bound + _TAIL)]
+        ):
+            kept.append(bound)
+    kept.append(len(line))
+    spans = []
+    for left, right in pairwise(kept):
+        stripped = line[left:right].strip()
+        if stripped:
+            offset = start + left + len(line[left:right]) - len(line[left:right].lstrip())
+            spans.append((offset, offset + len(stripped)))
+    return spans
+
+
+def _proposed_bounds(line: str) -> list[int]:
+    """Offsets at which a new sentence may begin: sentencex's, and those behind reference marks (`grew.12 They`)."""
+    bounds = {match.end() for match in _NOTE_MARK.finditer(line)}
+    position = 0
+    for piece in sentencex.segment("en", line):
+        position += len(piece)
+        citation = _CITATION.match(line, position) if piece.strip() else None
+        bounds.add(citation.end() if citation and _opens_sentence(line, citation.end()) else position)
+    return sorted(bound for bound in bounds if 0 < bound < len(line))
+
+
+def _opens_sentence(line: str, position: int) -> bool:
+    return not line[position : position + 2].lstrip()[:1].islower()
+
+
+def _belongs_together(left: str, right: str) -> bool:
+    """Whether a proposed boundary between `left` and `right` is none."""
+    left, right = left.strip(), right.strip()
+    if not left or not right:
+        return True
+    if _MARKER.fullmatch(left) or not any(char.isalnum() for char in right):
+        return True
+    if not _TERMINAL.search(left) and right[0].islower():
+        return True
+    return _abbreviation_continues(left, right)
+
+
+def _abbreviation_continues(left: str, right: str) -> bool:
+    """Whether `left` ends with an abbreviation after which `right` carries on the sentence."""
+    if not left.endswith("."):
+        return False
+    last = re.split(r"[\s(\[\"“'/]", left[:-1])[-1].casefold()
+    first = re.match(r"\w*", right)
+    starter = first is not None and first.group().casefold() in _STARTERS
+    if last in _BEFORE_ANYTHING and not (last in _BEFORE_NUMBERS and starter):
+        return True
+    if last in _BEFORE_NUMBERS and _NUMBER_AHEAD.match(right):
+        return last != "no" or left[-3:-1] == "No" or left.endswith("(no.")
+    if last == "al" and right[0] in "([0123456789":
+        return True
+    if last in _BEFORE_NAMES and right[0].isupper() and not starter:
+        return True
+    if last in _BEFORE_LOWER and right[0].islower():
+        return True
+    return len(last) == 1 and last.isalpha() and right[0].islower() and left[-2].isupper()

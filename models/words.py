@@ -1,0 +1,131 @@
+"""The lexical analyser: the words by which BM25 and lexical overlap compare texts.
+
+Unicode NFKC, case folding, accents of Latin letters removed, English stop words dropped, English Snowball stems.
+Codes keep their identity however they are written (`IL-6`, `IL6` → `il6`; `COVID-19` → `covid19 covid`), a single Greek
+letter is its name (`TNF-α` → `tnf alpha`), dotted acronyms lose their dots (`U.S.` → `us`), and scripts without spaces
+(Chinese, Japanese) become character bigrams, as in Lucene's CJK analyser.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import unicodedata
+from functools import lru_cache
+
+from snowballstemmer.english_stemmer import EnglishStemmer
+
+_MARKS = (
+    "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff\u0e00-\u0e4e\u0e80-\u0ece"
+    "\u0f71-\u0f84\u1000-\u109f\u1780-\u17d3"
+)
+_CHAR = rf"(?:[^\W_]|[{_MARKS}])"
+_RUN = rf"[^\W_]{_CHAR}*"
+_TOKEN = re.compile(
+    rf"(?P<acronym>\b(?:[^\W\d_]\.){{2,}}(?:[^\W\d_]\b)?)"
+    rf"|(?P<number>\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?\b|\d+(?:\.\d+)+)"
+    rf"|(?P<word>{_RUN}(?:['’]{_RUN})*(?:[-‐]{_RUN})*)"
+)
+_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002fa1f"
+_SCRIPT_RUN = re.compile(rf"[{_CJK}]+|[α-ω](?![α-ωά-ώ])|[^{_CJK}α-ω]+|[α-ω]+[^{_CJK}]*")
+_ACCENTS = re.compile("[\u0300-\u036f]")
+
+
+def _listed(entries: str) -> list[str]:
+    return entries.split()
+
+
+_GREEK = dict(
+    zip(
+        "αβγδεζηθικλμνξοπρστυφχψω",
+        _listed(
+            "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma tau upsilon "
+            "phi chi psi omega"
+        ),
+        strict=True,
+    )
+)
+_APOSTROPHE = re.compile("['’]")
+_MICRO = re.compile("μ(?=[A-Za-z])")
+_ACRONYMS = frozenset({"WHO", "US", "IT", "ALL"})
+_MAX_LENGTH = 64
+_MAX_COMPOUND = 3
+
+STOP_WORDS = frozenset(
+    _listed(
+        "a about above after again against ain all also am an and any are aren as at be because been before being "
+        "below between both but by can cannot could couldn did didn do does doesn doing don down during each eg etc "
+        "few for from further had hadn has hasn have haven having he her here hers herself him himself his how i ie "
+        "if in into is isn it its itself just ll may me might mightn more most must mustn my myself needn no nor not "
+        "now of off on once only or other our ours ourselves out over own re same shan she should shouldn so some "
+        "such than that the their theirs them themselves then there these they this those through to too under until "
+        "up us ve very was wasn we were weren what when where which while who whom why will with won would wouldn you "
+        "your yours yourself yourselves"
+    )
+)
+
+_stemmer = EnglishStemmer()
+_stemmer_lock = threading.Lock()
+
+
+def words(text: str) -> list[str]:
+    """The index terms of `text` in order, repetitions kept; the same text always gives the same terms."""
+    normal = _MICRO.sub("u", unicodedata.normalize("NFKC", text))
+    shouted = not any(char.islower() for char in normal)
+    terms: list[str] = []
+    for match in _TOKEN.finditer(normal):
+        token = match.group()
+        if match.lastgroup == "acronym":
+            terms.extend(_kept(token.replace(".", ""), acronym=token[0].isupper()))
+        elif match.lastgroup == "number":
+            terms.append(token.replace(",", "")[:_MAX_LENGTH])
+        else:
+            terms.extend(_word_terms(token, shouted))
+    return terms
+
+
+@lru_cache(maxsize=1 << 17)
+def _word_terms(token: str, shouted: bool) -> tuple[str, ...]:
+    """Terms of a plain or hyphenated word."""
+    parts = re.split("[-‐]", token)
+    if 1 < len(parts) <= _MAX_COMPOUND:
+        joined = "".join(parts)
+        if any(char.isdigit() for char in joined) and not joined.isdigit():
+            return (_fold(joined)[:_MAX_LENGTH], *(term for part in parts if len(part) > 2 for term in _plain(part)))
+    return tuple(term for part in parts for term in _plain(part, acronym=not shouted and part in _ACRONYMS))
+
+
+def _plain(part: str, *, acronym: bool = False) -> list[str]:
+    """Terms of a word without hyphens; CJK runs become bigrams, single Greek letters their names."""
+    head, *tail = _APOSTROPHE.split(part)
+    folded = _fold(head if len(head) > 1 else head + "".join(tail))
+    if folded.isascii():
+        return _kept(folded, acronym=acronym)
+    terms: list[str] = []
+    for run in _SCRIPT_RUN.findall(folded):
+        if re.match(f"[{_CJK}]", run):
+            terms.extend([run[i : i + 2] for i in range(len(run) - 1)] or [run])
+        else:
+            terms.extend(_kept(_GREEK.get(run, run)))
+    return terms
+
+
+def _fold(word: str) -> str:
+    folded = word.casefold()
+    if folded.isascii():
+        return folded
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", folded)))
+
+
+def _kept(word: str, *, acronym: bool = False) -> list[str]:
+    """The stem of `word`, or nothing for a stop word."""
+    word = word.casefold()
+    if not acronym and word in STOP_WORDS:
+        return []
+    return [_stem(word[:_MAX_LENGTH]) if word.isascii() and word.isalpha() and not acronym else word[:_MAX_LENGTH]]
+
+
+def _stem(word: str) -> str:
+    """Snowball's English stem; the stemmer keeps state, so one thread at a time."""
+    with _stemmer_lock:
+        return str(_stemmer.stemWord(word))

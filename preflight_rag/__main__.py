@@ -1,0 +1,5 @@
+"""`python -m preflight_rag`: the command line."""
+
+from .cli import main
+
+main()

@@ -1,0 +1,13 @@
+"""The command line `preflight`: one file per family of commands, each command a few lines over the Python API."""
+
+from __future__ import annotations
+
+from . import ask, collection, demo, doctor, evaluate, threads
+from .main import app
+
+__all__ = ["app", "ask", "collection", "demo", "doctor", "evaluate", "main", "threads"]
+
+
+def main() -> None:
+    """Run the command line."""
+    app()

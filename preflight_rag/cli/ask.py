@@ -1,0 +1,141 @@
+"""`ask`, `chat` and `search`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..state.errors import PreflightError
+from . import show
+from .main import DEFAULT_LIBRARY, EmbedderOption, JsonOption, LibraryOption, ModelOption, app, command
+
+if TYPE_CHECKING:
+    from ..app import Preflight
+
+RouteOption = Annotated[str | None, typer.Option("--route", help="auto, plain or map-reduce.  [default: auto]")]
+KOption = Annotated[int | None, typer.Option("--k", help="Passages that go on to the model.  [default: 16]")]
+
+
+@app.command(epilog='Example: preflight ask "What is the boiling point of water?" --library library')
+@command
+def ask(
+    question: Annotated[str, typer.Argument(help="The question.")],
+    library: LibraryOption = DEFAULT_LIBRARY,
+    thread: Annotated[str | None, typer.Option("--thread", "-t", help="A conversation to go on with.")] = None,
+    route: RouteOption = None,
+    model: ModelOption = None,
+    json: JsonOption = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show the stages and the numbers behind the route.")
+    ] = False,
+    option: Annotated[
+        list[str] | None, typer.Option("--option", help="A choice of a multiple-choice question; repeat.")
+    ] = None,
+    k: KOption = None,
+    discard: Annotated[
+        bool, typer.Option("--discard", help="Drop an earlier turn of the thread that was cut off.")
+    ] = False,
+    embedder: EmbedderOption = None,
+) -> None:
+    """Answer a question from the library, with citations."""
+    from uuid import uuid4
+
+    from ..app import Preflight
+
+    thread_id = f"ask-{uuid4().hex[:12]}" if thread is None else thread
+    with Preflight.open(library, model, embedder=embedder, route=route, k=k) as preflight:
+        show.model_line(preflight.reader.name)
+        answer = preflight.ask(question, thread_id=thread_id, options=option or (), discard=discard)
+        _notes(preflight)
+    if json:
+        show.as_json(answer.model_dump(mode="json"))
+    else:
+        show.answer(answer, explain=explain)
+
+
+def _notes(preflight: Preflight) -> None:
+    for note in preflight.library.notes:
+        typer.echo(f"note: {note}", err=True)
+
+
+@app.command(epilog="Example: preflight chat --library library --thread trip")
+@command
+def chat(
+    library: LibraryOption = DEFAULT_LIBRARY,
+    thread: Annotated[str, typer.Option("--thread", "-t", help="The conversation.")] = "chat",
+    route: RouteOption = None,
+    model: ModelOption = None,
+    k: KOption = None,
+    embedder: EmbedderOption = None,
+) -> None:
+    """Hold a conversation in the terminal; an empty line or Ctrl-D ends it, the same thread goes on later."""
+    from ..app import Preflight
+
+    with Preflight.open(library, model, embedder=embedder, route=route, k=k) as preflight:
+        show.model_line(preflight.reader.name)
+        _notes(preflight)
+        _pick_up(preflight, thread)
+        while question := _next_line():
+            try:
+                _turn(preflight, question, thread)
+            except PreflightError as error:
+                typer.echo(f"preflight: {error}", err=True)
+    typer.echo(f"preflight: the conversation is kept as thread {thread!r}", err=True)
+
+
+def _next_line() -> str:
+    try:
+        return input("\n> ").strip()
+    except EOFError:
+        return ""
+
+
+def _pick_up(preflight: Preflight, thread: str) -> None:
+    """Show where the thread stands; a turn that was cut off is finished first."""
+    turns = preflight.ledger.turns(thread)
+    if turns:
+        typer.echo(f"thread {thread!r} has {len(turns)} turns; the last question was: {turns[-1].question}", err=True)
+    if preflight.ledger.unfinished(thread):
+        typer.echo("the last turn was cut off; finishing it", err=True)
+        show.answer(preflight.resume(thread))
+
+
+def _turn(preflight: Preflight, question: str, thread: str) -> None:
+    from ..graph.turns import StageEvent, TokenEvent
+
+    streamed: list[str] = []
+
+    def on_event(event: Any) -> None:
+        if isinstance(event, TokenEvent):
+            streamed.append(event.text)
+            typer.echo(event.text, nl=False)
+        elif isinstance(event, StageEvent) and event.stage == "preflight":
+            typer.echo(f"[{event.update['decision']['reason']}]", err=True)
+
+    answer = preflight.ask(question, thread_id=thread, on_event=on_event)
+    if streamed:
+        typer.echo("")
+    show.answer(answer, with_text="".join(streamed).strip() != answer.answer.strip())
+
+
+@app.command(epilog='Example: preflight search "boiling point" --library library --json')
+@command
+def search(
+    query: Annotated[str, typer.Argument(help="What to search for.")],
+    library: LibraryOption = DEFAULT_LIBRARY,
+    k: KOption = None,
+    json: JsonOption = False,
+    embedder: EmbedderOption = None,
+) -> None:
+    """Retrieve only: dense, lexical and fused rankings, and what preflight would do."""
+    from ..app import Preflight
+
+    with Preflight.open(library, "offline", embedder=embedder) as preflight:
+        found = preflight.search(query, k)
+        passages = preflight.library.passages([hit.passage_id for hit in found.fused])
+        _notes(preflight)
+    if json:
+        show.as_json(found.model_dump(mode="json"))
+    else:
+        show.search(found, {passage.id: (passage.title, " ".join(passage.text[:70].split())) for passage in passages})

@@ -1,0 +1,37 @@
+"""`demo`: a first look, with documents shipped in the package, no key and no network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from . import show
+from .main import ModelOption, app, command
+
+DOCUMENTS = Path(__file__).parent.parent / "demo"
+QUESTIONS = ("", "", "")
+
+
+@app.command(epilog="Example: preflight demo")
+@command
+def demo(
+    library: Annotated[Path, typer.Option("--library", "-l", help="Where the demo's library is made.")] = Path(
+        "demo-library"
+    ),
+    model: ModelOption = "offline",
+) -> None:
+    """Build a small library from the documents that come with the package, and answer three questions."""
+    from ..app import Preflight
+
+    with Preflight.open(library, model, create=True) as preflight:
+        report = preflight.ingest([DOCUMENTS])
+        show.model_line(preflight.reader.name)
+        typer.echo(f"{library}: {report.added} documents added, {report.skipped} there already\n")
+        for question in QUESTIONS:
+            typer.secho(f"> {question}", bold=True)
+            show.answer(preflight.ask(question, thread_id="demo"))
+            typer.echo("\n" + "-" * 78 + "\n")
+    typer.echo(f'Now ask it yourself:  preflight ask "..." --library {library} --explain')
+    typer.echo("Or your own files:    preflight ingest PATH... --library library")

@@ -1,0 +1,152 @@
+"""`doctor`: is everything in order, and if not, what to do."""
+
+from __future__ import annotations
+
+import platform
+import sqlite3
+from collections.abc import Callable, Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import NamedTuple
+
+import typer
+
+from ..state.errors import PreflightError
+from . import show
+from .main import DEFAULT_LIBRARY, JsonOption, LibraryOption, ModelOption, app, command
+
+PACKAGES = (
+    "preflight-rag",
+    "langgraph",
+    "langgraph-checkpoint-sqlite",
+    "langchain-core",
+    "langchain-openai",
+    "langchain-community",
+    "faiss-cpu",
+    "tantivy",
+    "onnxruntime",
+    "sentence-transformers",
+    "torch",
+    "rank-bm25",
+    "pydantic",
+    "sqlite-utils",
+)
+SAFE_SQLITE = (3, 51, 3)
+
+
+class Finding(NamedTuple):
+    """One thing that was looked at: `state` is ok, note or problem, `advice` what to do."""
+
+    what: str
+    state: str
+    found: str
+    advice: str = ""
+
+
+@app.command(epilog="Example: preflight doctor --library library")
+@command
+def doctor(library: LibraryOption = DEFAULT_LIBRARY, model: ModelOption = None, json: JsonOption = False) -> None:
+    """Check versions, the model, the databases and the indices, each with what to do."""
+    checks: tuple[Callable[[], Iterator[Finding]], ...] = (
+        versions,
+        sqlite,
+        embedder,
+        lambda: reader(model),
+        lambda: collection(library),
+        lambda: conversations(library),
+    )
+    findings = [finding for check in checks for finding in _guarded(check)]
+    if json:
+        show.as_json([finding._asdict() for finding in findings])
+    else:
+        for finding in findings:
+            typer.echo(f"{finding.state:<8}{finding.what:<30}{finding.found}")
+            if finding.advice:
+                typer.echo(f"{'':<8}{'':<30}-> {finding.advice}")
+    if any(finding.state == "problem" for finding in findings):
+        raise typer.Exit(1)
+
+
+def _guarded(check: Callable[[], Iterator[Finding]]) -> list[Finding]:
+    try:
+        return list(check())
+    except PreflightError as error:
+        return [Finding(getattr(check, "__name__", "check"), "problem", error.message, error.help)]
+
+
+def versions() -> Iterator[Finding]:
+    """The interpreter and the packages."""
+    yield Finding("python", "ok", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
+    for package in PACKAGES:
+        try:
+            yield Finding(package, "ok", version(package))
+        except PackageNotFoundError:
+            yield Finding(package, "problem", "not installed", f"pip install {package}")
+
+
+def sqlite() -> Iterator[Finding]:
+    """SQLite's version: before 3.51.3, several writers on one database in WAL mode can corrupt it."""
+    if sqlite3.sqlite_version_info >= SAFE_SQLITE:
+        yield Finding("sqlite", "ok", sqlite3.sqlite_version)
+    else:
+        advice = "fine with one writing process per library; newer than 3.51.3 for several (WAL-reset bug)"
+        yield Finding("sqlite", "note", sqlite3.sqlite_version, advice)
+
+
+def embedder() -> Iterator[Finding]:
+    """The default embedder's weights."""
+    from ..models.embedder import open_embedder
+
+    found = open_embedder()
+    found.encode_query("ready")
+    yield Finding("embedder", "ok", f"{found.name}, revision {found.revision}, {found.dimension} dimensions")
+
+
+def reader(model: str | None) -> Iterator[Finding]:
+    """The model that would answer, and whether its server can be reached."""
+    from ..models.chat import OFFLINE, model_name, open_chat_model
+
+    name = model_name(model)
+    if name == OFFLINE:
+        yield Finding("model", "ok", "offline", "set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own")
+        return
+    try:
+        chat_model = open_chat_model(name, timeout=15)
+        reply = chat_model.bind(max_tokens=16).invoke("Reply with the word ready.")
+    except Exception as error:
+        from ..models.chat import in_our_words
+
+        failure = in_our_words(error, name)
+        yield Finding("model", "problem", f"{name}: {failure.message}", failure.help)
+        return
+    yield Finding("model", "ok", f"{name} replied {str(reply.text)[:40]!r}")
+
+
+def collection(library: Path) -> Iterator[Finding]:
+    """The library's database and indices."""
+    from ..library import Library
+
+    if not (library / "library.db").exists():
+        yield Finding("library", "note", f"none at {library}", f"preflight ingest PATH... --library {library}")
+        return
+    with Library.open(library) as opened:
+        stats, problems = opened.stats(), opened.verify()
+    yield Finding("library", "ok", f"{stats['documents']:,} documents, {stats['passages']:,} passages")
+    for problem in problems:
+        yield Finding("index", "problem", problem, f"preflight library rebuild --library {library}")
+
+
+def conversations(library: Path) -> Iterator[Finding]:
+    """The checkpoint database."""
+    database = library / "threads.db"
+    if not database.exists():
+        return
+    try:
+        connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
+        verdict = connection.execute("PRAGMA quick_check").fetchone()[0]
+        connection.close()
+    except sqlite3.DatabaseError as error:
+        yield Finding("conversations", "problem", str(error), f"move {database} away; a new one is made")
+        return
+    state = "ok" if verdict == "ok" else "problem"
+    yield Finding("conversations", state, f"{database.stat().st_size:,} bytes, quick check: {verdict}")

@@ -1,0 +1,88 @@
+"""How answers, searches and reports look in a terminal."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from ..state.values import Answer, Ranking, SearchResult
+
+ROUTES = {"plain": "plain", "map_reduce": "map/reduce", "corg": "COrg", "abstain": "abstain"}
+
+
+def as_json(value: Any) -> None:
+    """Print a value as JSON, in UTF-8 whatever the terminal's encoding."""
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    sys.stdout.buffer.write(text.encode("utf-8", "replace") + b"\n")
+    sys.stdout.flush()
+
+
+def model_line(name: str) -> None:
+    """Say on stderr which model answers."""
+    typer.echo(f"model: {name}", err=True)
+
+
+def answer(found: Answer, *, explain: bool = False, with_text: bool = True) -> None:
+    """The answer, its sources, and how it came about in one line."""
+    if with_text:
+        typer.echo(found.answer)
+    if found.choice is not None:
+        typer.echo(f"\nchoice: {found.choice}")
+    if found.citations:
+        typer.echo("")
+    for citation in found.citations:
+        place = ", ".join(
+            part
+            for part in (citation.source, f"p. {citation.page}" if citation.page else "", citation.date or "")
+            if part
+        )
+        mark = "" if citation.verified else "  (not found in the passage)"
+        typer.echo(f"[{citation.n}] {citation.title or citation.document_id} - {place}")
+        typer.echo(f'    "{" ".join(citation.quote.split())}"{mark}')
+    for gap in found.gaps:
+        typer.echo(f"gap: {gap.stage} {gap.item}: {gap.error}")
+    typer.echo(f"\nroute: {ROUTES[found.route.name]} - {found.route.reason}")
+    receipt = found.receipt
+    about = "about " if receipt.estimated else ""
+    typer.echo(
+        f"model: {receipt.model} - {receipt.model_calls} calls, {about}{receipt.input_tokens} tokens in, "
+        f"{receipt.output_tokens} out, {receipt.seconds:.2f} s"
+    )
+    if explain:
+        explanation(found)
+
+
+def explanation(found: Answer) -> None:
+    """The stages of a turn and the numbers behind its route."""
+    typer.echo(f"\nquestion as searched: {'; '.join(found.queries)}")
+    iou = "not compared" if found.route.iou is None else f"{found.route.iou:.2g}"
+    typer.echo(f"IoU of the top {found.route.top_n}: {iou} (plain above {found.route.threshold:g})")
+    for name, value in found.route.signals.items():
+        typer.echo(f"signal {name}: {value:g}")
+    if found.receipt.saved.why:
+        saved = found.receipt.saved
+        typer.echo(f"the other route: {saved.calls:+d} calls, {saved.input_tokens:+d} input tokens ({saved.why})")
+    typer.echo(f"{'stage':<16}{'calls':>6}{'in':>8}{'out':>8}{'seconds':>9}")
+    for stage, row in found.receipt.by_stage.items():
+        typer.echo(f"{stage:<16}{row.calls:>6}{row.input_tokens:>8}{row.output_tokens:>8}{row.seconds:>9.3f}")
+
+
+def search(found: SearchResult, titles: dict[str, tuple[str, str]]) -> None:
+    """The fused ranking with the places in both others, and what preflight makes of it."""
+    dense, lexical = _places(found.dense), _places(found.lexical)
+    typer.echo(f"{'fused':>5} {'dense':>5} {'BM25':>5}  passage")
+    for hit in found.fused:
+        title, preview = titles[hit.passage_id]
+        typer.echo(
+            f"{hit.rank:>5} {dense.get(hit.passage_id, '-'):>5} {lexical.get(hit.passage_id, '-'):>5}  "
+            f"{title or hit.document_id}: {preview}"
+        )
+    typer.echo(f"\npreflight: {ROUTES[found.preflight.route]} - {found.preflight.reason}")
+
+
+def _places(ranking: Ranking) -> dict[str, str]:
+    return {hit.passage_id: str(hit.rank) for hit in ranking}

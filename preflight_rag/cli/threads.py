@@ -1,0 +1,99 @@
+"""`threads list|show|resume|delete|prune`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from ..state.errors import ThreadNotFound
+from . import show
+from .main import DEFAULT_LIBRARY, JsonOption, LibraryOption, ModelOption, app, command
+
+threads = typer.Typer(help="Conversations in the library's checkpoint database.", no_args_is_help=True)
+app.add_typer(threads, name="threads")
+
+ThreadArgument = Annotated[str, typer.Argument(metavar="ID", help="The thread.")]
+
+
+@threads.command("list", epilog="Example: preflight threads list --library library")
+@command
+def list_threads(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> None:
+    """List conversations, the latest first."""
+    from ..app import Preflight
+
+    with Preflight.open(library, "offline") as preflight:
+        rows = preflight.ledger.threads()
+    if json:
+        show.as_json([asdict(row) for row in rows])
+        return
+    if not rows:
+        typer.echo("There are no conversations yet.")
+    for row in rows:
+        state = "cut off, can be resumed" if row.status == "running" else row.status
+        typer.echo(f"{row.thread_id}  {row.turns} turns  {row.updated}  {state}  {row.question[:70]}")
+
+
+@threads.command("show", epilog="Example: preflight threads show trip --library library")
+@command
+def show_thread(thread: ThreadArgument, library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> None:
+    """Show a conversation's questions and answers."""
+    from ..app import Preflight
+
+    with Preflight.open(library, "offline") as preflight:
+        turns = preflight.ledger.turns(thread)
+    if not turns:
+        raise ThreadNotFound(f"there is no thread {thread!r}", help="See `preflight threads list`.")
+    if json:
+        show.as_json([asdict(turn) for turn in turns])
+        return
+    for turn in turns:
+        typer.echo(f"{turn.turn}. {turn.question}")
+        typer.echo(f"   {turn.status}, route {turn.route or '-'}, {turn.model}, {turn.started_at}")
+        typer.echo(f"   {turn.answer or turn.error or 'cut off; finish it with `preflight threads resume`'}\n")
+
+
+@threads.command("resume", epilog="Example: preflight threads resume trip --library library")
+@command
+def resume_thread(
+    thread: ThreadArgument,
+    library: LibraryOption = DEFAULT_LIBRARY,
+    model: ModelOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Finish a turn that was cut off or failed; what had been done is not done again."""
+    from ..app import Preflight
+
+    with Preflight.open(library, model) as preflight:
+        show.model_line(preflight.reader.name)
+        answer = preflight.resume(thread)
+    if json:
+        show.as_json(answer.model_dump(mode="json"))
+    else:
+        show.answer(answer)
+
+
+@threads.command("delete", epilog="Example: preflight threads delete trip --library library")
+@command
+def delete_thread(thread: ThreadArgument, library: LibraryOption = DEFAULT_LIBRARY) -> None:
+    """Forget a conversation; the database shrinks."""
+    from ..app import Preflight
+
+    with Preflight.open(library, "offline") as preflight:
+        if not preflight.delete_thread(thread):
+            raise ThreadNotFound(f"there is no thread {thread!r}", help="See `preflight threads list`.")
+    typer.echo(f"deleted thread {thread!r}")
+
+
+@threads.command("prune", epilog="Example: preflight threads prune --library library")
+@command
+def prune_threads(library: LibraryOption = DEFAULT_LIBRARY) -> None:
+    """Drop intermediate checkpoints of finished turns; the database shrinks. Turns that can be resumed stay."""
+    from ..app import THREADS, Preflight
+
+    database = library / THREADS
+    with Preflight.open(library, "offline") as preflight:
+        before = database.stat().st_size if database.exists() else 0
+        preflight.prune_threads()
+    typer.echo(f"{before:,} bytes before, {database.stat().st_size:,} after")

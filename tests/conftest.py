@@ -1,0 +1,83 @@
+"""Fixtures that several folders of tests share."""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+for _name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "PREFLIGHT_MODEL", "LANGSMITH_TRACING", "LANGCHAIN_TRACING_V2"):
+    os.environ.pop(_name, None)
+
+import shutil
+from pathlib import Path
+
+import pytest
+from langchain_openai import ChatOpenAI
+from langgraph.runtime import Runtime
+
+import preflight_rag
+from preflight_rag.library import Library
+from preflight_rag.models.embedder import Embedder, open_embedder
+from preflight_rag.models.reader import ChatReader
+from preflight_rag.nodes.retrieve import retrieve
+from preflight_rag.state.context import Context, Settings
+
+DEMO = Path(preflight_rag.__file__).parent / "demo"
+
+
+@pytest.fixture(scope="session")
+def embedder() -> Embedder:
+    return open_embedder()
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    folder = os.environ.get("PREFLIGHT_DATA")
+    if not folder or not Path(folder).is_dir():
+        pytest.skip("PREFLIGHT_DATA does not name the folder of data sets")
+    return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def demo_folder(embedder, tmp_path_factory) -> Path:
+    """A library of the demo's documents; do not write to it."""
+    folder = tmp_path_factory.mktemp("demo") / "library"
+    with Library.open(folder, embedder=embedder, create=True) as library:
+        library.ingest([DEMO])
+    return folder
+
+
+@pytest.fixture(scope="session")
+def library(demo_folder, embedder):
+    with Library.open(demo_folder, embedder=embedder) as library:
+        yield library
+
+
+@pytest.fixture
+def own_folder(demo_folder, tmp_path) -> Path:
+    """A copy of the demo's library that a test may write to."""
+    return Path(shutil.copytree(demo_folder, tmp_path / "library"))
+
+
+@pytest.fixture
+def chat_reader():
+    """Makes a `ChatReader` that talks to a scripted server through the real OpenAI client."""
+
+    def make(server, **options):
+        chat = ChatOpenAI(base_url=server.url, api_key="key", model="scripted", max_retries=0, timeout=20)
+        return ChatReader(chat, **options)
+
+    return make
+
+
+@pytest.fixture
+def retrieved(library):
+    """Makes the state as it is after `retrieve`."""
+
+    async def make(question, **settings):
+        context = Context(library=library, settings=Settings(**settings))
+        update = await retrieve({"queries": [question]}, Runtime(context=context))
+        return {"standalone_question": question, "options": [], **update}
+
+    return make

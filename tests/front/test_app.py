@@ -1,0 +1,52 @@
+"""`Preflight` in Python."""
+
+import pytest
+from langchain_core.language_models.fake_chat_models import FakeListChatModel
+
+from preflight_rag import Answer, Preflight
+from preflight_rag.state.errors import LibraryMissing, UsageError
+
+QUESTION = "How hot is the planet Venus?"
+
+
+def test_a_question_is_answered_with_checked_quotes(own_folder):
+    with Preflight.open(own_folder, "offline") as app:
+        answer = app.ask(QUESTION, thread_id="t1")
+        texts = {p.id: p.text for p in app.library.passages([c.passage_id for c in answer.citations])}
+    assert Answer.model_validate(answer.model_dump()) == answer
+    assert answer.citations
+    for citation in answer.citations:
+        assert texts[citation.passage_id][citation.start : citation.end] == citation.quote
+
+
+def test_any_langchain_chat_model_serves(own_folder):
+    with Preflight.open(own_folder, FakeListChatModel(responses=["Hot [1]."]), route="plain") as app:
+        answer = app.ask(QUESTION)
+    assert answer.answer == "Hot [1]."
+    assert answer.receipt.estimated
+
+
+def test_a_library_can_be_made_and_filled(tmp_path, embedder):
+    (tmp_path / "a.txt").write_text("Moss has no roots.", encoding="utf-8")
+    with Preflight.open(tmp_path / "new", "offline", embedder=embedder, create=True) as app:
+        assert app.ingest([tmp_path / "a.txt"]).added == 1
+        assert "no roots" in app.ask("What does moss lack?").answer
+
+
+def test_search_shows_what_ask_would_do(own_folder):
+    with Preflight.open(own_folder, "offline") as app:
+        found = app.search(QUESTION, k=16)
+        answer = app.ask(QUESTION)
+    assert (found.preflight.route, found.preflight.iou) == (answer.route.name, answer.route.iou)
+    assert [hit.rank for hit in found.fused] == list(range(1, 17))
+
+
+@pytest.mark.parametrize("changes", [{"k": 0}, {"colour": 1}, {"route": "x"}, {"options": ["one"]}])
+def test_a_wrong_setting_of_a_turn_is_refused(own_folder, changes):
+    with Preflight.open(own_folder, "offline") as app, pytest.raises(UsageError):
+        app.ask(QUESTION, **changes)
+
+
+def test_a_library_that_is_not_there(tmp_path):
+    with pytest.raises(LibraryMissing):
+        Preflight.open(tmp_path / "none", "offline")

@@ -1,0 +1,212 @@
+"""The command line on real files: what it prints, its exit status, and one line for every mistake."""
+
+import gzip
+import json
+import subprocess
+import sys
+
+import pytest
+from scripted_server import Reply, ScriptedServer
+from typer.testing import CliRunner
+
+from preflight_rag.cli import app
+
+QUESTION = "How hot is the planet Venus?"
+ANSWER_KEYS = {
+    "schema",
+    "question",
+    "thread_id",
+    "turn",
+    "standalone_question",
+    "queries",
+    "route",
+    "answer",
+    "abstained",
+    "groups",
+    "citations",
+    "relations",
+    "gaps",
+    "receipt",
+}
+
+
+@pytest.fixture
+def run(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+
+    def invoke(*arguments, **environment):
+        return CliRunner().invoke(app, [str(argument) for argument in arguments], env=environment)
+
+    return invoke
+
+
+@pytest.fixture
+def papers(tmp_path):
+    folder = tmp_path / "papers"
+    folder.mkdir()
+    (folder / "tea.md").write_text("# Tea\n\nGreen tea is brewed at about 80 degrees Celsius.", encoding="utf-8")
+    (folder / "page.html").write_text("<title>Oats</title><p>Oats are sown in early spring.</p>", encoding="utf-8")
+    (folder / "broken.pdf").write_bytes(b"%PDF-1.7 not really")
+    with gzip.open(folder / "records.jsonl.gz", "wt", encoding="utf-8") as file:
+        file.write(json.dumps({"id": "r1", "title": "Moss", "text": "Moss has no roots.", "year": 2020}) + "\n")
+    return folder
+
+
+def test_ingest_ask_and_change(run, papers, tmp_path):
+    library = tmp_path / "library"
+    first = json.loads(run("ingest", papers, "--library", library, "--json").stdout)
+    assert (first["added"], len(first["failed"])) == (3, 1)
+    assert "broken.pdf" in first["failed"][0]["source"]
+
+    (papers / "tea.md").write_text("# Tea\n\nGreen tea is brewed at about 75 degrees Celsius.", encoding="utf-8")
+    (papers / "page.html").unlink()
+    second = json.loads(run("ingest", papers, "--library", library, "--prune", "--json").stdout)
+    assert (second["updated"], second["removed"], second["skipped"]) == (1, 1, 1)
+
+    answer = json.loads(run("ask", "At what temperature is green tea brewed?", "-l", library, "--json").stdout)
+    assert set(answer) >= ANSWER_KEYS
+    assert "75 degrees" in answer["answer"]
+    assert answer["citations"][0]["verified"]
+    assert answer["route"]["name"] == "plain"
+
+
+def test_a_record_keeps_its_own_id(run, papers, tmp_path):
+    run("ingest", papers, "--library", tmp_path / "library")
+    found = json.loads(run("search", "moss roots", "-l", tmp_path / "library", "--json").stdout)
+    assert found["fused"][0]["document_id"] == "r1"
+    assert set(found) == {"query", "dense", "lexical", "fused", "preflight"}
+    assert {"route", "reason", "iou", "top_n", "threshold", "risk", "signals"} <= set(found["preflight"])
+
+
+def test_ask_shows_sources_route_and_cost(run, own_folder):
+    result = run("ask", QUESTION, "--library", own_folder, "--explain")
+    assert result.exit_code == 0
+    assert "venus.md" in result.stdout
+    assert "route: plain" in result.stdout
+    assert "IoU of the top 3" in result.stdout
+    assert "model: offline extractive" in result.stderr
+
+
+def test_a_conversation_is_kept_listed_shown_and_deleted(run, own_folder):
+    run("ask", QUESTION, "-l", own_folder, "-t", "trip")
+    run("ask", "And Mercury?", "-l", own_folder, "-t", "trip")
+    assert "trip  2 turns" in run("threads", "list", "-l", own_folder).stdout
+    assert "2. And Mercury?" in run("threads", "show", "trip", "-l", own_folder).stdout
+    assert run("threads", "prune", "-l", own_folder).exit_code == 0
+    assert run("threads", "delete", "trip", "-l", own_folder).exit_code == 0
+    assert "no conversations" in run("threads", "list", "-l", own_folder).stdout
+    assert run("threads", "show", "trip", "-l", own_folder).exit_code == 1
+
+
+def test_chat_goes_on_until_an_empty_line(own_folder):
+    result = CliRunner().invoke(app, ["chat", "-l", str(own_folder)], input=f"{QUESTION}\nAnd Mercury?\n\n")
+    assert result.exit_code == 0
+    assert result.stdout.count("route:") == 2
+    again = CliRunner().invoke(app, ["chat", "-l", str(own_folder)], input="\n")
+    assert "has 2 turns" in again.stderr
+
+
+def test_chat_streams_a_models_answer_once(own_folder):
+    with ScriptedServer(default=Reply('Very hot [1].\nQUOTES\n[1] "x"', chunk_delay=0.001)) as server:
+        environment = {"OPENAI_BASE_URL": server.url, "PREFLIGHT_ROUTE": "plain"}
+        result = CliRunner().invoke(app, ["chat", "-l", str(own_folder)], input=f"{QUESTION}\n\n", env=environment)
+    assert result.stdout.count("Very hot [1].") == 1
+
+
+def test_library_commands(run, own_folder):
+    assert json.loads(run("library", "stats", "-l", own_folder, "--json").stdout)["documents"] > 30
+    assert "whole" in run("library", "verify", "-l", own_folder).stdout
+    next((own_folder / "index").rglob("manifest.json")).write_text("{}", encoding="utf-8")
+    assert run("library", "verify", "-l", own_folder).exit_code == 1
+    assert run("library", "rebuild", "-l", own_folder).exit_code == 0
+    assert "whole" in run("library", "verify", "-l", own_folder).stdout
+    assert run("library", "delete-document", "no-such", "-l", own_folder).exit_code == 2
+
+
+def test_doctor_finds_nothing_wrong(run, own_folder):
+    result = run("doctor", "--library", own_folder, "--json")
+    findings = {finding["what"]: finding for finding in json.loads(result.stdout)}
+    assert result.exit_code == 0
+    assert findings["model"]["found"] == "offline"
+    assert findings["library"]["state"] == "ok"
+
+
+def test_doctor_names_a_server_that_is_down(run, own_folder):
+    result = run("doctor", "--library", own_folder, OPENAI_BASE_URL="http://127.0.0.1:9/v1", PREFLIGHT_MODEL="openai:m")
+    assert result.exit_code == 1
+    assert "cannot be reached" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "says"),
+    [
+        (["ask", "x", "--library", "nowhere"], 1, "nowhere"),
+        (["ask", "", "--library", "LIB"], 2, "question is empty"),
+        (["ask", " \n ", "--library", "LIB"], 2, "question is empty"),
+        (["ask", "x" * 100_000, "--library", "LIB"], 2, "100,000 characters"),
+        (["ask", "x", "--library", "LIB", "--thread", ""], 2, "thread"),
+        (["ask", "x", "--library", "LIB", "--route", "fastest"], 2, "fastest"),
+        (["ask", "x", "--library", "LIB", "--k", "0"], 2, "setting k = 0"),
+        (["ask", "x", "--library", "LIB", "--model", "gpt"], 1, "'gpt' is unknown"),
+        (["ask", "x", "--library", "LIB", "--model", "nobody:m"], 1, "nobody"),
+        (["ask", "x", "--library", "LIB", "--embedder", "no/such-model"], 1, "no/such-model"),
+        (["ask", "x", "--library", "LIB", "--option", "only"], 2, "only"),
+        (["ask"], 2, "question"),
+        (["search", "", "--library", "LIB"], 2, "question is empty"),
+        (["threads", "resume", "none", "--library", "LIB"], 1, "no thread 'none'"),
+        (["no-such-command"], 2, "no-such-command"),
+    ],
+)
+def test_a_mistake_is_one_clear_line(run, own_folder, arguments, status, says):
+    result = run(*[own_folder if argument == "LIB" else argument for argument in arguments])
+    assert (result.exit_code, says in result.stderr) == (status, True), result.stderr
+    assert "Traceback" not in result.stderr
+    assert not isinstance(result.exception, Exception) or isinstance(result.exception, SystemExit)
+
+
+def test_an_empty_library_is_one_clear_line(run, tmp_path):
+    (tmp_path / "empty").mkdir()
+    run("ingest", tmp_path / "empty", "--library", tmp_path / "library")
+    result = run("ask", "x", "--library", tmp_path / "library")
+    assert result.exit_code == 1
+    assert "preflight ingest" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("reply", "says"),
+    [
+        (Reply("no", status=401), "refused the key"),
+        (Reply(raw="<html>", headers={"Content-Type": "text/html"}), "base URL"),
+    ],
+)
+def test_a_model_that_fails_is_one_clear_line(run, own_folder, reply, says):
+    with ScriptedServer(default=reply) as server:
+        result = run("ask", QUESTION, "-l", own_folder, OPENAI_BASE_URL=server.url, PREFLIGHT_MODEL="openai:m")
+    assert (result.exit_code, result.stderr.count("\n")) == (1, 2)
+    assert says in result.stderr
+
+
+def test_the_demo_takes_three_routes(run, tmp_path):
+    result = run("demo", "--library", tmp_path / "demo-library")
+    assert result.exit_code == 0
+    assert result.stdout.count("route: plain") >= 1
+    assert result.stdout.count("route: map/reduce") >= 1
+    assert "do not answer" in result.stdout
+
+
+def test_help_and_questions_import_nothing_heavy(own_folder):
+    code = (
+        "import sys; sys.argv = ['preflight', *sys.argv[1:]]\n"
+        "from preflight_rag.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "watched = {'torch', 'sentence_transformers', 'langchain_community', 'langgraph', 'numpy'}\n"
+        "print(sorted(watched & set(sys.modules)))"
+    )
+
+    def loaded(*arguments):
+        command = [sys.executable, "-c", code, *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[-1]
+
+    assert loaded("--help") == "[]"
+    assert loaded("ask", QUESTION, "--library", str(own_folder)) == "['langgraph', 'numpy']"

@@ -1,0 +1,386 @@
+"""The checkpointer: conformance, pruning, copying, and what becomes of a graph that uses it."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import operator
+import sqlite3
+import subprocess
+import sys
+from typing import Annotated, Any, TypedDict
+
+import pytest
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
+from langgraph.checkpoint.conformance import checkpointer_test, validate
+from langgraph.checkpoint.conformance.capabilities import ALL_CAPABILITIES
+from langgraph.checkpoint.conformance.test_utils import generate_checkpoint, generate_config, generate_metadata
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.message import add_messages
+from langgraph.types import Command, Send, interrupt
+
+from preflight_rag.graph.checkpoints import open_checkpointer, studio_saver
+from preflight_rag.graph.ledger import Ledger
+from preflight_rag.state.errors import LibraryCorrupt, LibraryError, UsageError
+
+CONFIG: Any = {"configurable": {"thread_id": "t"}}
+
+
+class State(TypedDict, total=False):
+    messages: Annotated[list[AnyMessage], add_messages]
+    items: Annotated[list[str], operator.add]
+    payload: str
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "library" / "threads.db"
+
+
+@pytest.fixture
+async def saver(path):
+    async with open_checkpointer(path) as saver:
+        yield saver
+
+
+def fan_out(map_item):
+    """Three branches side by side, as a map/reduce turn has them."""
+
+    def first(state: State) -> State:
+        return {"payload": "x" * 2000}
+
+    def reduce(state: State) -> State:
+        return {"messages": [AIMessage(f"{len(state['items'])} items")]}
+
+    graph = StateGraph(State)
+    graph.add_node("first", first)
+    graph.add_node("map_item", map_item)
+    graph.add_node("reduce", reduce)
+    graph.add_edge(START, "first")
+    graph.add_conditional_edges(
+        "first", lambda _: [Send("map_item", {"payload": str(n)}) for n in range(3)], ["map_item"]
+    )
+    graph.add_edge("map_item", "reduce")
+    graph.add_edge("reduce", END)
+    return graph
+
+
+def echo(state: State) -> State:
+    return {"items": [state["payload"]]}
+
+
+async def ask(graph, text, config=CONFIG):
+    return await graph.ainvoke({"messages": [HumanMessage(text)]}, config, durability="async")
+
+
+def count(path, table="checkpoints", where="1"):
+    with sqlite3.connect(path) as connection:
+        found = connection.execute(f"select count(*) from {table} where {where}").fetchone()[0]
+    connection.close()
+    return found
+
+
+async def put_steps(saver, thread_id, steps, namespace="", **metadata):
+    config, ids = generate_config(thread_id, checkpoint_ns=namespace), []
+    for step in range(steps):
+        checkpoint = generate_checkpoint(channel_values={"step": step})
+        config = await saver.aput(config, checkpoint, generate_metadata(step=step, **metadata), {})
+        await saver.aput_writes(config, [("step", step)], f"task{step}")
+        ids.append(checkpoint["id"])
+    return ids
+
+
+async def test_it_conforms_in_every_capability(tmp_path):
+    @checkpointer_test(name="SqliteCheckpointer")
+    async def factory():
+        async with open_checkpointer(tmp_path / "conformance.db") as saver:
+            yield saver
+
+    report = await validate(factory)
+    assert set(report.results) == {capability.value for capability in ALL_CAPABILITIES}
+    for name, result in report.results.items():
+        assert (result.passed, result.tests_failed, result.tests_skipped) == (True, 0, 0), (name, result.failures)
+        assert result.tests_passed > 0
+
+
+async def test_fifty_turns_stay_small(path):
+    async with open_checkpointer(path) as saver:
+        graph = fan_out(echo).compile(checkpointer=saver)
+        for turn in range(50):
+            await ask(graph, f"turn {turn}")
+            assert await saver.prune_turn("t") > 0
+        assert len([each async for each in graph.aget_state_history(CONFIG)]) == 1
+        assert len((await graph.aget_state(CONFIG)).values["messages"]) == 100
+    assert (count(path), count(path, "writes")) == (1, 0)
+    assert path.stat().st_size < 500_000
+
+
+async def test_the_state_survives_pruning_and_the_thread_goes_on(saver):
+    graph = fan_out(echo).compile(checkpointer=saver)
+    before = await ask(graph, "one")
+    await saver.prune_turn("t")
+    assert (await graph.aget_state(CONFIG)).values == before
+    after = await ask(graph, "two")
+    assert [message.content for message in after["messages"]] == ["one", "3 items", "two", "6 items"]
+
+
+async def test_a_failed_turn_is_resumed_after_pruning_without_repeating_branches(saver):
+    calls, broken = [], ["1"]
+
+    def fails_once(state: State) -> State:
+        calls.append(state["payload"])
+        if state["payload"] in broken:
+            raise ValueError("no reply")
+        return echo(state)
+
+    graph = fan_out(fails_once).compile(checkpointer=saver)
+    with pytest.raises(ValueError, match="no reply"):
+        await ask(graph, "one")
+    finished = set(calls) - {"1"}
+    await saver.prune_turn("t")
+    broken.clear()
+    state = await graph.ainvoke(None, CONFIG)
+    assert sorted(state["items"]) == ["0", "1", "2"]
+    assert calls.count("1") == 2
+    assert all(calls.count(item) == 1 for item in finished)
+
+
+async def test_the_steps_of_the_last_turns_can_be_kept_for_time_travel(saver):
+    graph = fan_out(echo).compile(checkpointer=saver)
+    for turn in range(5):
+        await ask(graph, f"turn {turn}")
+        await saver.prune_turn("t", keep_turns=2)
+    steps = [each async for each in graph.aget_state_history(CONFIG)]
+    assert [each.metadata["source"] for each in steps].count("input") == 2
+    before_reduce = next(each for each in reversed(steps) if each.next == ("reduce",))
+    again = await graph.ainvoke(None, before_reduce.config)
+    assert [message.content for message in again["messages"]][-2:] == ["turn 3", "12 items"]
+
+
+async def test_fewer_turns_than_are_kept_lose_nothing(saver):
+    graph = fan_out(echo).compile(checkpointer=saver)
+    await ask(graph, "one")
+    assert await saver.prune_turn("t", keep_turns=2) == 0
+    assert await saver.prune_turn("t", keep_turns=1) == 0
+    assert await saver.prune_turn("no such thread") == 0
+
+
+async def test_a_negative_number_of_turns_is_refused(saver):
+    with pytest.raises(UsageError, match="-1"):
+        await saver.prune_turn("t", keep_turns=-1)
+
+
+def nested(memory):
+    """A graph whose first step is a subgraph that may stop to ask."""
+
+    def inner(state: State) -> State:
+        if state["messages"][-1].content == "stop":
+            return {"items": [interrupt("go on?")]}
+        return {"items": ["inner"]}
+
+    subgraph = StateGraph(State).add_node("inner", inner).add_edge(START, "inner")
+    return StateGraph(State).add_node("sub", subgraph.compile(checkpointer=memory)).add_edge(START, "sub")
+
+
+async def test_what_subgraphs_stored_goes_with_their_turn(path, saver):
+    graph = nested(None).compile(checkpointer=saver)
+    for _ in range(3):
+        await ask(graph, "go")
+        await saver.prune_turn("t")
+    assert count(path) == 1
+
+
+async def test_a_subgraph_with_a_memory_of_its_own_keeps_it(path, saver):
+    graph = nested(True).compile(checkpointer=saver)
+    for _ in range(3):
+        await ask(graph, "go")
+        await saver.prune_turn("t")
+    assert count(path, where="checkpoint_ns != ''") == 1
+    snapshot = await saver.aget_tuple({"configurable": {"thread_id": "t", "checkpoint_ns": "sub"}})
+    assert snapshot.checkpoint["channel_values"]["items"].count("inner") >= 3
+
+
+async def test_a_subgraph_that_waits_for_an_answer_survives_pruning(saver):
+    graph = nested(None).compile(checkpointer=saver)
+    await ask(graph, "stop")
+    await saver.prune_turn("t")
+    state = await graph.ainvoke(Command(resume="yes"), CONFIG)
+    assert state["items"] == ["yes"]
+
+
+async def test_pruning_leaves_other_threads_alone(path, saver):
+    for thread_id in ("a", "b"):
+        await put_steps(saver, thread_id, 3)
+    assert await saver.prune_turn("a") == 2
+    assert (count(path, where="thread_id = 'a'"), count(path, where="thread_id = 'b'")) == (1, 3)
+    assert (count(path, "writes", "thread_id = 'a'"), count(path, "writes", "thread_id = 'b'")) == (1, 3)
+
+
+async def test_an_unknown_strategy_is_refused(saver):
+    with pytest.raises(UsageError, match="'oldest'"):
+        await saver.aprune(["t"], strategy="oldest")
+
+
+async def test_writes_of_deleted_runs_and_pruned_steps_are_deleted(path, saver):
+    await put_steps(saver, "a", 2, run_id="r1")
+    await put_steps(saver, "b", 3, run_id="r2")
+    await saver.adelete_for_runs(["r1"])
+    assert (count(path), count(path, "writes")) == (3, 3)
+    await saver.aprune(["b"])
+    assert (count(path), count(path, "writes")) == (1, 1)
+    await saver.aprune(["b"], strategy="delete")
+    assert (count(path), count(path, "writes")) == (0, 0)
+
+
+async def test_threads_are_listed_by_last_use(saver):
+    for thread_id in ("a", "b", "c", "a"):
+        await put_steps(saver, thread_id, 1)
+    assert await saver.athreads() == ["a", "c", "b"]
+
+
+async def test_a_copied_thread_goes_its_own_way(saver):
+    graph = fan_out(echo).compile(checkpointer=saver)
+    await ask(graph, "one")
+    await saver.acopy_thread("t", "copy")
+    copy = await ask(graph, "two", {"configurable": {"thread_id": "copy"}})
+    assert len(copy["messages"]) == 4
+    assert len((await graph.aget_state(CONFIG)).values["messages"]) == 2
+
+
+async def test_the_saver_can_be_used_while_a_list_is_read(saver):
+    await put_steps(saver, "a", 3)
+    found = []
+    async with asyncio.timeout(10):
+        async for each in saver.alist(generate_config("a")):
+            found.append(await saver.aget_tuple(each.config))
+    assert len(found) == 3
+
+
+async def test_vacuum_shrinks_the_file(path, saver):
+    graph = fan_out(echo).compile(checkpointer=saver)
+    for turn in range(20):
+        await ask(graph, f"turn {turn}")
+    await saver.vacuum()
+    size = path.stat().st_size
+    await saver.aprune(["t"], strategy="delete")
+    await saver.vacuum()
+    assert path.stat().st_size < size / 4
+
+
+async def test_closing_leaves_one_whole_file(path):
+    async with open_checkpointer(path) as saver:
+        await put_steps(saver, "a", 3)
+        other = sqlite3.connect(path)
+        other.execute("select * from checkpoints").fetchall()
+        assert path.with_name("threads.db-wal").stat().st_size > 0
+    assert path.with_name("threads.db-wal").stat().st_size == 0
+    other.close()
+    assert [each.name for each in path.parent.iterdir()] == ["threads.db"]
+
+
+async def test_it_waits_for_other_writers_and_does_not_sync_every_step(saver):
+    async def pragma(name):
+        return (await (await saver.conn.execute(f"pragma {name}")).fetchone())[0]
+
+    assert [await pragma(name) for name in ("busy_timeout", "journal_mode", "synchronous")] == [30000, "wal", 1]
+
+
+async def test_a_cancelled_write_does_not_lock_the_file(path, saver, monkeypatch):
+    stuck = asyncio.Event()
+
+    async def never():
+        stuck.set()
+        await asyncio.sleep(60)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(saver.conn, "commit", never)
+        write = asyncio.create_task(put_steps(saver, "t", 1))
+        await stuck.wait()
+        write.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await write
+    with sqlite3.connect(path, timeout=0) as other:
+        other.execute("create table free (id)")
+    other.close()
+    assert await saver.athreads() == []
+
+
+@dataclasses.dataclass
+class Foreign:
+    value: int
+
+
+async def test_messages_come_back_as_they_were_and_foreign_classes_do_not(saver):
+    messages = [
+        SystemMessage("s"),
+        HumanMessage("h", id="1"),
+        AIMessage("a", usage_metadata=None),
+        ToolMessage("t", tool_call_id="1"),
+    ]
+    values = {"messages": messages, "plain": {"a": [1, 2.5, None, "ä"]}, "foreign": Foreign(3)}
+    config = await saver.aput(generate_config("t"), generate_checkpoint(channel_values=values), generate_metadata(), {})
+    loaded = (await saver.aget_tuple(config)).checkpoint["channel_values"]
+    assert loaded["messages"] == messages
+    assert loaded["plain"] == values["plain"]
+    assert not isinstance(loaded["foreign"], Foreign)
+
+
+async def test_a_file_that_is_no_database_is_named(path):
+    path.parent.mkdir()
+    path.write_text("not a database, but long enough to be taken for one" * 100)
+    with pytest.raises(LibraryCorrupt, match=r"threads\.db cannot be read: file is not a database"):
+        async with open_checkpointer(path):
+            pass
+
+
+async def test_a_place_that_cannot_hold_a_file_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(LibraryError, match="cannot be used"):
+        async with open_checkpointer(tmp_path / "file" / "threads.db"):
+            pass
+
+
+async def test_an_error_of_the_block_is_passed_on_as_it_is(path):
+    with pytest.raises(sqlite3.OperationalError, match="mine"):
+        async with open_checkpointer(path):
+            raise sqlite3.OperationalError("mine")
+
+
+@pytest.mark.parametrize("given", ["elsewhere", None])
+async def test_studio_finds_the_library_by_its_variable(tmp_path, monkeypatch, given):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PREFLIGHT_LIBRARY", raising=False)
+    if given:
+        monkeypatch.setenv("PREFLIGHT_LIBRARY", str(tmp_path / given))
+    async with studio_saver() as saver:
+        await put_steps(saver, "a", 1)
+    assert (tmp_path / (given or "library") / "threads.db").exists()
+
+
+def test_processes_may_make_the_same_file_at_once(path):
+    script = (
+        "import asyncio, sys\nfrom preflight_rag.graph.checkpoints import open_checkpointer\n"
+        "from preflight_rag.graph.ledger import Ledger\n"
+        "async def main():\n"
+        "    async with open_checkpointer(sys.argv[1]):\n"
+        "        Ledger(sys.argv[1]).close()\n"
+        "asyncio.run(main())"
+    )
+    processes = [subprocess.Popen([sys.executable, "-c", script, str(path)]) for _ in range(3)]
+    assert [process.wait() for process in processes] == [0, 0, 0]
+
+
+async def test_ledger_and_saver_write_side_by_side(path, saver):
+    ledger = Ledger(path)
+    graph = fan_out(echo).compile(checkpointer=saver)
+
+    async def turn(number):
+        config: Any = {"configurable": {"thread_id": f"t{number}"}}
+        begun = await asyncio.to_thread(ledger.begin, "t", "q", settings={}, model="m")
+        await ask(graph, "go", config)
+        await asyncio.to_thread(ledger.fail, begun.id, error="x")
+
+    await asyncio.gather(*(turn(number) for number in range(8)))
+    assert [turn.status for turn in ledger.turns("t")] == ["failed"] * 8
+    assert len(await saver.athreads()) == 8
+    ledger.close()

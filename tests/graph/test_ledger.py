@@ -1,0 +1,187 @@
+"""The ledger of turns, on real files."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+import sqlite_utils
+from hypothesis import given
+from hypothesis import strategies as st
+
+from preflight_rag.graph.checkpoints import open_checkpointer
+from preflight_rag.graph.ledger import COLUMNS, Ledger
+from preflight_rag.state.errors import LibraryCorrupt, LibraryError, TurnError
+from preflight_rag.state.values import Answer, Receipt, RouteDecision
+
+DECISION = RouteDecision(name="plain", reason="IoU 0.5 > 0.2", iou=0.5, top_n=3, threshold=0.2, signals={"iou": 0.5})
+RECEIPT = Receipt(model="any", model_calls=2, input_tokens=30, output_tokens=4, seconds=1.5)
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    ledger = Ledger(tmp_path / "library" / "threads.db")
+    yield ledger
+    ledger.close()
+
+
+def begin(ledger, thread_id="t", question="What?", settings=()):
+    return ledger.begin(thread_id, question, settings=dict(settings), model="offline")
+
+
+def answer(**changes):
+    values = {"question": "What?", "standalone_question": "What?", "queries": ("What?",), "answer": "This [1]."}
+    return Answer(
+        **{"thread_id": "t", "turn": 1, "route": DECISION, "abstained": False, "receipt": RECEIPT, **values, **changes}
+    )
+
+
+def test_a_turn_begins_as_running(ledger):
+    turn = begin(ledger, settings={"route": "plain", "k": 16})
+    assert (turn.turn, turn.status, turn.question, turn.model) == (1, "running", "What?", "offline")
+    assert turn.settings == {"route": "plain", "k": 16}
+    assert (turn.signals, turn.calls, turn.seconds, turn.result) == ({}, 0, 0.0, None)
+    assert ledger.turns("t") == [turn]
+
+
+def test_turns_are_numbered_per_thread(ledger):
+    numbers = [begin(ledger, thread).turn for thread in ("a", "b", "a", "a", "b")]
+    assert numbers == [1, 1, 2, 3, 2]
+    assert [turn.turn for turn in ledger.turns("a")] == [1, 2, 3]
+
+
+@pytest.mark.parametrize(("abstained", "status"), [(False, "answered"), (True, "abstained")])
+def test_an_answer_is_recorded_with_its_grounds_and_cost(ledger, abstained, status):
+    given = answer(abstained=abstained)
+    turn = ledger.finish(begin(ledger).id, answer=given)
+    assert (turn.status, turn.answer, turn.error, turn.model) == (status, "This [1].", None, "any")
+    assert (turn.route, turn.reason, turn.signals) == ("plain", "IoU 0.5 > 0.2", {"iou": 0.5})
+    assert (turn.calls, turn.input_tokens, turn.output_tokens, turn.seconds) == (2, 30, 4, 1.5)
+    assert turn.finished_at >= turn.started_at
+    assert Answer.model_validate(turn.result) == given
+
+
+def test_a_failure_is_recorded_with_what_was_spent(ledger):
+    spent, decision = RECEIPT.model_dump(), DECISION.model_dump()
+    turn = ledger.fail(begin(ledger).id, error="no reply", receipt=spent, decision=decision)
+    assert (turn.status, turn.error, turn.answer, turn.result) == ("failed", "no reply", None, None)
+    assert (turn.route, turn.calls, turn.seconds) == ("plain", 2, 1.5)
+
+
+def test_a_turn_may_fail_before_anything_was_decided_or_spent(ledger):
+    turn = ledger.fail(begin(ledger).id, error="stopped", status="interrupted")
+    assert (turn.status, turn.route, turn.signals, turn.calls) == ("interrupted", None, {}, 0)
+
+
+def test_a_turn_that_stays_running_is_unfinished(ledger):
+    assert ledger.unfinished("t") is None
+    first = begin(ledger)
+    assert ledger.unfinished("t") == first
+    ledger.fail(first.id, error="x")
+    assert ledger.unfinished("t") is None
+
+
+def test_a_resumed_turn_keeps_its_row(ledger):
+    turn = begin(ledger)
+    ledger.fail(turn.id, error="x", receipt=RECEIPT.model_dump())
+    reopened = ledger.reopen(turn.id)
+    assert reopened == replace(turn, calls=2, input_tokens=30, output_tokens=4, seconds=1.5)
+    assert ledger.finish(turn.id, answer=answer()).error is None
+    assert [turn.status for turn in ledger.turns("t")] == ["answered"]
+
+
+def test_the_last_turn_is_the_one_with_the_highest_number(ledger):
+    assert ledger.last("t") is None
+    turns = [begin(ledger) for _ in range(11)]
+    assert ledger.last("t") == turns[-1]
+
+
+def test_threads_are_listed_by_last_use(ledger):
+    begin(ledger, "a", "first")
+    done = ledger.finish(begin(ledger, "a", "second").id, answer=answer())
+    begin(ledger, "b", "other")
+    ledger._database.table("turns").update(done.id, {"finished_at": "2999-01-01T00:00:00+00:00"})
+    found = [(thread.thread_id, thread.turns, thread.question, thread.status) for thread in ledger.threads()]
+    assert found == [("a", 2, "second", "answered"), ("b", 1, "other", "running")]
+    assert ledger.threads()[0].updated.startswith("2999")
+
+
+def test_a_deleted_thread_is_gone_and_its_running_turn_cannot_come_back(ledger):
+    turn = begin(ledger, "a")
+    begin(ledger, "b")
+    assert ledger.delete("a")
+    assert not ledger.delete("a")
+    assert [thread.thread_id for thread in ledger.threads()] == ["b"]
+    assert begin(ledger, "a").id != turn.id
+    with pytest.raises(TurnError, match=turn.id):
+        ledger.finish(turn.id, answer=answer())
+
+
+def test_many_threads_may_use_one_ledger(ledger):
+    with ThreadPoolExecutor(8) as pool:
+        turns = list(pool.map(lambda number: begin(ledger, f"t{number % 3}"), range(60)))
+    assert sorted((turn.thread_id, turn.turn) for turn in turns) == [
+        (f"t{thread}", turn) for thread in range(3) for turn in range(1, 21)
+    ]
+
+
+def test_two_processes_never_give_one_number_twice(ledger):
+    script = (
+        "import sys\nfrom preflight_rag.graph.ledger import Ledger\nledger = Ledger(sys.argv[1])\n"
+        "for _ in range(25): ledger.begin('t', 'q', settings={}, model='m')\nledger.close()"
+    )
+    processes = [subprocess.Popen([sys.executable, "-c", script, str(ledger.path)]) for _ in range(2)]
+    assert [process.wait() for process in processes] == [0, 0]
+    assert [turn.turn for turn in ledger.turns("t")] == list(range(1, 51))
+
+
+async def test_it_shares_its_file_with_the_checkpointer(tmp_path):
+    path = tmp_path / "threads.db"
+    async with open_checkpointer(path) as saver:
+        ledger = Ledger(path)
+        begin(ledger)
+        await saver.aprune(["t"])
+        assert [turn.turn for turn in ledger.turns("t")] == [1]
+        ledger.close()
+    assert set(sqlite_tables(path)) == {"checkpoints", "writes", "turns"}
+
+
+def sqlite_tables(path):
+    database = sqlite_utils.Database(path)
+    names = database.table_names()
+    assert list(database.table("turns").columns_dict) == list(COLUMNS)
+    database.close()
+    return names
+
+
+@given(question=st.text(alphabet=st.characters(exclude_categories=["Cs"])), k=st.integers(0, 2**40), on=st.booleans())
+def test_any_question_and_settings_come_back_as_they_were(question, k, on):
+    ledger = Ledger(":memory:")
+    turn = ledger.begin("t", question, settings={"k": k, "deep": {"on": on}, "text": question}, model="m")
+    ledger.close()
+    assert (turn.question, turn.settings) == (question, {"k": k, "deep": {"on": on}, "text": question})
+
+
+def test_a_file_that_is_no_database_is_named(tmp_path):
+    path = tmp_path / "threads.db"
+    path.write_text("not a database, but long enough to be taken for one" * 100)
+    with pytest.raises(LibraryCorrupt, match=r"threads\.db cannot be read: file is not a database"):
+        Ledger(path)
+    assert path.read_text().startswith("not a database")
+
+
+def test_a_place_that_cannot_hold_a_file_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(LibraryError, match="cannot be used"):
+        Ledger(tmp_path / "file" / "threads.db")
+
+
+def test_a_closed_ledger_does_not_blame_the_file(ledger):
+    ledger.close()
+    ledger.close()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        ledger.turns("t")

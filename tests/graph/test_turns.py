@@ -1,0 +1,174 @@
+"""Turns from outside: kills, resumption, two at once, failures, streams."""
+
+import asyncio
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from scripted_server import Reply, ScriptedServer
+
+from preflight_rag import Answer, Preflight, StageEvent, TokenEvent
+from preflight_rag.state.errors import ModelAuthError, ThreadBusy, ThreadNotFound, TurnError, TurnUnfinished, UsageError
+
+QUESTION = "How hot is the planet Venus?"
+
+
+@pytest.fixture
+def opened(own_folder, chat_reader):
+    def make(server, **settings):
+        return Preflight.open(own_folder, chat_reader(server), **settings)
+
+    return make
+
+
+def environment(server):
+    return os.environ | {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "k", "PREFLIGHT_MODEL": "openai:scripted"}
+
+
+def command(*arguments):
+    return [sys.executable, "-m", "preflight_rag", *arguments]
+
+
+def wait_until(ready, seconds=60):
+    end = time.monotonic() + seconds
+    while not ready():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.05)
+
+
+def finished_partitions(database):
+    with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as connection:
+        return connection.execute("select count(*) from writes where channel = 'branch:to:reduce_context'").fetchone()[0]
+
+
+def test_a_turn_killed_in_its_fan_out_is_resumed_without_asking_again(own_folder):
+    script = [('<passage n="5"', Reply("late", delay=60), 1), ("<extracts>", "Very hot [1].")]
+    with ScriptedServer(script, default="It is hot [1].") as server:
+        ask = command("ask", QUESTION, "--library", str(own_folder), "--thread", "t", "--route", "map-reduce")
+        process = subprocess.Popen(ask, env=environment(server), stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        server.wait_for(4, "<passages>")
+        database = own_folder / "threads.db"
+        wait_until(lambda: finished_partitions(database) == 3)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+
+        again = subprocess.run(ask, env=environment(server), capture_output=True, text=True)
+        assert again.returncode == 1
+        assert "preflight threads resume t" in again.stderr
+
+        resume = command("threads", "resume", "t", "--library", str(own_folder))
+        done = subprocess.run(resume, env=environment(server), capture_output=True, text=True)
+        assert (done.returncode, "Very hot [1]." in done.stdout) == (0, True), done.stderr
+        assert server.count('<passage n="1"') == 1
+        assert server.count('<passage n="5"') == 2
+        assert server.count("<extracts>") == 1
+
+
+def test_a_turn_that_was_cut_off_can_be_dropped(opened):
+    with ScriptedServer(default="Hot [1].") as server, opened(server, route="plain") as app:
+        app.ledger.begin("t", "lost", settings={}, model="m")
+        with pytest.raises(TurnUnfinished, match="lost"):
+            app.ask(QUESTION, thread_id="t")
+        assert app.ask(QUESTION, thread_id="t", discard=True).turn == 2
+
+
+def test_a_turn_cut_off_before_its_first_checkpoint_is_taken_again(opened):
+    with ScriptedServer(default="Hot [1].") as server, opened(server, route="plain") as app:
+        app.ledger.begin("t", QUESTION, settings=app.settings.model_dump(), model="m")
+        answer = app.resume("t")
+    assert (answer.question, answer.answer) == (QUESTION, "Hot [1].")
+
+
+def test_there_may_be_nothing_to_resume(opened):
+    with ScriptedServer(default="Hot [1].") as server, opened(server, route="plain") as app:
+        with pytest.raises(ThreadNotFound):
+            app.resume("t")
+        app.ask(QUESTION, thread_id="t")
+        with pytest.raises(TurnError, match="finished"):
+            app.resume("t")
+
+
+def test_two_turns_at_once_on_one_thread_are_both_kept(opened):
+    with ScriptedServer(default=Reply("Hot [1].", delay=0.3)) as server, opened(server, route="plain") as app:
+        threads = [threading.Thread(target=app.ask, args=(QUESTION,), kwargs={"thread_id": "t"}) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        turns = app.ledger.turns("t")
+    assert [(turn.turn, turn.status) for turn in turns] == [(1, "answered"), (2, "answered")]
+
+
+def test_a_second_turn_is_refused_when_it_must_not_wait(opened):
+    with ScriptedServer(default=Reply("Hot [1].", delay=1)) as server, opened(server, route="plain") as app:
+        first = threading.Thread(target=app.ask, args=(QUESTION,), kwargs={"thread_id": "t"})
+        first.start()
+        server.wait_for(1)
+        with pytest.raises(ThreadBusy, match="'t'"):
+            app.ask(QUESTION, thread_id="t", lock_wait=0.1)
+        first.join()
+
+
+def test_a_failed_turn_is_in_the_ledger_with_its_cost_and_can_be_resumed(opened):
+    with ScriptedServer([("<passages>", Reply("no", status=401), 1)], default="Hot [1].") as server:
+        with opened(server, route="plain") as app:
+            with pytest.raises(ModelAuthError) as caught:
+                app.ask(QUESTION, thread_id="t")
+            assert caught.value.receipt["model_calls"] == 1
+            row = app.ledger.last("t")
+            assert (row.status, row.route, row.calls) == ("failed", "plain", 1)
+            assert app.resume("t").answer == "Hot [1]."
+            assert [turn.status for turn in app.ledger.turns("t")] == ["answered"]
+
+
+def test_a_failed_turn_does_not_stand_in_the_way_of_the_next(opened):
+    with ScriptedServer([("<passages>", Reply("no", status=500), 1)], default="Hot [1].") as server:
+        with opened(server, route="plain") as app:
+            with pytest.raises(Exception, match="HTTP 500"):
+                app.ask(QUESTION, thread_id="t")
+            assert app.ask(QUESTION, thread_id="t").turn == 2
+
+
+@pytest.mark.parametrize("thread_id", ["", "  ", "a\0b", 1, None, "x" * 500])
+def test_a_thread_id_that_cannot_be_used(opened, thread_id):
+    with ScriptedServer() as server, opened(server) as app:
+        with pytest.raises(UsageError):
+            app.ask(QUESTION, thread_id=thread_id)
+
+
+async def test_a_stream_gives_stages_tokens_and_the_answer(opened):
+    reply = Reply('Very hot [3].\nQUOTES\n[3] "x"', chunk_delay=0.005)
+    with ScriptedServer(default=reply) as server, opened(server, route="plain") as app:
+        events = [event async for event in app.astream(QUESTION, thread_id="t")]
+    assert "".join(event.text for event in events if isinstance(event, TokenEvent)).strip() == "Very hot [1]."
+    stages = [event.stage for event in events if isinstance(event, StageEvent)]
+    assert stages == ["rewrite", "retrieve", "preflight", "answer_plain", "cite"]
+    assert isinstance(events[-1], Answer)
+    assert events[-1].answer == "Very hot [1]."
+
+
+async def test_leaving_a_stream_stops_the_turn_and_the_thread_goes_on(opened):
+    with ScriptedServer([("<passages>", Reply("slow", delay=30), 1)], default="Hot [1].") as server:
+        with opened(server, route="plain") as app:
+            stream = app.astream(QUESTION, thread_id="t")
+            async for event in stream:
+                if isinstance(event, StageEvent) and event.stage == "preflight":
+                    break
+            await asyncio.to_thread(server.wait_for, 1, "<passages>")
+            await stream.aclose()
+            assert app.ledger.last("t").status == "interrupted"
+            assert (await app.aask(QUESTION, thread_id="t")).answer == "Hot [1]."
+
+
+def test_fifty_turns_stay_small(opened):
+    with ScriptedServer(default="It is very hot there, about 465 degrees Celsius on average [1].") as server:
+        with opened(server, route="plain") as app:
+            for number in range(50):
+                app.ask(f"{QUESTION} {number}", thread_id="t")
+        size = sum(path.stat().st_size for path in app.folder.glob("threads.db*"))
+    assert size <= 2_000_000

@@ -1,0 +1,122 @@
+"""PDF: pages, paragraphs, metadata, encryption."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from fpdf import FPDF
+from hypothesis import given
+from hypothesis import strategies as st
+from pypdf import PdfWriter
+
+from preflight_rag.library.loaders import load
+from preflight_rag.library.loaders.layout import HYPHEN, is_table_row, paragraphs, vocabulary, without_running_lines
+from preflight_rag.state.errors import EmptyDocument, EncryptedDocument
+from preflight_rag.state.values import Document
+
+
+def make_pdf(path: Path, pages: list[str], **fields: str) -> Path:
+    pdf = FPDF()
+    pdf.set_font("Helvetica", size=12)
+    pdf.set_creation_date(datetime(2021, 3, 4, tzinfo=UTC))
+    for name, value in fields.items():
+        getattr(pdf, f"set_{name}")(value)
+    for text in pages:
+        pdf.add_page()
+        pdf.multi_cell(0, 6, text)
+    pdf.output(str(path))
+    return path
+
+
+def load_one(path: Path) -> Document:
+    (document,) = load(path)
+    assert isinstance(document, Document)
+    return document
+
+
+def test_pages_and_metadata(tmp_path: Path) -> None:
+    texts = ["First page about aspirin.", "Second page about pain.", "Third page."]
+    document = load_one(make_pdf(tmp_path / "a.pdf", texts, title="On pain", author="Anna One; Bo Two"))
+    assert (document.title, document.date, document.authors) == ("On pain", "2021-03-04", ("Anna One", "Bo Two"))
+    assert [number for number, _ in document.pages] == [1, 2, 3]
+    assert all(document.text[start:].startswith(text) for (_, start), text in zip(document.pages, texts, strict=True))
+    assert document.metadata["total_pages"] == 3
+
+
+def test_wrapped_sentences_survive(tmp_path: Path) -> None:
+    sentence = "The patients of the first group took aspirin every day and they were seen by Anna Smith in Oxford. "
+    document = load_one(make_pdf(tmp_path / "a.pdf", [sentence * 8]))
+    assert document.text == (sentence * 8).strip()
+
+
+def test_sentence_over_a_page_break_stays_one(tmp_path: Path) -> None:
+    document = load_one(make_pdf(tmp_path / "a.pdf", ["The dose was raised until", "it was too high."]))
+    assert document.text == "The dose was raised until it was too high."
+    assert document.pages == ((1, 0), (2, 26))
+
+
+@pytest.mark.parametrize(("password", "opens"), [("", True), ("secret", False)])
+def test_encrypted_files(tmp_path: Path, password: str, opens: bool) -> None:
+    writer = PdfWriter(clone_from=make_pdf(tmp_path / "plain.pdf", ["Aspirin helps."]))
+    writer.encrypt(user_password=password, owner_password="owner", algorithm="AES-256")
+    path = tmp_path / "locked.pdf"
+    writer.write(path)
+    if opens:
+        assert load_one(path).text == "Aspirin helps."
+    else:
+        with pytest.raises(EncryptedDocument, match=r"locked\.pdf needs a password"):
+            list(load(path))
+
+
+def test_scanned_pages_are_named_as_such(tmp_path: Path) -> None:
+    with pytest.raises(EmptyDocument, match="no text layer on its 2 pages"):
+        list(load(make_pdf(tmp_path / "a.pdf", ["", ""])))
+
+
+def test_running_headers_and_page_numbers_go() -> None:
+    pages = [
+        ["Journal of Pain", f"{word} was seen", *"xyz", f"{word} left", f"Page {n}"] for n, word in enumerate("abcdef")
+    ]
+    cleaned = without_running_lines(pages)
+    assert cleaned[0][0] == "Journal of Pain"
+    assert cleaned[3] == ["d was seen", "x", "y", "z", "d left"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ([f"the con{HYPHEN}", "trol group was seen"], ["the control group was seen"]),
+        ([f"a dual-encoder and a dual{HYPHEN}", "encoder"], ["a dual-encoder and a dual-encoder"]),
+        ([f"the Lucene{HYPHEN}", "BM25 system"], ["the Lucene-BM25 system"]),
+        (["- one", "- two"], ["- one", "- two"]),
+        (["Revenue 1,200 1,300", "Costs 900 800"], ["Revenue 1,200 1,300", "Costs 900 800"]),
+        (["Methods", "The patients were seen"], ["Methods", "The patients were seen"]),
+        (["as was seen in practice", ", which is odd"], ["as was seen in practice, which is odd"]),
+        (["one", "", "two"], ["one", "two"]),
+        ([], []),
+    ],
+)
+def test_lines_to_paragraphs(lines: list[str], expected: list[str]) -> None:
+    assert paragraphs(lines, vocabulary(lines)) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"), [("Net sales $ 1,200 $ (300) 12 %", True), ("It rose by 5 of 7 in all the groups", False)]
+)
+def test_table_rows(line: str, expected: bool) -> None:
+    assert is_table_row(line) is expected
+
+
+@given(st.lists(st.text(alphabet=f"aB1 .,-{HYPHEN}•", max_size=30).map(str.strip)))
+def test_no_letter_is_lost_in_joining(lines: list[str]) -> None:
+    joined = "".join(paragraphs(lines, vocabulary(lines)))
+    assert [char for char in joined if char.isalnum()] == [char for line in lines for char in line if char.isalnum()]
+
+
+def test_annual_reports_keep_their_pages(data_dir: Path) -> None:
+    document = load_one(data_dir / "financebench" / "pdfs" / "ADOBE_2022_10K.pdf")
+    starts = dict(document.pages)
+    assert len(starts) == 99
+    assert "Total revenue $ 17,606 $ 15,785 $ 12,868" in document.text[starts[39] : starts[41]]

@@ -1,0 +1,121 @@
+"""JSON lines and tables."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from preflight_rag.library.loaders import load
+from preflight_rag.state.errors import DocumentError
+from preflight_rag.state.values import Document
+
+
+def load_all(path: Path) -> tuple[list[Document], list[str]]:
+    items = list(load(path))
+    errors = [str(item) for item in items if isinstance(item, DocumentError)]
+    return [item for item in items if isinstance(item, Document)], errors
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.ndjson"])
+def test_record_fields(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    record = {"_id": 7, "title": "On pain", "text": "Aspirin\u0000 helps.", "year": 2021, "authors": ["A"], "pmid": 12}
+    line = (json.dumps(record) + "\n").encode()
+    path.write_bytes(gzip.compress(line) if name.endswith("gz") else line)
+    ((document,), errors) = load_all(path)
+    assert not errors
+    assert (document.id, document.title, document.text, document.date) == ("7", "On pain", "Aspirin helps.", "2021")
+    assert (document.source, document.authors) == ("PMID 12", ("A",))
+    assert document.metadata == {"year": 2021, "authors": ["A"], "pmid": 12, "path": str(path)}
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ('{"title": "t", "text": "x"}', "no 'id'"),
+        ('{"id": " ", "text": "x"}', "no 'id'"),
+        ('{"id": true, "text": "x"}', "no 'id'"),
+        ('{"id": "1"}', "no 'text'"),
+        ('{"id": "1", "text": " ... "}', "no 'text'"),
+        ('{"id": "1", "text": 5}', "no 'text'"),
+        ('["id"]', "not an object"),
+        ('{"id": "1", ', "not JSON"),
+        ("[" * 100_000, "not JSON"),
+        ('{"id": "good", "text": "again"}', "already that of line 1"),
+    ],
+)
+def test_bad_record_is_reported_and_others_go_on(tmp_path: Path, line: str, reason: str) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text(f'{{"id": "good", "text": "one"}}\n{line}\n\n{{"id": "last", "text": "two"}}')
+    documents, (error,) = load_all(path)
+    assert [document.id for document in documents] == ["good", "last"]
+    assert "a.jsonl, line 2: " in error
+    assert reason in error
+
+
+def test_record_that_is_not_utf8(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes('{"id": "1", "text": "é"}\n'.encode("cp1252") + b'{"id": "2", "text": "b"}\n')
+    documents, (error,) = load_all(path)
+    assert [document.id for document in documents] == ["2"]
+    assert "line 1: not UTF-8" in error
+
+
+def test_lone_surrogates_in_json_are_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"id": "1", "text": "a\\ud800b", "k\\udfff": ["\\udc00"]}')
+    ((document,), _) = load_all(path)
+    document.model_dump_json().encode("utf-8")
+    assert document.text == "a\ufffdb"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_marked_encodings(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes('{"id": "1", "text": "é"}\n{"id": "2", "text": "ü"}\n'.encode(encoding))
+    documents, errors = load_all(path)
+    assert ([document.text for document in documents], errors) == (["é", "ü"], [])
+
+
+def test_rows_with_a_text_column_are_documents(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text('id,Title,Text,year,topic\n1,On pain,"Aspirin, daily.\nIt helps.",2021,drugs\n2,None,,2020,x\n')
+    ((document,), (error,)) = load_all(path)
+    assert (document.id, document.title, document.date) == ("1", "On pain", "2021")
+    assert document.text == "Aspirin, daily.\nIt helps."
+    assert document.metadata == {"year": "2021", "topic": "drugs", "row": 1, "path": str(path)}
+    assert "row 2: no text in column 'Text'" in error
+
+
+@pytest.mark.parametrize(("name", "mark"), [("a.tsv", "\t"), ("a.csv", ";"), ("a.csv", "|")])
+def test_rows_without_an_id_are_numbered(tmp_path: Path, name: str, mark: str) -> None:
+    path = tmp_path / name
+    path.write_text(f"content{mark}source\nOne, two{mark}s1\nThree{mark}\n")
+    documents, _ = load_all(path)
+    assert [(document.id, document.source) for document in documents] == [
+        (f"{path}#1", "s1"),
+        (f"{path}#2", str(path)),
+    ]
+
+
+def test_longest_column_is_the_text_when_rows_have_ids(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("pmid,note\n11," + "aspirin helps " * 10 + "\n")
+    ((document,), _) = load_all(path)
+    assert (document.id, document.text[:13]) == ("11", "aspirin helps")
+
+
+def test_other_tables_are_one_document(tmp_path: Path) -> None:
+    path = tmp_path / "cups.csv"
+    path.write_text("Stanley Cups,,\nTeam,Location,Cups\nBlues,STL,1\nFlyers,PHI\n")
+    ((document,), _) = load_all(path)
+    assert document.text == "Stanley Cups\nTeam: Blues; Location: STL; Cups: 1\nTeam: Flyers; Location: PHI"
+    assert (document.id, document.title) == (str(path), "Stanley Cups")
+
+
+def test_table_in_shift_jis(data_dir: Path) -> None:
+    ((document,), _) = load_all(data_dir / "ingest_docs" / "markitdown" / "test_mskanji.csv")
+    assert document.text.startswith("名前: 佐藤太郎; 年齢: 30; 住所: 東京")
