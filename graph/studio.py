@@ -6,6 +6,7 @@ context is made of plain fields, so that Studio shows them as an assistant's set
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Annotated, Any, Literal
@@ -23,7 +24,7 @@ from .build import build_graph
 class StudioContext:
     """What an assistant can be set to."""
 
-    library: Annotated[str, Field(description="The library's folder.")] = "library"
+    library: Annotated[str, Field(description="The library's folder; empty for PREFLIGHT_LIBRARY, else `library`.")] = ""
     model: Annotated[str, Field(description="provider:name, offline, or empty for what the environment says.")] = ""
     route: Annotated[
         Literal["auto", "plain", "map-reduce"], Field(description="Let the preflight decide, or force.")
@@ -43,7 +44,7 @@ def resolve(given: Any) -> Context:
             raise UsageError(f"unknown settings {unknown!r}", help=f"Known are {sorted(known)!r}.")
         given = StudioContext(**given)
     studio = given or StudioContext()
-    library, reader = _opened(studio.library, studio.model)
+    library, reader = _opened(studio.library or os.environ.get("PREFLIGHT_LIBRARY") or "library", studio.model)
     settings = Settings.read(
         route=studio.route,
         k=studio.k,

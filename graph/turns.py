@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter, time
@@ -106,8 +107,9 @@ class Turns:
                 self.ledger.begin, thread_id, question, settings=_asked(settings, options), model=self.reader.name
             )
             asked = Question(messages=[HumanMessage(question)], options=list(options))
-            async for event in self._drive(asked, turn, settings, tokens=tokens and not options):
-                yield event
+            async with aclosing(self._drive(asked, turn, settings, tokens=tokens and not options)) as events:
+                async for event in events:
+                    yield event
 
     async def resume(self, thread_id: str, *, lock_wait: float = 30.0) -> Answer:
         """Finish the thread's last turn where it stopped; stages and partitions that had ended are not run again.
@@ -165,24 +167,25 @@ class Turns:
         started = perf_counter()
         config = self._config(turn, settings)
         try:
-            async for event in self._events(asked, config, settings, tokens=tokens):
-                yield event
+            async with aclosing(self._events(asked, config, settings, tokens=tokens)) as events:
+                async for event in events:
+                    yield event
             state = (await self.graph.aget_state(config)).values
-            answer = answer_of(
-                state,
-                reader=self.reader,
-                settings=settings,
-                thread_id=turn.thread_id,
-                turn=turn.turn,
-                seconds=perf_counter() - started,
-            )
-            await asyncio.to_thread(self.ledger.finish, turn.id, answer=answer)
-            await self.saver.prune_turn(turn.thread_id, settings.keep_turns)
         except BaseException as error:
             failure = await self._failed(error, turn, config, settings, perf_counter() - started)
             if failure is error:
                 raise
             raise failure from error
+        answer = answer_of(
+            state,
+            reader=self.reader,
+            settings=settings,
+            thread_id=turn.thread_id,
+            turn=turn.turn,
+            seconds=perf_counter() - started,
+        )
+        await asyncio.to_thread(self.ledger.finish, turn.id, answer=answer)
+        await self.saver.prune_turn(turn.thread_id, settings.keep_turns)
         yield answer
 
     async def _events(
@@ -191,26 +194,26 @@ class Turns:
         context = Context(self.reader, self.library, settings)
         visible = VisibleText()
         modes: list[Any] = ["updates", "messages"] if tokens else ["updates"]
-        run: AsyncIterator[Any] = self.graph.astream(
-            asked, config, context=context, stream_mode=modes, durability="async"
-        )
-        async for mode, payload in run:
-            if mode == "messages":
-                piece, metadata = payload
-                if metadata["langgraph_node"] in ANSWERING and (text := visible.feed(str(piece.text))):
-                    yield TokenEvent(text)
-                continue
-            for stage, update in payload.items():
-                if stage in ANSWERING and (text := visible.finish()):
-                    yield TokenEvent(text)
-                yield StageEvent(stage, update or {})
+        run: Any = self.graph.astream(asked, config, context=context, stream_mode=modes, durability="async")
+        async with aclosing(run):
+            async for mode, payload in run:
+                if mode == "messages":
+                    piece, metadata = payload
+                    if metadata["langgraph_node"] in ANSWERING and (text := visible.feed(str(piece.text))):
+                        yield TokenEvent(text)
+                    continue
+                for stage, update in payload.items():
+                    if stage in ANSWERING and (text := visible.finish()):
+                        yield TokenEvent(text)
+                    yield StageEvent(stage, update or {})
 
     async def _failed(
         self, error: BaseException, turn: Turn, config: RunnableConfig, settings: Settings, seconds: float
     ) -> BaseException:
         """Record a failed turn; an error that is not ours becomes a `TurnError`."""
         if not isinstance(error, Exception):
-            self.ledger.fail(turn.id, error="stopped", status="interrupted")
+            record = asyncio.to_thread(self.ledger.fail, turn.id, error="stopped", status="interrupted")
+            await asyncio.shield(record)
             return error
         failure = error if isinstance(error, PreflightError) else _unexpected(error)
         snapshot = await self.graph.aget_state(config)

@@ -8,6 +8,10 @@ nothing in it is read as query syntax.
 
 from __future__ import annotations
 
+import os
+import shutil
+import tempfile
+import weakref
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,21 +45,27 @@ def write_lexical(folder: Path, passages: Iterable[tuple[int, str, str]]) -> int
 
 
 class LexicalIndex:
-    """A lexical index that is read from `folder`.
+    """A lexical index that is read from `folder`; where that is read-only, from a temporary copy, for tantivy's locks.
 
     Raises:
         LibraryCorrupt: It cannot be read.
     """
 
     def __init__(self, folder: Path) -> None:
-        import tantivy
-
+        self._analyser = _analyser()
         try:
-            index = tantivy.Index.open(str(folder))
-            self._analyser = _analyser()
-            index.register_tokenizer(ANALYSER, self._analyser)
+            try:
+                index = _open(folder, self._analyser)
+            except ValueError:
+                if os.access(folder, os.W_OK):
+                    raise
+                copy = tempfile.mkdtemp(prefix="preflight-")
+                weakref.finalize(self, shutil.rmtree, copy, ignore_errors=True)
+                shutil.copytree(folder, copy, dirs_exist_ok=True, copy_function=shutil.copyfile)
+                Path(copy).chmod(0o700)
+                index = _open(Path(copy), self._analyser)
             self._searcher = index.searcher()
-        except ValueError as error:
+        except (ValueError, OSError) as error:
             raise LibraryCorrupt(f"The lexical index {folder} cannot be read") from error
         self._schema = index.schema
 
@@ -67,7 +77,7 @@ class LexicalIndex:
         return list(dict.fromkeys(self._analyser.analyze(query)))[:MAX_TERMS]
 
     def search(self, query: str, n: int) -> list[tuple[int, float]]:
-        """Rows of the `n` passages with the largest BM25 , best first, ties by row."""
+        """Rows of the `n` passages with the largest BM25, best first, ties by row."""
         import tantivy
 
         n = min(n, len(self))
@@ -79,6 +89,14 @@ class LexicalIndex:
         hits = self._searcher.search(tantivy.Query.boolean_query(clauses), n, count=False).hits
         rows = ((self._searcher.doc(address).to_dict()["row"][0], score) for score, address in hits)
         return sorted(((int(row), float(score)) for row, score in rows), key=lambda hit: (-hit[1], hit[0]))
+
+
+def _open(folder: Path, analyser: tantivy.TextAnalyzer) -> tantivy.Index:
+    import tantivy
+
+    index = tantivy.Index.open(str(folder))
+    index.register_tokenizer(ANALYSER, analyser)
+    return index
 
 
 def _schema() -> tantivy.Schema:

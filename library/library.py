@@ -126,7 +126,7 @@ class Library:
         with self._index_lock:
             known = self._index.manifest.generation if self._index else None
         if known is not None and (waiting := self._store.pending(known)):
-            notes.append(f"{waiting} documents changed after the index was built; the next ingest brings them in")
+            notes.append(f"Documents that wait for the next ingest to bring them into the index: {waiting}")
         return notes
 
     def ingest(
@@ -266,7 +266,7 @@ class Library:
         if manifest is None:
             return problems + ([] if not self._store.count_passages() else ["the library has no index yet"])
         if waiting := self._store.pending(manifest.generation):
-            problems.append(f"{waiting} documents changed after the index was built")
+            problems.append(f"documents that the index does not know: {waiting}")
         elif manifest.passages != self._store.count_passages():
             problems.append(
                 f"the index holds {manifest.passages} passages, the database {self._store.count_passages()}"
@@ -348,8 +348,11 @@ class Library:
             return self._index
 
     def _repair(self, damage: LibraryCorrupt | None) -> None:
-        self.rebuild()
         reason = damage.message if damage else "There was no index yet"
+        try:
+            self.rebuild()
+        except LibraryError as error:
+            raise type(error)(f"{reason}, and none can be built: {error.message}", help=error.help) from error
         self._repairs.append(f"{reason}; it was rebuilt from the database")
 
 

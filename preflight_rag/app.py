@@ -231,4 +231,6 @@ class Preflight:
         from .graph.turns import Turns
 
         saver = await self._resources.enter_async_context(open_checkpointer(self.folder / THREADS))
-        return Turns(self.folder, saver, Ledger(self.folder / THREADS), self.library, self.reader)
+        ledger = Ledger(self.folder / THREADS)
+        self._resources.callback(ledger.close)
+        return Turns(self.folder, saver, ledger, self.library, self.reader)

@@ -124,25 +124,24 @@ async def test_the_state_survives_pruning_and_the_thread_goes_on(saver):
     assert [message.content for message in after["messages"]] == ["one", "3 items", "two", "6 items"]
 
 
-async def test_a_failed_turn_is_resumed_after_pruning_without_repeating_branches(saver):
-    calls, broken = [], ["1"]
+async def test_a_failed_turn_is_resumed_after_pruning_without_repeating_branches(path, saver):
+    calls = []
 
-    def fails_once(state: State) -> State:
+    async def fails_last(state: State) -> State:
         calls.append(state["payload"])
-        if state["payload"] in broken:
+        if calls.count("1") == 1 and state["payload"] == "1":
+            while count(path, "writes", "channel = 'items'") < 2:
+                await asyncio.sleep(0.01)
             raise ValueError("no reply")
         return echo(state)
 
-    graph = fan_out(fails_once).compile(checkpointer=saver)
+    graph = fan_out(fails_last).compile(checkpointer=saver)
     with pytest.raises(ValueError, match="no reply"):
         await ask(graph, "one")
-    finished = set(calls) - {"1"}
     await saver.prune_turn("t")
-    broken.clear()
     state = await graph.ainvoke(None, CONFIG)
     assert sorted(state["items"]) == ["0", "1", "2"]
-    assert calls.count("1") == 2
-    assert all(calls.count(item) == 1 for item in finished)
+    assert sorted(calls) == ["0", "1", "1", "2"]
 
 
 async def test_the_steps_of_the_last_turns_can_be_kept_for_time_travel(saver):

@@ -8,7 +8,18 @@ import pytest
 from preflight_rag.library.dense import COMPRESSED, DenseIndex, write_dense
 from preflight_rag.state.errors import LibraryCorrupt
 
-SUBJECTS = ["aspirin", "insulin", "statins", "caffeine", "vitamin-D", "metformin", "ibuprofen", "warfarin", "zinc", "morphine"]
+SUBJECTS = [
+    "aspirin",
+    "insulin",
+    "statins",
+    "caffeine",
+    "vitamin-D",
+    "metformin",
+    "ibuprofen",
+    "warfarin",
+    "zinc",
+    "morphine",
+]
 EFFECTS = ["lowers", "raises", "prevents", "causes", "delays", "masks"]
 OBJECTS = ["fever", "blood pressure", "nausea", "bone loss", "headache", "inflammation", "bleeding", "fatigue"]
 

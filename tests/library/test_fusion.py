@@ -36,7 +36,7 @@ def test_does_not_depend_on_the_order_of_the_rankings(lists, random):
 def test_moving_an_item_up_never_lowers_it(first, second, data):
     place = data.draw(st.integers(1, len(first) - 1))
     item = first[place]
-    higher = first[: place - 1] + [item, first[place - 1]] + first[place + 1 :]
+    higher = [*first[: place - 1], item, first[place - 1], *first[place + 1 :]]
     before = [found for found, _ in reciprocal_rank_fusion([first, second])].index(item)
     after = [found for found, _ in reciprocal_rank_fusion([higher, second])].index(item)
     assert after <= before

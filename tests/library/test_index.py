@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from preflight_rag.library.dense import COMPRESSED
 from preflight_rag.library.index import DENSE, LEXICAL, MANIFEST, ROWS, index_problems, open_index
 from preflight_rag.library.library import Library
-from preflight_rag.state.errors import LibraryCorrupt
+from preflight_rag.state.errors import LibraryCorrupt, LibraryError
 from preflight_rag.state.values import Document
 
 DOCUMENTS = [
@@ -140,3 +141,20 @@ def test_rebuilding_gives_the_same_rankings(library):
     before = library.search("what lowers blood sugar?")
     library.rebuild()
     assert library.search("what lowers blood sugar?") == before
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="needs a user who may not write everywhere")
+def test_a_read_only_library_answers(tmp_path, embedder):
+    with Library.open(tmp_path / "library", embedder=embedder, create=True) as library:
+        library.add(DOCUMENTS)
+    paths = [tmp_path / "library", *(tmp_path / "library").rglob("*")]
+    for path in paths:
+        path.chmod(0o500)
+    try:
+        with Library.open(tmp_path / "library", embedder=embedder) as library:
+            assert best(library, "what lowers cholesterol?") == "2"
+            with pytest.raises(LibraryError, match="cannot be written"):
+                library.rebuild()
+    finally:
+        for path in paths:
+            path.chmod(0o700)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -187,7 +186,7 @@ with Library.open(folder, create=True, lock_seconds=200) as library:
 
 
 def start(folder, documents, stage="", done=0):
-    return subprocess.Popen([sys.executable, "-c", CHILD, str(folder), str(documents), stage, str(done)], env=os.environ)
+    return subprocess.Popen([sys.executable, "-c", CHILD, str(folder), str(documents), stage, str(done)])
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
@@ -209,7 +208,7 @@ def test_a_killed_ingest_loses_nothing(library, folder, stage, done, swapped):
     assert start(library.path, folder, stage, done).wait(timeout=300) == -signal.SIGKILL
     expected = "Ice lowers fever." if swapped else "Aspirin lowers fever."
     assert first(library, "what lowers fever?").text == expected
-    assert any("the next ingest" in note for note in library.notes) != swapped
+    assert any("wait for the next ingest" in note for note in library.notes) != swapped
     library.ingest([folder])
     assert first(library, "what lowers fever?").text == "Ice lowers fever."
     assert (library.verify(), library.notes, library.stats()["documents"]) == ([], [], 4)

@@ -133,7 +133,7 @@ def test_another_programs_database_is_left_alone(tmp_path):
 
 def test_a_newer_schema_is_refused(tmp_path, store):
     store.set_meta("schema_version", 99)
-    with pytest.raises(LibraryError, match="schema 99.*Upgrade"):
+    with pytest.raises(LibraryError, match=r"schema 99.*Upgrade"):
         Store(tmp_path)
 
 

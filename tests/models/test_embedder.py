@@ -163,13 +163,17 @@ def test_a_query_needs_no_torch(embedder):
     assert result.stdout.strip() == "[]"
 
 
+PROMPTS = {"query": "query: ", "document": "tea "}
+WORDS = ["aspirin", "lowers", "fever", "tea", "contains", "query", ":", "."]
+
+
 def save_bert(folder: Path, *, seed: int, width: int = 16) -> Path:
     """A BERT of two layers and a small vocabulary, as a plain transformers folder."""
     import torch
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
     from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
-    names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"aspirin lowers fever tea contains query : .".split()]
+    names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
     vocabulary = {name: i for i, name in enumerate(names)}
     tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer()
@@ -203,9 +207,7 @@ def tiny(tmp_path_factory):
         "one": str(save_sentence_transformer(folder / "one", save_bert(folder / "bert-one", seed=1))),
         "two": str(save_sentence_transformer(folder / "two", save_bert(folder / "bert-two", seed=2))),
         "wide": str(save_sentence_transformer(folder / "wide", save_bert(folder / "bert-wide", seed=3, width=32))),
-        "prompted": str(
-            save_sentence_transformer(folder / "prompted", folder / "bert-one", {"query": "query: ", "document": "tea "})
-        ),
+        "prompted": str(save_sentence_transformer(folder / "prompted", folder / "bert-one", PROMPTS)),
         "medcpt-query": str(save_bert(folder / "MedCPT-Query-Encoder", seed=4)),
         "medcpt-article": str(save_bert(folder / "MedCPT-Article-Encoder", seed=5)),
     }
