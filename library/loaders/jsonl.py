@@ -1,4 +1,7 @@
-"""Record files: one JSON object a line with `id` (or `_id`), `title`, `text`, and any other fields as metadata."""
+"""Record files: one JSON object a line with `id` (or `_id`), `title`, `text`, and any other fields as metadata.
+
+A record whose text is an empty string has its title as text, as in collections where some records are titles alone.
+"""
 
 from __future__ import annotations
 
@@ -91,7 +94,11 @@ def _document(path: Path, number: int, record: dict[str, Any]) -> Document:
     name = next((str(value).strip() for value in ids if isinstance(value, str | int) and str(value).strip()), "")
     if not name or isinstance(ids[0], bool):
         raise UnreadableDocument(f"{where}: no 'id'", help="Give each record a string or number as 'id'")
+    title = rest.pop("title", None)
+    heading = one_line(title) if isinstance(title, str | int) else ""
     text = rest.pop("text", None)
+    if text == "":
+        text = heading
     if not isinstance(text, str) or not any(char.isalnum() for char in text):
         raise EmptyDocument(f"{where}: record {name!r} has no 'text'")
     date = next((day for key in DATE_FIELDS if (day := iso_date(rest.get(key)))), None)
@@ -99,12 +106,11 @@ def _document(path: Path, number: int, record: dict[str, Any]) -> Document:
     source = next((rest[key] for key in SOURCE_FIELDS if isinstance(rest.get(key), str) and rest[key].strip()), None)
     if source is None and str(rest.get("pmid") or "").isdigit():
         source = f"PMID {rest['pmid']}"
-    title = rest.pop("title", None)
     return Document(
         id=name,
         text=tidy(text),
         source=source or absolute(path),
-        title=one_line(title) if isinstance(title, str | int) else "",
+        title=heading,
         date=date,
         authors=authors,
         metadata={**rest, "path": absolute(path)},

@@ -56,6 +56,13 @@ def test_bad_record_is_reported_and_others_go_on(tmp_path: Path, line: str, reas
     assert reason in error
 
 
+def test_record_whose_text_is_empty_has_its_title_as_text(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    path.write_text('{"id": "1", "title": "Only a title", "text": ""}\n', encoding="utf-8")
+    (document,) = load(path)
+    assert (document.title, document.text) == ("Only a title", "Only a title")
+
+
 def test_record_that_is_not_utf8(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes('{"id": "1", "text": "é"}\n'.encode("cp1252") + b'{"id": "2", "text": "b"}\n')
