@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 SIMILARITY_WEIGHT = 0.65
 """Weight of the cosine similarity; the lexical share has the rest."""
-ANSWER_THRESHOLD = 0.44
+ANSWER_THRESHOLD = 0.45
 """Least score of the best sentence at which the passages count as holding the answer."""
 EXTRACT_THRESHOLD = 0.30
 """Least score of a sentence that a partition hands on."""
@@ -39,6 +39,10 @@ MAX_EMBEDDED = 32
 """Sentences that are embedded for one question, chosen by their lexical share."""
 
 NOT_FOUND = "The documents do not answer this question."
+
+LEAST_COLLECTION = 100
+"""Number of sentences that document frequencies are taken over at least, so that the few sentences of a partition, or
+those handed on to `reduce`, score as they do among all."""
 
 _TITLE_SHARE = 0.5
 _SAME_WORDS = 0.8
@@ -197,7 +201,8 @@ def _unit(vectors: np.ndarray) -> np.ndarray:
 def _lexical_shares(question: frozenset[str], sentences: Sequence[Sentence]) -> list[float]:
     """Share of the question's terms that each sentence holds, by inverse document frequency; a title's count half."""
     found = Counter(term for sentence in sentences for term in sentence.terms & question)
-    weights = {term: math.log(1 + len(sentences) / (0.5 + found[term])) for term in sorted(question)}
+    count = max(len(sentences), LEAST_COLLECTION)
+    weights = {term: math.log(1 + count / (0.5 + found[term])) for term in sorted(question)}
     total = sum(weights.values()) or 1.0
     shares = []
     for sentence in sentences:
