@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from ..state.reading import Draft, Extract, Message, Reply, Source
+from ..state.reading import Comparison, Draft, Extract, Message, Reply, Source
 
-__all__ = ["Draft", "Extract", "Message", "Reader", "Reply", "Source"]
+__all__ = ["Comparison", "Draft", "Extract", "Message", "Reader", "Reply", "Source"]
 
 
 @runtime_checkable
@@ -34,6 +34,14 @@ class Reader(Protocol):
 
     async def reduce(self, *, question: str, extracts: Sequence[Extract], options: Sequence[str] = ()) -> Reply[Draft]:
         """Make one answer of the partitions' extracts; quotes are those of the extracts."""
+        ...
+
+    async def relate(self, *, question: str, pivot: Source, others: Sequence[Source]) -> Reply[Comparison]:
+        """Compare one context with others (COrg, Algorithm 1), and say what each is about."""
+        ...
+
+    async def answer_group(self, *, question: str, sources: Sequence[Source], plural: bool) -> Reply[Draft]:
+        """Answer from the contexts of one group; with `plural`, one answer for each entity of the name."""
         ...
 
     def count_tokens(self, text: str) -> int:

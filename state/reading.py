@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Generic, Literal, TypeVar
 
-from .values import Passage, Usage
+from .values import Passage, RelationKind, Usage
 
 T = TypeVar("T")
 
@@ -64,3 +64,29 @@ class Reply(Generic[T]):
     value: T
     usage: Usage = field(default_factory=Usage)
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ContextNote:
+    """What a context is about, for a question: its surface name, what tells it from others of that name, its answer.
+
+    A context whose `answer` is None is irrelevant to the question; a context may lack a `descriptor` (COrg, section 2.1).
+    """
+
+    n: int
+    entity: str
+    descriptor: str | None
+    answer: str | None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How a pivot relates to other contexts; `kinds` lacks those for which the reply was unreadable.
+
+    Attributes:
+        kinds: Relation of the pivot to each other context, by the other's number.
+        notes: What is known of each context, the pivot's own included, by number.
+    """
+
+    kinds: dict[int, RelationKind]
+    notes: dict[int, ContextNote]
