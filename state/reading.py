@@ -70,7 +70,7 @@ class Reply(Generic[T]):
 class ContextNote:
     """What a context is about, for a question: its surface name, what tells it from others of that name, its answer.
 
-    A context whose `answer` is None is irrelevant to the question; a context may lack a `descriptor` (COrg, section 2.1).
+    Without an `answer` a context is irrelevant to the question; it may lack a `descriptor` (COrg, section 2.1).
     """
 
     n: int
