@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..models.costs import saved
+from ..models.costs import saved, saved_pairs
 from ..models.protocol import Reader
 from ..state.context import Settings
-from ..state.values import Answer, Citation, Gap, Receipt, RouteDecision, StageReceipt
+from ..state.values import Answer, Citation, Gap, Group, Receipt, Relation, RouteDecision, Saved, StageReceipt
 
 
 def answer_of(
@@ -36,13 +36,33 @@ def answer_of(
         turn=turn,
         standalone_question=state["standalone_question"],
         queries=tuple(state["queries"]),
-        route=RouteDecision.model_validate(state["decision"]),
+        route=route_of(state),
         answer=state["answer"],
         abstained=state["abstained"],
         choice=state["choice"],
+        groups=tuple(Group.model_validate(group) for group in state["groups"]),
         citations=tuple(Citation.model_validate(citation) for citation in state["citations"]),
+        relations=relations_of(state),
         gaps=tuple(Gap.model_validate(gap) for gap in state["gaps"]),
         receipt=receipt_of(state, reader=reader, settings=settings or Settings(), seconds=seconds),
+    )
+
+
+def route_of(state: Mapping[str, Any]) -> RouteDecision:
+    """The router's decision; after an escalation the route that the turn ended on, with what both were chosen for."""
+    decision = RouteDecision.model_validate(state["decision"])
+    for step in state.get("escalations") or []:
+        reason = f"{decision.reason}; then {step['to'].replace('_', '/')}: {step['reason']}"
+        decision = decision.model_copy(update={"name": step["to"], "reason": reason})
+    return decision
+
+
+def relations_of(state: Mapping[str, Any]) -> tuple[Relation, ...]:
+    """How the contexts relate, by the ids of their passages."""
+    ids = {ref["rank"]: ref["id"] for ref in state["passages"]}
+    return tuple(
+        Relation(a=ids[row["a"]], b=ids[row["b"]], kind=row["kind"], inferred=row["inferred"])
+        for row in state["relations"]
     )
 
 
@@ -54,11 +74,7 @@ def receipt_of(state: Mapping[str, Any], *, reader: Reader, settings: Settings, 
         stages.setdefault(row["stage"], []).append(row)
     calls = sum(row["calls"] for row in rows)
     decision = state.get("decision") or {}
-    comparison = {}
-    if calls and decision:
-        tokens = [ref["tokens"] for ref in state["passages"]]
-        question = state["standalone_question"]
-        comparison = {"saved": saved(reader, question, decision["name"], tokens, settings.partition_size)}
+    comparison = {"saved": _saved(state, reader, settings)} if calls and decision else {}
     return Receipt(
         model=reader.name,
         model_calls=calls,
@@ -69,6 +85,19 @@ def receipt_of(state: Mapping[str, Any], *, reader: Reader, settings: Settings, 
         seconds=seconds,
         **comparison,
     )
+
+
+def _saved(state: Mapping[str, Any], reader: Reader, settings: Settings) -> Saved:
+    tokens = {ref["rank"]: ref["tokens"] for ref in state["passages"]}
+    related = [tokens[context["rank"]] for context in state.get("contexts") or []]
+    if related:
+        rows = [row for row in state["spent"] if row["stage"] == "relate_contexts"]
+        calls, spent = (sum(row[name] for row in rows) for name in ("calls", "input_tokens"))
+        return saved_pairs(reader, state["standalone_question"], related, calls, spent)
+    if state.get("escalations"):
+        return Saved(why="both routes were taken")
+    route = state["decision"]["name"]
+    return saved(reader, state["standalone_question"], route, list(tokens.values()), settings.partition_size)
 
 
 def _stage(rows: list[Mapping[str, Any]]) -> StageReceipt:

@@ -24,10 +24,12 @@ from .build import build_graph
 class StudioContext:
     """What an assistant can be set to."""
 
-    library: Annotated[str, Field(description="The library's folder; empty for PREFLIGHT_LIBRARY, else `library`.")] = ""
+    library: Annotated[str, Field(description="The library's folder; empty for PREFLIGHT_LIBRARY, else `library`.")] = (
+        ""
+    )
     model: Annotated[str, Field(description="provider:name, offline, or empty for what the environment says.")] = ""
     route: Annotated[
-        Literal["auto", "plain", "map-reduce"], Field(description="Let the preflight decide, or force.")
+        Literal["auto", "plain", "map-reduce", "corg"], Field(description="Let the preflight decide, or force.")
     ] = "auto"
     k: Annotated[int, Field(ge=1, le=200, description="Passages that go on to the model.")] = 16
     top_n: Annotated[int, Field(ge=1, description="How many of each ranking the preflight compares.")] = 3

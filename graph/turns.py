@@ -203,8 +203,12 @@ class Turns:
                         yield TokenEvent(text)
                     continue
                 for stage, update in payload.items():
-                    if stage in ANSWERING and (text := visible.finish()):
-                        yield TokenEvent(text)
+                    if stage in ANSWERING:
+                        if text := visible.finish():
+                            yield TokenEvent(text)
+                        visible = VisibleText()
+                        if (update or {}).get("escalations"):
+                            yield TokenEvent("\n\n")
                     yield StageEvent(stage, update or {})
 
     async def _failed(

@@ -2,7 +2,7 @@
 
 With k passages of l tokens each, a question of q tokens and prompts of p tokens, plain RAG makes one call of
 `p + 2q + kl` tokens; map/reduce makes M map calls that share the passages, `M(p + 2q) + kl`, and one reduce call over
-their M extracts, `p + 2q + Me`.
+their M extracts, `p + 2q + Me`. COrg asks about each pivot; the dearer way is to ask about each pair of contexts.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import ceil
 
-from ..prompts import answer_plain, map_context, reduce_context
+from ..prompts import answer_plain, map_context, reduce_context, relate_contexts
 from ..state.reading import Extract, Source
 from ..state.values import Saved
 from .protocol import Reader
@@ -53,3 +53,17 @@ def saved(reader: Reader, question: str, route: str, passage_tokens: Sequence[in
     chosen = {"plain": "plain", "map_reduce": "map/reduce"}
     why = f"preflight chose {chosen[route]}, not {chosen[other]}"
     return Saved(calls=other_calls - calls, input_tokens=other_tokens - tokens, why=why)
+
+
+def saved_pairs(reader: Reader, question: str, context_tokens: Sequence[int], calls: int, input_tokens: int) -> Saved:
+    """What asking about every two contexts in a call of their own would have cost more than COrg's Algorithm 1 did."""
+    count = len(context_tokens)
+    pairs = count * (count - 1) // 2
+    no_source = Source(1, "", "", "")
+    messages = relate_contexts.render(question=question, contexts=[no_source, no_source])
+    overhead = sum(reader.count_tokens(str(message.text)) for message in messages)
+    tokens = pairs * overhead + (count - 1) * sum(context_tokens)
+    if not calls:
+        return Saved(why="no relation was asked of a model")
+    why = f"relations were asked in {calls} calls, not for each of {pairs} pairs"
+    return Saved(calls=pairs - calls, input_tokens=tokens - input_tokens, why=why)

@@ -2,8 +2,9 @@
 
 A sentence's score is a weighted sum of its cosine similarity to the question (embedded under its passage's title) and
 of the share of the question's terms that it holds, each term weighted by its inverse document frequency over the
-sentences at hand. Position plays no part. The numbers below were set on the development half of public question sets
-by `python -m preflight_rag.evaluation.abstention`; they belong to the default embedder, all-MiniLM-L6-v2.
+sentences at hand. Position plays no part. Weight, threshold and margin were set on the development half of public
+question sets, for the default embedder, all-MiniLM-L6-v2; `python -m preflight_rag.evaluation.abstention` shows what
+they do there and on the other half.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..state.reading import Draft, Extract, Message, Reply, Source
+from ..state.reading import Comparison, Draft, Extract, Message, Reply, Source
+from .offline_relations import Contexts
 from .sentences import sentence_spans
 from .words import words
 
@@ -38,11 +40,11 @@ MAX_EXTRACTED = 4
 MAX_EMBEDDED = 32
 """Sentences that are embedded for one question, chosen by their lexical share."""
 
-NOT_FOUND = "The documents do not answer this question."
-
 LEAST_COLLECTION = 100
 """Number of sentences that document frequencies are taken over at least, so that the few sentences of a partition, or
 those handed on to `reduce`, score as they do among all."""
+
+NOT_FOUND = "The documents do not answer this question."
 
 _TITLE_SHARE = 0.5
 _SAME_WORDS = 0.8
@@ -75,7 +77,7 @@ _PEOPLE = re.compile(
     r"|pregnan\w+|elderly|seniors?|patients|people|mice|rats|animals|dogs|cats)\b",
     re.I,
 )
-_NAME_AT_END = re.compile(r"(?<=[a-z] )(?:[A-Z0-9][\w-]*\s?)+$")
+_NAME_AT_END = re.compile(r"(?<=[a-z] )(?:[A-Z0-9][\w-]* )*[A-Z0-9][\w-]*$")
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,7 @@ class OfflineReader:
         self.name = "offline extractive"
         self.embedder = embedder
         self.threshold = threshold
+        self.contexts = Contexts(lambda question, source: self.rank(question, sentences_of([source])), threshold)
 
     async def rewrite(self, *, message: str, history: Sequence[Message]) -> Reply[str]:
         """The message, joined by rule with the last question it depends on where it cannot stand alone."""
@@ -124,11 +127,11 @@ class OfflineReader:
 
     async def answer(self, *, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Reply[Draft]:
         """One to three sentences of the sources, best first."""
-        return Reply(await asyncio.to_thread(self._draft, question, sentences_of(sources), options))
+        return Reply(await asyncio.to_thread(lambda: self._draft(question, sentences_of(sources), options)))
 
     async def extract(self, *, question: str, sources: Sequence[Source]) -> Reply[Extract]:
         """The partition's best sentences, one a line under its passage's title."""
-        ranked = await asyncio.to_thread(self.rank, question, sentences_of(sources))
+        ranked = await asyncio.to_thread(lambda: self.rank(question, sentences_of(sources)))
         kept = [item.sentence for item in ranked[:MAX_EXTRACTED] if item.score >= EXTRACT_THRESHOLD]
         text = "\n".join(_line(sentence) for sentence in kept)
         return Reply(Extract(text, tuple((sentence.n, sentence.text) for sentence in kept)))
@@ -136,7 +139,15 @@ class OfflineReader:
     async def reduce(self, *, question: str, extracts: Sequence[Extract], options: Sequence[str] = ()) -> Reply[Draft]:
         """The extracted sentences of all partitions scored together, then as `answer`."""
         sentences = [sentence for extract in extracts for sentence in _extracted(extract)]
-        return Reply(await asyncio.to_thread(self._draft, question, sentences, options))
+        return Reply(await asyncio.to_thread(lambda: self._draft(question, sentences, options)))
+
+    async def relate(self, *, question: str, pivot: Source, others: Sequence[Source]) -> Reply[Comparison]:
+        """Relations by small trained models over features of the contexts; see `offline_relations.py`."""
+        return Reply(await asyncio.to_thread(self.contexts.compare, question, pivot, others))
+
+    async def answer_group(self, *, question: str, sources: Sequence[Source], plural: bool) -> Reply[Draft]:
+        """The best sentence of each context that answers; with `plural`, behind the name of what it is about."""
+        return Reply(await asyncio.to_thread(self._group_draft, question, sources, plural))
 
     def count_tokens(self, text: str) -> int:
         """Word pieces of the embedder's tokenizer."""
@@ -150,6 +161,24 @@ class OfflineReader:
         choice = self._choose(question, [group[0] for group in groups], options) if options else None
         quotes = {(item.sentence.n, item.sentence.text): None for group in groups for item in group}
         return Draft("\n\n".join(_statement(group) for group in groups), tuple(quotes), choice=choice)
+
+    def _group_draft(self, question: str, sources: Sequence[Source], plural: bool) -> Draft:
+        lines: dict[str, list[tuple[Sentence, str]]] = {}
+        for source in sources:
+            note, reading = self.contexts.note(question, source), self.contexts.read(question, source)
+            if note.answer is None or reading.best is None:
+                continue
+            sentence = reading.best.sentence
+            described = f"{note.entity} ({note.descriptor})" if note.descriptor else note.entity
+            label = f"{described}: " if plural and described else ""
+            alike = (line for line, held in lines.items() if line.startswith(label) and _same(held[0][0], sentence))
+            line = next(alike, label + _elided(reading.quote, sentence.text))
+            lines.setdefault(line, []).append((sentence, reading.quote))
+        if not lines:
+            return Draft(NOT_FOUND, found=False)
+        marks = {line: "".join(f"[{sentence.n}]" for sentence, _ in held) for line, held in lines.items()}
+        quotes = tuple((sentence.n, quote) for held in lines.values() for sentence, quote in held)
+        return Draft("\n".join(f"{line} {marks[line]}" for line in lines), quotes)
 
     def rank(self, question: str, sentences: Sequence[Sentence]) -> list[Scored]:
         """The sentences with the largest lexical shares, scored, best first; ties in their order."""
@@ -289,6 +318,13 @@ def _plain(quote: str) -> str:
     return " ".join(_EMPHASIS.sub("", _REFERENCE.sub("", quote)).split())
 
 
+def _elided(quote: str, sentence: str) -> str:
+    """A quote as running text, with an ellipsis where the sentence goes on."""
+    before, after = sentence.partition(quote)[::2]
+    opens = quote[:1].isupper() or not before
+    return f"{'' if opens else '… '}{_plain(quote)}{' …' if after else ''}"
+
+
 def _encodable(text: str) -> str:
     """Text without lone surrogates, which no tokenizer takes."""
     return text.encode("utf-8", "replace").decode("utf-8")
@@ -324,8 +360,9 @@ def _standalone(message: str, earlier: Sequence[str]) -> str:
 
 def _stands_alone(text: str) -> bool:
     """Whether a message names what it asks about."""
-    pointer = _PRONOUN.search(_IMPERSONAL.sub(" ", text))
-    if pointer and (len(words(text[: pointer.start()])) < 2 or not words(text[pointer.end() :])):
+    personal = _IMPERSONAL.sub(" ", text)
+    pointer = _PRONOUN.search(personal)
+    if pointer and (len(words(personal[: pointer.start()])) < 2 or not words(personal[pointer.end() :])):
         return False
     content = len(words(text))
     if not _CLAUSE.match(text):

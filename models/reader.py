@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.messages.utils import count_tokens_approximately
 
-from ..prompts import answer_plain, map_context, reduce_context, rewrite
+from ..prompts import answer_group, answer_plain, map_context, reduce_context, relate_contexts, rewrite
 from ..prompts.replies import choices_line, match_option
-from ..state.errors import BadReply
-from ..state.reading import Draft, Extract, Message, Reply, Source
+from ..state.errors import BadReply, ModelError
+from ..state.reading import Comparison, Draft, Extract, Message, Reply, Source
 from ..state.values import Usage
 from .chat import in_our_words
 
@@ -67,6 +68,32 @@ class ChatReader:
         draft = reply.value
         quotes = draft.quotes or tuple(quote for extract in extracts for quote in extract.quotes)
         return Reply(Draft(draft.text, quotes, draft.found, draft.choice), reply.usage, reply.notes)
+
+    async def relate(self, *, question: str, pivot: Source, others: Sequence[Source]) -> Reply[Comparison]:
+        """How the pivot relates to each other context; relations that are missing are asked for once more, together."""
+        contexts = [pivot, *others]
+        prompt = relate_contexts.render(question=question, contexts=contexts)
+        text, usage = await self._call(prompt)
+        told = relate_contexts.parse(text, len(contexts))
+        missing = [n for n in range(2, len(contexts) + 1) if n not in told.kinds]
+        if missing:
+            try:
+                text, more = await self._repair(prompt, text, relate_contexts.repair(missing))
+            except ModelError as error:
+                more = Usage.model_validate(error.spent or {"calls": 1})
+            else:
+                repaired = relate_contexts.parse(text, len(contexts))
+                told.kinds = repaired.kinds | told.kinds
+                told.notes = repaired.notes | told.notes
+            usage = add(usage, more)
+        own = {n: source.n for n, source in enumerate(contexts, 1)}
+        notes = {own[n]: replace(note, n=own[n]) for n, note in told.notes.items()}
+        return Reply(Comparison({own[n]: kind for n, kind in told.kinds.items()}, notes), usage)
+
+    async def answer_group(self, *, question: str, sources: Sequence[Source], plural: bool) -> Reply[Draft]:
+        """One answer for each entity that the group's contexts speak of."""
+        text, usage = await self._call(answer_group.render(question=question, sources=sources, plural=plural))
+        return Reply(answer_group.parse(text), usage)
 
     def count_tokens(self, text: str) -> int:
         """Tokens of a text, estimated (about four characters each)."""

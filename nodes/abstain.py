@@ -16,4 +16,11 @@ NOT_ANSWERED = "The documents do not answer this question."
 async def abstain(state: Unanswered, runtime: Runtime[Context]) -> State:
     """Answer that there is no answer, and name the partitions that could not be read."""
     text = (NOT_ANSWERED if state["passages"] else NOTHING_FOUND) + unread(state["extracts"])
-    return {"answer": text, "abstained": True, "citations": [], "options": [], "messages": [AIMessage(text)]}
+    return {
+        "answer": text,
+        "abstained": True,
+        "citations": [],
+        "groups": [],
+        "options": [],
+        "messages": [AIMessage(text)],
+    }

@@ -16,8 +16,9 @@ from langgraph.runtime import Runtime
 from ..models.quotes import locate, strongest, support
 from ..models.sentences import sentence_spans
 from ..state.context import Context
-from ..state.schema import Drafted, DraftState, ExtractState, PassageRef, State
-from ..state.values import Citation, Passage
+from ..state.reading import Draft
+from ..state.schema import Drafted, DraftState, EntryState, ExtractState, PassageRef, State
+from ..state.values import Citation, Group, Passage
 
 MARK = re.compile(r"\[(\d+)\]")
 MARKS = re.compile(r"(?:\s*\[\d+\])+")
@@ -42,6 +43,7 @@ async def cite(state: Drafted, runtime: Runtime[Context]) -> State:
         "abstained": False,
         "choice": draft["choice"],
         "citations": [found.model_dump() for found in citations],
+        "groups": [group(entry, numbers).model_dump() for entry in state.get("entries") or []],
         "gaps": gaps,
         "options": [],
         "messages": [AIMessage(answer)],
@@ -53,6 +55,35 @@ async def read(refs: Sequence[PassageRef], context: Context) -> list[Passage]:
     import asyncio
 
     return await asyncio.to_thread(context.library.passages, [ref["id"] for ref in refs])
+
+
+def group(entry: EntryState, numbers: Mapping[int, int]) -> Group:
+    """One answer among several, with the numbers of its citations."""
+    return Group(
+        entity=entry["entity"],
+        descriptor=entry["descriptor"],
+        answer=entry["answer"],
+        citations=tuple(numbers[rank] for rank in entry["ranks"] if rank in numbers),
+    )
+
+
+def cited(text: str, quotes: Sequence[tuple[int, str]]) -> list[int]:
+    """The ranks that a text cites, else those that it has quotes of, each once."""
+    return list(dict.fromkeys(int(rank) for rank in MARK.findall(text))) or list(dict.fromkeys(n for n, _ in quotes))
+
+
+def verifiable(draft: Draft, texts: Mapping[int, str]) -> bool:
+    """Whether at least one citation of an answer stands in its passage; without marks, whether a passage says it."""
+    ranks = cited(draft.text, ())
+    if not ranks:
+        bodies = list(texts.values())
+        return any(strongest(draft.text[slice(*span)], bodies) is not None for span in sentence_spans(draft.text))
+    return any(
+        any(locate(quote, texts[rank]) for n, quote in draft.quotes if n == rank)
+        or any(support(statement, texts[rank]) for statement in statements(draft.text, rank))
+        for rank in ranks
+        if rank in texts
+    )
 
 
 def attributed(text: str, passages: Mapping[int, Passage]) -> tuple[str, list[dict[str, str]]]:

@@ -1,16 +1,20 @@
-"""Stage `preflight`: predict, without a language model, whether the key passage would be lost.
+"""Stage `preflight`: predict, without a language model, how the retrieved passages have to be read.
 
-The dense ranking of the retrieved passages is compared with a BM25 ranking of the same passages. Where their first n
-agree (IoU > threshold) the key passage is taken to stand where a model looks, and plain RAG serves; else map/reduce (BriefContext, section 5.2, equation 1).
+Passages that speak of several things of one name, or that contradict each other, go to COrg (`models.corg_signals`).
+Of the others it is predicted whether the key passage would be lost: the dense ranking of the retrieved passages is
+compared with a BM25 ranking of the same passages. Where their first n agree (IoU > threshold) the key passage is taken
+to stand where a model looks, and plain RAG serves; else map/reduce (BriefContext, section 5.2, equation 1).
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from math import ceil
 
 from langgraph.runtime import Runtime
 
+from ..models.corg_signals import read_signals
 from ..models.words import words
 from ..state.context import Context, Settings
 from ..state.reading import Source
@@ -18,13 +22,14 @@ from ..state.schema import PassageRef, Retrieved, State
 from ..state.values import RouteDecision, RouteName
 
 ALWAYS_PLAIN_PASSAGES = 3
+FORCED: dict[str, RouteName] = {"plain": "plain", "map-reduce": "map_reduce", "corg": "corg"}
 
 
 async def preflight(state: Retrieved, runtime: Runtime[Context]) -> State:
     """Choose the route and say why."""
     refs, settings = state["passages"], runtime.context.settings
     sources = await runtime.context.sources(refs)
-    decision = decide(state["standalone_question"], refs, sources, settings)
+    decision = await asyncio.to_thread(decide, state["standalone_question"], refs, sources, settings)
     partitions = partition(len(refs), settings.partition_size) if decision.name == "map_reduce" else []
     return {"decision": decision.model_dump(), "partitions": partitions}
 
@@ -33,7 +38,8 @@ def decide(question: str, refs: Sequence[PassageRef], sources: Sequence[Source],
     """The route for these passages, with the numbers behind it."""
     top_n, threshold = settings.top_n, settings.threshold
     tokens = sum(ref["tokens"] for ref in refs)
-    signals = {"passages": float(len(refs)), "context_tokens": float(tokens)}
+    corg = read_signals(question, refs, sources)
+    signals = {"passages": float(len(refs)), "context_tokens": float(tokens), **corg.as_numbers()}
 
     def decision(name: RouteName, reason: str, *, forced: bool = False, iou: float | None = None) -> RouteDecision:
         return RouteDecision(
@@ -51,8 +57,10 @@ def decide(question: str, refs: Sequence[PassageRef], sources: Sequence[Source],
         return decision("abstain", "nothing was found in the library")
     iou = agreement(dense_order(refs), lexical_order(question, sources), top_n)
     if settings.route != "auto":
-        name: RouteName = "plain" if settings.route == "plain" else "map_reduce"
-        return decision(name, f"the route was forced to {settings.route}", forced=True, iou=iou)
+        return decision(FORCED[settings.route], f"the route was forced to {settings.route}", forced=True, iou=iou)
+    if corg.score >= settings.corg_threshold:
+        grounds = "; ".join(corg.fired)
+        return decision("corg", f"COrg score {corg.score:.2g} >= {settings.corg_threshold:g}: {grounds}", iou=iou)
     if len(refs) <= ALWAYS_PLAIN_PASSAGES:
         return decision("plain", f"only {len(refs)} passages: nothing can be lost between them", iou=iou)
     if tokens < settings.map_prompt_tokens:

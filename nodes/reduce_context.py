@@ -1,14 +1,20 @@
-"""Stage `reduce_context`: one answer out of the partitions' extracts (BriefContext, reduce)."""
+"""Stage `reduce_context`: one answer out of the partitions' extracts (BriefContext, reduce).
+
+Extracts of different partitions that contradict each other are not put to the reader: the passages that the extracts
+cite go on to COrg, once a turn, and not on a forced route.
+"""
 
 from __future__ import annotations
 
 from langgraph.runtime import Runtime
 
+from ..models.agreement import contradiction
 from ..state.context import Context
 from ..state.errors import AllPartitionsFailed
 from ..state.reading import Draft, Extract
-from ..state.schema import Mapped, State
-from .answer_plain import drafted
+from ..state.schema import Escalation, Mapped, State
+from .answer_plain import contradict, drafted, may_escalate
+from .cite import cited
 
 
 async def reduce_context(state: Mapped, runtime: Runtime[Context]) -> State:
@@ -24,12 +30,17 @@ async def reduce_context(state: Mapped, runtime: Runtime[Context]) -> State:
         )
     told = [Extract(e["text"], tuple((n, quote) for n, quote in e["quotes"])) for e in extracts if e["text"]]
     if not told:
-        return {"draft": drafted(Draft("", found=False))}
+        return {"draft": drafted(Draft("", found=False)), "onward": "abstain"}
+    if may_escalate(state, "map_reduce") and (sides := contradiction([extract.text for extract in told])):
+        step: Escalation = {"from": "map_reduce", "to": "corg", "reason": contradict(sides)}
+        ranks = sorted({rank for extract in told for rank in cited(extract.text, extract.quotes)})
+        return {"escalations": [step], "onward": "relate_contexts", "to_relate": ranks}
     reply = await runtime.context.reader.reduce(
         question=state["standalone_question"], extracts=told, options=state.get("options") or []
     )
     return {
         "draft": drafted(reply.value),
+        "onward": "cite" if reply.value.found else "abstain",
         "gaps": [{"stage": "reduce_context", "item": "reply", "error": note} for note in reply.notes],
         "spent": [{"stage": "reduce_context", **reply.usage.model_dump()}],
     }

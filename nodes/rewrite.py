@@ -34,11 +34,20 @@ async def rewrite(state: Asked, runtime: Runtime[Context]) -> State:
         "decision": {},
         "partitions": [],
         "extracts": Overwrite([]),  # type: ignore[typeddict-item]  # a reducer's channel is set, not added to
+        "to_relate": [],
+        "contexts": [],
+        "relations": [],
+        "organisation": {},
+        "group_drafts": Overwrite([]),  # type: ignore[typeddict-item]
+        "entries": [],
+        "escalations": [],
+        "onward": "abstain",
         "draft": DraftState(text="", quotes=[], found=False, choice=None),
         "answer": "",
         "abstained": False,
         "choice": None,
         "citations": [],
+        "groups": [],
         "gaps": Overwrite(notes),  # type: ignore[typeddict-item]
         "spent": Overwrite([{"stage": "rewrite", **reply.usage.model_dump()}]),  # type: ignore[typeddict-item]
     }

@@ -12,7 +12,7 @@ from html import escape
 
 from ..state.reading import Extract, Source
 
-_TAG = re.compile(r"<(?=/?\s*(?:passages?|extracts?|message|question|conversation|options)\b)", re.IGNORECASE)
+_TAG = re.compile(r"<(?=/?\s*(?:passages?|extracts?|message|question|contexts?|conversation|options)\b)", re.IGNORECASE)
 
 
 def fenced(text: str) -> str:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from .schema import PassageRef
 
 Opaque = Annotated[Any, SkipValidation, SkipJsonSchema()]
-Route = Literal["auto", "plain", "map-reduce"]
+Route = Literal["auto", "plain", "map-reduce", "corg"]
+CorgMode = Literal["careful", "faithful"]
 ENVIRONMENT_PREFIX = "PREFLIGHT_"
 
 
@@ -36,6 +37,21 @@ class Settings(BaseModel):
     partition_size: int = Field(default=4, ge=1, description="Passages in one map prompt.")
     map_prompt_tokens: int = Field(
         default=1024, ge=0, description="A context with fewer tokens fits one map prompt and goes plain."
+    )
+    corg_threshold: float = Field(
+        default=0.53, ge=0, le=1, description="COrg when the signals' score is at least this."
+    )
+    corg_mode: CorgMode = Field(
+        default="careful",
+        description="careful checks relations that faithful mirrors as COrg prints it (Algorithm 1).",
+    )
+    relation_prompt_tokens: int = Field(default=6000, ge=256, description="Tokens of contexts in one relation prompt.")
+    keep_duplicates: bool = Field(default=False, description="COrg without dropping duplicated contexts.")
+    keep_undescribed: bool = Field(default=False, description="COrg without dropping ambiguous, undescribed contexts.")
+    no_grouping: bool = Field(default=False, description="COrg with all contexts in one group.")
+    no_reformulation: bool = Field(default=False, description="COrg without the question's plural form.")
+    random_duplicate: int | None = Field(
+        default=None, description="A seed: of duplicated contexts keep a random one; without it, the best-ranked."
     )
     max_concurrency: int = Field(default=8, ge=1, le=256, description="Model calls at once within a turn.")
     deadline: float = Field(default=120.0, gt=0, description="Seconds that one model call may take in all.")

@@ -7,10 +7,12 @@ that a checkpoint stays small however long the conversation is.
 from __future__ import annotations
 
 import operator
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from langchain_core.messages import AnyMessage
 from langgraph.graph.message import add_messages
+
+from .values import RelationKind
 
 STATE_VERSION = 1
 
@@ -54,6 +56,73 @@ class DraftState(TypedDict):
     choice: str | None
 
 
+class ContextState(TypedDict):
+    """What one context is about; `told` when the reader said so, else read off its title and words by rule.
+
+    A context that is not `relevant` has no answer to the question.
+    """
+
+    rank: int
+    entity: str
+    descriptor: str | None
+    answer: str | None
+    told: bool
+    relevant: bool
+
+
+class RelationState(TypedDict):
+    """How two contexts relate, by rank; `a` is the better-ranked one."""
+
+    a: int
+    b: int
+    kind: RelationKind
+    inferred: bool
+
+
+class DroppedContext(TypedDict):
+    """A context that stands in no group: why, and the rank of the one that stands for it, if there is one."""
+
+    rank: int
+    why: str
+    kept: int | None
+
+
+class Organisation(TypedDict, total=False):
+    """How the contexts were organised: ranks by group, what was dropped, and further sources by the rank kept."""
+
+    groups: list[list[int]]
+    dropped: list[DroppedContext]
+    sources: dict[str, list[int]]
+
+
+GroupStatus = Literal["answered", "nothing", "unreadable", "failed"]
+
+
+class GroupDraft(TypedDict):
+    """What one group's contexts gave: `nothing` when the reader says they hold no answer."""
+
+    group: int
+    ranks: list[int]
+    text: str
+    quotes: list[tuple[int, str]]
+    status: GroupStatus
+
+
+class EntryState(TypedDict):
+    """One answer of the turn, with what it is the answer to and the ranks of the contexts that say it."""
+
+    entity: str
+    descriptor: str | None
+    answer: str
+    ranks: list[int]
+
+
+Stop = Literal["cite", "abstain", "map_context", "relate_contexts", "aggregate_groups"]
+
+Escalation = TypedDict("Escalation", {"from": str, "to": str, "reason": str})
+"""One step from a route to a dearer one, and what was seen."""
+
+
 class State(TypedDict, total=False):
     """Everything a turn reads and writes."""
 
@@ -78,8 +147,26 @@ class State(TypedDict, total=False):
     """Ranks of the passages in each map prompt; empty unless the route is map/reduce."""
     extracts: Annotated[list[ExtractState], operator.add]
     """What the partitions gave; reset by `rewrite`."""
+    to_relate: list[int]
+    """Ranks of the passages that `relate_contexts` reads, where an escalation chose them; else empty: all."""
+    contexts: list[ContextState]
+    """What each context related is about, in fused order; empty unless the route is COrg."""
+    relations: list[RelationState]
+    """How the relevant contexts relate, pair by pair."""
+    organisation: Organisation
+    """The groups, and why contexts are in none."""
+    group_drafts: Annotated[list[GroupDraft], operator.add]
+    """What the groups gave; reset by `rewrite`."""
+    entries: list[EntryState]
+    """The answers of the groups, before citations are numbered."""
+    escalations: list[Escalation]
+    """Steps to a dearer route within the turn; one at most."""
+    onward: Stop
+    """Where the turn goes after a draft, as the node that drafted decided."""
     draft: DraftState
     """The answer before `cite`."""
+    groups: list[dict[str, Any]]
+    """`Group.model_dump()` of each answer; empty unless the route is COrg."""
     answer: str
     """The answer as the person reads it."""
     abstained: bool
@@ -121,7 +208,7 @@ class Retrieved(TypedDict):
 
 
 class Routed(TypedDict):
-    """View of the conditional edge after `preflight`."""
+    """View of the conditional edges that start map/reduce or COrg."""
 
     standalone_question: str
     passages: list[PassageRef]
@@ -130,11 +217,14 @@ class Routed(TypedDict):
 
 
 class Chosen(TypedDict):
-    """View of `answer_plain`."""
+    """View of `answer_plain`; a `Send` of COrg fills in `group` and leaves out what is for escalation."""
 
     standalone_question: str
     options: list[str]
     passages: list[PassageRef]
+    decision: NotRequired[dict[str, Any]]
+    escalations: NotRequired[list[Escalation]]
+    group: NotRequired[int]
 
 
 class Partition(TypedDict):
@@ -152,14 +242,71 @@ class Mapped(TypedDict):
     options: list[str]
     extracts: list[ExtractState]
     gaps: list[dict[str, str]]
+    decision: NotRequired[dict[str, Any]]
+    escalations: NotRequired[list[Escalation]]
+
+
+class Onward(TypedDict):
+    """View of the conditional edges after `answer_plain`, `reduce_context` and `aggregate_groups`."""
+
+    onward: Stop
+    standalone_question: str
+    passages: list[PassageRef]
+    partitions: list[list[int]]
+
+
+class Related(TypedDict):
+    """View of `relate_contexts`."""
+
+    standalone_question: str
+    passages: list[PassageRef]
+    to_relate: list[int]
+
+
+class Unorganised(TypedDict):
+    """View of `organize_contexts`."""
+
+    contexts: list[ContextState]
+    relations: list[RelationState]
+
+
+class Organised(TypedDict):
+    """View of the conditional edge after `organize_contexts`."""
+
+    standalone_question: str
+    options: list[str]
+    passages: list[PassageRef]
+    organisation: Organisation
+
+
+class GroupView(TypedDict):
+    """What one `Send` hands to `answer_group`."""
+
+    standalone_question: str
+    group: int
+    passages: list[PassageRef]
+
+
+class Answered(TypedDict):
+    """View of `aggregate_groups`."""
+
+    standalone_question: str
+    passages: list[PassageRef]
+    contexts: list[ContextState]
+    relations: list[RelationState]
+    organisation: Organisation
+    group_drafts: list[GroupDraft]
+    draft: DraftState
+    gaps: list[dict[str, str]]
 
 
 class Drafted(TypedDict):
-    """View of `cite`, and of the conditional edges after `answer_plain` and `reduce_context`."""
+    """View of `cite`."""
 
     draft: DraftState
     passages: list[PassageRef]
     extracts: list[ExtractState]
+    entries: NotRequired[list[EntryState]]
 
 
 class Unanswered(TypedDict):

@@ -13,7 +13,7 @@ from .main import DEFAULT_LIBRARY, EmbedderOption, JsonOption, LibraryOption, Mo
 if TYPE_CHECKING:
     from ..app import Preflight
 
-RouteOption = Annotated[str | None, typer.Option("--route", help="auto, plain or map-reduce.  [default: auto]")]
+RouteOption = Annotated[str | None, typer.Option("--route", help="auto, plain, map-reduce or corg.  [default: auto]")]
 KOption = Annotated[int | None, typer.Option("--k", help="Passages that go on to the model.  [default: 16]")]
 
 
@@ -112,6 +112,8 @@ def _turn(preflight: Preflight, question: str, thread: str) -> None:
             typer.echo(event.text, nl=False)
         elif isinstance(event, StageEvent) and event.stage == "preflight":
             typer.echo(f"[{event.update['decision']['reason']}]", err=True)
+        elif isinstance(event, StageEvent) and event.update.get("escalations"):
+            typer.echo(f"\n[{event.update['escalations'][-1]['reason']}]", err=True)
 
     answer = preflight.ask(question, thread_id=thread, on_event=on_event)
     if streamed:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -63,12 +64,24 @@ def explanation(found: Answer) -> None:
     typer.echo(f"IoU of the top {found.route.top_n}: {iou} (plain above {found.route.threshold:g})")
     for name, value in found.route.signals.items():
         typer.echo(f"signal {name}: {value:g}")
+    _graph(found)
     if found.receipt.saved.why:
         saved = found.receipt.saved
         typer.echo(f"the other route: {saved.calls:+d} calls, {saved.input_tokens:+d} input tokens ({saved.why})")
-    typer.echo(f"{'stage':<16}{'calls':>6}{'in':>8}{'out':>8}{'seconds':>9}")
+    typer.echo(f"{'stage':<18}{'calls':>6}{'in':>8}{'out':>8}{'seconds':>9}")
     for stage, row in found.receipt.by_stage.items():
-        typer.echo(f"{stage:<16}{row.calls:>6}{row.input_tokens:>8}{row.output_tokens:>8}{row.seconds:>9.3f}")
+        typer.echo(f"{stage:<18}{row.calls:>6}{row.input_tokens:>8}{row.output_tokens:>8}{row.seconds:>9.3f}")
+
+
+def _graph(found: Answer) -> None:
+    """What COrg made of the passages: each answer with what it is the answer to, and the relations by kind."""
+    for group in found.groups:
+        about = f"{group.entity} ({group.descriptor})" if group.descriptor else group.entity
+        marks = "".join(f"[{n}]" for n in group.citations)
+        typer.echo(f"answer for {about}: {' '.join(group.answer.split())} {marks}")
+    kinds = Counter((relation.kind, relation.inferred) for relation in found.relations)
+    for (kind, inferred), count in sorted(kinds.items()):
+        typer.echo(f"relations {kind}{' (inferred)' if inferred else ''}: {count}")
 
 
 def search(found: SearchResult, titles: dict[str, tuple[str, str]]) -> None:

@@ -78,6 +78,17 @@ def test_a_record_keeps_its_own_id(run, papers, tmp_path):
     assert {"route", "reason", "iou", "top_n", "threshold", "risk", "signals"} <= set(found["preflight"])
 
 
+def test_corg_explains_its_answers_and_relations(run, own_folder):
+    with ScriptedServer(
+        [("Context2\n", "Context2 - Distracting")], default="Broken Bow: 3,559 [1]\nNo: 4,120 [2]"
+    ) as s:
+        asked = ("How many people live in Broken Bow?", "--library", own_folder, "--route", "corg", "--k", "2")
+        result = run("ask", *asked, "--explain", OPENAI_BASE_URL=s.url, OPENAI_API_KEY="k", PREFLIGHT_MODEL="openai:m")
+    assert "relations distracting: 1" in result.stdout
+    assert "answer for Broken Bow (" in result.stdout
+    assert "relate_contexts        1" in result.stdout
+
+
 def test_ask_shows_sources_route_and_cost(run, own_folder):
     result = run("ask", QUESTION, "--library", own_folder, "--explain")
     assert result.exit_code == 0

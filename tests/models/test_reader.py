@@ -18,7 +18,7 @@ from preflight_rag.state.errors import (
     UnknownModel,
     UsageError,
 )
-from preflight_rag.state.reading import Extract, Message, Source
+from preflight_rag.state.reading import ContextNote, Extract, Message, Source
 
 SOURCES = [
     Source(1, "a", "Water", "Water boils at 100 °C."),
@@ -93,6 +93,43 @@ async def test_the_quotes_of_extracts_come_along_in_reduce():
     with ScriptedServer(default="At 100 °C [1].") as server:
         reply = await reader(server).reduce(question=QUESTION, extracts=[Extract("100 °C [1]", ((1, "at 100 °C"),))])
     assert reply.value.quotes == ((1, "at 100 °C"),)
+
+
+THREE = [*SOURCES, Source(7, "c", "Ice", "Ice melts at 0 °C.")]
+
+
+async def test_relations_come_back_under_the_sources_own_numbers():
+    reply = "Context2 - Distracting\nContext3 - Irrelevant\nContext1: water | sea level | 100 °C"
+    with ScriptedServer(default=reply) as server:
+        told = await reader(server).relate(question=QUESTION, pivot=THREE[2], others=THREE[:2])
+    assert told.value.kinds == {1: "distracting", 2: "none"}
+    assert told.value.notes[7] == ContextNote(7, "water", "sea level", "100 °C")
+    assert told.value.notes[2].answer is None
+    assert told.usage.calls == 1
+
+
+async def test_missing_relations_are_asked_for_once_more_and_what_was_read_stays():
+    script = [("each of Context3", "Context2 - Duplicated\nContext3 - Ambiguous")]
+    with ScriptedServer(script, default="Context2 - Distracting") as server:
+        told = await reader(server).relate(question=QUESTION, pivot=THREE[0], others=THREE[1:])
+    assert told.value.kinds == {2: "distracting", 7: "ambiguous"}
+    assert told.usage.calls == server.count() == 2
+
+
+@pytest.mark.parametrize("again", ["Who knows?", Reply("boom", status=500), Reply(content_null=True)])
+async def test_a_repair_in_vain_leaves_the_relation_out(again):
+    with ScriptedServer([("each of Context3", again)], default="Context2 - Distracting") as server:
+        told = await reader(server).relate(question=QUESTION, pivot=THREE[0], others=THREE[1:])
+    assert told.value.kinds == {2: "distracting"}
+    assert told.usage.calls == 2
+
+
+async def test_a_group_is_asked_in_the_plural_only_when_told_so():
+    with ScriptedServer(default="1. Water (sea level): 100 °C [1]\n2. Ice: 0 °C [7]") as server:
+        group = await reader(server).answer_group(question=QUESTION, sources=THREE, plural=True)
+        await reader(server).answer_group(question=QUESTION, sources=THREE, plural=False)
+    assert group.value.text == "Water (sea level): 100 °C [1]\nIce: 0 °C [7]"
+    assert ["several that go by one name" in request.prompt for request in server.requests] == [True, False]
 
 
 @pytest.mark.parametrize(

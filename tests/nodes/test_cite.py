@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langgraph.runtime import Runtime
 
-from preflight_rag.nodes.cite import attributed, citation, cite, statements, unread
+from preflight_rag.nodes.cite import attributed, citation, cite, group, statements, unread
 from preflight_rag.state.context import Context
 from preflight_rag.state.values import Passage
 
@@ -87,3 +87,8 @@ def test_any_draft_can_be_cited(text):
 def test_partitions_that_could_not_be_read_are_named():
     assert unread([{"failed": False}, {"failed": True}]).strip().startswith("Note: 1 of 2 parts")
     assert unread([{"failed": False}]) == ""
+
+
+def test_a_groups_citations_are_numbered_as_the_answers_are():
+    entry = {"entity": "E", "descriptor": None, "answer": "a", "ranks": [7, 3, 9]}
+    assert group(entry, {3: 1, 7: 2}).citations == (2, 1)

@@ -51,12 +51,32 @@ def test_a_short_context_goes_plain_with_its_reason(count, tokens, words):
     assert words in decision.reason
 
 
-@pytest.mark.parametrize(("route", "name"), [("plain", "plain"), ("map-reduce", "map_reduce")])
+TOWNS = ["Broken Bow, Oklahoma, had 4,228 people in 2020.", "Broken Bow, Nebraska, had 3,506 people in 2020."]
+
+
+def test_two_things_of_one_name_go_to_corg_though_the_context_is_short():
+    refs, sources = passages(TOWNS, [0.8, 0.8])
+    decision = decide("How many people live in Broken Bow?", refs, sources, Settings())
+    assert (decision.name, decision.forced) == ("corg", False)
+    assert decision.signals["corg"] >= Settings().corg_threshold
+    assert decision.signals["corg_names"] > 0
+    assert "Broken Bow, Oklahoma; Broken Bow, Nebraska" in decision.reason
+
+
+def test_the_threshold_of_corg_is_a_setting():
+    refs, sources = passages(TOWNS, [0.8, 0.8])
+    decision = decide("How many people live in Broken Bow?", refs, sources, Settings(corg_threshold=1.0))
+    assert decision.name == "plain"
+    assert decision.signals["corg"] > 0.5
+
+
+@pytest.mark.parametrize(("route", "name"), [("plain", "plain"), ("map-reduce", "map_reduce"), ("corg", "corg")])
 def test_a_forced_route_keeps_the_numbers(route, name):
     refs, sources = passages([NEAR] * 8, [0.5] * 8)
     decision = decide("capital of France", refs, sources, Settings(route=route))
     assert (decision.name, decision.forced) == (name, True)
     assert decision.iou is not None
+    assert "corg" in decision.signals
 
 
 def test_nothing_found_is_a_route_of_its_own():

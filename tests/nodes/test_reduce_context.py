@@ -38,3 +38,20 @@ async def test_all_failed_is_an_error_with_the_first_reason(chat_reader):
     with ScriptedServer() as server:
         with pytest.raises(AllPartitionsFailed, match="none of the 2 partitions could be read: the server is down"):
             await reduce_context(mapped(None, None, gaps=gaps), Runtime(context=Context(chat_reader(server))))
+
+
+CONTRADICTING = ("Saturn has 82 known moons [1].", "Rust is red [4].", "Saturn has 274 known moons [7].")
+
+
+@pytest.mark.parametrize(
+    ("decision", "asked"),
+    [({"name": "map_reduce"}, 0), ({"name": "map_reduce", "forced": True}, 1), ({"name": "plain"}, 1)],
+)
+async def test_contradicting_extracts_go_on_to_corg_with_the_passages_they_cite(chat_reader, decision, asked):
+    state = mapped(*CONTRADICTING) | {"decision": decision, "escalations": []}
+    with ScriptedServer(default="Hot [1].") as server:
+        update = await reduce_context(state, Runtime(context=Context(chat_reader(server))))
+    assert server.count() == asked
+    if not asked:
+        assert (update["onward"], update["to_relate"]) == ("relate_contexts", [1, 4, 7])
+        assert update["escalations"][0]["to"] == "corg"

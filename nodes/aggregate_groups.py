@@ -1,0 +1,53 @@
+"""Stage `aggregate_groups`: one answer out of the groups, contradictions side by side. No reader is asked."""
+
+from __future__ import annotations
+
+import asyncio
+
+from langgraph.runtime import Runtime
+
+from ..models.composition import Groups, compose
+from ..state.context import Context
+from ..state.errors import AllPartitionsFailed
+from ..state.reading import Draft
+from ..state.schema import Answered, State
+from .answer_plain import drafted
+from .cite import read
+
+
+async def aggregate_groups(state: Answered, runtime: Runtime[Context]) -> State:
+    """Put the groups' answers together; when the reader found nothing in any group, the turn abstains.
+
+    Raises:
+        AllPartitionsFailed: No group could be answered.
+    """
+    drafts = sorted(state["group_drafts"], key=lambda draft: draft["group"])
+    statuses = {draft["status"] for draft in drafts}
+    if statuses == {"failed"}:
+        raise AllPartitionsFailed(
+            f"none of the {len(drafts)} groups could be answered: {first_error(state)}", help="Ask again."
+        )
+    if not statuses & {"answered", "unreadable"}:
+        return {"draft": drafted(Draft("", found=False)), "entries": [], "onward": "abstain"}
+    passages = await read(state["passages"], runtime.context)
+    groups = Groups(
+        question=state["standalone_question"],
+        drafts=drafts,
+        contexts={context["rank"]: context for context in state["contexts"]},
+        relations=state["relations"],
+        organisation=state["organisation"],
+        passages={ref["rank"]: passage for ref, passage in zip(state["passages"], passages, strict=True)},
+        choice=state["draft"]["choice"],
+    )
+    found = await asyncio.to_thread(compose, groups)
+    return {
+        "draft": found.draft,
+        "entries": found.entries,
+        "gaps": found.gaps,
+        "onward": "cite" if found.draft["found"] else "abstain",
+    }
+
+
+def first_error(state: Answered) -> str:
+    """What the first failed group reported."""
+    return next((gap["error"] for gap in state["gaps"] if gap["stage"] == "answer_group"), "no reason recorded")

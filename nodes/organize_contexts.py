@@ -1,0 +1,29 @@
+"""Stage `organize_contexts`: drop contexts that others stand for, and put those that contradict each other apart."""
+
+from __future__ import annotations
+
+import asyncio
+
+from langgraph.runtime import Runtime
+
+from ..models.grouping import organise
+from ..models.relations import Edge
+from ..state.context import Context
+from ..state.schema import State, Unorganised
+
+
+async def organize_contexts(state: Unorganised, runtime: Runtime[Context]) -> State:
+    """Group the contexts by their relations (COrg, section 4); no reader is asked."""
+    contexts, settings = state["contexts"], runtime.context.settings
+    organisation = await asyncio.to_thread(
+        organise,
+        [context["rank"] for context in contexts],
+        [Edge(**relation) for relation in state["relations"]],
+        relevant={context["rank"] for context in contexts if context["relevant"]},
+        described={context["rank"] for context in contexts if context["descriptor"] is not None},
+        keep_duplicates=settings.keep_duplicates,
+        keep_undescribed=settings.keep_undescribed,
+        no_grouping=settings.no_grouping,
+        seed=settings.random_duplicate,
+    )
+    return {"organisation": organisation}

@@ -1,0 +1,82 @@
+"""The node `relate_contexts`."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langgraph.runtime import Runtime
+from scripted_server import Reply, ScriptedServer
+
+from preflight_rag.nodes.relate_contexts import cut, merged, relate_contexts
+from preflight_rag.state.context import Context, Settings
+from preflight_rag.state.reading import Comparison, ContextNote
+
+QUESTION = "How many people live in Broken Bow?"
+
+
+@pytest.fixture
+def related(library, chat_reader, retrieved):
+    async def make(server, ranks=(1, 2, 3), **settings):
+        state = await retrieved(QUESTION, k=8) | {"to_relate": list(ranks)}
+        context = Context(chat_reader(server), library, Settings(**settings))
+        return await relate_contexts(state, Runtime(context=context))
+
+    return make
+
+
+async def test_relations_and_notes_become_plain_values(related):
+    reply = "Context2 - Distracting\nContext3 - Irrelevant\nContext1: Broken Bow | Nebraska | 3,559"
+    with ScriptedServer(default=reply) as server:
+        update = await related(server)
+    assert update["relations"] == [{"a": 1, "b": 2, "kind": "distracting", "inferred": False}]
+    assert [context["relevant"] for context in update["contexts"]] == [True, True, False]
+    assert update["contexts"][0] == {
+        "rank": 1, "entity": "Broken Bow", "descriptor": "Nebraska", "answer": "3,559", "told": True, "relevant": True,
+    }  # fmt: skip
+    assert update["contexts"][1]["told"] is False
+    assert server.requests[0].prompt.count("Title: ") == 3
+
+
+async def test_missing_lines_are_repaired_once_and_then_are_gaps(related):
+    with ScriptedServer(default="Context2 - Duplicated") as server:
+        update = await related(server)
+    assert "each of Context3" in server.requests[1].prompt
+    assert next(gap["item"] for gap in update["gaps"] if "none" in gap["error"]) == "3"
+    assert {(r["a"], r["b"]): r["kind"] for r in update["relations"]}[1, 3] == "none"
+
+
+async def test_a_failed_call_is_a_gap_with_its_cost_and_ends_the_asking(related):
+    with ScriptedServer(default=Reply("boom", status=500)) as server:
+        update = await related(server)
+    assert server.count() == 1
+    assert "HTTP 500" in update["gaps"][0]["error"]
+    assert sum(row["calls"] for row in update["spent"]) == 1
+
+
+async def test_a_list_that_does_not_fit_one_prompt_is_cut_and_asked_at_once(related):
+    reply = "Context2 - Duplicated\nContext3 - Duplicated\nContext4 - Duplicated"
+    with ScriptedServer(default=reply, delay=0.1) as server:
+        update = await related(server, range(1, 9), relation_prompt_tokens=512)
+    assert server.count() == server.peak > 1
+    assert sum(prompt.prompt.count("Title: ") - 1 for prompt in server.requests) == 7
+    assert {r["kind"] for r in update["relations"]} == {"duplicated"}
+
+
+@pytest.mark.parametrize("ranks", [(1,), ()])
+async def test_one_context_needs_no_call(related, ranks):
+    with ScriptedServer(default="Context2 - Duplicated") as server:
+        update = await related(server, ranks or (2,))
+    assert (server.count(), update["relations"], len(update["contexts"])) == (0, [], 1)
+
+
+@given(st.lists(st.integers(1, 900), max_size=20), st.integers(256, 2000))
+def test_runs_fit_or_hold_one_context(sizes, most):
+    tokens = dict(enumerate([100, *sizes]))
+    runs = list(cut(0, list(range(1, len(tokens))), tokens, most))
+    assert [n for run in runs for n in run] == list(range(1, len(tokens)))
+    assert all(len(run) == 1 or 100 + sum(tokens[n] for n in run) <= most for run in runs)
+
+
+def test_a_note_with_an_answer_counts_before_one_without():
+    none, some = ContextNote(1, "x", None, None), ContextNote(1, "x", None, "3")
+    told = merged([Comparison({2: "none"}, {1: none}), Comparison({3: "duplicated"}, {1: some})])
+    assert told == Comparison({2: "none", 3: "duplicated"}, {1: some})
