@@ -64,7 +64,7 @@ def _summary(report: IngestReport, library: Path, passages: int) -> None:
         f"removed {report.removed}, failed {len(report.failed)}"
     )
     for source, reason in report.failed:
-        typer.echo(f"failed: {source}: {reason}")
+        typer.echo(f"failed: {reason}" if source in reason else f"failed: {source}: {reason}")
     typer.echo(f'{library} now holds {passages:,} passages. Ask: preflight ask "..." --library {library}')
 
 
