@@ -2,8 +2,9 @@
 
 A sentence's score is a weighted sum of its cosine similarity to the question (embedded under its passage's title) and
 of the share of the question's terms that it holds, each term weighted by its inverse document frequency over the
-sentences at hand. Position plays no part. The numbers below were set on the development half of public question sets
-by `python -m preflight_rag.evaluation.abstention`; they belong to the default embedder, all-MiniLM-L6-v2.
+sentences at hand. Position plays no part. Weight, threshold and margin were set on the development half of public
+question sets, for the default embedder, all-MiniLM-L6-v2; `python -m preflight_rag.evaluation.abstention` shows what
+they do there and on the other half.
 """
 
 from __future__ import annotations
@@ -38,11 +39,11 @@ MAX_EXTRACTED = 4
 MAX_EMBEDDED = 32
 """Sentences that are embedded for one question, chosen by their lexical share."""
 
-NOT_FOUND = "The documents do not answer this question."
-
 LEAST_COLLECTION = 100
 """Number of sentences that document frequencies are taken over at least, so that the few sentences of a partition, or
 those handed on to `reduce`, score as they do among all."""
+
+NOT_FOUND = "The documents do not answer this question."
 
 _TITLE_SHARE = 0.5
 _SAME_WORDS = 0.8
@@ -75,7 +76,7 @@ _PEOPLE = re.compile(
     r"|pregnan\w+|elderly|seniors?|patients|people|mice|rats|animals|dogs|cats)\b",
     re.I,
 )
-_NAME_AT_END = re.compile(r"(?<=[a-z] )(?:[A-Z0-9][\w-]*\s?)+$")
+_NAME_AT_END = re.compile(r"(?<=[a-z] )(?:[A-Z0-9][\w-]* )*[A-Z0-9][\w-]*$")
 
 
 @dataclass(frozen=True)
@@ -124,11 +125,11 @@ class OfflineReader:
 
     async def answer(self, *, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Reply[Draft]:
         """One to three sentences of the sources, best first."""
-        return Reply(await asyncio.to_thread(self._draft, question, sentences_of(sources), options))
+        return Reply(await asyncio.to_thread(lambda: self._draft(question, sentences_of(sources), options)))
 
     async def extract(self, *, question: str, sources: Sequence[Source]) -> Reply[Extract]:
         """The partition's best sentences, one a line under its passage's title."""
-        ranked = await asyncio.to_thread(self.rank, question, sentences_of(sources))
+        ranked = await asyncio.to_thread(lambda: self.rank(question, sentences_of(sources)))
         kept = [item.sentence for item in ranked[:MAX_EXTRACTED] if item.score >= EXTRACT_THRESHOLD]
         text = "\n".join(_line(sentence) for sentence in kept)
         return Reply(Extract(text, tuple((sentence.n, sentence.text) for sentence in kept)))
@@ -136,7 +137,7 @@ class OfflineReader:
     async def reduce(self, *, question: str, extracts: Sequence[Extract], options: Sequence[str] = ()) -> Reply[Draft]:
         """The extracted sentences of all partitions scored together, then as `answer`."""
         sentences = [sentence for extract in extracts for sentence in _extracted(extract)]
-        return Reply(await asyncio.to_thread(self._draft, question, sentences, options))
+        return Reply(await asyncio.to_thread(lambda: self._draft(question, sentences, options)))
 
     def count_tokens(self, text: str) -> int:
         """Word pieces of the embedder's tokenizer."""
@@ -324,8 +325,9 @@ def _standalone(message: str, earlier: Sequence[str]) -> str:
 
 def _stands_alone(text: str) -> bool:
     """Whether a message names what it asks about."""
-    pointer = _PRONOUN.search(_IMPERSONAL.sub(" ", text))
-    if pointer and (len(words(text[: pointer.start()])) < 2 or not words(text[pointer.end() :])):
+    personal = _IMPERSONAL.sub(" ", text)
+    pointer = _PRONOUN.search(personal)
+    if pointer and (len(words(personal[: pointer.start()])) < 2 or not words(personal[pointer.end() :])):
         return False
     content = len(words(text))
     if not _CLAUSE.match(text):

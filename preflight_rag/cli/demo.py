@@ -11,7 +11,11 @@ from . import show
 from .main import ModelOption, app, command
 
 DOCUMENTS = Path(__file__).parent.parent / "demo"
-QUESTIONS = ("", "", "")
+QUESTIONS = (
+    "Which planet is the hottest?",
+    "How do bats find their way in the dark?",
+    "Who won the football World Cup in 1998?",
+)
 
 
 @app.command(epilog="Example: preflight demo")
