@@ -1,7 +1,8 @@
 """Stage `preflight`: predict, without a language model, whether the key passage would be lost.
 
 The dense ranking of the retrieved passages is compared with a BM25 ranking of the same passages. Where their first n
-agree (IoU > threshold) the key passage is taken to stand where a model looks, and plain RAG serves; else map/reduce (BriefContext, section 5.2, equation 1).
+agree (IoU > threshold) the key passage is taken to stand where a model looks, and plain RAG serves; else map/reduce
+(BriefContext, section 5.2, equation 1).
 """
 
 from __future__ import annotations
