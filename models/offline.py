@@ -38,8 +38,6 @@ MAX_QUOTED = 3
 MAX_EXTRACTED = 4
 MAX_EMBEDDED = 32
 """Sentences that are embedded for one question, chosen by their lexical share."""
-MAX_EMBEDDED_OF_PARTITION = 12
-"""The same for one partition of a map/reduce turn, of which there are several."""
 
 LEAST_COLLECTION = 100
 """Number of sentences that document frequencies are taken over at least, so that the few sentences of a partition, or
@@ -131,9 +129,7 @@ class OfflineReader:
 
     async def extract(self, *, question: str, sources: Sequence[Source]) -> Reply[Extract]:
         """The partition's best sentences, one a line under its passage's title."""
-        ranked = await asyncio.to_thread(
-            lambda: self.rank(question, sentences_of(sources), limit=MAX_EMBEDDED_OF_PARTITION)
-        )
+        ranked = await asyncio.to_thread(lambda: self.rank(question, sentences_of(sources)))
         kept = [item.sentence for item in ranked[:MAX_EXTRACTED] if item.score >= EXTRACT_THRESHOLD]
         text = "\n".join(_line(sentence) for sentence in kept)
         return Reply(Extract(text, tuple((sentence.n, sentence.text) for sentence in kept)))
@@ -156,13 +152,13 @@ class OfflineReader:
         quotes = {(item.sentence.n, item.sentence.text): None for group in groups for item in group}
         return Draft("\n\n".join(_statement(group) for group in groups), tuple(quotes), choice=choice)
 
-    def rank(self, question: str, sentences: Sequence[Sentence], *, limit: int = MAX_EMBEDDED) -> list[Scored]:
+    def rank(self, question: str, sentences: Sequence[Sentence]) -> list[Scored]:
         """The sentences with the largest lexical shares, scored, best first; ties in their order."""
         if not sentences:
             return []
         shares = _lexical_shares(frozenset(words(question)), sentences)
         order = sorted(range(len(sentences)), key=lambda i: (-shares[i], sentences[i].n, i))
-        chosen = sorted(order[:limit], key=lambda i: (sentences[i].n, i))
+        chosen = sorted(order[:MAX_EMBEDDED], key=lambda i: (sentences[i].n, i))
         vectors = _unit(
             self.embedder.encode_passages(
                 [(_encodable(sentences[i].title), _encodable(sentences[i].text)) for i in chosen]

@@ -201,9 +201,12 @@ def test_a_model_that_fails_is_one_clear_line(run, own_folder, reply, says):
 def test_the_demo_takes_three_routes(run, tmp_path):
     result = run("demo", "--library", tmp_path / "demo-library")
     assert result.exit_code == 0
-    assert result.stdout.count("route: plain") >= 1
-    assert result.stdout.count("route: map/reduce") >= 1
-    assert "do not answer" in result.stdout
+    plain, map_reduce, abstained = result.stdout.split("\n> ")[1:]
+    assert "about 465 °C" in plain
+    assert "route: plain - dense and BM25 top 3 agree" in plain
+    assert "steer by sound" in map_reduce
+    assert "route: map/reduce - dense and BM25 top 3 disagree" in map_reduce
+    assert "do not answer" in abstained
 
 
 def test_help_and_questions_import_nothing_heavy(own_folder):
