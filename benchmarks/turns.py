@@ -39,10 +39,10 @@ def reader(server: ScriptedServer) -> ChatReader:
 
 def map_reduce(folder: Path, delay: float) -> list[tuple[str, str, str]]:
     """Seconds of a map/reduce turn over 16 passages, against the time of one reply."""
-    with ScriptedServer(default=REPLY, delay=delay) as server:
-        with Preflight.open(folder, reader(server), route="map-reduce") as app:
-            app.ask(QUESTION, thread_id="warm")
-            seconds = median(app.ask(QUESTION, thread_id=f"m{i}").receipt.seconds for i in range(5))
+    scripted = ScriptedServer(default=REPLY, delay=delay)
+    with scripted as server, Preflight.open(folder, reader(server), route="map-reduce") as app:
+        app.ask(QUESTION, thread_id="warm")
+        seconds = median(app.ask(QUESTION, thread_id=f"m{i}").receipt.seconds for i in range(5))
     allowed = 2.5 * delay + 0.3
     found = f"{seconds:.2f} s = {seconds / delay:.2f} replies of {delay:g} s ({server.peak} at once)"
     return [("map/reduce turn, 16 passages, 4 + 1 calls", found, f"<= {allowed:.2f} s")]

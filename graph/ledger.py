@@ -3,6 +3,9 @@
 It lives in the same `threads.db` as the checkpoints, in plain columns and JSON, so that `sqlite-utils` and Datasette
 open it. A row is written as `running` before the turn's first step and brought to its outcome after the last, so a row
 that stays `running` while nothing runs tells of a process that was killed.
+
+sqlite-utils makes the table; rows are read and written with plain `sqlite3`, because a question should not wait for
+what sqlite-utils imports (pandas, where it is installed).
 """
 
 from __future__ import annotations
@@ -22,8 +25,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from ..state.errors import LibraryCorrupt, LibraryError, TurnError
 
 if TYPE_CHECKING:
-    from sqlite_utils import Database
-
     from ..state.values import Answer
 
 Status = Literal["running", "answered", "abstained", "failed", "interrupted"]
@@ -108,42 +109,43 @@ class Ledger:
     """
 
     def __init__(self, path: str | Path) -> None:
-        import sqlite_utils
-
         self.path = Path(path)
         self._lock = threading.Lock()
         with translated_errors(self.path):
             make_database(self.path)
-            connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, check_same_thread=False)
-            self._database = sqlite_utils.Database(connection)
+            self._connection = sqlite3.connect(
+                self.path, timeout=BUSY_SECONDS, check_same_thread=False, isolation_level=None
+            )
+            self._connection.row_factory = sqlite3.Row
             try:
-                connection.execute("pragma synchronous = normal")
-                if not self._database.table(TABLE).exists():
+                self._connection.execute("pragma synchronous = normal")
+                if not self._connection.execute("select 1 from sqlite_master where name = ?", [TABLE]).fetchone():
                     self._create_table()
             except BaseException:
-                connection.close()
+                self._connection.close()
                 raise
 
     def close(self) -> None:
         """Close the connection; a second time does nothing."""
         with self._lock:
-            self._database.close()
+            self._connection.close()
 
     def begin(self, thread_id: str, question: str, *, settings: Mapping[str, Any], model: str) -> Turn:
         """Record that a turn starts, and give it the thread's next number."""
-        with self._writing() as database:
+        with self._writing() as connection:
             row: dict[str, Any] = {
                 "id": uuid.uuid4().hex,
                 "thread_id": thread_id,
-                "turn": _last_number(database, thread_id) + 1,
+                "turn": _last_number(connection, thread_id) + 1,
                 "status": "running",
                 "started_at": _now(),
                 "question": question,
                 "settings": _json(settings),
                 "model": model,
             }
-            database.table(TABLE).insert(row)
-            return _turn(database.table(TABLE).get(row["id"]))
+            marks = ", ".join(f":{name}" for name in row)
+            connection.execute(f"insert into {TABLE} ({', '.join(row)}) values ({marks})", row)  # noqa: S608  # names of columns
+            return _get(connection, row["id"])
 
     def finish(self, id: str, *, answer: Answer) -> Turn:
         """Record a turn's answer: the turn is now `answered` or `abstained`."""
@@ -181,15 +183,16 @@ class Ledger:
 
     def turns(self, thread_id: str) -> list[Turn]:
         """All turns of a thread, first to last."""
-        with self._reading() as database:
-            rows = database.table(TABLE).rows_where("thread_id = ?", [thread_id], order_by="turn")
+        with self._reading() as connection:
+            rows = connection.execute("select * from turns where thread_id = ? order by turn", [thread_id])
             return [_turn(row) for row in rows]
 
     def last(self, thread_id: str) -> Turn | None:
         """The thread's newest turn, None when it has none."""
-        with self._reading() as database:
-            rows = database.table(TABLE).rows_where("thread_id = ?", [thread_id], order_by="turn desc", limit=1)
-            return next((_turn(row) for row in rows), None)
+        newest = "select * from turns where thread_id = ? order by turn desc limit 1"
+        with self._reading() as connection:
+            row = connection.execute(newest, [thread_id]).fetchone()
+            return _turn(row) if row else None
 
     def unfinished(self, thread_id: str) -> Turn | None:
         """The thread's newest turn if it is still `running`.
@@ -206,48 +209,50 @@ class Ledger:
                    coalesce(finished_at, started_at) as updated
             from turns group by thread_id order by updated desc, thread_id
         """
-        with self._reading() as database:
-            rows = list(database.query(newest))
+        with self._reading() as connection:
+            rows = connection.execute(newest).fetchall()
         return [ThreadSummary(**{name: row[name] for name in _names(ThreadSummary)}) for row in rows]
 
     def delete(self, thread_id: str) -> bool:
         """Remove a thread's turns; False when there were none."""
-        with self._writing() as database:
-            return bool(database.execute("delete from turns where thread_id = ?", [thread_id]).rowcount)
+        with self._writing() as connection:
+            return bool(connection.execute("delete from turns where thread_id = ?", [thread_id]).rowcount)
 
     def _update(self, id: str, **values: Any) -> Turn:
-        with self._writing() as database:
-            table = database.table(TABLE)
-            if not table.count_where("id = ?", [id]):
+        values = {"finished_at": _now(), **values}
+        changes = ", ".join(f"{name} = :{name}" for name in values)
+        with self._writing() as connection:
+            if not connection.execute(f"update {TABLE} set {changes} where id = :id", {**values, "id": id}).rowcount:  # noqa: S608  # names of columns
                 raise TurnError(f"Turn {id!r} is not in {self.path}", help="Its thread was deleted while it ran.")
-            table.update(id, {"finished_at": _now(), **values})
-            return _turn(table.get(id))
+            return _get(connection, id)
 
     def _create_table(self) -> None:
+        from sqlite_utils import Database
+
         counts = {"calls": 0, "input_tokens": 0, "output_tokens": 0, "seconds": 0.0}
         required = {"thread_id", "turn", "status", "started_at", "question", "settings", "model", *counts}
-        with self._writing() as database:
-            table = database.table(TABLE)
+        with self._writing() as connection:
+            table = Database(connection).table(TABLE)
             if not table.exists():
                 table.create(COLUMNS, pk="id", not_null=required, defaults=counts)
                 table.create_index(["thread_id", "turn"], unique=True)
 
     @contextmanager
-    def _reading(self) -> Iterator[Database]:
+    def _reading(self) -> Iterator[sqlite3.Connection]:
         with self._lock, translated_errors(self.path):
-            yield self._database
+            yield self._connection
 
     @contextmanager
-    def _writing(self) -> Iterator[Database]:
+    def _writing(self) -> Iterator[sqlite3.Connection]:
         """A transaction that holds the write lock from its start: what it reads stays true until it writes."""
-        with self._reading() as database:
-            database.execute("begin immediate")
+        with self._reading() as connection:
+            connection.execute("begin immediate")
             try:
-                yield database
+                yield connection
             except BaseException:
-                database.rollback()
+                connection.rollback()
                 raise
-            database.commit()
+            connection.commit()
 
 
 @contextmanager
@@ -288,12 +293,16 @@ def make_database(path: Path) -> None:
             time.sleep(0.01)
 
 
-def _last_number(database: Database, thread_id: str) -> int:
+def _last_number(connection: sqlite3.Connection, thread_id: str) -> int:
     query = "select coalesce(max(turn), 0) from turns where thread_id = ?"
-    return int(database.execute(query, [thread_id]).fetchone()[0])
+    return int(connection.execute(query, [thread_id]).fetchone()[0])
 
 
-def _turn(row: Mapping[str, Any]) -> Turn:
+def _get(connection: sqlite3.Connection, id: str) -> Turn:
+    return _turn(connection.execute("select * from turns where id = ?", [id]).fetchone())
+
+
+def _turn(row: sqlite3.Row) -> Turn:
     values = {name: row[name] for name in _names(Turn)}
     loaded = {name: None if values[name] is None else json.loads(values[name]) for name in JSON_COLUMNS}
     return Turn(**{**values, **loaded, "signals": loaded["signals"] or {}})

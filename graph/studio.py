@@ -24,9 +24,7 @@ from .build import build_graph
 class StudioContext:
     """What an assistant can be set to."""
 
-    library: Annotated[str, Field(description="The library's folder; empty for PREFLIGHT_LIBRARY, else `library`.")] = (
-        ""
-    )
+    library: Annotated[str, Field(description="The library's folder; empty for PREFLIGHT_LIBRARY or `library`.")] = ""
     model: Annotated[str, Field(description="provider:name, offline, or empty for what the environment says.")] = ""
     route: Annotated[
         Literal["auto", "plain", "map-reduce", "corg"], Field(description="Let the preflight decide, or force.")

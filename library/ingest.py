@@ -123,7 +123,7 @@ class Ingestion:
         """Take in every document of the files; an error in the place of a file is recorded."""
         for file in files:
             if isinstance(file, DocumentError):
-                self._fail("", str(file))
+                self._fail(file.source, str(file))
                 continue
             origin = file_origin(file)
             for document in self._documents_of(file, origin, max_bytes):

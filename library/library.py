@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from ..state.errors import EmbedderMismatch, LibraryCorrupt, LibraryEmpty, LibraryError, UsageError
+from ..state.errors import (
+    EmbedderMismatch,
+    LibraryCorrupt,
+    LibraryEmpty,
+    LibraryError,
+    PreflightError,
+    UsageError,
+)
 from ..state.values import Document, Passage
 from .dense import FLAT_LIMIT
 from .fusion import RRF_K
@@ -183,6 +190,12 @@ class Library:
         """Rebuild the index from the database."""
         with self._writing():
             self._build()
+
+    def warm(self) -> None:
+        """Load the embedder and the index ahead of the first search; errors are left for the search to raise."""
+        with suppress(PreflightError):
+            self.embedder.encode_query("warm")
+            self._current_index()
 
     def search(self, query: str, *, k: int = TOP_K, candidates: int = CANDIDATES, rrf_k: int = RRF_K) -> Found:
         """The `k` best passages for a query by vectors, by words, and by both.

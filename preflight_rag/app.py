@@ -44,6 +44,7 @@ class Preflight:
         self._turns: Turns | None = None
         self._resources = AsyncExitStack()
         self._opening = threading.Lock()
+        self._warming: threading.Thread | None = None
 
     @classmethod
     def open(
@@ -183,6 +184,8 @@ class Preflight:
             self._loop.call(self._resources.aclose())
             self._loop.close()
             self._loop = self._turns = None
+        if self._warming is not None:
+            self._warming.join()
         self.library.close()
 
     def __enter__(self) -> Preflight:
@@ -210,6 +213,9 @@ class Preflight:
         if isinstance(options, str) or len(options) == 1:
             raise UsageError(f"options={options!r} is no choice", help="Give two or more options.")
         settings = self._settings(changes)
+        if self._turns is None and self._warming is None:
+            self._warming = threading.Thread(target=self.library.warm, name="preflight-warm", daemon=True)
+            self._warming.start()
         return self._open_turns().stream(
             question, thread_id=thread_id, settings=settings, options=options, tokens=tokens, discard=discard
         )

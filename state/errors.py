@@ -86,7 +86,11 @@ class EmbedderMismatch(LibraryError):
 
 
 class DocumentError(PreflightError):
-    """One document cannot be taken in."""
+    """One document cannot be taken in; `source` is its path where the error stands in the place of a file."""
+
+    def __init__(self, message: str, *, help: str = "", source: str = "") -> None:
+        super().__init__(message, help=help)
+        self.source = source
 
 
 class UnsupportedDocument(DocumentError):

@@ -66,7 +66,7 @@ def find_files(paths: Sequence[Path]) -> Iterator[Path | DocumentError]:
 
 def _named(path: Path) -> Iterator[Path | DocumentError]:
     if not os.path.lexists(path):
-        yield UnreadableDocument(f"{str(path)!r} does not exist", help="Check the path")
+        yield UnreadableDocument(f"{str(path)!r} does not exist", help="Check the path", source=str(path))
     elif suffix_of(path) not in SUFFIXES:
         yield unsupported(path)
     else:
@@ -83,7 +83,7 @@ def _walk(folder: Path) -> Iterator[Path | DocumentError]:
                 if not name.startswith(".") and suffix_of(path) in SUFFIXES:
                     yield path
     for error in errors:
-        yield UnreadableDocument(f"{error.filename!r} cannot be listed: {error.strerror}")
+        yield UnreadableDocument(f"{error.filename!r} cannot be listed: {error.strerror}", source=str(error.filename))
 
 
 def check(path: Path, max_bytes: int) -> None:
@@ -117,6 +117,7 @@ def unsupported(path: Path) -> UnsupportedDocument:
     return UnsupportedDocument(
         f"{path} has {f'the ending {kind!r}' if kind else 'no ending'}, which no loader reads",
         help=f"Convert it to one of: {' '.join(SUFFIXES)}",
+        source=str(path),
     )
 
 

@@ -13,8 +13,8 @@ from .main import DEFAULT_LIBRARY, EmbedderOption, JsonOption, LibraryOption, Mo
 if TYPE_CHECKING:
     from ..app import Preflight
 
-RouteOption = Annotated[str | None, typer.Option("--route", help="auto, plain, map-reduce or corg.  [default: auto]")]
-KOption = Annotated[int | None, typer.Option("--k", help="Passages that go on to the model.  [default: 16]")]
+RouteOption = Annotated[str | None, typer.Option("--route", help="auto (the default), plain, map-reduce or corg.")]
+KOption = Annotated[int | None, typer.Option("--k", help="Passages that go on to the model (16).")]
 
 
 @app.command(epilog='Example: preflight ask "What is the boiling point of water?" --library library')

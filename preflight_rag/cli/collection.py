@@ -64,8 +64,10 @@ def _summary(report: IngestReport, library: Path, passages: int) -> None:
         f"removed {report.removed}, failed {len(report.failed)}"
     )
     for source, reason in report.failed:
-        typer.echo(f"failed: {source}: {reason}")
-    typer.echo(f'{library} now holds {passages:,} passages. Ask: preflight ask "..." --library {library}')
+        typer.echo(f"failed: {reason}" if source in reason else f"failed: {source}: {reason}")
+    typer.echo(f"{library} now holds {passages:,} passages.")
+    if passages:
+        typer.echo(f'Ask: preflight ask "..." --library {library}')
 
 
 @library_commands.command("stats", epilog="Example: preflight library stats --library library")
@@ -80,7 +82,9 @@ def stats(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) ->
         show.as_json(numbers)
         return
     for name, value in numbers.items():
-        typer.echo(f"{name}: {value:,}" if isinstance(value, int) else f"{name}: {value}")
+        rows = {f"{name} {part}": inner for part, inner in value.items()} if isinstance(value, dict) else {name: value}
+        for label, number in rows.items():
+            typer.echo(f"{label}: {number:,}" if isinstance(number, int) else f"{label}: {number}")
 
 
 @library_commands.command("verify", epilog="Example: preflight library verify --library library")

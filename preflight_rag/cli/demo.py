@@ -11,7 +11,11 @@ from . import show
 from .main import ModelOption, app, command
 
 DOCUMENTS = Path(__file__).parent.parent / "demo"
-QUESTIONS = ("", "", "")
+QUESTIONS = (
+    "Which planet is the hottest?",
+    "How do bats find their way in the dark?",
+    "Who won the football World Cup in 1998?",
+)
 
 
 @app.command(epilog="Example: preflight demo")
@@ -23,6 +27,8 @@ def demo(
     model: ModelOption = "offline",
 ) -> None:
     """Build a small library from the documents that come with the package, and answer three questions."""
+    from uuid import uuid4
+
     from ..app import Preflight
 
     with Preflight.open(library, model, create=True) as preflight:
@@ -31,7 +37,7 @@ def demo(
         typer.echo(f"{library}: {report.added} documents added, {report.skipped} there already\n")
         for question in QUESTIONS:
             typer.secho(f"> {question}", bold=True)
-            show.answer(preflight.ask(question, thread_id="demo"))
+            show.answer(preflight.ask(question, thread_id=f"demo-{uuid4().hex[:8]}"))
             typer.echo("\n" + "-" * 78 + "\n")
     typer.echo(f'Now ask it yourself:  preflight ask "..." --library {library} --explain')
     typer.echo("Or your own files:    preflight ingest PATH... --library library")

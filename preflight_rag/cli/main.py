@@ -28,7 +28,7 @@ LibraryOption = Annotated[
 ]
 ModelOption = Annotated[
     str | None,
-    typer.Option("--model", "-m", help="provider:name, as in openai:gpt-4.1-mini, or offline. [env: PREFLIGHT_MODEL]"),
+    typer.Option("--model", "-m", help="provider:name, as in openai:gpt-4.1-mini, or offline (or PREFLIGHT_MODEL)."),
 ]
 EmbedderOption = Annotated[
     str | None,

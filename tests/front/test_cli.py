@@ -4,6 +4,7 @@ import gzip
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from scripted_server import Reply, ScriptedServer
@@ -68,6 +69,17 @@ def test_ingest_ask_and_change(run, papers, tmp_path):
     assert "75 degrees" in answer["answer"]
     assert answer["citations"][0]["verified"]
     assert answer["route"]["name"] == "plain"
+
+
+def test_a_path_that_is_not_there_is_listed_and_the_rest_goes_on(run, papers, tmp_path):
+    result = run("ingest", papers / "tea.md", papers / "none.pdf", papers / "x.exe", "-l", tmp_path / "l", "--json")
+    report = json.loads(result.stdout)
+    assert (result.exit_code, report["added"]) == (0, 1)
+    assert [Path(failure["source"]).name for failure in report["failed"]] == ["none.pdf", "x.exe"]
+
+
+def test_an_ingest_of_nothing_but_failures_fails(run, papers, tmp_path):
+    assert run("ingest", papers / "broken.pdf", "-l", tmp_path / "library").exit_code == 1
 
 
 def test_a_record_keeps_its_own_id(run, papers, tmp_path):
@@ -200,9 +212,12 @@ def test_a_model_that_fails_is_one_clear_line(run, own_folder, reply, says):
 def test_the_demo_takes_three_routes(run, tmp_path):
     result = run("demo", "--library", tmp_path / "demo-library")
     assert result.exit_code == 0
-    assert result.stdout.count("route: plain") >= 1
-    assert result.stdout.count("route: map/reduce") >= 1
-    assert "do not answer" in result.stdout
+    plain, map_reduce, abstained = result.stdout.split("\n> ")[1:]
+    assert "about 465 °C" in plain
+    assert "route: plain - dense and BM25 top 3 agree" in plain
+    assert "steer by sound" in map_reduce
+    assert "route: map/reduce - dense and BM25 top 3 disagree" in map_reduce
+    assert "do not answer" in abstained
 
 
 def test_help_and_questions_import_nothing_heavy(own_folder):

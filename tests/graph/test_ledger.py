@@ -104,7 +104,7 @@ def test_threads_are_listed_by_last_use(ledger):
     begin(ledger, "a", "first")
     done = ledger.finish(begin(ledger, "a", "second").id, answer=answer())
     begin(ledger, "b", "other")
-    ledger._database.table("turns").update(done.id, {"finished_at": "2999-01-01T00:00:00+00:00"})
+    sqlite_utils.Database(ledger.path)["turns"].update(done.id, {"finished_at": "2999-01-01T00:00:00+00:00"})
     found = [(thread.thread_id, thread.turns, thread.question, thread.status) for thread in ledger.threads()]
     assert found == [("a", 2, "second", "answered"), ("b", 1, "other", "running")]
     assert ledger.threads()[0].updated.startswith("2999")

@@ -43,7 +43,9 @@ def wait_until(ready, seconds=60):
 
 def finished_partitions(database):
     with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as connection:
-        return connection.execute("select count(*) from writes where channel = 'branch:to:reduce_context'").fetchone()[0]
+        return connection.execute("select count(*) from writes where channel = 'branch:to:reduce_context'").fetchone()[
+            0
+        ]
 
 
 def test_a_turn_killed_in_its_fan_out_is_resumed_without_asking_again(own_folder):

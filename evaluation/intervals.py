@@ -1,0 +1,83 @@
+"""95 % intervals: Wilson's for shares, percentile bootstrap for everything else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import nan
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+
+CONFIDENCE = 0.95
+RESAMPLES = 10_000
+_CHUNK_CELLS = 2_000_000
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A figure with its 95 % interval; all three are NaN where the figure is undefined, as a share of nothing."""
+
+    value: float
+    low: float
+    high: float
+
+    def as_json(self) -> dict[str, float | None]:
+        """Rounded to 6 places; None for what is undefined."""
+        named = {"value": self.value, "low": self.low, "high": self.high}
+        return {name: None if number != number else round(number, 6) for name, number in named.items()}
+
+
+def wilson(successes: int, trials: int) -> Estimate:
+    """A share with Wilson's score interval (Wilson 1927)."""
+    from scipy.stats import binomtest
+
+    if trials == 0:
+        return Estimate(nan, nan, nan)
+    interval = binomtest(successes, trials).proportion_ci(CONFIDENCE, method="wilson")
+    return Estimate(successes / trials, float(interval.low), float(interval.high))
+
+
+def bootstrap(statistic: Callable[..., np.ndarray], *columns: Any, seed: int, resamples: int = RESAMPLES) -> Estimate:
+    """A statistic of paired columns with its percentile bootstrap interval (Efron and Tibshirani 1993, chapter 13).
+
+    The queries are resampled, with all their columns together, so a difference between two systems is a paired one.
+    Resamples in which the statistic is undefined (NaN) are left out.
+
+    Args:
+        statistic: Takes as many arrays as there are columns, each of shape (resamples, n), and gives (resamples,).
+        *columns: One value a query, each of shape (n,).
+        seed: Of the random numbers; the same seed gives the same interval.
+        resamples: How many times to draw.
+    """
+    import numpy as np
+
+    arrays = [np.asarray(column) for column in columns]
+    count = len(arrays[0])
+    if count == 0:
+        return Estimate(nan, nan, nan)
+    value = float(statistic(*(array[None, :] for array in arrays))[0])
+    rng = np.random.default_rng(seed)
+    chunk = max(1, _CHUNK_CELLS // count)
+    drawn = []
+    for start in range(0, resamples, chunk):
+        picks = rng.integers(0, count, size=(min(chunk, resamples - start), count))
+        drawn.append(statistic(*(array[picks] for array in arrays)))
+    statistics = np.concatenate(drawn)
+    defined = statistics[~np.isnan(statistics)]
+    if value != value or len(defined) == 0:
+        return Estimate(value, nan, nan)
+    low, high = np.quantile(defined, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return Estimate(value, float(low), float(high))
+
+
+def mean(values: np.ndarray) -> np.ndarray:
+    """Mean over the queries, for `bootstrap`."""
+    averages: np.ndarray = values.mean(axis=-1)
+    return averages
+
+
+def mean_difference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Mean of a − b over the queries, for `bootstrap`."""
+    return mean(a - b)

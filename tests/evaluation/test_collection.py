@@ -1,0 +1,69 @@
+"""Test collections and the split of their queries."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from preflight_rag.evaluation.collection import Collection, Query, part_of
+from preflight_rag.state.errors import UsageError
+
+
+def collection(ids: list[str]) -> Collection:
+    return Collection(
+        name="made",
+        title="Made",
+        source="",
+        licence="",
+        files=(Path("corpus.jsonl"),),
+        queries=tuple(Query(name, "?") for name in ids),
+        qrels={name: {"d": 1} for name in ids},
+        documents=lambda: iter(()),
+    )
+
+
+@given(st.lists(st.text(), unique=True, min_size=1))
+def test_the_parts_are_disjoint_and_cover_every_query(ids: list[str]) -> None:
+    every = {query.id for query in collection(ids).select("all")}
+    halves = {part: {name for name in ids if part_of(name) == part} for part in ("test", "development")}
+    assert halves["test"] | halves["development"] == every == set(ids)
+    assert not halves["test"] & halves["development"]
+
+
+def test_the_split_depends_on_the_id_alone() -> None:
+    assert [part_of(name) for name in ("q1", "q2", "q3", "61f58de2882a024a1000000a")] == [
+        "test",
+        "development",
+        "development",
+        "test",
+    ]
+
+
+def test_a_limit_takes_the_start_of_a_fixed_order() -> None:
+    ids = [str(number) for number in range(50)]
+    whole = collection(ids).select("test")
+    assert collection(ids[::-1]).select("test", 5) == whole[:5]
+
+
+def test_queries_without_a_relevant_document_are_left_out() -> None:
+    made = replace(collection(["a", "b", "c"]), qrels={"a": {"d": 0}, "b": {"d": 2, "e": 0}})
+    assert made.relevant("b") == {"d"}
+    assert [query.id for query in made.select("all")] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("part", "limit", "message"),
+    [("dev", None, "part 'dev' is unknown"), ("all", 0, "limit 0 leaves no question")],
+)
+def test_a_wrong_selection_is_refused(part: str, limit: int | None, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        collection(["a"]).select(part, limit)
+
+
+def test_a_part_without_queries_is_refused() -> None:
+    with pytest.raises(UsageError, match="no judged question in its test part"):
+        collection([]).select("test")

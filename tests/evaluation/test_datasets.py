@@ -1,0 +1,115 @@
+"""Adapters of published data sets, and what they say of files that are wrong."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from preflight_rag.evaluation.datasets import open_dataset
+from preflight_rag.evaluation.records import json_lines, judgements
+from preflight_rag.state.errors import UnreadableDocument, UsageError
+
+
+def test_bioasq_is_read_from_gzipped_files(tmp_path: Path) -> None:
+    folder = tmp_path / "bioasq"
+    folder.mkdir()
+    for name, record in {
+        "corpus": {"_id": "16083", "title": "Only a title", "text": ""},
+        "questions": {"id": "q", "question": "Why?"},
+    }.items():
+        (folder / f"{name}.jsonl.gz").write_bytes(gzip.compress(json.dumps(record).encode()))
+    (folder / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\nq\t16083\t1\n", encoding="utf-8")
+    collection = open_dataset("bioasq", tmp_path)
+    (document,) = collection.documents()
+    assert (document.id, document.text) == ("16083", "Only a title")
+    assert document.source == "https://pubmed.ncbi.nlm.nih.gov/16083/"
+    assert collection.select("all")[0].text == "Why?"
+
+
+@pytest.mark.parametrize("published", [True, False])
+def test_scifact_is_read_in_both_of_its_forms(
+    tmp_path: Path, write_lines: Callable[[Path, list[object]], None], published: bool
+) -> None:
+    folder = tmp_path / "scifact"
+    names = ("doc_id", "abstract") if published else ("_id", "sentences")
+    write_lines(folder / "corpus.jsonl", [{names[0]: 7, "title": "T", names[1]: ["One. ", "Two."]}])
+    claims = [{"id": 1, "claim": "C", "cited_doc_ids": [7]}, {"id": 2, "claim": "D", "cited_doc_ids": []}]
+    if published:
+        write_lines(folder / "claims_train.jsonl", claims[:1])
+        write_lines(folder / "claims_dev.jsonl", claims[1:])
+    else:
+        write_lines(folder / "claims.jsonl", claims)
+    collection = open_dataset("scifact", tmp_path)
+    assert [document.text for document in collection.documents()] == ["One. Two."]
+    assert len(collection.queries) == 2
+    assert collection.qrels == {"1": {"7": 1}}
+
+
+def test_a_folder_in_beirs_form_is_read_under_any_name(beir_data: Path) -> None:
+    collection = open_dataset("small", beir_data)
+    assert collection.relevant("q2") == {"venus"}
+    assert [query.id for query in collection.queries] == ["q1", "q2", "q3", "q4", "unjudged"]
+
+
+def test_the_name_of_the_data_folder_itself_serves(beir_data: Path) -> None:
+    assert open_dataset(".", beir_data / "small").name == "small"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("bioasq", r"no corpus.jsonl in .*MIRAGE"),
+        ("scifact", r"no corpus.jsonl in .*allenai/scifact"),
+        ("nothing", r"'nothing' is unknown.*bioasq or scifact.*beir"),
+    ],
+)
+def test_a_missing_file_names_where_it_is_published(tmp_path: Path, name: str, message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        open_dataset(name, tmp_path)
+    assert caught.match(message)
+    assert caught.value.exit_code == 2
+
+
+def test_without_a_data_folder_the_option_is_named() -> None:
+    with pytest.raises(UsageError, match="--data DIR or PREFLIGHT_DATA"):
+        open_dataset("bioasq", None)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{", "queries.jsonl line 1 is not JSON"),
+        ("[1]", r"line 1 holds '\[1\]', not an object"),
+        ('{"text": "a"}', "line 1 has no '_id'. It has text"),
+        ('{"_id": "q", "text": ["a"]}', r"line 1: text is \['a'\], not text"),
+        ('{"_id": "q", "text": "a"}\n\n{"_id": "q", "text": "b"}', "line 3: the id 'q' stands twice"),
+    ],
+)
+def test_a_bad_query_line_is_named(beir_data: Path, tmp_path: Path, line: str, message: str) -> None:
+    folder = tmp_path / "set"
+    folder.mkdir()
+    (folder / "corpus.jsonl").write_bytes((beir_data / "small" / "corpus.jsonl").read_bytes())
+    (folder / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\n", encoding="utf-8")
+    (folder / "queries.jsonl").write_text(line, encoding="utf-8")
+    with pytest.raises(UnreadableDocument, match=message):
+        open_dataset("set", tmp_path)
+
+
+@pytest.mark.parametrize("line", ["q\td", "q\td\thigh", "q d 1"])
+def test_a_bad_judgement_is_named(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "qrels.tsv"
+    path.write_text(f"query-id\tcorpus-id\tscore\n\n{line}\n", encoding="utf-8")
+    with pytest.raises(UnreadableDocument, match=r"qrels.tsv line 3 .*Expected: query id"):
+        judgements(path)
+
+
+@pytest.mark.parametrize("content", [b"\x1f\x8b broken", b"no gzip at all", gzip.compress(b'{"a": 1}' * 99)[:-9]])
+def test_a_damaged_file_is_one_clear_error(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "corpus.jsonl.gz"
+    path.write_bytes(content)
+    with pytest.raises(UnreadableDocument, match=r"corpus.jsonl.gz cannot be read"):
+        list(json_lines(path))

@@ -1,0 +1,107 @@
+"""Both experiments over a small collection, through the library and the embedder that people use."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from preflight_rag.evaluation.datasets import open_dataset
+from preflight_rag.evaluation.experiments import EXPERIMENTS, Run, run
+from preflight_rag.evaluation.preflight import branch
+from preflight_rag.evaluation.searching import collection_library, library_folder
+from preflight_rag.state.context import Settings
+from preflight_rag.state.errors import LibraryError, UnreadableDocument, UsageError
+from preflight_rag.state.values import Document, RouteDecision
+
+
+@pytest.fixture
+def settings(library_cache: Path) -> Run:
+    return Run(part="all", library_cache=library_cache)
+
+
+def test_retrieval_finds_every_answer_first(beir_data: Path, settings: Run) -> None:
+    (report,) = run("retrieval", beir_data, ["small", "small"], settings)
+    assert report.figures["quality"]["fused"]["MRR"] == {"value": 1.0, "low": 1.0, "high": 1.0}
+    assert {row["id"]: row["gold_ranks"]["fused"] for row in report.rows} == {q: [1] for q in ("q1", "q2", "q3", "q4")}
+    assert report.inputs["library"]["documents"] == 5
+
+
+def test_preflight_counts_every_question_once(beir_data: Path, settings: Run) -> None:
+    (report,) = run("preflight", beir_data, ["small"], settings)
+    product = report.figures["product"]
+    assert product["tp"] + product["fp"] + product["fn"] + product["tn"] == len(report.rows) == 4
+    assert not any(row["issue"] for row in report.rows)
+    assert all(row["flagged"] == (row["iou"] <= 0.2) for row in report.rows)
+    assert sum(route["questions"] for route in report.figures["routes"].values()) == 4
+    assert report.figures["routes"]["short"]["questions"] == 4
+
+
+def test_the_gold_passage_at_the_fourth_dense_place_is_an_issue(beir_data: Path, settings: Run) -> None:
+    collection = open_dataset("small", beir_data)
+    (before,) = run("preflight", beir_data, ["small"], settings)
+    far = {"q1": {"boiling": 1}}
+    from preflight_rag.evaluation import preflight
+
+    after = preflight.run(replace(collection, qrels=far), settings)
+    (row,) = after.rows
+    assert row["gold_places"][0] > 3
+    assert row["issue"]
+    assert after.figures["levels"][f"{row['iou']:.2g}"]["gold_further_down"]["value"] == 1.0
+    assert {r["id"]: r["issue"] for r in before.rows}["q1"] is False
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_a_second_run_gives_the_same_numbers(beir_data: Path, settings: Run, experiment: str) -> None:
+    assert run(experiment, beir_data, ["small"], settings) == run(experiment, beir_data, ["small"], settings)
+
+
+def test_the_library_is_built_once(beir_data: Path, settings: Run) -> None:
+    collection = open_dataset("small", beir_data)
+    with collection_library(collection, settings) as library:
+        first = library.stats()["generation"]
+    with collection_library(collection, settings) as library:
+        assert library.stats()["generation"] == first
+    folder = library_folder(collection, "someone/some model abc", settings.library_cache)
+    assert folder.name.startswith("small-")
+    assert folder.name.endswith("-some-model-abc")
+
+
+@pytest.mark.parametrize(
+    ("documents", "error", "message"),
+    [
+        ([("a", "One."), ("a", "Two.")], UnreadableDocument, "'a' stands twice"),
+        ([("a", "One."), ("b", " ")], LibraryError, "1 documents of small could not be taken in"),
+    ],
+)
+def test_a_corpus_that_is_not_whole_gives_no_numbers(
+    beir_data: Path, tmp_path: Path, documents: list[tuple[str, str]], error: type[Exception], message: str
+) -> None:
+    made = [Document(id=name, text=text, source=name) for name, text in documents]
+    collection = replace(open_dataset("small", beir_data), documents=lambda: iter(made))
+    with pytest.raises(error, match=message), collection_library(collection, Run(library_cache=tmp_path)):
+        pass
+
+
+def test_an_unknown_experiment_names_the_known_ones(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"'magic' is unknown\. Choose retrieval or preflight"):
+        run("magic", tmp_path, ["small"], Run())
+
+
+@pytest.mark.parametrize(
+    ("name", "passages", "tokens", "expected"),
+    [
+        ("abstain", 0, 0, "abstain"),
+        ("plain", 3, 5000, "few"),
+        ("plain", 16, 1023, "short"),
+        ("plain", 16, 1024, "agree"),
+        ("map_reduce", 16, 1024, "disagree"),
+    ],
+)
+def test_the_rule_that_decided_is_named(name: str, passages: int, tokens: int, expected: str) -> None:
+    signals = {"passages": float(passages), "context_tokens": float(tokens)}
+    decision = RouteDecision.model_validate(
+        {"name": name, "reason": "", "iou": 0.5, "top_n": 3, "threshold": 0.2, "signals": signals}
+    )
+    assert branch(decision, Settings()) == expected

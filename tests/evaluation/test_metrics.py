@@ -1,0 +1,101 @@
+"""Metrics against values worked out by hand, and against trec_eval's own expected output."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from math import isnan, log2
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from preflight_rag.evaluation.metrics import Confusion, by_document, f1, gold_ranks, measure_rankings, roc_area
+from preflight_rag.state.values import Hit
+
+TREC_NAMES = {"recall_5": "R@5", "recall_15": "R@15", "recip_rank": "RR", "ndcg_cut_10": "nDCG@10", "map": "AP"}
+
+
+def test_a_document_counts_from_its_first_passage() -> None:
+    hits = [Hit(passage_id=f"{d}{i}", document_id=d, rank=i, score=1.0) for i, d in enumerate("abacb", 1)]
+    assert by_document(hits) == ["a", "b", "c"]
+    assert gold_ranks(by_document(hits), {"c", "a", "z"}) == [1, 3]
+
+
+@pytest.mark.parametrize(
+    ("ranking", "expected"),
+    [
+        (["a", "b"], {"R@16": 1.0, "RR": 1.0, "nDCG@10": 1.0}),
+        (["x", "a"], {"R@16": 0.5, "RR": 0.5, "nDCG@10": (1 / log2(3)) / (1 + 1 / log2(3))}),
+        ([*"mnopqrstuvwxyzcd", "a"], {"R@16": 0.0, "RR": 1 / 17, "nDCG@10": 0.0}),
+        ([], {"R@16": 0.0, "RR": 0.0, "nDCG@10": 0.0}),
+    ],
+)
+def test_ranking_measures(ranking: list[str], expected: dict[str, float]) -> None:
+    measured = measure_rankings({"q": {"a": 1, "b": 1, "x": 0}}, {"q": ranking})
+    assert {name: values["q"] for name, values in measured.items()} == pytest.approx(expected)
+
+
+def test_grades_are_gains() -> None:
+    measured = measure_rankings({"q": {"a": 2, "b": 1}}, {"q": ["b", "a"]}, ["nDCG@10"])
+    assert measured["nDCG@10"]["q"] == pytest.approx((1 + 2 / log2(3)) / (2 + 1 / log2(3)))
+
+
+def test_measures_are_those_of_trec_eval(data_dir: Path) -> None:
+    folder = data_dir / "trec_eval_cases"
+    qrels: dict[str, dict[str, int]] = defaultdict(dict)
+    for query, _, document, grade in map(str.split, (folder / "qrels.test").read_text().splitlines()):
+        qrels[query][document] = int(grade)
+    scored: dict[str, list[tuple[float, str]]] = defaultdict(list)
+    for query, _, document, _, score, _ in map(str.split, (folder / "results.test").read_text().splitlines()):
+        scored[query].append((float(score), document))
+    rankings = {query: [document for _, document in sorted(pairs, reverse=True)] for query, pairs in scored.items()}
+    measured = measure_rankings(qrels, rankings, list(TREC_NAMES.values()))
+    rows = [line.split() for line in (folder / "out.test.aq").read_text().splitlines()]
+    expected = {(TREC_NAMES[m], q): float(v) for m, q, v in rows if m in TREC_NAMES and q != "all"}
+    assert len(expected) == len(TREC_NAMES) * len(rankings)
+    for (name, query), value in expected.items():
+        assert measured[name][query] == pytest.approx(value, abs=5e-5)
+
+
+def test_confusion_matrix_by_hand() -> None:
+    flagged = [True] * 5 + [False] * 5
+    issue = [True, True, True, False, False, True, False, False, False, False]
+    counts = Confusion.of(flagged, issue)
+    assert (counts.tp, counts.fp, counts.fn, counts.tn) == (3, 2, 1, 4)
+    assert counts.precision.value == pytest.approx(0.6)
+    assert counts.recall.value == pytest.approx(0.75)
+    assert counts.issue_rate.value == pytest.approx(0.4)
+    assert counts.flagged_share.value == pytest.approx(0.5)
+    assert f1(flagged, issue, seed=0).value == pytest.approx(2 * 0.6 * 0.75 / 1.35)
+
+
+@pytest.mark.parametrize(
+    ("score", "issue", "area"),
+    [
+        ([0.9, 0.8, 0.2], [True, True, False], 1.0),
+        ([0.1, 0.8], [True, False], 0.0),
+        ([0.5, 0.5, 0.5], [True, False, False], 0.5),
+        ([0.8, 0.5, 0.8, 0.2], [True, True, False, False], 0.625),
+    ],
+)
+def test_area_under_the_roc_curve_by_hand(score: list[float], issue: list[bool], area: float) -> None:
+    assert roc_area(score, issue, seed=0).value == pytest.approx(area)
+
+
+def test_what_is_undefined_is_not_a_number() -> None:
+    nothing = Confusion.of([False, False], [False, False])
+    assert isnan(nothing.precision.value)
+    assert isnan(nothing.recall.value)
+    assert isnan(f1([False], [False], seed=0).value)
+    assert isnan(roc_area([0.5, 0.2], [True, True], seed=0).value)
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=30))
+def test_f1_is_the_harmonic_mean_of_precision_and_recall(pairs: list[tuple[bool, bool]]) -> None:
+    flagged, issue = zip(*pairs, strict=True)
+    counts = Confusion.of(flagged, issue)
+    assert counts.total == len(pairs)
+    if counts.tp:
+        p, r = counts.precision.value, counts.recall.value
+        assert f1(flagged, issue, seed=0).value == pytest.approx(2 * p * r / (p + r))

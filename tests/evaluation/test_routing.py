@@ -1,0 +1,97 @@
+"""The experiment on which questions need COrg: its cases, its fit, and a run over a few questions."""
+
+import json
+
+import pytest
+
+from preflight_rag.evaluation.routing import Case, Measured, choose_threshold, contrasts, fit, main, ramdocs
+from preflight_rag.models.corg_signals import SIGNALS
+
+TOWNS = ("Ashby", "Marlow", "Denby", "Selby", "Corby", "Wetherby", "Rugby", "Whitby")
+
+
+def write(folder, name, lines):
+    folder.mkdir(parents=True, exist_ok=True)
+    text = lines if isinstance(lines, str) else "".join(json.dumps(line) + "\n" for line in lines)
+    (folder / name).write_text(text, encoding="utf-8")
+
+
+def document(town, county, people, kind="correct"):
+    text = f"{town}, {county}, is a town. The population of {town} is {people}."
+    return {"text": text, "type": kind, "answer": people if kind == "correct" else "unknown"}
+
+
+@pytest.fixture
+def data(tmp_path):
+    """A few questions in the form of each data set."""
+    folder = tmp_path / "data"
+    ambiguous = [
+        {
+            "question": f"What is the population of {town}?",
+            "documents": [document(town, "Kent", "1,200"), document(town, "Devon", "3,400")],
+            "gold_answers": ["1,200", "3,400"],
+            "wrong_answers": [],
+        }
+        for town in TOWNS
+    ]
+    snippets = [{"doc_id": "d1", "title": "Tea", "url": "", "snippet": "Tea is drunk hot.", "date": "NA"}]
+    conflicts = [
+        {"id": str(i), "query": f"Is tea number {i} healthy?", "conflict_type": kind, "docs": snippets}
+        for i, kind in enumerate(["No conflict", "Complementary information"] * 3)
+    ]
+    write(folder / "ramdocs", "RAMDocs_test.jsonl", ambiguous)
+    write(folder / "dragged_conflicts", "sample.jsonl", conflicts)
+    abstracts = {str(i): {"QUESTION": f"Does drug {i} help?", "CONTEXTS": ["It helps."]} for i in range(6)}
+    write(folder / "pubmedqa", "ori_pqal.json", json.dumps(abstracts))
+    gold = [{"title": "Paris", "text": "Paris is the capital of France."}]
+    asked = [{"question": f"what is the capital of france {i}", "answers": ["Paris"], "ctxs": gold} for i in range(6)]
+    write(folder / "nq_open_oracle", "nq-open-oracle.jsonl", asked)
+    paragraph = {"context": "The oven is hot.", "qas": [{"question": f"Is oven {i} hot?"} for i in range(6)]}
+    write(folder / "xquad_en", "xquad.en.json", json.dumps({"data": [{"title": "Oven", "paragraphs": [paragraph]}]}))
+    write(folder / "bioasq", "corpus.jsonl", [{"_id": "7", "title": "", "text": "The p53 protein guards the genome."}])
+    write(folder / "bioasq", "questions.jsonl", [{"id": str(i), "question": f"What guards {i}?"} for i in range(6)])
+    write(folder / "bioasq", "qrels.tsv", "q\td\tg\n" + "".join(f"{i}\t7\t1\n" for i in range(6)))
+    return folder
+
+
+def row(needs, dataset="RAMDocs", kind="single", **scores):
+    found = {**dict.fromkeys(SIGNALS, 0.0), **scores}
+    return Measured(Case(dataset, f"{dataset} {needs} {scores}", needs, (), kind=kind), found, found)
+
+
+def test_a_question_with_one_answer_left_is_kept_from_the_other_documents(data):
+    cases = ramdocs(data).cases
+    assert [case.needs for case in cases[:2]] == [True, False]
+    assert set(cases[1].documents) | cases[1].without == set(cases[0].documents)
+    assert len(cases[1].documents) == 1
+
+
+def test_weights_are_never_negative():
+    rows = [row(True, names=1.0), row(True, values=1.0), row(False, dates=1.0), row(False)]
+    model = fit(rows * 5)
+    assert model.weights["names"] > 0
+    assert model.weights["dates"] == 0
+    assert model.score(rows[0].scores) > 0.5 > model.score(rows[3].scores)
+
+
+def test_the_threshold_keeps_false_alarms_rare():
+    rows = [row(False, "NQ-Open", "", names=i / 100) for i in range(100)]
+    model = fit([*rows, *(row(True, names=1.0) for _ in range(100))])
+    threshold = choose_threshold(rows, model)
+    assert sum(model.score(item.scores) >= threshold for item in rows) <= 5
+
+
+def test_comparisons_hold_the_questions_they_name():
+    rows = [row(True), row(False), row(False, "PubMedQA", ""), row(False, "DRAGged", "No conflict")]
+    found = {name: len(chosen) for name, chosen in contrasts(rows).items()}
+    assert list(found.values()) == [3, 3, 3, 1, 1]
+
+
+def test_a_run_tells_towns_of_one_name_from_plain_questions(data, tmp_path, capsys):
+    main(["--data", str(data), "--library-cache", str(tmp_path / "library")])
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("Threshold 0.") and "recall" in line for line in lines)
+    plain = next(line for line in lines if line.startswith("| NQ-Open |"))
+    assert "| 0.0 [" in plain
+    towns = next(line for line in lines if line.startswith("| RAMDocs needs |"))
+    assert "| 100.0 [" in towns
