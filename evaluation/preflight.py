@@ -28,6 +28,7 @@ PAPER = ("paper: MedCPT over PubMed", "–", "–", "–", "–", "50.2", "92.6"
 COLUMNS = ("setting", "TP", "FP", "FN", "TN", "precision %", "recall %", "F1 %", "issues %", "flagged %", "ROC area")
 ROUTES = {
     "abstain": "abstain: nothing found",
+    "corg": "COrg: one name for several things, or answers that differ",
     "few": "plain: 3 passages or fewer",
     "short": "plain: the context fits one map prompt",
     "agree": "plain: the rankings agree",
@@ -120,8 +121,8 @@ def branch(decision: RouteDecision, settings: Settings) -> str:
     """Which rule of the router decided: a key of `ROUTES`."""
     from ..nodes.preflight import ALWAYS_PLAIN_PASSAGES
 
-    if decision.name == "abstain":
-        return "abstain"
+    if decision.name in ("abstain", "corg"):
+        return decision.name
     if decision.signals["passages"] <= ALWAYS_PLAIN_PASSAGES:
         return "few"
     if decision.signals["context_tokens"] < settings.map_prompt_tokens:

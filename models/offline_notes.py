@@ -36,6 +36,7 @@ _NUMBER = re.compile(
     rf"|(?P<word>\b(?:{'|'.join(_NUMBER_WORDS)})\b))"
     rf"(?:\s(?P<scale>{'|'.join(_SCALES)})\b)?(?P<unit>\s?%|\s?[°µ]?[A-Za-z²³/]{{1,14}}\b)?"
 )
+_COORDINATE = re.compile(r"\.\d{4}")
 _CAPITAL = r"[A-Z0-9À-Ý][\w.'’&-]*"
 _NAME = re.compile(rf"(?<![\w@]){_CAPITAL}(?:\s(?:(?:of|the|and|de|la|von|van|du|for|&)\s){{0,2}}{_CAPITAL})*")
 _QUOTED = re.compile(r"[\"“«]\s*([^\"”»]{2,80}?)\s*[\"”»]|(?<!\w)['‘]([^'’]{2,60})['’](?!\w)")
@@ -133,6 +134,8 @@ def _numbers(sentence: str, asked: frozenset[str]) -> Iterator[tuple[tuple[int, 
     dates = [match.span() for match in _DATE.finditer(sentence)]
     for match in _NUMBER.finditer(sentence):
         figure = match["digits"] or match["word"]
+        if _COORDINATE.search(figure):
+            continue
         if any(start < match.end() and match.start() < end for start, end in dates) or asked & set(words(figure)):
             continue
         number = float(match["digits"].replace(",", "")) if match["digits"] else float(_NUMBER_WORDS[match["word"]])

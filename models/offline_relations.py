@@ -35,11 +35,15 @@ REMEMBERED = 256
 """Contexts whose reading is kept, so that every pivot of a question sees the same."""
 TYPED_BONUS = 0.4
 """What a date or number adds to the score of a sentence, where the question asks for one."""
+ATTRIBUTE_BONUS = 0.3
+"""What a sentence gains that holds all of the question's terms besides the name it asks about."""
 WHOLE_SENTENCE = 36
 """Words up to which a sentence is quoted whole; of a longer one (a table, a menu) `EXCERPT` words are."""
 EXCERPT = 30
 SLACK = 0.15
 """How far below the answer threshold a context's best sentence may lie and the context still count as answering."""
+LEAST_NAMED = 0.5
+"""Share of the asked name's words that a context of a titled document has to hold."""
 
 EDITED = 0.75
 """Share of the shorter context's terms in the longer one, from which differing names and numbers count as an edit."""
@@ -115,8 +119,14 @@ class Contexts:
         return ContextNote(source.n, entity, reading.descriptor, answer)
 
     def answers(self, reading: Reading) -> bool:
-        """Whether a context counts as answering: by the model, and with a sentence not far below the threshold."""
+        """Whether a context counts as answering: by the model, and with a sentence not far below the threshold.
+
+        A context whose document has a title, and which names what is asked about neither there nor in its text, speaks
+        of something else.
+        """
         if reading.best is None or reading.best.score < self._floor:
+            return False
+        if reading.source.title and reading.features["named"] < LEAST_NAMED:
             return False
         return probability("answers", reading.features) >= models()["answers"]["threshold"]
 
@@ -135,14 +145,16 @@ def read(question: str, source: Source, ranked: Sequence[Scored]) -> Reading:
     kind = notes.asked_kind(question)
     valued = [(item, notes.values(item.sentence.text, kind, question)) for item in ranked]
     typed = kind in {"date", "number"}
-    best, found = max(
-        valued, key=lambda pair: pair[0].score + TYPED_BONUS * bool(typed and pair[1]), default=(None, [])
-    )
     asked = frozenset(words(question))
-    name = notes.surface_name(question)
+    named = frozenset(words(notes.surface_name(question)))
+
+    def worth(pair: tuple[Scored, list[notes.Value]]) -> float:
+        held = _held(asked - named, pair[0].sentence.terms)
+        return pair[0].score + TYPED_BONUS * (typed and bool(pair[1])) + ATTRIBUTE_BONUS * held
+
+    best, found = max(valued, key=worth, default=(None, []))
     whole = f"{source.title}\n{source.text}"
     terms = frozenset(words(whole))
-    named = frozenset(words(name))
     features = {
         "score": best.score if best else 0.0,
         "similarity": best.similarity if best else 0.0,
@@ -150,7 +162,7 @@ def read(question: str, source: Source, ranked: Sequence[Scored]) -> Reading:
         "named": len(named & terms) / len(named) if named else 0.5,
         "lowest": min((item.score for item in ranked), default=0.0),
     }
-    descriptor = notes.descriptor_of(name, source.title, source.text)
+    descriptor = notes.descriptor_of(notes.surface_name(question), source.title, source.text)
     value = found[0] if found else _words_of(best)
     quote = _quote(best.sentence.text, notes.heading_of(source.text), kind, question) if best else ""
     mean = _mean([item.vector for item in ranked])

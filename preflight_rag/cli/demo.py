@@ -14,7 +14,7 @@ DOCUMENTS = Path(__file__).parent.parent / "demo"
 QUESTIONS = (
     "Which planet is the hottest?",
     "How do bats find their way in the dark?",
-    "Who won the football World Cup in 1998?",
+    "How many people live in Broken Bow?",
 )
 
 
@@ -26,7 +26,7 @@ def demo(
     ),
     model: ModelOption = "offline",
 ) -> None:
-    """Build a small library from the documents that come with the package, and answer three questions."""
+    """Build a small library of documents that come with the package, and answer three questions, one per route."""
     from uuid import uuid4
 
     from ..app import Preflight

@@ -212,12 +212,14 @@ def test_a_model_that_fails_is_one_clear_line(run, own_folder, reply, says):
 def test_the_demo_takes_three_routes(run, tmp_path):
     result = run("demo", "--library", tmp_path / "demo-library")
     assert result.exit_code == 0
-    plain, map_reduce, abstained = result.stdout.split("\n> ")[1:]
+    plain, map_reduce, corg = result.stdout.split("\n> ")[1:]
     assert "about 465 °C" in plain
     assert "route: plain - dense and BM25 top 3 agree" in plain
     assert "steer by sound" in map_reduce
     assert "route: map/reduce - dense and BM25 top 3 disagree" in map_reduce
-    assert "do not answer" in abstained
+    assert "Broken Bow (Oklahoma): At the census of 2010 it had a population of 4,120" in corg
+    assert "Broken Bow (Nebraska): At the census of 2010 the city had a population of 3,559" in corg
+    assert "route: COrg - COrg score" in corg
 
 
 def test_help_and_questions_import_nothing_heavy(own_folder):
