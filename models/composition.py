@@ -15,7 +15,10 @@ from ..state.values import Passage
 from .agreement import nearest_sentence, numbers_of, same_answer
 from .quotes import Span, locate, strongest, support
 from .sentences import sentence_spans
+from .words import words
 
+EDITED = 0.6
+"""Share of the shorter statement's words from which two statements with words of their own count as an edit."""
 CONTRADICTED = "the sources contradict each other:"
 UNVERIFIED = "the sources may contradict each other (not verified: a quote was not found in its passage):"
 LONGEST_QUOTE = 300
@@ -257,14 +260,30 @@ def _sides(items: Sequence[Item], groups: Groups, *, least: int) -> list[list[It
     }
     found: list[list[Item]] = []
     for item in items:
-        touching = [side for side in found if any(_against(item, other, against) for other in side)]
+        touching = [side for side in found if any(_against(item, other, against, groups) for other in side)]
         joined = [other for side in touching for other in side]
         found = [side for side in found if side not in touching] + [[*joined, item]]
     return [side for side in found if len(side) >= least]
 
 
-def _against(a: Item, b: Item, against: set[frozenset[int]]) -> bool:
-    return frozenset((a.rank, b.rank)) in against and not same_answer(a.answer, b.answer)
+def _against(a: Item, b: Item, against: set[frozenset[int]], groups: Groups) -> bool:
+    return frozenset((a.rank, b.rank)) in against and not _agree(a, b, groups)
+
+
+def _agree(a: Item, b: Item, groups: Groups) -> bool:
+    """Whether two answers are one, by the short answers noted of their contexts, since statements share much besides.
+
+    Two statements that are alike but for some words, where each has words of its own, are an edit and not one answer.
+    """
+    if a.answer.casefold() == b.answer.casefold():
+        return True
+    said = frozenset(words(a.answer)), frozenset(words(b.answer))
+    shared = said[0] & said[1]
+    if said[0] - shared and said[1] - shared and len(shared) >= EDITED * min(map(len, said)):
+        return False
+    noted = [context["answer"] for rank in (a.rank, b.rank) if (context := groups.contexts.get(rank))]
+    first, second = noted if len(noted) == 2 and all(noted) else (a.answer, b.answer)
+    return same_answer(first or "", second or "")
 
 
 def _contradiction(items: Sequence[Item], groups: Groups) -> list[str]:

@@ -81,6 +81,18 @@ def test_equal_answers_are_no_contradiction_whatever_the_relation_says():
     assert "contradict" not in text.draft["text"]
 
 
+def test_an_edited_statement_is_a_contradiction_though_it_shares_its_year_and_what_was_noted():
+    told = {
+        1: "The film is a Canadian documentary released in 2005.",
+        2: "The film is a Canadian comedy released in 2005.",
+    }
+    passages = {rank: Passage(id=f"p{rank}", document_id=f"d{rank}", text=text) for rank, text in told.items()}
+    contexts = {rank: context(rank, "film", "Canadian") for rank in told}
+    drafts = [draft(rank, [rank], f"{text.rstrip('.')} [{rank}]", (rank, text)) for rank, text in told.items()]
+    text = compose(groups(drafts, against=[(1, 2)], passages=passages, contexts=contexts)).draft["text"]
+    assert "contradict each other:" in text
+
+
 def test_duplicates_count_as_agreement_and_two_passages_of_one_document_as_one_source():
     other = {r: passage(r) for r in (1, 2, 3, 4)}
     drafts = [draft(1, [1], "3,559 [1]"), draft(2, [2], "3,506 [2]")]
