@@ -32,6 +32,7 @@ from ..models.embedder import Embedder, PassageInput, Progress, open_embedder
 from ..models.offline import MARGIN, MAX_QUOTED, SIMILARITY_WEIGHT, OfflineReader, Scored, sentences_of, weighted
 from ..state.reading import Draft, Source
 from ..state.values import Document
+from .metrics import roc_area
 from .records import find, json_lines
 
 if TYPE_CHECKING:
@@ -268,10 +269,9 @@ async def ask(reader: OfflineReader, case: Case, *, drafts: bool) -> Outcome:
     return Outcome(case, ranked, plain.value, reduced.value)
 
 
-def roc_area(positive: Sequence[float], negative: Sequence[float]) -> float:
-    """Probability that a positive scores above a negative, ties counted half (area under the ROC curve)."""
-    wins = sum((p > n) + 0.5 * (p == n) for p in positive for n in negative)
-    return wins / (len(positive) * len(negative)) if positive and negative else float("nan")
+def area_between(positive: Sequence[float], negative: Sequence[float]) -> float:
+    """Area under the ROC curve of a score that should be higher for the positives."""
+    return roc_area([*positive, *negative], [True] * len(positive) + [False] * len(negative), seed=0).value
 
 
 def choose_threshold(outcomes: Sequence[Outcome]) -> float:
@@ -298,7 +298,7 @@ def development_tables(outcomes: Sequence[Outcome]) -> str:
 
     def area(weight: float, *kinds: str) -> str:
         without = [outcome.best(weight) for outcome in outcomes if outcome.case.kind in kinds]
-        return f"{roc_area([outcome.best(weight) for outcome in answerable], without):.3f}"
+        return f"{area_between([outcome.best(weight) for outcome in answerable], without):.3f}"
 
     weights = [
         [f"{weight}", recall(0.0, weight), area(weight, "removed", "unanswerable"), area(weight, "other")]
@@ -331,7 +331,7 @@ def report_table(outcomes: Sequence[Outcome]) -> str:
         rows.append(
             [
                 f"{name} ({len(known)}/{len(same)}/{len(other)})",
-                f"{roc_area(best, [o.best() for o in same]):.3f} / {roc_area(best, [o.best() for o in other]):.3f}",
+                " / ".join(f"{area_between(best, [o.best() for o in kind]):.3f}" for kind in (same, other)),
                 *(_pair(known, lambda draft, o: draft.found)),
                 *(_pair(same, lambda draft, o: not draft.found)),
                 *(_pair(other, lambda draft, o: not draft.found)),
