@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from ..state.schema import ContextState, DraftState, EntryState, GroupDraft, Organisation, RelationState
 from ..state.values import Passage
 from .agreement import nearest_sentence, numbers_of, same_answer
+from .offline_notes import speaks_of, surface_name
 from .quotes import Span, locate, strongest, support
 from .sentences import sentence_spans
 from .words import words
@@ -182,8 +183,15 @@ def _noted(rank: int, draft: GroupDraft, groups: Groups) -> Item | None:
     unusable = draft["status"] in ("unreadable", "failed")
     if not context["told"] and not unusable and not (answers and draft["status"] == "answered"):
         return None
+    if not context["told"] and not _on_subject(rank, groups):
+        return None
     answer = _MARK.sub("", context["answer"]).strip(" .\n")
     return Item(rank, context["entity"], context["descriptor"], answer, [rank], noted=True)
+
+
+def _on_subject(rank: int, groups: Groups) -> bool:
+    passage = groups.passages.get(rank)
+    return passage is None or speaks_of(surface_name(groups.question), passage.title, passage.text)
 
 
 def _verify(item: Item, groups: Groups) -> None:

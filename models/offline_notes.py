@@ -92,6 +92,16 @@ def asked_kind(question: str) -> Kind:
     return "verdict" if _ASKS_VERDICT.match(question.strip()) and " or " not in question else "name"
 
 
+def speaks_of(name: str, title: str, text: str) -> bool:
+    """Whether a context may be about a name.
+
+    It is about something else if its document has a title, and title and text hold no more than half of the name's
+    words. Without a title, what the document is about is not known.
+    """
+    wanted = frozenset(words(name))
+    return not wanted or not title or 2 * len(wanted & frozenset(words(f"{title}\n{text}"))) > len(wanted)
+
+
 def surface_name(question: str) -> str:
     """The name that a question asks about: what it puts in quotation marks, else its longest run of capitals."""
     quoted = _QUOTED.search(question)

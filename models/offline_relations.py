@@ -42,9 +42,6 @@ WHOLE_SENTENCE = 36
 EXCERPT = 30
 SLACK = 0.15
 """How far below the answer threshold a context's best sentence may lie and the context still count as answering."""
-LEAST_NAMED = 0.5
-"""Share of the asked name's words that a context of a titled document has to hold."""
-
 EDITED = 0.75
 """Share of the shorter context's terms in the longer one, from which differing names and numbers count as an edit."""
 EDITED_SENTENCE = 0.6
@@ -68,6 +65,7 @@ class Reading:
         terms: Index terms of title and text.
         proper: Those of its names and numbers that the question does not hold.
         mean: Mean of its sentences' vectors, length 1.
+        on_subject: Whether it may be about the name that the question asks about.
     """
 
     source: Source
@@ -79,6 +77,7 @@ class Reading:
     terms: frozenset[str]
     proper: frozenset[str]
     mean: np.ndarray | None
+    on_subject: bool
 
 
 Rank = Callable[[str, Source], "list[Scored]"]
@@ -121,12 +120,9 @@ class Contexts:
     def answers(self, reading: Reading) -> bool:
         """Whether a context counts as answering: by the model, and with a sentence not far below the threshold.
 
-        A context whose document has a title, and which names what is asked about neither there nor in its text, speaks
-        of something else.
+        One that speaks of something else does not answer, whatever its sentences look like.
         """
-        if reading.best is None or reading.best.score < self._floor:
-            return False
-        if reading.source.title and reading.features["named"] < LEAST_NAMED:
+        if reading.best is None or reading.best.score < self._floor or not reading.on_subject:
             return False
         return probability("answers", reading.features) >= models()["answers"]["threshold"]
 
@@ -146,7 +142,8 @@ def read(question: str, source: Source, ranked: Sequence[Scored]) -> Reading:
     valued = [(item, notes.values(item.sentence.text, kind, question)) for item in ranked]
     typed = kind in {"date", "number"}
     asked = frozenset(words(question))
-    named = frozenset(words(notes.surface_name(question)))
+    name = notes.surface_name(question)
+    named = frozenset(words(name))
 
     def worth(pair: tuple[Scored, list[notes.Value]]) -> float:
         held = _held(asked - named, pair[0].sentence.terms)
@@ -162,11 +159,13 @@ def read(question: str, source: Source, ranked: Sequence[Scored]) -> Reading:
         "named": len(named & terms) / len(named) if named else 0.5,
         "lowest": min((item.score for item in ranked), default=0.0),
     }
-    descriptor = notes.descriptor_of(notes.surface_name(question), source.title, source.text)
+    descriptor = notes.descriptor_of(name, source.title, source.text)
     value = found[0] if found else _words_of(best)
     quote = _quote(best.sentence.text, notes.heading_of(source.text), kind, question) if best else ""
     mean = _mean([item.vector for item in ranked])
-    return Reading(source, best, quote, value, descriptor, features, terms, notes.proper_terms(whole) - asked, mean)
+    proper = notes.proper_terms(whole) - asked
+    on_subject = notes.speaks_of(name, source.title, source.text)
+    return Reading(source, best, quote, value, descriptor, features, terms, proper, mean, on_subject)
 
 
 def _quote(sentence: str, heading: str, kind: notes.Kind, question: str) -> str:

@@ -28,10 +28,6 @@ class LoopThread:
             future.cancel()
             raise
 
-    async def await_(self, work: Coroutine[Any, Any, T]) -> T:
-        """Await a coroutine that runs on this loop from another loop."""
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
-
     async def iterate(self, source: AsyncIterator[T]) -> AsyncGenerator[T, None]:
         """Iterate from another loop over what runs on this one; leaving cancels it and waits for its end."""
         home = asyncio.get_running_loop()

@@ -1,5 +1,7 @@
 """One answer out of the groups' drafts."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -79,6 +81,18 @@ def test_a_contradiction_needs_both_quotes_word_for_word(second, verified, told)
 def test_equal_answers_are_no_contradiction_whatever_the_relation_says():
     text = compose(groups([draft(1, [1], "3,559 [1]"), draft(2, [4], "3,559 people [4]")], against=[(1, 4)]))
     assert "contradict" not in text.draft["text"]
+
+
+@pytest.mark.parametrize(("name", "shown"), [("Broken Bow", True), ("Mercury", False)])
+def test_a_context_by_rule_is_quoted_only_if_it_names_what_is_asked_about(name, shown):
+    texts = {1: "Broken Bow has 3,559 people.", 2: f"{name} has the number 80."}
+    passages = {
+        rank: Passage(id=f"p{rank}", document_id=f"d{rank}", text=t, title=f"T{rank}") for rank, t in texts.items()
+    }
+    contexts = {1: context(1), 2: context(2, "element", "80", told=False)}
+    relations = [{"a": 1, "b": 2, "kind": "distracting", "inferred": False}]
+    found = replace(groups([draft(1, [1, 2], "3,559 [1]")], passages=passages, contexts=contexts), relations=relations)
+    assert ("[2]" in compose(found).draft["text"]) is shown
 
 
 def test_an_edited_statement_is_a_contradiction_though_it_shares_its_year_and_what_was_noted():

@@ -18,6 +18,7 @@ from preflight_rag.models.offline_notes import (
     excerpt,
     heading_of,
     same_value,
+    speaks_of,
     surface_name,
     values,
 )
@@ -185,3 +186,18 @@ def test_damaged_weights_are_named(tmp_path, monkeypatch):
     with pytest.raises(UsageError, match=r"weights\.json"):
         offline_relations.models()
     offline_relations.models.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("name", "title", "text", "may"),
+    [
+        ("Saturn", "Saturn (planet)", "It has rings.", True),
+        ("Saturn", "Mercury (planet)", "It is larger than our Moon.", False),
+        ("Broken Bow", "Thermometers", "A broken one spills mercury.", False),
+        ("Broken Bow", "Custer County", "Its seat is Broken Bow.", True),
+        ("Saturn", "", "It has 82 known moons.", True),
+        ("", "Mercury (planet)", "It is small.", True),
+    ],
+)
+def test_a_titled_context_that_does_not_hold_the_name_is_about_something_else(name, title, text, may):
+    assert speaks_of(name, title, text) is may
