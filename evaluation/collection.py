@@ -36,6 +36,7 @@ class Collection:
         queries: In the order of the file.
         qrels: Query id to document id to grade; 0 means judged and not relevant.
         documents: Reads the documents anew at each call.
+        corpus: Name of the corpus where several collections share one; their library is built once.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Collection:
     queries: tuple[Query, ...]
     qrels: Mapping[str, Mapping[str, int]]
     documents: Callable[[], Iterator[Document]]
+    corpus: str = ""
 
     def relevant(self, query_id: str) -> frozenset[str]:
         """Ids of the documents that answer a query."""

@@ -9,11 +9,16 @@ from typing import Any
 from ..state.errors import UsageError
 from ..state.values import Document
 from .collection import Collection, Query
-from .records import field, find, json_lines, judgements, listed, unique
+from .records import field, find, json_lines, judgements, listed, trec_judgements, unique
 
 BIOASQ = "github.com/Teddy-XiongGZ/MIRAGE (rawdata/bioasq)"
 SCIFACT = "github.com/allenai/scifact"
 BEIR = "github.com/beir-cellar/beir"
+NFCORPUS = "www.cl.uni-heidelberg.de/statnlpgroup/nfcorpus"
+CRANFIELD = "ir.dcs.gla.ac.uk/resources/test_collections/cran"
+CISI = "ir.dcs.gla.ac.uk/resources/test_collections/cisi"
+MEDQUAD = "github.com/abachaa/MedQuAD"
+BIOMIX = "the publishers of BioASQ, SciFact, PubMedQA, Evidence Inference and MedQuAD"
 
 
 def open_dataset(name: str, data: Path | None) -> Collection:
@@ -23,21 +28,19 @@ def open_dataset(name: str, data: Path | None) -> Collection:
         UsageError: No such folder, or a file of the data set is missing; the message says where it is published.
         UnreadableDocument: A file holds something else than it should.
     """
-    adapter = ADAPTERS.get(name)
-    origin = {"bioasq": BIOASQ, "scifact": SCIFACT}.get(name, BEIR)
+    adapter, origin, folder_name = ADAPTERS.get(name, (None, BEIR, name))
     if data is None:
         raise UsageError(
             f"no folder with the data set {name!r}",
-            help=f"Give --data DIR or PREFLIGHT_DATA, where DIR/{name} holds the files of {origin}.",
+            help=f"Give --data DIR or PREFLIGHT_DATA, where DIR/{folder_name} holds the files of {origin}.",
         )
-    folder = data / name
+    folder = data / folder_name
     if adapter is None and not folder.is_dir():
         raise UsageError(
             f"the data set {name!r} is unknown, and {str(folder)!r} is no folder",
             help=f"Choose {' or '.join(ADAPTERS)}, or name a folder in BEIR's form ({BEIR}).",
         )
-    in_beir_form = any((folder / file).is_file() for file in ("queries.jsonl", "queries.jsonl.gz"))
-    return beir(folder) if adapter is None or in_beir_form else adapter(folder)
+    return beir(folder) if adapter is None or (folder_name == name and _in_beir_form(folder)) else adapter(folder)
 
 
 def bioasq(folder: Path) -> Collection:
@@ -109,7 +112,131 @@ def beir(folder: Path) -> Collection:
     )
 
 
-ADAPTERS: dict[str, Callable[[Path], Collection]] = {"bioasq": bioasq, "scifact": scifact}
+def biomix(origin: str, title: str) -> Callable[[Path], Collection]:
+    """Questions of one origin over a corpus that mixes several biomedical ones.
+
+    corpus.jsonl and queries.jsonl (`_id`, `title`, `text`, `origin`), qrels.tsv. Only documents of the questions' own
+    origin are judged, so what another origin holds counts as not relevant.
+    """
+
+    def adapter(folder: Path) -> Collection:
+        corpus = find(folder, "corpus.jsonl", origin=BIOMIX)
+        queries = find(folder, "queries.jsonl", origin=BIOMIX)
+        qrels = find(folder, "qrels.tsv", origin=BIOMIX)
+        chosen = {field(record, at, "_id") for at, record in json_lines(queries) if record.get("origin") == origin}
+        return Collection(
+            name=f"biomix-{origin}",
+            title=f"{title} in a mixed biomedical corpus",
+            source=BIOMIX,
+            licence="those of its parts",
+            files=(corpus, queries, qrels),
+            queries=tuple(query for query in _queries(queries, "_id", "text") if query.id in chosen),
+            qrels=judgements(qrels),
+            documents=_documents(corpus, lambda name: name),
+            corpus="biomix",
+        )
+
+    return adapter
+
+
+def nfcorpus(folder: Path) -> Collection:
+    """NFCorpus: short lay queries over medical abstracts, graded 1 to 3; its text comes without stop words.
+
+    docs.jsonl (`_id`, `text`), queries.jsonl (`_id`, `title`), *.3-2-1.qrel in TREC's form.
+    """
+    corpus = find(folder, "docs.jsonl", origin=NFCORPUS)
+    queries = find(folder, "queries.jsonl", origin=NFCORPUS)
+    files = sorted(folder.glob("*.3-2-1.qrel")) or [find(folder, "test.3-2-1.qrel", origin=NFCORPUS)]
+    return Collection(
+        name="nfcorpus",
+        title="NFCorpus",
+        source=NFCORPUS,
+        licence="free for academic use",
+        files=(corpus, queries, *files),
+        queries=_queries(queries, "_id", "title"),
+        qrels={query: graded for path in files for query, graded in trec_judgements(path).items()},
+        documents=_documents(corpus, lambda name: name),
+    )
+
+
+def classic(name: str, title: str, origin: str) -> Callable[[Path], Collection]:
+    """Cranfield or CISI: docs.jsonl (`_id`, `title`, `text`), queries.jsonl (`_id`, `text`), qrels.tsv.
+
+    A document with a grade above 0 is relevant: Cranfield's codes count down from 1, the best, to 4. Documents without
+    title and text are left out.
+    """
+
+    def adapter(folder: Path) -> Collection:
+        corpus = find(folder, "docs.jsonl", origin=origin)
+        queries = find(folder, "queries.jsonl", origin=origin)
+        qrels = find(folder, "qrels.tsv", origin=origin)
+        graded = judgements(qrels)
+        return Collection(
+            name=name,
+            title=title,
+            source=origin,
+            licence="none stated",
+            files=(corpus, queries, qrels),
+            queries=_queries(queries, "_id", "text"),
+            qrels={
+                query: {document: int(grade > 0) for document, grade in row.items()} for query, row in graded.items()
+            },
+            documents=_documents(corpus, lambda document: f"{title} {document}"),
+        )
+
+    return adapter
+
+
+def medquad(folder: Path) -> Collection:
+    """MedQuAD: consumer-health questions over the NIH's answers; relevant are all answers to the same question.
+
+    qa_pairs.jsonl (`_id`, `focus`, `question`, `answer`, `url`). Each distinct question is asked once. An answer's
+    title is its focus, which the question often names.
+    """
+    path = find(folder, "qa_pairs.jsonl", origin=MEDQUAD)
+    queries: dict[str, Query] = {}
+    qrels: dict[str, dict[str, int]] = {}
+    for place, record in json_lines(path):
+        name, question = field(record, place, "_id"), field(record, place, "question").strip()
+        query = queries.setdefault(question.casefold(), Query(name, question))
+        qrels.setdefault(query.id, {})[name] = 1
+
+    def documents() -> Iterator[Document]:
+        for place, record in json_lines(path):
+            yield Document(
+                id=field(record, place, "_id"),
+                text=field(record, place, "answer").strip(),
+                title=field(record, place, "focus", default=""),
+                source=field(record, place, "url", default=""),
+            )
+
+    return Collection(
+        name="medquad",
+        title="MedQuAD",
+        source=MEDQUAD,
+        licence="CC BY 4.0",
+        files=(path,),
+        queries=tuple(queries.values()),
+        qrels=qrels,
+        documents=documents,
+    )
+
+
+ADAPTERS: dict[str, tuple[Callable[[Path], Collection], str, str]] = {
+    "bioasq": (bioasq, BIOASQ, "bioasq"),
+    "scifact": (scifact, SCIFACT, "scifact"),
+    "biomix-bioasq": (biomix("bioasq", "BioASQ"), BIOMIX, "biomix"),
+    "biomix-scifact": (biomix("scifact", "SciFact"), BIOMIX, "biomix"),
+    "nfcorpus": (nfcorpus, NFCORPUS, "nfcorpus"),
+    "cranfield": (classic("cranfield", "Cranfield", CRANFIELD), CRANFIELD, "cranfield"),
+    "cisi": (classic("cisi", "CISI", CISI), CISI, "cisi"),
+    "medquad": (medquad, MEDQUAD, "medquad"),
+}
+"""Name on the command line to adapter, place of publication, and the folder's name."""
+
+
+def _in_beir_form(folder: Path) -> bool:
+    return all(any(folder.glob(f"{name}.jsonl*")) for name in ("corpus", "queries"))
 
 
 def _queries(path: Path, id_field: str, text_field: str) -> tuple[Query, ...]:
@@ -123,7 +250,8 @@ def _documents(path: Path, source: Callable[[str], str]) -> Callable[[], Iterato
         for place, record in json_lines(path):
             name = field(record, place, "_id", "doc_id", "id")
             title = field(record, place, "title", default="")
-            yield Document(id=name, text=_text(record, place) or title, title=title, source=source(name))
+            if text := _text(record, place) or title:
+                yield Document(id=name, text=text, title=title, source=source(name))
 
     return documents
 

@@ -67,6 +67,26 @@ def judgements(path: Path) -> dict[str, dict[str, int]]:
     return qrels
 
 
+def trec_judgements(path: Path) -> dict[str, dict[str, int]]:
+    """Relevance judgements in TREC's form: query id, an unused field, document id, grade, with any white space between.
+
+    Raises:
+        UnreadableDocument: A line has another number of fields, or a grade that is not a whole number.
+    """
+    qrels: dict[str, dict[str, int]] = {}
+    for place, line in _lines(path):
+        if not line.strip():
+            continue
+        try:
+            query, _, document, grade = line.split()
+            qrels.setdefault(query, {})[document] = int(grade)
+        except ValueError:
+            raise UnreadableDocument(
+                f"{place} reads {line.strip()[:60]!r}", help="Expected: query id, 0, document id, whole number."
+            ) from None
+    return qrels
+
+
 def field(record: dict[str, Any], place: str, *names: str, default: str | None = None) -> str:
     """The text of the first of `names` that the record has; numbers are taken as text.
 

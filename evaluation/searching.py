@@ -48,7 +48,7 @@ def collection_library(collection: Collection, run: Run) -> Iterator[Library]:
 def library_folder(collection: Collection, embedder: str, cache: Path | None) -> Path:
     """Where the library lies: its name holds the data set's, the start of the corpus' checksum, and the embedder's."""
     corpus = file_sha256(collection.files[0])[:8]
-    name = re.sub(r"[^A-Za-z0-9.]+", "-", f"{collection.name} {corpus} {embedder.rsplit('/', 1)[-1]}")
+    name = re.sub(r"[^A-Za-z0-9.]+", "-", f"{collection.corpus or collection.name} {corpus} {embedder.rsplit('/', 1)[-1]}")
     return (cache or cache_dir() / "eval") / name
 
 

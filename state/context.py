@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 Opaque = Annotated[Any, SkipValidation, SkipJsonSchema()]
 Route = Literal["auto", "plain", "map-reduce", "corg"]
 CorgMode = Literal["careful", "faithful"]
+RewriteMode = Literal["auto", "model", "rules", "off"]
+PreflightRule = Literal["calibrated", "iou"]
+Diversity = Literal["none", "mmr", "fps", "modified-fps"]
+Ordering = Literal["score", "index", "1:1", "2:1", "3:1"]
 ENVIRONMENT_PREFIX = "PREFLIGHT_"
 
 
@@ -29,9 +33,47 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     route: Route = Field(default="auto", description="Let the preflight decide, or force a route.")
+    rewrite: RewriteMode = Field(
+        default="auto",
+        description="Who rewrites: a model, rules alone, or auto: a model for follow-ups, unknown words and PubMed.",
+    )
+    enough_documents: int = Field(
+        default=20,
+        ge=1,
+        description="Expressions are tried from specific to general until so many documents are found.",
+    )
+    mesh: str | None = Field(default=None, description="A MeSH descriptor file (NLM's XML) that expands terms.")
+    subtree: str | None = Field(
+        default=None, description="Only documents under this MeSH heading or tree number, such as Neoplasms or C04."
+    )
+    pubmed: bool = Field(default=False, description="Also search PubMed and PMC live.")
+    pubmed_documents: int = Field(default=20, ge=1, le=200, description="Documents fetched from each NCBI database.")
+    where: tuple[str, ...] = Field(default=(), description="Only passages whose metadata fit, such as year>=2020.")
+    since: str | None = Field(default=None, description="Only documents dated at or after this day, month or year.")
+    recency: float = Field(default=0.0, ge=0, le=1, description="Weight of a document's age in the ranking.")
+    reranker: str = Field(
+        default="features", description="Second stage: features, none, or the name of a cross-encoder."
+    )
+    rerank_candidates: int = Field(default=50, ge=1, le=1000, description="Candidates that the second stage reads.")
+    rerank_deadline: float = Field(
+        default=5.0, gt=0, description="Seconds after which the first stage's order stands for what is not scored."
+    )
+    diversity: Diversity = Field(default="none", description="How passages are chosen among the candidates.")
+    alpha: float = Field(default=0.5, ge=0, le=1, description="Weight of relevance against diversity (MMR, eq. 1).")
+    window: int | None = Field(default=None, ge=1, description="MMR compares with so many last picks; None: with all.")
+    budget_tokens: int | None = Field(default=None, ge=1, description="Most tokens of all passages together (T_max).")
+    compression: float | None = Field(
+        default=None, gt=0, le=1, description="Most tokens as a share of the candidates' (c_r)."
+    )
+    ordering: Ordering = Field(
+        default="score", description="By score, by place in the documents (index), or m:n to both ends of the prompt."
+    )
     k: int = Field(default=16, ge=1, le=200, description="Passages that go on to the model (BriefContext's top_k).")
     candidates: int = Field(default=100, ge=1, le=10_000, description="Depth of each ranking before fusion.")
     rrf_k: int = Field(default=60, ge=1, description="Constant of reciprocal rank fusion (Cormack et al. 2009).")
+    preflight: PreflightRule = Field(
+        default="calibrated", description="The rule that predicts a lost key passage: calibrated, or the paper's iou."
+    )
     top_n: int = Field(default=3, ge=1, description="How many of each ranking the preflight compares.")
     threshold: float = Field(default=0.2, ge=0, le=1, description="Plain when the rankings' IoU is above this.")
     partition_size: int = Field(default=4, ge=1, description="Passages in one map prompt.")

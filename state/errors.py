@@ -14,6 +14,10 @@
     │   ├── EmptyDocument
     │   └── DocumentTooLarge
     ├── EmbedderError              an embedder is unknown, or its weights are not what they should be
+    ├── RerankerError              a reranker is unknown, or cannot be loaded
+    ├── PubMedError                NCBI did not serve a search
+    │   ├── PubMedUnavailable      (retryable) down, slow, busy, or its reply cannot be read
+    │   └── ExpressionRefused      NCBI does not take the expression
     ├── ModelError                 the language model did not give a usable reply
     │   ├── UnknownModel
     │   ├── ModelAuthError
@@ -115,6 +119,24 @@ class DocumentTooLarge(DocumentError):
 
 class EmbedderError(PreflightError):
     """The embedder is unknown, cannot be loaded, or has other weights than it should."""
+
+
+class RerankerError(PreflightError):
+    """The reranker is unknown, or cannot be loaded."""
+
+
+class PubMedError(PreflightError):
+    """NCBI did not serve a search; the turn goes on with the library's passages."""
+
+
+class PubMedUnavailable(PubMedError):
+    """NCBI is down, slow, busy, or its reply cannot be read."""
+
+    retryable = True
+
+
+class ExpressionRefused(PubMedError):
+    """NCBI does not take the expression."""
 
 
 class ModelError(PreflightError):

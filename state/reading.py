@@ -36,6 +36,27 @@ class Message:
 
 
 @dataclass(frozen=True)
+class Rewrite:
+    """A question made ready for search.
+
+    Attributes:
+        question: The standalone question, spelling corrected.
+        subquestions: Its parts, where it has several; empty otherwise.
+        concepts: Its key concepts, most important first, as written in the question.
+        expressions: Boolean search expressions, most specific first (AND of all, fewer, OR).
+        corrections: `(as written, corrected)` words.
+        by: Who rewrote: "model", "rules" or "" where nothing was to do.
+    """
+
+    question: str
+    subquestions: tuple[str, ...] = ()
+    concepts: tuple[str, ...] = ()
+    expressions: tuple[str, ...] = ()
+    corrections: tuple[tuple[str, str], ...] = ()
+    by: str = ""
+
+
+@dataclass(frozen=True)
 class Draft:
     """An answer whose `[n]` markers are the numbers of its sources.
 

@@ -27,8 +27,35 @@ class PassageRef(TypedDict):
     rank: int
     score: float
     cosine: float
+    dense_rank: NotRequired[int | None]
+    lexical_rank: NotRequired[int | None]
+    bm25: NotRequired[float | None]
+    relevance: NotRequired[float | None]
+    found_by: NotRequired[str]
+    origin: NotRequired[str]
     tokens: int
     preview: str
+
+
+class RewriteState(TypedDict):
+    """What the rewriting made of the message, besides the standalone question and the queries."""
+
+    by: str
+    corrections: list[tuple[str, str]]
+    concepts: list[str]
+    expressions: list[str]
+
+
+class Rung(TypedDict):
+    """One search expression of the ladder that was tried, where, and how many documents it found.
+
+    `where` is "library", "pubmed" or "pmc"; `note` holds what NCBI warned of.
+    """
+
+    where: str
+    expression: str
+    hits: int
+    note: str
 
 
 class Rankings(TypedDict):
@@ -136,9 +163,13 @@ class State(TypedDict, total=False):
     standalone_question: str
     """The question as it reads without the conversation before it."""
     queries: list[str]
-    """What was searched for."""
+    """What was searched for: the standalone question, then its parts, where it has several."""
+    rewrite: RewriteState
+    """How the message was made ready for search."""
+    rungs: list[Rung]
+    """The search expressions that were tried, in order, with their hits."""
     passages: list[PassageRef]
-    """The k passages that go on, in fused order."""
+    """The passages that go on, in the order of a prompt."""
     rankings: Rankings
     """The dense and the lexical ranking over the collection."""
     decision: dict[str, Any]

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from preflight_rag.evaluation.datasets import open_dataset
-from preflight_rag.evaluation.records import json_lines, judgements
+from preflight_rag.evaluation.records import json_lines, judgements, trec_judgements
+from preflight_rag.evaluation.searching import library_folder
 from preflight_rag.state.errors import UnreadableDocument, UsageError
 
 
@@ -113,3 +114,60 @@ def test_a_damaged_file_is_one_clear_error(tmp_path: Path, content: bytes) -> No
     path.write_bytes(content)
     with pytest.raises(UnreadableDocument, match=r"corpus.jsonl.gz cannot be read"):
         list(json_lines(path))
+
+
+def test_nfcorpus_takes_trecs_judgements_of_all_its_parts(
+    tmp_path: Path, write_lines: Callable[[Path, list[object]], None]
+) -> None:
+    folder = tmp_path / "nfcorpus"
+    write_lines(folder / "docs.jsonl", [{"_id": "MED-1", "text": "statin myopathy"}])
+    write_lines(folder / "queries.jsonl", [{"_id": "PLAIN-1", "title": "dogs"}, {"_id": "PLAIN-2", "title": "cats"}])
+    (folder / "dev.3-2-1.qrel").write_text("PLAIN-1\t0\tMED-1\t3\n", encoding="utf-8")
+    (folder / "test.3-2-1.qrel").write_text("PLAIN-2 0 MED-1 1\n", encoding="utf-8")
+    collection = open_dataset("nfcorpus", tmp_path)
+    assert collection.qrels == {"PLAIN-1": {"MED-1": 3}, "PLAIN-2": {"MED-1": 1}}
+    assert [query.text for query in collection.queries] == ["dogs", "cats"]
+
+
+def test_a_line_that_is_no_trec_judgement_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.qrel").write_text("q 0 d 1\n\nq d 1\n", encoding="utf-8")
+    with pytest.raises(UnreadableDocument, match="line 3"):
+        trec_judgements(tmp_path / "a.qrel")
+
+
+def test_cranfields_codes_are_relevant_or_not_and_empty_documents_are_left_out(
+    tmp_path: Path, write_lines: Callable[[Path, list[object]], None]
+) -> None:
+    folder = tmp_path / "cranfield"
+    documents = [{"_id": "1", "title": "wing", "text": ""}, {"_id": "2", "title": "", "text": ""}]
+    write_lines(folder / "docs.jsonl", documents)
+    write_lines(folder / "queries.jsonl", [{"_id": "q", "text": "what of wings"}])
+    (folder / "qrels.tsv").write_text("query-id\tcorpus-id\tcode\nq\t1\t4\nq\t2\t-1\n", encoding="utf-8")
+    collection = open_dataset("cranfield", tmp_path)
+    assert collection.qrels == {"q": {"1": 1, "2": 0}}
+    assert [document.text for document in collection.documents()] == ["wing"]
+
+
+def test_medquad_asks_each_question_once_and_takes_all_its_answers(
+    tmp_path: Path, write_lines: Callable[[Path, list[object]], None]
+) -> None:
+    pairs = [("a", "What is gout?", "Gout is ..."), ("b", "what is gout? ", "A disease."), ("c", "Who?", "You.")]
+    rows = [{"_id": i, "focus": "Gout", "question": q, "answer": a, "url": "u"} for i, q, a in pairs]
+    write_lines(tmp_path / "medquad" / "qa_pairs.jsonl", rows)
+    collection = open_dataset("medquad", tmp_path)
+    assert [query.text for query in collection.queries] == ["What is gout?", "Who?"]
+    assert collection.relevant("a") == {"a", "b"}
+    assert len(list(collection.documents())) == 3
+
+
+def test_collections_of_one_mixed_corpus_share_its_library(
+    tmp_path: Path, write_lines: Callable[[Path, list[object]], None]
+) -> None:
+    folder = tmp_path / "biomix"
+    write_lines(folder / "corpus.jsonl", [{"_id": "pmid:1", "title": "", "text": "T", "origin": "bioasq_snippets"}])
+    queries = [{"_id": f"{origin}:1", "text": "Q", "origin": origin} for origin in ("bioasq", "scifact")]
+    write_lines(folder / "queries.jsonl", queries)
+    (folder / "qrels.tsv").write_text("h\th\th\nbioasq:1\tpmid:1\t1\n", encoding="utf-8")
+    first, second = (open_dataset(f"biomix-{origin}", tmp_path) for origin in ("bioasq", "scifact"))
+    assert [query.id for query in first.queries] == ["bioasq:1"]
+    assert library_folder(first, "e", tmp_path) == library_folder(second, "e", tmp_path)

@@ -1,0 +1,30 @@
+"""What retrieval hands from stage to stage: candidates with their places in the rankings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .values import Passage
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A passage that a search found.
+
+    Attributes:
+        passage: The passage with its text.
+        rank: Place in the fused ranking, from 1.
+        score: The fused score.
+        cosine: Of the query's and the passage's vectors, whichever ranking found it.
+        dense_rank: Place in the dense ranking, or None where it did not reach so far.
+        lexical_rank: Place in the BM25 ranking, or None.
+        bm25: The BM25 score, or None where the BM25 ranking does not hold it.
+    """
+
+    passage: Passage
+    rank: int
+    score: float
+    cosine: float
+    dense_rank: int | None = None
+    lexical_rank: int | None = None
+    bm25: float | None = None
