@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SkipValidation, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SkipValidation, ValidationError, field_validator
 from pydantic.json_schema import SkipJsonSchema
 
 from .errors import UsageError
@@ -40,7 +40,7 @@ class Settings(BaseModel):
     enough_documents: int = Field(
         default=20,
         ge=1,
-        description="Expressions are tried from specific to general until so many documents are found.",
+        description="Expressions are tried, specific ones first, until so many documents are found.",
     )
     mesh: str | None = Field(default=None, description="A MeSH descriptor file (NLM's XML) that expands terms.")
     subtree: str | None = Field(
@@ -59,7 +59,10 @@ class Settings(BaseModel):
         default=5.0, gt=0, description="Seconds after which the first stage's order stands for what is not scored."
     )
     diversity: Diversity = Field(default="none", description="How passages are chosen among the candidates.")
-    alpha: float = Field(default=0.5, ge=0, le=1, description="Weight of relevance against diversity (MMR, eq. 1).")
+    preset: str | None = Field(
+        default=None, description="MMR weighted for one-document-qa, many-documents-qa, all-evidence or meeting-qa."
+    )
+    alpha: float = Field(default=0.9, ge=0, le=1, description="Weight of relevance against diversity (MMR, eq. 1).")
     window: int | None = Field(default=None, ge=1, description="MMR compares with so many last picks; None: with all.")
     budget_tokens: int | None = Field(default=None, ge=1, description="Most tokens of all passages together (T_max).")
     compression: float | None = Field(
@@ -101,6 +104,12 @@ class Settings(BaseModel):
     keep_turns: int = Field(default=0, ge=0, description="Turns whose intermediate checkpoints are kept.")
     lock_wait: float = Field(default=30.0, ge=0, description="Seconds to wait for another turn on the same thread.")
 
+    @field_validator("where", mode="before")
+    @classmethod
+    def _conditions(cls, value: Any) -> Any:
+        """Conditions of an environment variable stand between semicolons."""
+        return tuple(part.strip() for part in value.split(";") if part.strip()) if isinstance(value, str) else value
+
     @classmethod
     def read(cls, environ: Mapping[str, str] | None = None, **flags: Any) -> Settings:
         """Settings from flags, else from `PREFLIGHT_…` variables, else their defaults.
@@ -138,11 +147,13 @@ class Context:
         reader: What reads and writes language: `ChatReader`, `OfflineReader`, or anything with a `Reader`'s methods.
         library: The collection: an open `Library`.
         settings: The numbers of a turn.
+        pubmed: An `EntrezClient`, which is asked where the settings say so.
     """
 
     reader: Opaque = None
     library: Opaque = None
     settings: Settings = field(default_factory=Settings)
+    pubmed: Opaque = None
 
     async def sources(self, refs: Sequence[PassageRef]) -> list[Source]:
         """The referenced passages with their text, numbered by rank."""

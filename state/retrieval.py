@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from .values import Passage
 
+ORIGINS = ("D1", "D2", "D3")
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
@@ -19,6 +21,7 @@ class Candidate:
         dense_rank: Place in the dense ranking, or None where it did not reach so far.
         lexical_rank: Place in the BM25 ranking, or None.
         bm25: The BM25 score, or None where the BM25 ranking does not hold it.
+        found_by: "semantic" by the library's search (E1), "term" by a Boolean expression at NCBI (E2), "both" (E3).
     """
 
     passage: Passage
@@ -28,3 +31,10 @@ class Candidate:
     dense_rank: int | None = None
     lexical_rank: int | None = None
     bm25: float | None = None
+    found_by: str = "semantic"
+
+    @property
+    def origin(self) -> str:
+        """What NCBI's document it is from: "D1" a PubMed abstract, "D2" a PMC review, "D3" other in PMC; else ""."""
+        origin = self.passage.metadata.get("origin")
+        return origin if origin in ORIGINS else ""

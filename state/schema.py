@@ -49,7 +49,7 @@ class RewriteState(TypedDict):
 class Rung(TypedDict):
     """One search expression of the ladder that was tried, where, and how many documents it found.
 
-    `where` is "library", "pubmed" or "pmc"; `note` holds what NCBI warned of.
+    `where` is "library", "pubmed" or "pmc"; `note` holds what NCBI warned of. In the library, hits are passages.
     """
 
     where: str
@@ -229,6 +229,7 @@ class Rewritten(TypedDict):
     """View of `retrieve`."""
 
     queries: list[str]
+    rewrite: NotRequired[RewriteState]
 
 
 class Retrieved(TypedDict):

@@ -55,6 +55,13 @@ class Passage(Value):
     tokens: int = 0
     metadata: dict[str, Any] = Field(default_factory=dict)
 
+    def page_at(self, offset: int) -> int | None:
+        """The page of a character of the text; a passage that repeats the next one's beginning may end a page later."""
+        overlap = self.metadata.get("overlap_start")
+        repeated = overlap is not None and self.start + offset >= overlap
+        page: int | None = self.metadata.get("overlap_page", self.page) if repeated else self.page
+        return page
+
 
 class Hit(Value):
     """One place in a ranking: `rank` counts from 1, `score` is the ranker's own."""
@@ -169,6 +176,15 @@ class Receipt(Value):
     saved: Saved = Field(default_factory=Saved)
 
 
+class SearchExpression(Value):
+    """A rung of the ladder that was tried: where, and how many documents (in the library: passages) it found."""
+
+    where: str
+    expression: str
+    hits: int
+    note: str = ""
+
+
 class Answer(Value):
     """The outcome of one turn."""
 
@@ -178,6 +194,8 @@ class Answer(Value):
     turn: int
     standalone_question: str
     queries: tuple[str, ...]
+    corrections: tuple[tuple[str, str], ...] = ()
+    expressions: tuple[SearchExpression, ...] = ()
     route: RouteDecision
     answer: str
     abstained: bool
@@ -202,10 +220,42 @@ class Preview(Value):
 
 
 class SearchResult(Value):
-    """Retrieval only: the three rankings and what preflight makes of them."""
+    """Retrieval only: the three rankings, the passages that would go on, and what preflight makes of those.
+
+    `selected` is in the order of a prompt; its scores are the second stage's, or the fused ones where there is none.
+    """
 
     query: str
     dense: Ranking
     lexical: Ranking
     fused: Ranking
+    selected: Ranking = ()
+    gaps: tuple[Gap, ...] = ()
     preflight: Preview
+
+
+class Summary(Value):
+    """A document in short.
+
+    A citation's `start` and `end` are offsets in the stored passage, or in the text of a document that is in no
+    library, whose citations have no `passage_id`.
+
+    Attributes:
+        document_id: The document's id in the library, or the file's path.
+        summary: The text, with `[n]` marks.
+        sentences: How many of the document's sentences were selected.
+        tokens: What these take, by the embedder's count.
+        share: Of the tokens of all sentences that could have been selected.
+    """
+
+    schema_version: Literal[1] = Field(default=1, alias="schema")
+    document_id: str
+    title: str
+    source: str
+    summary: str
+    citations: tuple[Citation, ...] = ()
+    sentences: int
+    tokens: int
+    share: float
+    gaps: tuple[Gap, ...] = ()
+    receipt: Receipt
