@@ -12,13 +12,14 @@ import os
 import secrets
 import shutil
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..state.errors import LibraryCorrupt
-from .dense import FLAT_LIMIT, DenseIndex, write_dense
+from .dense import FLAT_LIMIT, DenseIndex, IndexKind, write_dense
 from .lexical import LexicalIndex, write_lexical
+from .vocabulary import WORDS, Vocabulary, texts_by_document, write_vocabulary
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,7 +30,7 @@ FOLDER = "index"
 MANIFEST = "manifest.json"
 DENSE, ROWS, LEXICAL = "dense.faiss", "rows.npy", "lexical"
 PURGE = "purge"
-STEPS = (DENSE, LEXICAL, MANIFEST, PURGE)
+STEPS = (DENSE, LEXICAL, WORDS, MANIFEST, PURGE)
 
 Stamp = tuple[int, int, int]
 
@@ -44,6 +45,9 @@ class Manifest:
         passages: Number of passages in it.
         dense: FAISS factory string.
         files: Size and SHA-256 by path relative to the folder.
+        kind: Of dense index that was asked for.
+        settings: Numbers of the dense index, as `DenseKind` has them.
+        note: Why the dense index is of another kind; empty when it is not.
     """
 
     folder: str
@@ -51,10 +55,13 @@ class Manifest:
     passages: int
     dense: str
     files: dict[str, dict[str, Any]]
+    kind: str = "auto"
+    settings: dict[str, Any] = field(default_factory=dict)
+    note: str = ""
 
 
 class Index:
-    """Both indices of one generation, open for search."""
+    """Both indices of one generation, open for search; `vocabulary` is None where an older version built it."""
 
     def __init__(self, root: Path, manifest: Manifest) -> None:
         import numpy as np
@@ -66,6 +73,7 @@ class Index:
         self.manifest = manifest
         self.dense = DenseIndex(folder / DENSE)
         self.lexical = LexicalIndex(folder / LEXICAL)
+        self.vocabulary = Vocabulary(folder / WORDS) if WORDS in manifest.files else None
         try:
             self.rows: np.ndarray = np.load(folder / ROWS, allow_pickle=False)
         except (OSError, ValueError) as error:
@@ -73,13 +81,19 @@ class Index:
         if not len(self.rows) == len(self.dense) == len(self.lexical) == manifest.passages:
             raise LibraryCorrupt(f"The indices in {folder} do not hold the same passages")
 
-    def search_dense(self, vector: np.ndarray, n: int) -> list[tuple[int, float]]:
-        """`(row, inner product)` of the nearest `n` passages, best first."""
-        return [(int(self.rows[position]), score) for position, score in self.dense.search(vector, n)]
+    def positions(self, rows: np.ndarray) -> np.ndarray:
+        """Where those of the rows stand that this generation holds, shape (m,), ascending."""
+        import numpy as np
 
-    def search_lexical(self, query: str, n: int) -> list[tuple[int, float]]:
-        """`(row, BM25)` of the best `n` passages, best first."""
-        return self.lexical.search(query, n)
+        return np.flatnonzero(np.isin(self.rows, rows))
+
+    def search_dense(self, vector: np.ndarray, n: int, *, among: np.ndarray | None = None) -> list[tuple[int, float]]:
+        """`(row, inner product)` of the nearest `n` passages, best first, of those at the positions `among`."""
+        return [(int(self.rows[position]), score) for position, score in self.dense.search(vector, n, among=among)]
+
+    def search_lexical(self, query: str, n: int, *, among: np.ndarray | None = None) -> list[tuple[int, float]]:
+        """`(row, BM25)` of the best `n` passages, best first, of those at the positions `among`."""
+        return self.lexical.search(query, n, among=None if among is None else self.rows[among])
 
 
 def manifest_stamp(root: Path) -> Stamp | None:
@@ -129,6 +143,7 @@ def build_index(
     root: Path,
     dimension: int,
     *,
+    kind: IndexKind = "auto",
     flat_limit: int = FLAT_LIMIT,
     step: Callable[[str], None] = lambda name: None,
 ) -> Manifest:
@@ -138,7 +153,8 @@ def build_index(
         store: Whose passages are indexed.
         root: The library's index folder.
         dimension: Length of the stored vectors.
-        flat_limit: Up to how many passages the dense index is exhaustive.
+        kind: Of dense index.
+        flat_limit: Up to how many passages `auto` is exhaustive.
         step: Called with the name of each of `STEPS` when it is about to begin, but for the caller's own `PURGE`.
     """
     import numpy as np
@@ -149,11 +165,15 @@ def build_index(
     step(DENSE)
     rows, vectors = store.matrix(dimension)
     np.save(folder / ROWS, rows, allow_pickle=False)
-    kind = write_dense(folder / DENSE, vectors, flat_limit=flat_limit)
+    dense = write_dense(folder / DENSE, vectors, kind=kind, flat_limit=flat_limit)
     step(LEXICAL)
     write_lexical(folder / LEXICAL, store.texts())
+    step(WORDS)
+    write_vocabulary(folder / WORDS, texts_by_document(store))
     step(MANIFEST)
-    manifest = Manifest(folder.name, generation, len(rows), kind, _flushed(folder))
+    manifest = Manifest(
+        folder.name, generation, len(rows), dense.factory, _flushed(folder), kind, dense.settings, dense.note
+    )
     scratch = root / f".{folder.name}.json"
     scratch.write_text(json.dumps(asdict(manifest), indent=2), encoding="utf-8")
     _sync(scratch)

@@ -17,7 +17,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..state.reading import Comparison, Draft, Extract, Message, Reply, Source
+from ..state.reading import Comparison, Draft, Extract, Message, Reply, Rewrite, Source
+from .concepts import rewrite_by_rules
+from .follow_ups import standalone
 from .offline_relations import Contexts
 from .sentences import sentence_spans
 from .words import words
@@ -56,29 +58,6 @@ _NEGATION = re.compile(r"\b(?:not?|never|none|neither|nor|without|cannot|fail\w*
 _DOUBT = re.compile(r"\b(?:unclear|inconclusive|uncertain|controversial)\b", re.I)
 _VERDICTS = frozenset({"yes", "no", "maybe"})
 
-_PREPOSITIONS = "in|of|for|at|on|with|after|during|among|from|under|to|by"
-_LEAD_IN = re.compile(r"(?:(?:ok(?:ay)?|and|but|so|or|then|also|what about|how about)\b[\s,]*)+", re.I)
-_CLAUSE = re.compile(
-    rf"(?:(?:{_PREPOSITIONS})\s+)?(?:who|whom|whose|what|when|where|which|why|how)\b"
-    r"|(?:is|are|was|were|do|does|did|can|could|will|would|should|has|have|had|may|must)\b"
-    r"|(?:tell|explain|describe|list|give|compare|name|define|show|summari[sz]e)\b",
-    re.I,
-)
-_DEFINITION = re.compile(r"(?:(?:what|who|where)(?:['’]s| is| are| was| were)|define|explain|describe) (?!the\b)", re.I)
-_PRONOUN = re.compile(
-    r"\b(?:its?|they|them|their|theirs|he|she|his|hers?|him|this|these|those|itself|themselves)\b"
-    r"|\b(?:is|was|does|did|about|like|than|why) that\b|\bthere\W*$"
-    r"|\bthe (?:former|latter|same|others?)\b|\b(?:the|which) (?:\w+ )?ones?\b",
-    re.I,
-)
-_IMPERSONAL = re.compile(r"\bit (?:takes?\b|rains?\b|snows?\b|\w+ (?:to|that)\b)", re.I)
-_PEOPLE = re.compile(
-    r"\b(?:adults?|child(?:ren)?|kids|infants?|bab(?:y|ies)|newborns?|toddlers?|teenagers?|adolescents?|(?:wo)?m[ae]n"
-    r"|pregnan\w+|elderly|seniors?|patients|people|mice|rats|animals|dogs|cats)\b",
-    re.I,
-)
-_NAME_AT_END = re.compile(r"(?<=[a-z] )(?:[A-Z0-9][\w-]* )*[A-Z0-9][\w-]*$")
-
 
 @dataclass(frozen=True)
 class Sentence:
@@ -115,15 +94,18 @@ class OfflineReader:
             may need another one.
     """
 
+    by_rule = True
+
     def __init__(self, embedder: Embedder, *, threshold: float = ANSWER_THRESHOLD) -> None:
         self.name = "offline extractive"
         self.embedder = embedder
         self.threshold = threshold
         self.contexts = Contexts(lambda question, source: self.rank(question, sentences_of([source])), threshold)
 
-    async def rewrite(self, *, message: str, history: Sequence[Message]) -> Reply[str]:
+    async def rewrite(self, *, message: str, history: Sequence[Message]) -> Reply[Rewrite]:
         """The message, joined by rule with the last question it depends on where it cannot stand alone."""
-        return Reply(_standalone(message, [turn.text for turn in history if turn.role == "user"]))
+        question = standalone(message, [turn.text for turn in history if turn.role == "user"])
+        return Reply(rewrite_by_rules(question))
 
     async def answer(self, *, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Reply[Draft]:
         """One to three sentences of the sources, best first."""
@@ -148,6 +130,16 @@ class OfflineReader:
     async def answer_group(self, *, question: str, sources: Sequence[Source], plural: bool) -> Reply[Draft]:
         """The best sentence of each context that answers; with `plural`, behind the name of what it is about."""
         return Reply(await asyncio.to_thread(self._group_draft, question, sources, plural))
+
+    async def summarize(
+        self, *, title: str, sections: Sequence[Sequence[Source]], parts: Sequence[Extract] = ()
+    ) -> Reply[Draft]:
+        """The sentences themselves, a paragraph a section; of parts, their summaries one after another."""
+        if parts:
+            quotes = tuple(quote for part in parts for quote in part.quotes)
+            return Reply(Draft("\n\n".join(part.text for part in parts), quotes))
+        text = "\n\n".join(" ".join(f"{_plain(item.text)} [{item.n}]" for item in section) for section in sections)
+        return Reply(Draft(text, tuple((item.n, item.text) for section in sections for item in section)))
 
     def count_tokens(self, text: str) -> int:
         """Word pieces of the embedder's tokenizer."""
@@ -336,52 +328,3 @@ def _verdict(question: str, evidence: Sequence[Scored], offered: Collection[str]
         return "maybe"
     negative = bool(_NEGATION.search(evidence[0].sentence.text)) != bool(_NEGATION.search(question))
     return "no" if negative else "yes"
-
-
-def _standalone(message: str, earlier: Sequence[str]) -> str:
-    """The message as a question of its own, following the thread of the questions before it.
-
-    A clause that points back ("why do they differ?") is put behind the question it points to, and behind the clause
-    between them if there is one; a fragment ("and in children?") takes the place of what it replaces.
-    """
-    core, clause, spoken = "", "", ""
-    for turn in (" ".join(text.split()) for text in [*earlier, message]):
-        rest = _LEAD_IN.sub("", turn, count=1) if _LEAD_IN.match(turn) else turn
-        if not core or _stands_alone(rest):
-            core, clause, spoken = turn, "", turn
-        elif _CLAUSE.match(rest) or not (replaced := _replaced(clause or core, rest)):
-            spoken = " ".join(part for part in (core, clause, turn) if part)
-            clause = turn
-        else:
-            core, clause = (core, replaced) if clause else (replaced, "")
-            spoken = f"{core} {clause}".strip()
-    return spoken
-
-
-def _stands_alone(text: str) -> bool:
-    """Whether a message names what it asks about."""
-    personal = _IMPERSONAL.sub(" ", text)
-    pointer = _PRONOUN.search(personal)
-    if pointer and (len(words(personal[: pointer.start()])) < 2 or not words(personal[pointer.end() :])):
-        return False
-    content = len(words(text))
-    if not _CLAUSE.match(text):
-        return content >= 4
-    return content >= 2 or (content == 1 and _DEFINITION.match(text) is not None)
-
-
-def _replaced(question: str, fragment: str) -> str:
-    """The question with the fragment in place of the part that it answers to; empty where there is no such part."""
-    stem, fragment = question.rstrip(" ?.!"), fragment.rstrip(" ?.!")
-    phrase = re.match(rf"(.*)\b({_PREPOSITIONS})\s+(.+)$", stem, re.I)
-    alike = phrase is not None and bool(_PEOPLE.search(phrase[3])) and bool(_PEOPLE.search(fragment))
-    new = re.match(rf"({_PREPOSITIONS})\s", fragment, re.I)
-    if new:
-        swap = phrase is not None and (alike or phrase[2].casefold() == new[1].casefold())
-        return f"{phrase[1] if phrase and swap else stem + ' '}{fragment}?"
-    if phrase and alike:
-        return f"{phrase[1]}{phrase[2]} {fragment}?"
-    name = _NAME_AT_END.search(stem)
-    if name and fragment[:1].isupper():
-        return f"{stem[: name.start()]}{fragment}?"
-    return ""

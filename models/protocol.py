@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from ..state.reading import Comparison, Draft, Extract, Message, Reply, Source
+from ..state.reading import Comparison, Draft, Extract, Message, Reply, Rewrite, Source
 
-__all__ = ["Comparison", "Draft", "Extract", "Message", "Reader", "Reply", "Source"]
+__all__ = ["Comparison", "Draft", "Extract", "Message", "Reader", "Reply", "Rewrite", "Source"]
 
 
 @runtime_checkable
@@ -20,8 +20,8 @@ class Reader(Protocol):
 
     name: str
 
-    async def rewrite(self, *, message: str, history: Sequence[Message]) -> Reply[str]:
-        """Make the message a question that can be understood without the history (oldest message first)."""
+    async def rewrite(self, *, message: str, history: Sequence[Message]) -> Reply[Rewrite]:
+        """Make the message a question that can be understood without the history (oldest first), ready for search."""
         ...
 
     async def answer(self, *, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Reply[Draft]:
@@ -42,6 +42,12 @@ class Reader(Protocol):
 
     async def answer_group(self, *, question: str, sources: Sequence[Source], plural: bool) -> Reply[Draft]:
         """Answer from the contexts of one group; with `plural`, one answer for each entity of the name."""
+        ...
+
+    async def summarize(
+        self, *, title: str, sections: Sequence[Sequence[Source]], parts: Sequence[Extract] = ()
+    ) -> Reply[Draft]:
+        """Summarise a document from its sentences, section by section, or from the summaries of its `parts`."""
         ...
 
     def count_tokens(self, text: str) -> int:

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.messages.utils import count_tokens_approximately
 
-from ..prompts import answer_group, answer_plain, map_context, reduce_context, relate_contexts, rewrite
+from ..prompts import answer_group, answer_plain, map_context, reduce_context, relate_contexts, rewrite, summarize
 from ..prompts.replies import choices_line, match_option
 from ..state.errors import BadReply, ModelError
-from ..state.reading import Comparison, Draft, Extract, Message, Reply, Source
+from ..state.reading import Comparison, Draft, Extract, Message, Reply, Rewrite, Source
 from ..state.values import Usage
 from .chat import in_our_words
+from .concepts import expressions, rewrite_by_rules
+from .survival import corrections, lost
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -38,18 +40,25 @@ class ChatReader:
         self.name = name or _name_of(chat_model)
         self.deadline = deadline
 
-    async def rewrite(self, *, message: str, history: Sequence[Message]) -> Reply[str]:
-        """One standalone question; after an unreadable reply and an unreadable repair, the message as it is."""
-        if not history:
-            return Reply(message)
+    async def rewrite(self, *, message: str, history: Sequence[Message]) -> Reply[Rewrite]:
+        """The model's rewrite; what it leaves out is filled in by rule.
+
+        After an unreadable reply and an unreadable repair, and where the model lost a number, a code or a negation of
+        the message, the message stands as it is.
+        """
         prompt = rewrite.render(message=message, history=history)
         text, usage = await self._call(prompt)
-        question = rewrite.parse(text)
-        if question is None:
+        told = rewrite.parse(text)
+        if told is None:
             text, more = await self._repair(prompt, text, rewrite.REPAIR)
-            usage, question = add(usage, more), rewrite.parse(text)
-        notes = () if question else ("the model's rewrite could not be read; the message was searched as it is",)
-        return Reply(question or message, usage, notes)
+            usage, told = add(usage, more), rewrite.parse(text)
+        if told is None:
+            note = "the model's rewrite could not be read; the message was searched as it is"
+            return Reply(rewrite_by_rules(message), usage, (note,))
+        if missing := lost(message, told.question):
+            note = f"the model's rewrite lost {', '.join(missing)}; the message was searched as it is"
+            return Reply(rewrite_by_rules(message), usage, (note,))
+        return Reply(_completed(told, message), usage)
 
     async def answer(self, *, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Reply[Draft]:
         """One answer from all sources."""
@@ -94,6 +103,15 @@ class ChatReader:
         """One answer for each entity that the group's contexts speak of."""
         text, usage = await self._call(answer_group.render(question=question, sources=sources, plural=plural))
         return Reply(answer_group.parse(text), usage)
+
+    async def summarize(
+        self, *, title: str, sections: Sequence[Sequence[Source]], parts: Sequence[Extract] = ()
+    ) -> Reply[Draft]:
+        """One summary of a document's sentences, or of its parts' summaries; their quotes come along."""
+        text, usage = await self._call(summarize.render(title=title, sections=sections, parts=parts))
+        draft = summarize.parse(text)
+        quotes = draft.quotes or tuple(quote for part in parts for quote in part.quotes)
+        return Reply(replace(draft, quotes=quotes), usage)
 
     def count_tokens(self, text: str) -> int:
         """Tokens of a text, estimated (about four characters each)."""
@@ -157,6 +175,19 @@ class ChatReader:
             estimated=True,
             seconds=seconds,
         )
+
+
+def _completed(told: Rewrite, message: str) -> Rewrite:
+    """A model's rewrite with what it leaves out, by rule."""
+    ruled = rewrite_by_rules(told.question)
+    concepts = told.concepts or ruled.concepts
+    return replace(
+        told,
+        subquestions=told.subquestions or ruled.subquestions,
+        concepts=concepts,
+        expressions=told.expressions or expressions(concepts),
+        corrections=corrections(message, told.question),
+    )
 
 
 def add(a: Usage, b: Usage) -> Usage:

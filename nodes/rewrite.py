@@ -9,6 +9,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
+from ..library.rewriter import QueryRewriter
 from ..state.context import Context
 from ..state.errors import UsageError
 from ..state.reading import Message
@@ -18,17 +19,28 @@ HISTORY_MESSAGES = 8
 
 
 async def rewrite(state: Asked, runtime: Runtime[Context]) -> State:
-    """Turn the last message and the conversation before it into one standalone question."""
-    context = runtime.context
-    question, history = last_question(state["messages"], context.settings.max_question_chars)
-    reply = await context.reader.rewrite(message=question, history=history)
-    standalone = normalised(reply.value) or question
+    """Turn the last message and the conversation before it into one standalone question, its parts and expressions."""
+    context, settings = runtime.context, runtime.context.settings
+    question, history = last_question(state["messages"], settings.max_question_chars)
+    rewriter = QueryRewriter(
+        context.library, reader=context.reader, mode=settings.rewrite, mesh=settings.mesh, pubmed=settings.pubmed
+    )
+    reply = await rewriter.rewritten(question, history)
+    made = reply.value
+    standalone = normalised(made.question) or question
     notes = [{"stage": "rewrite", "item": "reply", "error": note} for note in reply.notes]
     return {
         "schema_version": STATE_VERSION,
         "question": question,
         "standalone_question": standalone,
-        "queries": [standalone],
+        "queries": list(dict.fromkeys([standalone, *filter(None, map(normalised, made.subquestions))])),
+        "rewrite": {
+            "by": made.by,
+            "corrections": list(made.corrections),
+            "concepts": list(made.concepts),
+            "expressions": list(made.expressions),
+        },
+        "rungs": [],
         "passages": [],
         "rankings": {"dense": [], "lexical": []},
         "decision": {},

@@ -1,4 +1,13 @@
-"""Prompt of the node `rewrite`: a follow-up as a question that stands on its own."""
+"""Prompt of the node `rewrite`: a message as a question that stands on its own, made ready for search.
+
+The reply is line-based, and a reply of one line is a whole one: the standalone question.
+
+    QUESTION: Do statins cause muscle pain in people over 75?
+    PART: …                                                    (only where the question has several parts)
+    CONCEPTS: statins; muscle pain; people over 75
+    SEARCH: statins AND "muscle pain" AND (elderly OR aged)
+    SEARCH: statins AND "muscle pain"
+"""
 
 from __future__ import annotations
 
@@ -7,16 +16,21 @@ from collections.abc import Sequence
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from ..state.reading import Message
+from ..state.reading import Message, Rewrite
 from . import fences
 from .replies import clean
 
 SYSTEM = """\
-You rewrite the last message of a conversation as one question that can be understood without the conversation.
-- Put in what "it", "they", "there" or "and in children?" stand for.
+You rewrite the last message of a conversation as one question that can be understood without the conversation, and
+prepare the search for its answer.
+- Put in what "it", "they", "there" or "and in children?" stand for, and correct spelling and grammar.
 - Keep names, codes, numbers, negations and the language as they are. Add no facts and do not answer.
-- When the message can already be understood alone, repeat it.
-- Reply with the question only, on one line."""
+- When the message can already be understood alone and is well written, repeat it.
+Reply with these lines and nothing else:
+QUESTION: the standalone question, on one line
+PART: one line for each part that can be answered on its own, as a full question; leave out when there is only one
+CONCEPTS: the key concepts, most important first, separated by ;
+SEARCH: three or four lines with search expressions of AND, OR, "phrases" and parentheses, the most specific first"""
 
 USER = """\
 <conversation>
@@ -27,9 +41,16 @@ USER = """\
 </message>
 The message as one standalone question:"""
 
-REPAIR = "Reply with one line: the standalone question and nothing else."
+REPAIR = "Reply with one line: QUESTION: and the standalone question, nothing else."
 LONGEST_REPLY = 1_000
-_LABEL = re.compile(r"^[\s*_#>-]*(?:standalone |rewritten )?(?:question|message)[\s*_]*:[\s*_]*", re.IGNORECASE)
+MOST_PARTS, MOST_CONCEPTS, MOST_EXPRESSIONS = 4, 8, 8
+_LABEL = re.compile(
+    r"^[\s*_#>-]*(?:\d+[.)]\s*)?(?P<label>(?:standalone |rewritten )?(?:question|message)|(?:sub-?question|part)s?"
+    r"|(?:key )?concepts?|search(?:es| expressions?)?)[\s*_]*\d*[\s*_]*:[\s*_]*",
+    re.IGNORECASE,
+)
+_BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
+_NOTHING = re.compile(r"(?:none|n/?a|-+|no parts?|only one)\W*", re.IGNORECASE)
 
 
 def render(*, message: str, history: Sequence[Message]) -> list[BaseMessage]:
@@ -38,12 +59,54 @@ def render(*, message: str, history: Sequence[Message]) -> list[BaseMessage]:
     return [SystemMessage(SYSTEM), HumanMessage(USER.format(history=lines, message=fences.fenced(message)))]
 
 
-def parse(reply: str) -> str | None:
-    """The question, or None when the reply is not one line of a sensible length."""
-    lines = [line.strip() for line in clean(reply).splitlines() if line.strip()]
-    labelled = [line for line in lines if _LABEL.match(line)]
-    candidates = labelled or lines
-    if len(candidates) != 1:
+def parse(reply: str) -> Rewrite | None:
+    """What the model made of the message, or None when the reply holds no one question of a sensible length.
+
+    What the reply leaves out is empty.
+    """
+    unlabelled, said = _sections(clean(reply))
+    questions = said["question"] or ([] if any(said.values()) else unlabelled)
+    question = _unquoted(questions[0]) if len(questions) == 1 else ""
+    if not 0 < len(question) <= LONGEST_REPLY:
         return None
-    question = _LABEL.sub("", candidates[0]).strip().strip("\"'“”*` ").strip()
-    return question if 0 < len(question) <= LONGEST_REPLY else None
+    parts = [_unquoted(text) for text in said["part"]]
+    concepts = [_unquoted(text) for line in said["concept"] for text in re.split(r"[;|]|,(?![^(]*\))", line)]
+    searches = [text.strip(" `*") for text in said["search"]]
+    return Rewrite(
+        question=question,
+        subquestions=tuple(parts)[:MOST_PARTS] if len(parts) > 1 else (),
+        concepts=tuple(dict.fromkeys(text for text in concepts if text))[:MOST_CONCEPTS],
+        expressions=tuple(dict.fromkeys(text for text in searches if text))[:MOST_EXPRESSIONS],
+        by="model",
+    )
+
+
+def _sections(reply: str) -> tuple[list[str], dict[str, list[str]]]:
+    """Lines without a label before the first one that has one, and the texts behind or under each label."""
+    unlabelled: list[str] = []
+    said: dict[str, list[str]] = {"question": [], "part": [], "concept": [], "search": []}
+    current: list[str] | None = None
+    for line in (line.strip() for line in reply.splitlines()):
+        if not line:
+            continue
+        match = _LABEL.match(line)
+        if match:
+            current = said[_kind(match["label"].lower())]
+            line = line[match.end() :]
+        target = unlabelled if current is None else current
+        text = line if match or current is None else _BULLET.sub("", line)
+        if text and not _NOTHING.fullmatch(text):
+            target.append(text)
+            if target is said["question"]:
+                current = []
+    return unlabelled, said
+
+
+def _kind(label: str) -> str:
+    if label.startswith(("sub", "part")):
+        return "part"
+    return next((kind for kind in ("concept", "search") if kind in label), "question")
+
+
+def _unquoted(text: str) -> str:
+    return text.strip().strip("\"'“”*` ").strip()

@@ -7,7 +7,7 @@ from langgraph.types import Overwrite
 from scripted_server import ScriptedServer
 
 from preflight_rag.nodes.rewrite import last_question, normalised, rewrite
-from preflight_rag.state.context import Context
+from preflight_rag.state.context import Context, Settings
 from preflight_rag.state.errors import UsageError
 
 TALK = [HumanMessage("What is the dose of aspirin?"), AIMessage("300 mg [1]."), HumanMessage("And in\nchildren?")]
@@ -34,6 +34,28 @@ async def test_an_unreadable_rewrite_is_a_gap(chat_reader):
         update = await rewrite({"messages": TALK}, Runtime(context=Context(chat_reader(server))))
     assert update["standalone_question"] == "And in children?"
     assert update["gaps"].value[0]["stage"] == "rewrite"
+
+
+async def test_parts_concepts_and_corrections_go_into_the_state(library):
+    context = Context(library=library, settings=Settings(rewrite="rules"))
+    asked = [HumanMessage("What is asprin and how does it lower fever?")]
+    update = await rewrite({"messages": asked}, Runtime(context=context))
+    assert update["queries"] == [
+        "What is aspirin and how does it lower fever?",
+        "What is aspirin?",
+        "How does aspirin lower fever?",
+    ]
+    made = update["rewrite"]
+    assert (made["by"], made["corrections"], made["concepts"][0]) == ("rules", [("asprin", "aspirin")], "lower fever")
+    assert (made["expressions"][-1], update["rungs"]) == ('"lower fever" OR aspirin', [])
+
+
+async def test_off_only_normalises(library, chat_reader):
+    with ScriptedServer() as server:
+        context = Context(chat_reader(server), library, Settings(rewrite="off"))
+        update = await rewrite({"messages": TALK}, Runtime(context=context))
+    assert (update["queries"], server.count()) == (["And in children?"], 0)
+    assert update["rewrite"] == {"by": "", "corrections": [], "concepts": [], "expressions": []}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,32 @@
+"""The experiment `rewriting`."""
+
+import random
+
+import pytest
+
+from preflight_rag.evaluation.experiments import Run, run
+from preflight_rag.evaluation.rewriting import SLIPS, planted, slip
+from preflight_rag.library.spelling import Speller
+
+
+def test_every_question_is_corrected_and_climbed(beir_data, library_cache):
+    (report,) = run("rewriting", beir_data, ["small"], Run(part="all", library_cache=library_cache))
+    assert [table.title for table in report.tables] == ["Spelling by rules", "The ladder in the library"]
+    assert len(report.rows) == 4
+    assert report.figures["spelling"]["changed as written"]["value"] == 0.0
+    assert {row.get("outcome") for row in report.rows} <= {"restored", "left", "another word", None}
+
+
+@pytest.mark.parametrize("kind", SLIPS)
+def test_a_slip_keeps_the_first_letter_and_one_edit(kind):
+    typed = slip("treatment", kind, random.Random(1))
+    assert typed[0] == "t"
+    assert abs(len(typed) - 9) <= 1
+
+
+def test_a_planted_slip_is_no_word(library):
+    speller = Speller(library.vocabulary)
+    text, word, typed = planted("the hottest planet of the system", speller, random.Random(0))
+    assert typed in text
+    assert word not in text
+    assert planted("a b c", speller, random.Random(0)) is None
