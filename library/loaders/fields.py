@@ -27,6 +27,8 @@ TITLE_CHARACTERS = 150
 DATE_FIELDS = ("date", "published", "publication_date", "pub_date", "pubdate", "year")
 AUTHOR_FIELDS = ("authors", "author")
 SOURCE_FIELDS = ("source", "url", "link")
+PUBMED_ABSTRACT, PMC_REVIEW, PMC_OTHER = "D1", "D2", "D3"
+"""What a document of NCBI's is, as its `metadata["origin"]` says (CPQA, section III.B)."""
 
 
 def _reread(match: re.Match[str]) -> str:
@@ -146,4 +148,16 @@ def file_document(
         authors=authors,
         pages=pages,
         metadata={**(metadata or {}), "path": absolute(path)},
+    )
+
+
+def in_file(document: Document, path: Path, *, part: object = None) -> Document:
+    """A document that was read from a file's bytes, with its path: as its id, or `path#part` when it is one of many."""
+    return document.model_copy(
+        update={
+            "id": f"{absolute(path)}#{part}" if part is not None else absolute(path),
+            "source": document.source or absolute(path),
+            "title": document.title or path.stem,
+            "metadata": document.metadata | {"path": absolute(path)},
+        }
     )

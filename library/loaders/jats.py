@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...state.errors import DocumentError, EmptyDocument, UnreadableDocument
 from ...state.values import Document
-from .fields import absolute, checked_date, file_document, one_line
+from .fields import PMC_OTHER, PMC_REVIEW, checked_date, in_file, one_line
 from .files import read_bytes
 from .xmltree import XMLSyntaxError, local, parse_xml
 
@@ -29,6 +29,8 @@ _BLOCKS = {
 }  # fmt: skip
 _OMITTED_ABSTRACTS = ("graphical", "toc", "teaser", "key-points-image")
 _BACK_PARTS = ("app-group", "app", "sec", "glossary")
+_REVIEW_TYPES = ("review-article", "systematic-review")
+_REVIEW_HEADING = re.compile(r"(?:(?:systematic|mini|invited|clinical)[ -]?)?reviews?(?: articles?)?$", re.IGNORECASE)
 _DATE_ORDER = ("epub", "pub", "ppub", "epub-ppub", "collection", "pmc-release", "")
 
 
@@ -40,27 +42,43 @@ def load_jats(path: Path, max_bytes: int) -> Iterator[Document | DocumentError]:
     Raises:
         UnreadableDocument: It is not well-formed.
     """
+    items = list(read_jats(read_bytes(path, max_bytes), place=str(path)))
+    for number, item in enumerate(items, 1):
+        if isinstance(item, Document):
+            item = in_file(item, path, part=(item.source or number) if len(items) > 1 else None)
+        yield item
+
+
+def read_jats(data: bytes, *, full_text: bool = True, place: str = "PMC") -> Iterator[Document | DocumentError]:
+    """The articles of JATS XML; id and source are `PMC…`, else `PMID …`, else empty.
+
+    Of PMC's articles `metadata["origin"]` is "D2" for a review and "D3" for any other.
+
+    Args:
+        data: An article, or a set of them.
+        full_text: False leaves out everything but the abstract.
+        place: Where it comes from, for messages.
+
+    Raises:
+        UnreadableDocument: It is not well-formed.
+    """
     try:
-        root = parse_xml(read_bytes(path, max_bytes))
+        root = parse_xml(data)
     except XMLSyntaxError as error:
-        raise UnreadableDocument(f"{path} is not well-formed XML: {error}") from error
-    articles = [root] if local(root) == "article" else [child for child in root if local(child) == "article"]
-    for number, article in enumerate(articles, 1):
-        try:
-            yield _document(path, article, number if len(articles) > 1 else None)
-        except EmptyDocument as error:
-            yield error
+        raise UnreadableDocument(f"{place} is not well-formed XML: {error}") from error
+    for article in [root] if local(root) == "article" else _children(root, "article"):
+        yield _document(place, article, full_text)
 
 
-def _document(path: Path, article: _Element, number: int | None) -> Document:
+def _document(place: str, article: _Element, full_text: bool) -> Document | DocumentError:
     meta = _child(_child(article, "front"), "article-meta")
     ids = {str(item.get("pub-id-type")): _line(item) for item in _children(meta, "article-id")}
     pmcid = ids.get("pmc") or ids.get("pmcid") or ids.get("pmcaid") or ""
     pmcid = f"PMC{pmcid}" if pmcid.isdigit() else pmcid
     source = pmcid or (f"PMID {ids['pmid']}" if ids.get("pmid") else "")
-    blocks = list(_article_blocks(article, meta))
-    text, sections = _assembled(blocks)
-    title = _line(_child(_child(meta, "title-group"), "article-title"))
+    text, sections = _assembled(list(_article_blocks(article, meta, full_text)))
+    if not any(char.isalnum() for char in text):
+        return EmptyDocument(f"{source or place} holds no {'text' if full_text else 'abstract'}")
     metadata: dict[str, Any] = {
         "pmcid": pmcid,
         "pmid": ids.get("pmid", ""),
@@ -68,17 +86,27 @@ def _document(path: Path, article: _Element, number: int | None) -> Document:
         "journal": _journal(article),
         "keywords": [_line(item) for item in _descendants(meta, "kwd")],
         "sections": sections,
+        "article_type": article.get("article-type") or "",
+        "origin": (PMC_REVIEW if _is_review(article, meta) else PMC_OTHER) if pmcid else "",
     }
-    return file_document(
-        path,
-        text,
-        id=f"{absolute(path)}#{source or number}" if number else None,
-        source=source or None,
-        title=title,
+    return Document(
+        id=source,
+        text=text,
+        source=source,
+        title=_line(_child(_child(meta, "title-group"), "article-title")),
         date=_date(meta),
         authors=tuple(_authors(meta)),
         metadata={key: value for key, value in metadata.items() if value},
     )
+
+
+def _is_review(article: _Element, meta: _Element | None) -> bool:
+    """Whether the article's type, or the heading that it is published under, says that it is a review."""
+    if article.get("article-type") in _REVIEW_TYPES:
+        return True
+    groups = _children(_child(meta, "article-categories"), "subj-group")
+    headings = [group for group in groups if group.get("subj-group-type") == "heading"]
+    return any(_REVIEW_HEADING.match(_line(_child(group, "subject"))) for group in headings)
 
 
 def _child(element: _Element | None, name: str) -> _Element | None:
@@ -119,13 +147,15 @@ def _authors(meta: _Element | None) -> Iterator[str]:
             yield _line(group)
 
 
-def _article_blocks(article: _Element, meta: _Element | None) -> Iterator[tuple[str, str]]:
-    """`(kind, text)` of every heading, paragraph, list item and table row."""
+def _article_blocks(article: _Element, meta: _Element | None, full_text: bool) -> Iterator[tuple[str, str]]:
+    """`(kind, text)` of every heading, paragraph, list item and table row, or of those of the abstract."""
     for abstract in _children(meta, "abstract"):
         if abstract.get("abstract-type") not in _OMITTED_ABSTRACTS:
             if _child(abstract, "title") is None:
                 yield "heading", "Abstract"
             yield from _blocks(abstract)
+    if not full_text:
+        return
     body = _child(article, "body")
     if body is not None:
         yield from _blocks(body)

@@ -11,7 +11,7 @@ from lxml import etree
 
 from ...state.errors import DocumentError, EmptyDocument, UnreadableDocument
 from ...state.values import Document
-from .fields import absolute, checked_date, file_document, iso_date, one_line, tidy
+from .fields import PUBMED_ABSTRACT, checked_date, in_file, iso_date, one_line, tidy
 from .files import read_bytes
 from .xmltree import named_entities_resolved
 
@@ -22,15 +22,31 @@ _CITATION = "MedlineCitation"
 
 
 def load_pubmed(path: Path, max_bytes: int) -> Iterator[Document | DocumentError]:
-    """The file's citations; `source` is `PMID …`. A lone citation has the path as its id, others `path#PMID`.
+    """The file's citations. A lone citation has the path as its id, others `path#PMID`.
 
     Raises:
         UnreadableDocument: The XML is damaged; citations before the damage have been yielded.
     """
-    data = named_entities_resolved(read_bytes(path, max_bytes))
+    data = read_bytes(path, max_bytes)
     several = data.count(b"<MedlineCitation ") + data.count(b"<MedlineCitation>") > 1
+    for item in read_pubmed(data, place=str(path)):
+        if isinstance(item, Document):
+            item = in_file(item, path, part=item.metadata["pmid"] if several else None)
+        yield item
+
+
+def read_pubmed(data: bytes, *, place: str = "PubMed") -> Iterator[Document | DocumentError]:
+    """The citations of PubMed XML; id and `source` are `PMID …`, `metadata["origin"]` is "D1".
+
+    Args:
+        data: A PubmedArticleSet, or what else has PubmedArticle or MedlineCitation elements.
+        place: Where it comes from, for messages.
+
+    Raises:
+        UnreadableDocument: The XML is damaged; citations before the damage have been yielded.
+    """
     events = etree.iterparse(
-        io.BytesIO(data),
+        io.BytesIO(named_entities_resolved(data)),
         events=("end",),
         tag=("PubmedArticle", _CITATION),
         resolve_entities=False,
@@ -42,32 +58,31 @@ def load_pubmed(path: Path, max_bytes: int) -> Iterator[Document | DocumentError
             parent = element.getparent()
             if element.tag == _CITATION and parent is not None and parent.tag == "PubmedArticle":
                 continue
-            yield _document(path, element, several)
+            yield _document(place, element)
             element.clear()
             while parent is not None and element.getprevious() is not None:
                 del parent[0]
     except etree.XMLSyntaxError as error:
-        raise UnreadableDocument(f"{path} is not well-formed XML: {error}") from error
+        raise UnreadableDocument(f"{place} is not well-formed XML: {error}") from error
 
 
-def _document(path: Path, record: _Element, several: bool) -> Document | DocumentError:
+def _document(place: str, record: _Element) -> Document | DocumentError:
     citation = record if record.tag == _CITATION else record.find(_CITATION)
     article = citation.find("Article") if citation is not None else None
     pmid = one_line(citation.findtext("PMID") or "") if citation is not None else ""
     if citation is None or article is None or not pmid:
-        return UnreadableDocument(f"{path}: a PubMed record without PMID or article")
+        return UnreadableDocument(f"{place}: a PubMed record without PMID or article")
     text = _abstract(article)
-    if not text:
-        return EmptyDocument(f"{path}: PMID {pmid} has no abstract")
-    return file_document(
-        path,
-        text,
-        id=f"{absolute(path)}#{pmid}" if several else None,
+    if not any(char.isalnum() for char in text):
+        return EmptyDocument(f"{place}: PMID {pmid} has no abstract")
+    return Document(
+        id=f"PMID {pmid}",
+        text=text,
         source=f"PMID {pmid}",
         title=_inner(article.find("ArticleTitle")) or f"PMID {pmid}",
         date=_date(article),
         authors=tuple(_authors(article)),
-        metadata={"pmid": pmid, **_metadata(record, citation, article)},
+        metadata={"pmid": pmid, "origin": PUBMED_ABSTRACT, **_metadata(record, citation, article)},
     )
 
 

@@ -50,7 +50,7 @@ def test_pubmed_set(tmp_path: Path) -> None:
     assert (document.id, document.source, document.date) == (f"{path}#1", "PMID 1", "2021-03")
     assert (document.title, document.authors) == ("On acute pain.", ("Anna One", "The Group"))
     assert document.text == "AIM: Is CO2 < 5?\nα helps."
-    assert document.metadata == {"pmid": "1", "journal": "Pain", "path": str(path)}
+    assert document.metadata == {"pmid": "1", "origin": "D1", "journal": "Pain", "path": str(path)}
     assert "PMID 2 has no abstract" in str(error)
 
 
@@ -131,3 +131,26 @@ def test_real_articles_hold_what_others_extracted(data_dir: Path) -> None:
         assert len(found) >= 0.95 * len(sentences)
         starts = [start for start, _ in document.metadata["sections"]]
         assert all(left < right for left, right in pairwise(starts))
+
+
+@pytest.mark.parametrize(
+    ("kind", "heading", "origin"),
+    [
+        ("review-article", "Article", "D2"),
+        ("research-article", "Systematic Review", "D2"),
+        ("research-article", "Research Article", "D3"),
+        ("book-review", "Book Review", "D3"),
+    ],
+)
+def test_a_review_is_told_by_its_publication_type(tmp_path: Path, kind: str, heading: str, origin: str) -> None:
+    group = f'<subj-group subj-group-type="heading"><subject>{heading}</subject></subj-group>'
+    article = (
+        ARTICLE[ARTICLE.index("<article") :]
+        .replace("&boom;", "")
+        .replace("<article ", f'<article article-type="{kind}" ', 1)
+    )
+    path = tmp_path / "a.nxml"
+    path.write_text(article.replace("<title-group>", f"<article-categories>{group}</article-categories><title-group>"))
+    (document,) = load_all(path)
+    assert isinstance(document, Document)
+    assert document.metadata["origin"] == origin

@@ -1,0 +1,193 @@
+"""The client of E-utilities against a local server: what it sends, what it reads, and how it takes a no."""
+
+from __future__ import annotations
+
+import time
+from email.utils import formatdate
+
+import pytest
+from ncbi_server import (
+    BACKEND_FAILED,
+    BROKEN_XML,
+    DOWN,
+    EMPTY,
+    KEY_REFUSED,
+    OTHER_XML,
+    RATE_LIMITED,
+    REFUSED,
+    WEB_PAGE,
+    Fault,
+    HttpReply,
+    NcbiServer,
+)
+
+from preflight_rag.library.pubmed import NCBI_URL, EntrezClient
+from preflight_rag.library.pubmed.client import date_window, retry_after
+from preflight_rag.state.errors import ExpressionRefused, PubMedUnavailable, UsageError
+
+
+def test_a_search_names_the_program_and_its_limits(client_of):
+    with NcbiServer() as server:
+        client = client_of(server, email="me@example.org", api_key="secret", tool="mine")
+        found = client.search("pubmed", "metformin AND heart", limit=5, since="2020-05", until="2023")
+    assert (found.ids, found.hits, found.note) == (("101",), 1, "")
+    expected = {"tool": "mine", "email": "me@example.org", "api_key": "secret", "retmax": "5", "datetype": "pdat"}
+    assert server.requests[0].asked.items() >= (expected | {"mindate": "2020/05", "maxdate": "2023"}).items()
+
+
+def test_without_email_and_key_neither_is_sent(client_of):
+    with NcbiServer() as server:
+        client_of(server).search("pmc", "worms")
+    assert not {"email", "api_key", "mindate"} & set(server.requests[0].asked)
+
+
+@pytest.mark.parametrize(
+    ("expression", "note"),
+    [
+        ("metformin AND zzxy", "not found: zzxy"),
+        ('"muscle statins"', "phrase not found: muscle statins"),
+        ("metformin[Titel]", "unknown field: Titel"),
+        ("metformin AND the", "ignored: the"),
+    ],
+)
+def test_what_ncbi_warns_of_is_the_note(client_of, expression, note):
+    with NcbiServer() as server:
+        assert client_of(server).search("pubmed", expression).note == note
+
+
+def test_a_warning_in_no_known_form_is_kept_too(client_of):
+    reply = "<eSearchResult><Count>0</Count><IdList/><WarningList><NewWarning>beware</NewWarning></WarningList>"
+    with NcbiServer(script=[Fault("x", HttpReply(f"{reply}</eSearchResult>"))]) as server:
+        assert client_of(server).search("pubmed", "x").note == "NewWarning: beware"
+
+
+@pytest.mark.parametrize("passing", [RATE_LIMITED, DOWN, WEB_PAGE, BROKEN_XML, EMPTY, OTHER_XML, BACKEND_FAILED])
+def test_what_may_pass_is_asked_again(client_of, passing):
+    with NcbiServer(script=[Fault("metformin", passing, times=1)]) as server:
+        assert client_of(server).search("pubmed", "metformin").hits == 3
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize(
+    ("reply", "message"),
+    [
+        (DOWN, "failed .status 500."),
+        (WEB_PAGE, "a web page instead of XML"),
+        (BROKEN_XML, "not well-formed"),
+        (EMPTY, "an empty reply"),
+        (OTHER_XML, "sent <rss> instead of <eSearchResult>"),
+        (BACKEND_FAILED, "Search Backend failed"),
+        (HttpReply("<eSearchResult/>"), "without a count"),
+        (HttpReply('{"error":"API rate limit exceeded"}'), "asks for fewer requests"),
+    ],
+)
+def test_what_does_not_pass_is_one_clear_error(client_of, reply, message):
+    with NcbiServer(script=[Fault("metformin", reply)]) as server:
+        with pytest.raises(PubMedUnavailable, match=message) as caught:
+            client_of(server, attempts=2).search("pubmed", "metformin")
+    assert len(server.requests) == 2
+    assert caught.value.help
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind", "message"),
+    [
+        (REFUSED, ExpressionRefused, "'metformin': Invalid query"),
+        (HttpReply("bad", 400), ExpressionRefused, "status 400"),
+        (HttpReply("long", 414), ExpressionRefused, "status 414"),
+        (KEY_REFUSED, PubMedUnavailable, "NCBI_API_KEY"),
+        (HttpReply("moved", 301), PubMedUnavailable, "PREFLIGHT_NCBI_URL"),
+    ],
+)
+def test_what_is_no_for_good_is_not_asked_again(client_of, reply, kind, message):
+    with NcbiServer(script=[Fault("metformin", reply)]) as server:
+        with pytest.raises(kind, match=message):
+            client_of(server, api_key="secret").search("pubmed", "metformin")
+    assert len(server.requests) == 1
+
+
+def test_retry_after_is_waited_for(client_of):
+    with NcbiServer(script=[Fault("metformin", RATE_LIMITED, times=1)]) as server:
+        client_of(server).search("pubmed", "metformin")
+    first, second = server.requests
+    assert second.arrived - first.arrived >= 0.2
+
+
+def test_a_wait_beyond_the_deadline_ends_at_once(client_of):
+    slow = HttpReply("", 503, headers=(("Retry-After", "3600"),))
+    with NcbiServer(script=[Fault("metformin", slow)]) as server:
+        with pytest.raises(PubMedUnavailable, match=r"status 503. and asks to wait 3,600 s"):
+            client_of(server).search("pubmed", "metformin")
+    assert len(server.requests) == 1
+
+
+def test_a_silent_server_is_given_up(client_of):
+    with NcbiServer(script=[Fault("metformin", delay=30)]) as server:
+        with pytest.raises(PubMedUnavailable, match=r"silent for 0\.05 s"):
+            client_of(server, timeout=0.05, attempts=1).search("pubmed", "metformin")
+
+
+def test_a_slow_drip_is_given_up(client_of):
+    with NcbiServer(script=[Fault("metformin", drip=0.03)]) as server:
+        with pytest.raises(PubMedUnavailable, match="too slow"):
+            client_of(server, attempts=1).search("pubmed", "metformin", deadline=time.monotonic() + 0.2)
+
+
+def test_no_time_left_is_said(client_of):
+    with NcbiServer() as server:
+        with pytest.raises(PubMedUnavailable, match="could not be asked in time"):
+            client_of(server).search("pubmed", "metformin", deadline=time.monotonic() - 1)
+    assert not server.requests
+
+
+def test_a_server_that_is_not_there_is_named():
+    with EntrezClient(url="http://127.0.0.1:9/eutils", attempts=1) as client:
+        with pytest.raises(PubMedUnavailable, match=r"cannot be reached at http://127\.0\.0\.1:9"):
+            client.search("pubmed", "metformin")
+
+
+def test_long_expressions_are_posted(client_of):
+    expression = " OR ".join(["metformin", *(f'"term number {i}"' for i in range(200))])
+    with NcbiServer() as server:
+        assert client_of(server).search("pubmed", expression).hits == 3
+    assert len(expression) > 1500
+    assert server.requests[0].asked["term"] == expression
+
+
+def test_records_come_as_xml(client_of):
+    with NcbiServer() as server:
+        client = client_of(server)
+        assert b"<PMID Version=" in client.fetch("pubmed", ["101", "102"])
+        assert b"Findings" in client.fetch("pmc", ["203"])
+        with pytest.raises(PubMedUnavailable, match="no records: Invalid db name"):
+            client.fetch("books", ["1"])
+
+
+@pytest.mark.parametrize("since", ["last week", "20", "soon"])
+def test_a_date_in_no_known_form_is_refused(since):
+    with pytest.raises(UsageError, match="is no date"):
+        date_window(since, None)
+
+
+def test_dates_are_both_given_or_none():
+    assert date_window(None, None) == {}
+    assert date_window(None, "2020-03-31") == {"datetype": "pdat", "mindate": "0001", "maxdate": "2020/03/31"}
+    assert date_window("2020", None)["maxdate"] == "3000"
+
+
+@pytest.mark.parametrize(("value", "seconds"), [(None, None), ("2", 2.0), ("0.5", 0.5), ("soon", None), ("", None)])
+def test_retry_after_as_a_number(value, seconds):
+    assert retry_after(value) == seconds
+
+
+def test_retry_after_as_a_date():
+    assert 50 < retry_after(formatdate(time.time() + 60, usegmt=True)) <= 60
+    assert retry_after(formatdate(0, usegmt=True)) == 0
+
+
+def test_wrong_calls_are_refused():
+    with EntrezClient() as client, pytest.raises(UsageError, match="empty"):
+        client.search("pubmed", " ")
+    with pytest.raises(UsageError, match=NCBI_URL):
+        EntrezClient(url="eutils")

