@@ -1,0 +1,99 @@
+"""The experiment on reranking, and the training of the reranker without a model."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from preflight_rag.evaluation import train_reranker
+from preflight_rag.evaluation.experiments import Run, run
+from preflight_rag.evaluation.reranking import FUSIONS, GROUPS, fusion, group_of
+from preflight_rag.evaluation.train_reranker import Example, fit, folds, main, quality, train
+from preflight_rag.models.feature_reranker import ALL
+from preflight_rag.models.rerank_features import FEATURES
+
+HELPS = FEATURES.index("coverage")
+
+
+def example(rng, candidates=12):
+    """Candidates of which the relevant one has the largest coverage; the rest is noise."""
+    values = rng.normal(size=(candidates, len(FEATURES))).astype(np.float32)
+    grades = np.zeros(candidates, dtype=np.float32)
+    grades[values[:, HELPS].argmax()] = 1
+    return Example(values, grades, tuple(f"d{i}" for i in range(candidates)), 1.0)
+
+
+@pytest.fixture
+def examples():
+    rng = np.random.default_rng(0)
+    return {group: [[example(rng) for _ in range(60)]] for group in ("one", "two", "three")}
+
+
+def test_the_feature_that_tells_gets_the_weight(examples):
+    weights = fit(examples, 0.01)
+    assert weights.argmax() == HELPS
+    assert quality(examples["one"], weights) > 0.9 > 0.6 > quality(examples["one"], np.zeros(len(FEATURES)))
+
+
+def test_a_column_that_never_changes_gets_none(examples):
+    for questions in examples.values():
+        for one in questions[0]:
+            one.features[:, 0] = 7
+    assert fit(examples, 0.01)[0] == 0
+
+
+def test_quality_counts_a_document_once():
+    grades = np.array([0, 1, 1], dtype=np.float32)
+    one = Example(np.zeros((3, len(FEATURES)), np.float32), grades, ("a", "b", "b"), 1.0)
+    assert quality([[one]], np.zeros(len(FEATURES))) == pytest.approx(1 / np.log2(3))
+
+
+def test_folds_leave_one_group_out():
+    assert dict(folds(["b", "a"])) == {ALL: {"a", "b"}, "a": {"b"}, "b": {"a"}}
+
+
+def test_a_fold_never_sees_its_group(examples):
+    lines = []
+    found = train(examples, lines.append)
+    for one in examples["one"][0]:
+        one.grades[:] = one.grades[::-1].copy()
+    again = train(examples, lines.append)
+    assert [row["one"] for row in found["weights"].values()] == [row["one"] for row in again["weights"].values()]
+    assert [row[ALL] for row in found["weights"].values()] != [row[ALL] for row in again["weights"].values()]
+    assert set(found["fusions"]) == set(FUSIONS)
+
+
+def test_groups():
+    assert group_of("biomix-scifact") == group_of("scifact") == "scifact"
+    assert group_of("anything else") == ALL
+    assert fusion("CombSUM", 0.25).weights == {"dense share": 0.25, "bm25 share": 0.75}
+
+
+def test_the_report(beir_data, library_cache):
+    (report,) = run("reranking", beir_data, ["small"], Run(part="all", library_cache=library_cache))
+    rankings = [row[0] for row in report.tables[0].rows]
+    assert rankings[:6] == ["dense", "BM25", "fused", "CombSUM", "weighted RRF", "reranked"]
+    assert rankings[6:] == ["reranked − dense", "reranked − BM25", "reranked − fused"]
+    assert report.figures["quality"]["reranked"]["recall@16"]["value"] == 1
+    assert report.inputs["settings"]["fold"] == ALL
+    assert len(report.rows) == 4
+
+
+def test_the_command_writes_a_file_that_can_be_read(beir_data, library_cache, tmp_path, monkeypatch, capsys):
+    names = ["small", str(beir_data / "small"), f"{beir_data}//small"]
+    monkeypatch.setattr(train_reranker, "GROUPS", dict.fromkeys(names))
+    monkeypatch.setattr(train_reranker, "group_of", str)
+    out = tmp_path / "weights.json"
+    given = ["--data", str(beir_data), "--library-cache", str(library_cache), "--out", str(out)]
+    assert main(given) == 0
+    found = json.loads(out.read_text(encoding="utf-8"))
+    assert tuple(found["weights"]) == FEATURES
+    assert "nDCG@10 by penalty" in capsys.readouterr().err
+
+
+def test_missing_data_is_one_clear_line(tmp_path, capsys):
+    assert main(["--data", str(tmp_path)]) == 1
+    assert "bioasq" in capsys.readouterr().err
+    assert set(GROUPS.values()) == {"bioasq", "scifact", "nfcorpus", "cranfield", "cisi", "medquad"}
