@@ -10,6 +10,8 @@ from typing import Any
 from ..state.values import Document
 
 PASSAGE_ID_LENGTH = 24
+DATING = 1
+"""Version of `dates.find_date`."""
 
 
 def passage_id(document_id: str, start: int, text: str) -> str:
@@ -21,8 +23,12 @@ def passage_id(document_id: str, start: int, text: str) -> str:
 
 
 def content_hash(document: Document, splitter_settings: Mapping[str, Any]) -> str:
-    """SHA-256 over everything that decides what is stored of a document: text, metadata and how it is split."""
-    return _digest([document.model_dump(mode="json"), dict(splitter_settings)])
+    """SHA-256 over everything that decides what is stored of a document: text, metadata and how it is split.
+
+    Of an undated document also how a date is looked for in it: one that an older version stored is read again.
+    """
+    decided = dict(splitter_settings) if document.date else {**splitter_settings, "dates": DATING}
+    return _digest([document.model_dump(mode="json"), decided])
 
 
 def _digest(value: Any) -> str:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from ..state.errors import DocumentError, EmptyDocument, PreflightError
 from ..state.values import Document, Passage
+from .dates import find_date
 from .identity import content_hash
 
 if TYPE_CHECKING:
@@ -127,13 +128,13 @@ class Ingestion:
                 continue
             origin = file_origin(file)
             for document in self._documents_of(file, origin, max_bytes):
-                self._add(_storable(document), origin)
+                self._add(storable(document), origin)
         self._flush()
 
     def add_documents(self, documents: Iterable[Document]) -> None:
         """Take in documents that come from no file."""
         for document in documents:
-            self._add(_storable(document), "")
+            self._add(storable(document), "")
         self._flush()
 
     def prune(self, paths: Sequence[Path]) -> None:
@@ -174,6 +175,7 @@ class Ingestion:
             self.report.skipped += 1
             self._step(document)
             return
+        document = dated(document)
         try:
             passages = self._split(document)
         except DocumentError as error:
@@ -262,7 +264,7 @@ def _key(passage: Passage) -> str:
     return hashlib.sha256(f"{passage.title}\0{passage.text}".encode()).hexdigest()[:32]
 
 
-def _storable(document: Document) -> Document:
+def storable(document: Document) -> Document:
     """The document as it is stored: a title stands for a missing text, and U+FFFD for lone surrogates."""
     if not document.text.strip():
         document = document.model_copy(update={"text": document.title})
@@ -270,6 +272,17 @@ def _storable(document: Document) -> Document:
     values = {name: value for name in names if isinstance(value := getattr(document, name), str)}
     changed = {name: text for name, value in values.items() if (text := unicode_text(value)) != value}
     return document.model_copy(update=changed) if changed else document
+
+
+def dated(document: Document) -> Document:
+    """The document with the date found inside it where it has none; `metadata["date_from"]` says where it is from."""
+    if document.date:
+        return document.model_copy(update={"metadata": {"date_from": "metadata"} | document.metadata})
+    found = find_date(document.text, title=document.title, url=document.source)
+    if found is None:
+        return document
+    metadata = {"date_from": "text"} | document.metadata
+    return document.model_copy(update={"date": str(found.date), "metadata": metadata})
 
 
 def unicode_text(text: str) -> str:

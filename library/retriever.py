@@ -10,6 +10,7 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from pydantic import ConfigDict, Field
 
+from .filters import Filter, with_recency
 from .library import Library
 from .search import CANDIDATES, TOP_K
 
@@ -18,11 +19,15 @@ class LibraryRetriever(BaseRetriever):
     """Hybrid search over a library, as LangChain documents, best first.
 
     Each document's metadata holds `passage_id`, `document_id`, `source`, `title`, `page`, `date`, `rank` (from 1) and
-    the fused `score`, beside the document's own metadata.
+    the fused `score`, `cosine`, `bm25` and the places `dense_rank` and `lexical_rank`, beside the document's own
+    metadata.
 
     Example:
         retriever = LibraryRetriever(library=Library.open("library/"), k=8)
         documents = retriever.invoke("what lowers LDL cholesterol?")
+
+    Raises:
+        UsageError: A filter cannot be read, names a field that no document has, or a date in no known form.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -30,30 +35,38 @@ class LibraryRetriever(BaseRetriever):
     library: Any = Field(description="An open `Library`.")
     k: int = Field(default=TOP_K, ge=1, description="How many passages to return.")
     candidates: int = Field(default=CANDIDATES, ge=1, description="How many passages of each ranking are fused.")
+    where: tuple[str, ...] = Field(default=(), description="Only passages whose metadata fit, such as year>=2020.")
+    since: str | None = Field(default=None, description="Only documents dated at or after this day, month or year.")
+    recency: float = Field(default=0.0, ge=0, le=1, description="Weight of a document's age in the ranking.")
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun | None = None
     ) -> list[Document]:
         library: Library = self.library
-        hits = library.search(query, k=self.k, candidates=self.candidates).fused
-        passages = library.passages([hit.passage_id for hit in hits])
+        depth = max(self.k, self.candidates)
+        found = library.candidates(query, depth=depth, where=Filter.parse(self.where, since=self.since))
         return [
             Document(
-                id=passage.id,
-                page_content=passage.text,
-                metadata=passage.metadata
+                id=candidate.passage.id,
+                page_content=candidate.passage.text,
+                metadata=candidate.passage.metadata
                 | {
-                    "passage_id": passage.id,
-                    "document_id": passage.document_id,
-                    "source": passage.source,
-                    "title": passage.title,
-                    "page": passage.page,
-                    "date": passage.date,
-                    "rank": hit.rank,
-                    "score": hit.score,
+                    "passage_id": candidate.passage.id,
+                    "document_id": candidate.passage.document_id,
+                    "source": candidate.passage.source,
+                    "title": candidate.passage.title,
+                    "page": candidate.passage.page,
+                    "start_index": candidate.passage.start,
+                    "date": candidate.passage.date,
+                    "rank": candidate.rank,
+                    "score": candidate.score,
+                    "cosine": candidate.cosine,
+                    "dense_rank": candidate.dense_rank,
+                    "lexical_rank": candidate.lexical_rank,
+                    "bm25": candidate.bm25,
                 },
             )
-            for hit, passage in zip(hits, passages, strict=True)
+            for candidate in with_recency(found, self.recency)[: self.k]
         ]
 
     async def _aget_relevant_documents(
