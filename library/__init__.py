@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .library import Library
+    from .semantic_splitter import SemanticOverlapSplitter
 
-__all__ = ["Library"]
+__all__ = ["Library", "SemanticOverlapSplitter"]
 
 
 def __getattr__(name: str) -> Any:
@@ -15,4 +16,8 @@ def __getattr__(name: str) -> Any:
         from .library import Library
 
         return Library
+    if name == "SemanticOverlapSplitter":
+        from .semantic_splitter import SemanticOverlapSplitter
+
+        return SemanticOverlapSplitter
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
