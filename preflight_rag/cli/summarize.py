@@ -1,0 +1,73 @@
+"""`summarize`: a document in short, without a question."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..state.errors import LibraryMissing, UsageError
+from . import show
+from .main import DEFAULT_LIBRARY, EmbedderOption, JsonOption, LibraryOption, ModelOption, app, command
+
+if TYPE_CHECKING:
+    from ..state.values import Summary
+
+
+@app.command(epilog="Example: preflight summarize report.pdf --tokens 400")
+@command
+def summarize(
+    document: Annotated[str, typer.Argument(help="A file, or the id of a document in the library.")],
+    library: LibraryOption = DEFAULT_LIBRARY,
+    tokens: Annotated[int, typer.Option("--tokens", min=1, help="Most tokens of the selected sentences.")] = 800,
+    model: ModelOption = None,
+    json: JsonOption = False,
+    embedder: EmbedderOption = None,
+) -> None:
+    """Summarise a document: its most telling sentences, in their order, and what the model makes of them."""
+    from ..summarize import is_on_disk, summarize_file
+
+    if is_on_disk(document):
+        found = summarize_file(Path(document), model, embedder=embedder, tokens=tokens)
+    else:
+        found = _from_library(document, library, model, embedder, tokens)
+    show.model_line(found.receipt.model)
+    if json:
+        show.as_json(found.model_dump(mode="json"))
+    else:
+        _show(found)
+
+
+def _from_library(document: str, library: Path, model: str | None, embedder: str | None, tokens: int) -> Summary:
+    from ..app import Preflight
+
+    try:
+        with Preflight.open(library, model, embedder=embedder) as preflight:
+            return preflight.summarize(document, tokens=tokens)
+    except LibraryMissing:
+        raise UsageError(
+            f"there is no file {document!r}, and no library at {library}", help="Give a file, or --library DIR."
+        ) from None
+
+
+def _show(found: Summary) -> None:
+    """The summary, where each sentence stands, and how much of the document it is."""
+    typer.echo(found.summary)
+    typer.echo(f"\n{found.title or found.document_id} - {found.source}")
+    for citation in found.citations:
+        place = f"p. {citation.page}, " if citation.page else ""
+        mark = "" if citation.verified else "  (not found in the document)"
+        quote = " ".join(citation.quote.split())
+        typer.echo(f'[{citation.n}] {place}characters {citation.start}-{citation.end}: "{quote}"{mark}')
+    for gap in found.gaps:
+        typer.echo(f"gap: {gap.stage} {gap.item}: {gap.error}")
+    receipt = found.receipt
+    typer.echo(
+        f"\nselected: {found.sentences} sentences, {found.tokens} tokens, {found.share:.0%} of what can be selected"
+    )
+    about = "about " if receipt.estimated else ""
+    typer.echo(
+        f"model: {receipt.model} - {receipt.model_calls} calls, {about}{receipt.input_tokens} tokens in, "
+        f"{receipt.output_tokens} out, {receipt.seconds:.2f} s"
+    )

@@ -1,0 +1,354 @@
+"""Summarisation without a query: a document's most telling sentences, read as one text.
+
+The sentences are selected within a token budget (`library/summary.py`) and given to the reader in the document's order.
+What is longer than one prompt is read in parts, in parallel, and the parts' summaries are made into one. Marks are
+checked against the document as those of an answer are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from .graph.outcome import receipt_of
+from .library import summary as selection
+from .library.ingest import unicode_text
+from .nodes.answer_plain import drafted
+from .nodes.cite import MARK, attributed, citation
+from .state.context import Settings
+from .state.errors import AllPartitionsFailed, DocumentError, EmptyDocument, ModelError, PreflightError, UsageError
+from .state.reading import Draft, Extract, Reply, Source
+from .state.values import Citation, Gap, Passage, Summary, Usage
+
+if TYPE_CHECKING:
+    from .library import Library
+    from .library.summary import Statement
+    from .models.embedder import Embedder
+    from .models.protocol import Reader
+
+TOKENS = 800
+PROMPT_TOKENS = 6_000
+"""Tokens of sentences, or of parts' summaries, in one prompt."""
+SOURCE_TOKENS = 16
+"""What a prompt needs around each of them."""
+
+Sections = list[list[Source]]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A document that is to be summarised, with the sentences that can stand for it."""
+
+    document_id: str
+    title: str
+    source: str
+    date: str | None
+    statements: Sequence[Statement]
+
+
+@dataclass
+class Spending:
+    """What was spent so far, and what is missing."""
+
+    rows: list[dict[str, Any]]
+    gaps: list[Gap]
+
+    def add(self, stage: str, usage: Usage) -> None:
+        """Record one call."""
+        self.rows.append({"stage": stage, "started": perf_counter() - usage.seconds, **usage.model_dump()})
+
+
+def summarize_file(
+    path: Path, model: Any = None, *, embedder: Any = None, tokens: int = TOKENS, **settings: Any
+) -> Summary:
+    """A file in short; no library is needed.
+
+    Args:
+        path: Of any kind that the loaders read.
+        model: A LangChain chat model, `provider:name`, `offline`, or None: what the environment says.
+        embedder: As `open_embedder` takes it; None for the default one.
+        tokens: Most tokens of the selected sentences.
+        **settings: Fields of `Settings`.
+
+    Raises:
+        PreflightError: As `subject_of_file` and `summarize`.
+    """
+    from .models.embedder import open_embedder
+    from .models.open import open_reader
+
+    numbers, opened = Settings.read(**settings), open_embedder(embedder)
+    reader = open_reader(model, opened, deadline=numbers.deadline)
+    subject = subject_of_file(path, opened.count_tokens)
+    return asyncio.run(summarize(subject, reader=reader, embedder=opened, settings=numbers, tokens=tokens))
+
+
+def is_on_disk(document: str | Path) -> bool:
+    """Whether a name is that of a file, rather than a document's id."""
+    try:
+        return Path(document).expanduser().exists()
+    except (OSError, ValueError):
+        return False
+
+
+def subject_of_file(path: Path, count_tokens: Callable[[str], int]) -> Subject:
+    """The one document of a file of any kind that the loaders read.
+
+    Raises:
+        DocumentError: The file cannot be read, or holds no text.
+        UsageError: It holds several documents.
+    """
+    from .library.loaders import load
+
+    path = path.expanduser()
+    found = list(islice(load(path), 2))
+    if len(found) > 1:
+        raise UsageError(
+            f"{path} holds several documents",
+            help=f"Run: preflight ingest {path}, then: preflight summarize with the id of one of them",
+        )
+    document = found[0]
+    if isinstance(document, DocumentError):
+        raise document
+    document = document.model_copy(update={"text": unicode_text(document.text)})
+    statements = selection.of_document(document, count_tokens)
+    return _checked(Subject(document.id, document.title, document.source, document.date, statements))
+
+
+def find_subject(library: Library, document: str | Path, count_tokens: Callable[[str], int]) -> Subject:
+    """A document of the library by its id, else a file's.
+
+    Raises:
+        PreflightError: As `subject_of_file` and `subject_of_library`.
+    """
+    if is_on_disk(document) and not library.document_passages(str(document)):
+        return subject_of_file(Path(document), count_tokens)
+    return subject_of_library(library, str(document), count_tokens)
+
+
+def subject_of_library(library: Library, document_id: str, count_tokens: Callable[[str], int]) -> Subject:
+    """A document of the library by its id.
+
+    Raises:
+        UsageError: There is no such document; the message names those of similar ids and titles.
+        EmptyDocument: It holds no text.
+    """
+    passages = library.document_passages(document_id)
+    if not passages:
+        raise unknown_document(library, document_id)
+    first = passages[0]
+    statements = selection.of_passages(passages, count_tokens)
+    return _checked(Subject(document_id, first.title, first.source, first.date, statements))
+
+
+def unknown_document(library: Library, document_id: str) -> UsageError:
+    """The error for an id that the library does not hold."""
+    near = close_matches(document_id, library.documents())
+    named = f"Did you mean {' or '.join(near)}?" if near else "Give a file, or the id of a document."
+    return UsageError(
+        f"there is no file {document_id!r}, and no document of that id in the library at {library.path}", help=named
+    )
+
+
+def close_matches(name: str, documents: Any, *, most: int = 3) -> list[str]:
+    """Ids of the documents whose id, file name or title is most like a name, best first."""
+    from rapidfuzz import fuzz, process
+
+    names: dict[str, str] = {}
+    for row in documents:
+        for other in (row["id"], Path(row["id"]).name, row["title"]):
+            names.setdefault(other.casefold(), row["id"])
+    wanted = name.strip().casefold()
+    found = process.extract(wanted, [*names], scorer=fuzz.ratio, limit=2 * most, score_cutoff=60)
+    return list(dict.fromkeys(names[match] for match, _, _ in found))[:most]
+
+
+async def summarize(
+    subject: Subject,
+    *,
+    reader: Reader,
+    embedder: Embedder,
+    settings: Settings | None = None,
+    tokens: int = TOKENS,
+    alpha: float = selection.SUMMARY_ALPHA,
+    prompt_tokens: int = PROMPT_TOKENS,
+) -> Summary:
+    """The document in short.
+
+    Args:
+        subject: What `subject_of_file` or `subject_of_library` gave.
+        reader: Writes the summary.
+        embedder: Compares the sentences.
+        settings: `max_concurrency` is how many parts are read at once.
+        tokens: Most tokens of the selected sentences.
+        alpha: Weight of closeness to the document's mean against redundancy.
+        prompt_tokens: Most tokens of material in one prompt.
+
+    Raises:
+        UsageError: The budget is below 1 or smaller than every sentence, or `alpha` is out of range.
+        ModelError: The reader failed; `receipt` says what was spent.
+        AllPartitionsFailed: No part of a long selection could be read.
+    """
+    if tokens < 1:
+        raise UsageError(f"tokens is {tokens!r}", help="Give 1 or more")
+    settings, started = settings or Settings(), perf_counter()
+    chosen = await asyncio.to_thread(_selected, subject, embedder, tokens, alpha)
+    spending = Spending([], [])
+    spending.add("select", Usage(seconds=perf_counter() - started))
+    try:
+        draft = await _read(subject, chosen, reader, settings.max_concurrency, prompt_tokens, spending)
+    except PreflightError as error:
+        if isinstance(error, ModelError):
+            spending.add("summarize", Usage.model_validate(error.spent or {"calls": 1}))
+        seconds = perf_counter() - started
+        error.receipt = receipt_of(
+            {"spent": spending.rows}, reader=reader, settings=settings, seconds=seconds
+        ).model_dump()
+        raise
+    text, citations = _cited(subject, chosen, draft, spending)
+    taken = sum(statement.tokens for statement in chosen)
+    return Summary(
+        document_id=subject.document_id,
+        title=subject.title,
+        source=subject.source,
+        summary=text,
+        citations=tuple(citations),
+        sentences=len(chosen),
+        tokens=taken,
+        share=round(taken / max(1, sum(statement.tokens for statement in subject.statements)), 4),
+        gaps=tuple(spending.gaps),
+        receipt=receipt_of(
+            {"spent": spending.rows}, reader=reader, settings=settings, seconds=perf_counter() - started
+        ),
+    )
+
+
+def _checked(subject: Subject) -> Subject:
+    if not subject.statements:
+        raise EmptyDocument(f"{subject.document_id} holds no text to summarise")
+    return subject
+
+
+def _selected(subject: Subject, embedder: Embedder, tokens: int, alpha: float) -> list[Statement]:
+    statements = subject.statements
+    if sum(statement.tokens for statement in statements) <= tokens:
+        return list(statements)
+    vectors = embedder.encode_passages([statement.text for statement in statements])
+    return [statements[i] for i in selection.select(statements, vectors, budget=tokens, alpha=alpha)]
+
+
+async def _read(
+    subject: Subject,
+    chosen: Sequence[Statement],
+    reader: Reader,
+    most_at_once: int,
+    prompt_tokens: int,
+    spending: Spending,
+) -> Draft:
+    """One call where the sentences fit into a prompt; else one for each part, and one for all parts."""
+    sections = _sources(subject, chosen)
+    parts = _parts(sections, lambda source: reader.count_tokens(source.text) + SOURCE_TOKENS, prompt_tokens)
+    if len(parts) == 1:
+        reply = await reader.summarize(title=subject.title, sections=sections)
+        return _taken(reply, "summarize", "reply", spending)
+    slots = asyncio.Semaphore(most_at_once)
+
+    async def read(stage: str, number: int, **material: Any) -> Draft | None:
+        async with slots:
+            try:
+                reply = await reader.summarize(title=subject.title, **material)
+            except ModelError as error:
+                spending.add(stage, Usage.model_validate(error.spent or {"calls": 1}))
+                spending.gaps.append(Gap(stage=stage, item=str(number), error=str(error)))
+                return None
+            return _taken(reply, stage, str(number), spending)
+
+    drafts = await asyncio.gather(*(read("map_summary", n, sections=part) for n, part in enumerate(parts)))
+    while len(told := [draft for draft in drafts if draft]) > 1:
+        extracts = [[Extract(draft.text, draft.quotes)] for draft in told]
+        groups = _parts(extracts, lambda part: reader.count_tokens(part.text) + SOURCE_TOKENS, prompt_tokens)
+        if len(groups) == len(told):
+            groups = [extracts]
+        flat = [[extract for run in group for extract in run] for group in groups]
+        drafts = await asyncio.gather(
+            *(read("reduce_summary", n, sections=(), parts=group) for n, group in enumerate(flat))
+        )
+    if not told:
+        raise AllPartitionsFailed(f"none of the {len(parts)} parts could be read: {spending.gaps[-1].error}")
+    return told[0]
+
+
+def _taken(reply: Reply[Draft], stage: str, item: str, spending: Spending) -> Draft:
+    spending.add(stage, reply.usage)
+    spending.gaps += [Gap(stage=stage, item=item, error=note) for note in reply.notes]
+    return reply.value
+
+
+def _sources(subject: Subject, chosen: Sequence[Statement]) -> Sections:
+    """The sentences as the reader sees them, numbered from 1."""
+    number, sections = 0, []
+    for run in selection.sections(chosen):
+        sections.append(
+            [
+                Source(number + i, statement.passage_id, statement.section, statement.text, subject.source)
+                for i, statement in enumerate(run, 1)
+            ]
+        )
+        number += len(run)
+    return sections
+
+
+def _parts(runs: Sequence[Sequence[Any]], size: Callable[[Any], int], most: int) -> list[list[list[Any]]]:
+    """Runs of items in parts of at most `most` tokens, in order; a run may be divided, an item is not."""
+    parts: list[list[list[Any]]] = [[]]
+    used = 0
+    for run in runs:
+        opened = False
+        for item in run:
+            tokens = size(item)
+            if used and used + tokens > most:
+                parts.append([])
+                used, opened = 0, False
+            if not opened:
+                parts[-1].append([])
+                opened = True
+            parts[-1][-1].append(item)
+            used += tokens
+    return parts
+
+
+def _cited(
+    subject: Subject, chosen: Sequence[Statement], draft: Draft, spending: Spending
+) -> tuple[str, list[Citation]]:
+    """The summary with its marks numbered in order of first use, and the sentence behind each of them."""
+    passages = {
+        n: Passage(
+            id=statement.passage_id,
+            document_id=subject.document_id,
+            text=statement.text,
+            title=subject.title,
+            source=subject.source,
+            date=subject.date,
+            page=statement.page,
+        )
+        for n, statement in enumerate(chosen, 1)
+    }
+    text, notes = attributed(draft.text, passages)
+    spending.gaps += [Gap.model_validate(note) for note in notes]
+    order = list(dict.fromkeys(int(n) for n in MARK.findall(text)))
+    numbers = {mark: n for n, mark in enumerate(order, 1)}
+    citations = []
+    for mark in order:
+        found = citation(numbers[mark], mark, text, drafted(draft), passages)
+        if mark not in passages:
+            error = f"the reply cites [{mark}], but {len(chosen)} sentences were given"
+            spending.gaps.append(Gap(stage="cite", item=str(mark), error=error))
+        elif found.verified:
+            at = chosen[mark - 1].start
+            found = found.model_copy(update={"start": found.start + at, "end": found.end + at})
+        citations.append(found)
+    return MARK.sub(lambda match: f"[{numbers[int(match[1])]}]", text), citations

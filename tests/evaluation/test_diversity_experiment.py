@@ -1,0 +1,133 @@
+"""The experiment on diversity: its search, its data, its report."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from preflight_rag.evaluation import diversity
+from preflight_rag.evaluation.coarse_to_fine import search
+from preflight_rag.evaluation.datasets import open_dataset
+from preflight_rag.evaluation.diversity_cases import candidates
+from preflight_rag.evaluation.experiments import Run
+from preflight_rag.evaluation.unit_datasets import covidqa, qmsum
+from preflight_rag.state.errors import UnreadableDocument, UsageError
+
+
+def test_the_search_finds_the_top_of_a_hill():
+    best = search(lambda alpha, window: -((alpha - 0.65) ** 2) - 0.01 * abs((window or 64) - 8), rounds=3)
+    assert best.alpha == pytest.approx(0.65, abs=0.025)
+    assert best.window == 8
+    assert best.value == max(value for _, _, value in best.trace)
+
+
+def test_no_setting_is_tried_twice():
+    tried = []
+    best = search(lambda alpha, window: tried.append((alpha, window)) or alpha)
+    assert len(tried) == len(set(tried)) == len(best.trace) < 40
+    assert (best.alpha, best.window) == (1.0, None)
+
+
+def test_the_search_is_deterministic_and_departs_as_little_as_it_can():
+    flat = search(lambda alpha, window: 0.5)
+    assert (flat.alpha, flat.window) == (1.0, None)
+    assert flat == search(lambda alpha, window: 0.5)
+
+
+def test_all_that_was_picked_may_be_the_best_window():
+    best = search(lambda alpha, window: -abs(alpha - 0.4) + (window or 99) / 1000)
+    assert (best.alpha, best.window) == (0.4, None)
+
+
+@pytest.mark.parametrize("grid", [{"coarse_alphas": ()}, {"windows": ()}, {"coarse_alphas": (0.5, 1.5)}])
+def test_a_grid_that_cannot_be_searched(grid):
+    with pytest.raises(UsageError, match="cannot be searched"):
+        search(lambda alpha, window: alpha, **grid)
+
+
+def test_report_on_a_collection(beir_data, library_cache):
+    collection = open_dataset("small", beir_data)
+    report = diversity.run(collection, Run(part="all", library_cache=library_cache))
+    budgets, passages, orderings = report.tables
+    assert [row[0] for row in budgets.rows][:1] == ["similarity"]
+    assert {"similarity", "FPS", "fused ranking"} < {row[0] for row in passages.rows}
+    assert [row[0] for row in orderings.rows] == ["score", "index", "1:1", "2:1", "3:1"]
+    assert report.figures["recall"]["similarity"]["2048"]["value"] == 1.0
+    assert report.figures["passages"]["fused ranking"]["nDCG@10"]["value"] == 1.0
+    assert {row["id"] for row in report.rows} == {"q1", "q2", "q3", "q4"}
+    json.dumps(report.figures)
+
+
+@pytest.fixture
+def meetings(tmp_path, write_lines):
+    said = ("We met to plan the release.", "Milvexian inhibits factor XIa.", "Lunch is at noon.", "Factor XIa, yes.")
+    turns = [{"speaker": "A", "content": text} for text in said]
+    asked = [
+        {"query": "Which factor does milvexian inhibit?", "relevant_text_span": [["1", "1"], ["3", "9"]]},
+        {"query": "When is lunch?", "relevant_text_span": [["2", "2"]]},
+    ]
+    record = {"meeting_transcripts": turns, "specific_query_list": asked, "general_query_list": []}
+    write_lines(tmp_path / "qmsum" / "val.jsonl", [record, record])
+    return qmsum(tmp_path / "qmsum")
+
+
+def test_turns_of_a_meeting_are_the_units(meetings):
+    assert [unit.id for unit in meetings.units["meeting1"]] == [f"meeting1#{turn}" for turn in range(4)]
+    assert meetings.relevant("meeting0:0") == {"meeting0#1", "meeting0#3"}
+    assert meetings.scope["meeting1:2"] == "meeting1"
+    assert len(list(meetings.documents())) == 8
+
+
+def test_report_on_long_documents(meetings, tmp_path):
+    report = diversity.run(meetings, Run(part="all", library_cache=tmp_path))
+    assert report.figures["recall"]["similarity"]["256"]["value"] == 1.0
+    assert "fused ranking" not in report.figures["passages"]
+
+
+def test_the_units_of_one_document_are_the_candidates(meetings, tmp_path, embedder):
+    with candidates(meetings, Run(library_cache=tmp_path)) as (cases_of, given):
+        (case,) = cases_of(meetings.queries[2:3])
+    assert case.documents == [unit.id for unit in meetings.units["meeting1"]]
+    assert case.vectors.shape == (4, embedder.dimension)
+    assert case.tokens == [embedder.count_tokens(unit.text) for unit in meetings.units["meeting1"]]
+    assert given["settings"] == {"units": 8}
+
+
+def test_sentences_of_an_article_are_the_units(tmp_path, write_lines):
+    text = "Bats carry viruses. SARS came from bats. It spread in 2002."
+    write_lines(
+        tmp_path / "documents.jsonl", [{"document_id": 7, "text": text}, {"document_id": 8, "text": "Unasked."}]
+    )
+    answers = [{"text": "bats. It", "answer_start": text.index("bats. It")}, {"text": "gone", "answer_start": None}]
+    question = {"id": 1, "document_id": 7, "question": "Where from?", "answers": answers}
+    write_lines(tmp_path / "questions.jsonl", [question])
+    collection = covidqa(tmp_path)
+    assert [unit.text for unit in collection.units["7"]] == text.replace(". ", ".\n").split("\n")
+    assert collection.relevant("1") == {"7#1", "7#2"}
+    assert set(collection.units) == {"7"}
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ({"meeting_transcripts": None}, "meeting_transcripts is no list of objects"),
+        ({"meeting_transcripts": [1]}, "meeting_transcripts is no list of objects"),
+        ({"general_query_list": "all"}, "general_query_list is no list of objects"),
+        ({"specific_query_list": [{"q": "x"}]}, "has no 'query'"),
+        ({"specific_query_list": [{"query": "x", "relevant_text_span": [["a", 1]]}]}, "relevant_text_span is no pair"),
+    ],
+)
+def test_a_damaged_meeting_is_named(tmp_path, write_lines, record, message):
+    whole = {"meeting_transcripts": [], "specific_query_list": [], "general_query_list": []}
+    write_lines(tmp_path / "val.jsonl", [whole | record])
+    with pytest.raises(UnreadableDocument, match=message):
+        qmsum(tmp_path)
+
+
+def test_real_data_has_the_counts_of_its_readme(data_dir):
+    meetings = qmsum(data_dir / "qmsum")
+    assert (len(meetings.units), len(meetings.queries)) == (35, 237)
+    articles = covidqa(data_dir / "covidqa")
+    assert len(articles.queries) == 962
+    assert all(name in articles.units for name in articles.scope.values())

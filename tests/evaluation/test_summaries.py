@@ -1,0 +1,87 @@
+"""The experiment on summaries, its data sets, and ROUGE against known values."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from preflight_rag.evaluation.experiments import Run, run
+from preflight_rag.evaluation.rouge import MEASURES, rouge
+from preflight_rag.evaluation.summary_datasets import open_dataset
+from preflight_rag.state.errors import UnreadableDocument, UsageError
+
+NO_SUMMARY = '{"meeting_transcripts": [], "specific_query_list": [], "general_query_list": []}'
+ANSWERS = "Sleep helps the memory of adults. Naps help nearly as much. Caffeine in the evening shortens deep sleep."
+
+
+@pytest.fixture
+def data(tmp_path, write_lines):
+    """A folder with six small questions in MEDIQA's form, and one meeting in QMSum's."""
+    records = (
+        {
+            "id": f"q{n}",
+            "question": "Does sleep help?",
+            "answers": [
+                {"Answer": f"<h2>Sleep</h2>{ANSWERS}"},
+                {"Answer": f"Walking for {n} hours makes people tired."},
+            ],
+            "extractive_summary": "Sleep helps the memory of adults.",
+            "abstractive_summary": "Adults remember more after they have slept.",
+        }
+        for n in range(6)
+    )
+    write_lines(tmp_path / "mediqa2021_mas" / "questions.jsonl", records)
+    turns = [{"speaker": "A", "content": "We  want a remote control {vocalsound} that is yellow ."}]
+    general = [{"query": "Summarise.", "answer": "A yellow remote control."}]
+    record = {"meeting_transcripts": turns, "specific_query_list": [], "general_query_list": general}
+    write_lines(tmp_path / "qmsum" / "val.jsonl", [record])
+    return tmp_path
+
+
+def test_every_known_rouge_value_is_met(data_dir):
+    lines = (data_dir / "rouge_cases" / "rouge_score_0.1.2_cases.jsonl").read_text(encoding="utf-8").splitlines()
+    for case in map(json.loads, lines):
+        for form, stemmed in (("plain", False), ("stemmed", True)):
+            found = rouge(case["hypothesis"], case["reference"], stemmed=stemmed)
+            wanted = {name: case["scores"][form][key][2] for key, name in MEASURES.items()}
+            assert found == pytest.approx(wanted), case["id"]
+
+
+def test_answers_become_one_document_without_tags(data):
+    found = open_dataset("mediqa2021_mas", data)
+    assert found.texts["q3"].text == f"Sleep\n{ANSWERS}\n\nWalking for 3 hours makes people tired."
+    assert set(found.references) == {"extractive", "abstractive"}
+
+
+def test_a_meeting_is_what_was_said(data):
+    found = open_dataset("qmsum", data)
+    assert found.texts["meeting0"].text == "We want a remote control that is yellow."
+    assert found.references["abstractive"] == {"meeting0": "A yellow remote control."}
+
+
+def test_the_experiment_compares_the_methods_on_equal_lengths(data, tmp_path):
+    (report,) = run("summaries", data, ["mediqa2021_mas"], Run(part="all", library_cache=tmp_path / "cache"))
+    table = report.tables[1]
+    assert [row[0] for row in table.rows][-6:-3] == ["lead", "closest to the mean", "random"]
+    assert len(report.rows) == 6
+    scores = report.rows[0]["scores"]["lead"]["extractive"]
+    assert 0 < scores["ROUGE-2"] <= scores["ROUGE-1"] <= 1
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "error", "told"),
+    [
+        ("nothing", "{}", UsageError, "'nothing' has no summaries"),
+        ("mediqa2021_mas", '{"id": "a", "question": "b"}', UnreadableDocument, "line 1: answers is no list"),
+        ("qmsum", NO_SUMMARY, UnreadableDocument, "meeting0 of val.jsonl has no general query"),
+    ],
+)
+def test_what_is_no_data_set_of_summaries_is_refused(tmp_path, name, line, error, told):
+    for folder, file in (("mediqa2021_mas", "questions.jsonl"), ("qmsum", "val.jsonl")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / file).write_text(line + "\n", encoding="utf-8")
+    with pytest.raises(error, match=told):
+        open_dataset(name, tmp_path)
+    with pytest.raises(UsageError, match=r"no folder|no summaries"):
+        open_dataset(name, None)
