@@ -108,6 +108,16 @@ def roc_area(score: Sequence[float], issue: Sequence[bool], *, seed: int) -> Est
     return bootstrap(_roc_area, score, issue, seed=seed)
 
 
+def roc_area_gain(score: Sequence[float], other: Sequence[float], issue: Sequence[bool], *, seed: int) -> Estimate:
+    """How much larger the area of `score` is than that of `other` on the same cases, with its bootstrap interval."""
+
+    def gain(a: np.ndarray, b: np.ndarray, y: np.ndarray) -> np.ndarray:
+        difference: np.ndarray = _roc_area(a, y) - _roc_area(b, y)
+        return difference
+
+    return bootstrap(gain, score, other, issue, seed=seed)
+
+
 def _f1(flagged: np.ndarray, issue: np.ndarray) -> np.ndarray:
     hits = (flagged & issue).sum(axis=-1)
     return _ratio(2 * hits, flagged.sum(axis=-1) + issue.sum(axis=-1))

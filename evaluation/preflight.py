@@ -59,7 +59,7 @@ def run(collection: Collection, run: Run) -> Report:
     """Put each query through retrieval and preflight, with the product's passages and with the paper's."""
     from ..state.context import Settings
 
-    settings = Settings()
+    settings = Settings(preflight="iou")
     queries = collection.select(run.part, run.limit)
     with collection_library(collection, run) as library:
         sizes = {"k": settings.k, "candidates": settings.candidates, "rrf_k": settings.rrf_k}
@@ -97,12 +97,16 @@ def _outcome(
     settings: Settings,
 ) -> Outcome:
     """What the product's own rule says of these passages."""
+    from ..library.gather import reference
     from ..nodes.preflight import decide, dense_order
-    from ..nodes.retrieve import reference
     from ..state.reading import Source
+    from ..state.retrieval import Candidate
 
     passages: list[Passage] = library.passages([hit.passage_id for hit in hits])
-    refs = [reference(hit, passage, cosines[hit.passage_id]) for hit, passage in zip(hits, passages, strict=True)]
+    refs = [
+        reference(Candidate(passage, hit.rank, hit.score, cosines[passage.id]), hit.rank)
+        for hit, passage in zip(hits, passages, strict=True)
+    ]
     sources = [Source.of(passage, ref["rank"]) for passage, ref in zip(passages, refs, strict=True)]
     decision = decide(query.text, refs, sources, settings)
     documents = {ref["rank"]: ref["document_id"] for ref in refs}

@@ -1,20 +1,26 @@
 """Stage `preflight`: predict, without a language model, how the retrieved passages have to be read.
 
 Passages that speak of several things of one name, or that contradict each other, go to COrg (`models.corg_signals`).
-Of the others it is predicted whether the key passage would be lost: the dense ranking of the retrieved passages is
-compared with a BM25 ranking of the same passages. Where their first n agree (IoU > threshold) the key passage is taken
-to stand where a model looks, and plain RAG serves; else map/reduce (BriefContext, section 5.2, equation 1).
+Of the others it is predicted whether the key passage would be lost, that is whether it stands below the dense top 3.
+Two rules do that. The calibrated one gives the probability of it (`models.preflight_risk`) and sends the question to
+map/reduce from its threshold on. The paper's compares the dense ranking of the retrieved passages with a BM25 ranking
+of the same passages: where their first n agree (IoU > threshold), plain RAG serves; else map/reduce (BriefContext,
+section 5.2, equation 1). It also serves where nothing was calibrated for the library's embedder.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import ceil
+from typing import Any
 
 from langgraph.runtime import Runtime
 
 from ..models.corg_signals import read_signals
+from ..models.preflight_risk import RiskModel
+from ..models.risk_features import FEATURES, has_places, risk_features
 from ..models.words import words
 from ..state.context import Context, Settings
 from ..state.reading import Source
@@ -29,45 +35,113 @@ async def preflight(state: Retrieved, runtime: Runtime[Context]) -> State:
     """Choose the route and say why."""
     refs, settings = state["passages"], runtime.context.settings
     sources = await runtime.context.sources(refs)
-    decision = await asyncio.to_thread(decide, state["standalone_question"], refs, sources, settings)
+    model = await asyncio.to_thread(risk_model_of, runtime.context.library)
+    decision = await asyncio.to_thread(decide, state["standalone_question"], refs, sources, settings, model)
     partitions = partition(len(refs), settings.partition_size) if decision.name == "map_reduce" else []
     return {"decision": decision.model_dump(), "partitions": partitions}
 
 
-def decide(question: str, refs: Sequence[PassageRef], sources: Sequence[Source], settings: Settings) -> RouteDecision:
-    """The route for these passages, with the numbers behind it."""
-    top_n, threshold = settings.top_n, settings.threshold
+def risk_model_of(library: Any) -> RiskModel | None:
+    """The library's calibrated model of the risk; None where it has none, or is something else than a `Library`."""
+    found = getattr(library, "risk_model", None)
+    return found() if found is not None else None
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """Whether the key passage would be lost, in the words of a reason and in numbers; `risk` is held to `threshold`."""
+
+    lost: bool
+    reason: str
+    iou: float
+    risk: float
+    threshold: float
+    signals: Mapping[str, float]
+
+
+def decide(
+    question: str,
+    refs: Sequence[PassageRef],
+    sources: Sequence[Source],
+    settings: Settings,
+    risk_model: RiskModel | None = None,
+) -> RouteDecision:
+    """The route for these passages, with the numbers behind it.
+
+    Args:
+        question: The standalone question.
+        refs: The passages that go on.
+        sources: Their texts, in the same order.
+        settings: `preflight` names the rule, `threshold` and `top_n` are the IoU rule's.
+        risk_model: As `Library.risk_model()` gives it; without one the IoU rule decides.
+    """
     tokens = sum(ref["tokens"] for ref in refs)
     corg = read_signals(question, refs, sources)
     signals = {"passages": float(len(refs)), "context_tokens": float(tokens), **corg.as_numbers()}
+    if not refs:
+        reason = "nothing was found in the library"
+        return RouteDecision(
+            name="abstain", reason=reason, top_n=settings.top_n, threshold=settings.threshold, signals=signals
+        )
+    forecast = foretell(question, refs, sources, settings, risk_model)
 
-    def decision(name: RouteName, reason: str, *, forced: bool = False, iou: float | None = None) -> RouteDecision:
+    def decision(name: RouteName, reason: str, *, forced: bool = False) -> RouteDecision:
         return RouteDecision(
             name=name,
             reason=reason,
             forced=forced,
-            iou=iou,
-            top_n=top_n,
-            threshold=threshold,
-            risk=None if iou is None else 1 - iou,
-            signals=signals,
+            iou=forecast.iou,
+            top_n=settings.top_n,
+            threshold=forecast.threshold,
+            risk=forecast.risk,
+            signals={**signals, **forecast.signals},
         )
 
-    if not refs:
-        return decision("abstain", "nothing was found in the library")
-    iou = agreement(dense_order(refs), lexical_order(question, sources), top_n)
     if settings.route != "auto":
-        return decision(FORCED[settings.route], f"the route was forced to {settings.route}", forced=True, iou=iou)
+        return decision(FORCED[settings.route], f"the route was forced to {settings.route}", forced=True)
     if corg.score >= settings.corg_threshold:
-        grounds = "; ".join(corg.fired)
-        return decision("corg", f"COrg score {corg.score:.2g} >= {settings.corg_threshold:g}: {grounds}", iou=iou)
+        return decision("corg", f"COrg score {corg.score:.2g} >= {settings.corg_threshold:g}: {'; '.join(corg.fired)}")
     if len(refs) <= ALWAYS_PLAIN_PASSAGES:
-        return decision("plain", f"only {len(refs)} passages: nothing can be lost between them", iou=iou)
+        return decision("plain", f"only {len(refs)} passages: nothing can be lost between them")
     if tokens < settings.map_prompt_tokens:
-        return decision("plain", f"the passages have {tokens} tokens: they fit one map prompt", iou=iou)
-    if iou > threshold:
-        return decision("plain", f"dense and BM25 top {top_n} agree (IoU {iou:.2g} > {threshold:g})", iou=iou)
-    return decision("map_reduce", f"dense and BM25 top {top_n} disagree (IoU {iou:.2g} <= {threshold:g})", iou=iou)
+        return decision("plain", f"the passages have {tokens} tokens: they fit one map prompt")
+    return decision("map_reduce" if forecast.lost else "plain", forecast.reason)
+
+
+def foretell(
+    question: str,
+    refs: Sequence[PassageRef],
+    sources: Sequence[Source],
+    settings: Settings,
+    risk_model: RiskModel | None,
+) -> Forecast:
+    """What the rule says that the settings name; the IoU rule where there is no calibrated model."""
+    top_n, threshold = settings.top_n, settings.threshold
+    iou = agreement(dense_order(refs), lexical_order(question, sources), top_n)
+    if settings.preflight == "calibrated" and risk_model is not None and has_places(refs):
+        return _calibrated(risk_model, risk_features(question, refs, sources), iou)
+    lost = iou <= threshold
+    relation = f"disagree (IoU {iou:.2g} <= {threshold:g})" if lost else f"agree (IoU {iou:.2g} > {threshold:g})"
+    fallback = "" if settings.preflight == "iou" else _fallback(risk_model)
+    return Forecast(lost, f"{fallback}dense and BM25 top {top_n} {relation}", iou, 1 - iou, threshold, {})
+
+
+def _fallback(risk_model: RiskModel | None) -> str:
+    """Why the IoU rule decides though the calibrated one was wanted."""
+    if risk_model is None:
+        return "nothing is calibrated for the library's embedder, so by IoU: "
+    return "the passages come without their places in the collection's rankings, so by IoU: "
+
+
+def _calibrated(model: RiskModel, values: Mapping[str, float], iou: float) -> Forecast:
+    risk = model.risk(values)
+    lost = risk >= model.threshold
+    sign = ">=" if lost else "<"
+    loudest = [FEATURES[name].risky if lost else FEATURES[name].safe for name in model.loudest(values, risky=lost)]
+    grounds = f": {'; '.join(loudest)}" if loudest else ""
+    reason = f"risk {risk:.2g} {sign} {model.threshold:.2g} ({model.grounds}){grounds}"
+    signals = {f"risk_{name}": round(values[name], 4) for name in model.terms}
+    return Forecast(lost, reason, iou, risk, model.threshold, signals)
 
 
 def dense_order(refs: Sequence[PassageRef]) -> list[int]:

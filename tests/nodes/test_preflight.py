@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preflight_rag.nodes.preflight import agreement, decide, lexical_order, partition
+from preflight_rag.models.preflight_risk import RiskModel, Term, shipped_model
+from preflight_rag.nodes.preflight import agreement, decide, lexical_order, partition, risk_model_of
 from preflight_rag.state.context import Settings
 from preflight_rag.state.reading import Source
 
@@ -28,6 +29,62 @@ def passages(texts, cosines, tokens=300):
         for i, cosine in enumerate(cosines, 1)
     ]
     return refs, [Source(i, str(i), "", text) for i, text in enumerate(texts, 1)]
+
+
+def with_places(refs, bm25):
+    """The passages with places in the collection's rankings, as `retrieve` gives them."""
+    dense = sorted(range(len(refs)), key=lambda i: -refs[i]["cosine"])
+    lexical = [i for i in sorted(range(len(refs)), key=lambda i: -bm25[i]) if bm25[i]]
+    return [
+        ref
+        | {
+            "dense_rank": dense.index(i) + 1,
+            "lexical_rank": lexical.index(i) + 1 if bm25[i] else None,
+            "bm25": bm25[i] or None,
+        }
+        for i, ref in enumerate(refs)
+    ]
+
+
+FOUND = passages([NEAR, NEAR, NEAR, FAR, FAR, FAR, FAR, FAR], [0.9, 0.8, 0.7, 0.1, 0.1, 0.1, 0.1, 0.1])
+LOST = passages([NEAR, FAR, FAR, FAR, FAR, FAR, FAR, FAR], [0.1, 0.5, 0.48, 0.46, 0.45, 0.44, 0.43, 0.42])
+
+
+@pytest.mark.parametrize(
+    ("case", "bm25", "name", "sign"),
+    [
+        (FOUND, [9, 8, 7, 0, 0, 0, 0, 0], "plain", "<"),
+        (LOST, [9, 0, 0, 0, 0, 0, 0, 0], "map_reduce", ">="),
+    ],
+)
+def test_the_calibrated_rule_decides_and_says_on_what_grounds(case, bm25, name, sign):
+    refs, sources = case
+    model = shipped_model()
+    decision = decide("capital of France", with_places(refs, bm25), sources, Settings(), model)
+    assert decision.name == name
+    assert decision.reason.startswith(f"risk {decision.risk:.2g} {sign} {model.threshold:.2g} (calibrated on six")
+    assert decision.threshold == model.threshold
+    assert decision.iou is not None
+    assert {f"risk_{feature}" for feature in model.terms} <= set(decision.signals)
+
+
+def test_the_setting_iou_is_the_papers_rule_whatever_is_calibrated():
+    refs, sources = LOST
+    asked = ("capital of France", with_places(refs, [9, 0, 0, 0, 0, 0, 0, 0]), sources)
+    always = RiskModel("test", "e", -9.0, {"uncovered": Term(0.1, 0.0, 1.0)}, 0.9)
+    assert decide(*asked, Settings(), always).name == "plain"
+    by_iou = decide(*asked, Settings(preflight="iou"), always)
+    assert (by_iou.name, by_iou.threshold, by_iou.risk) == ("map_reduce", 0.2, 1 - by_iou.iou)
+    assert by_iou.reason.startswith("dense and BM25 top 3 disagree")
+
+
+def test_where_the_calibrated_rule_cannot_judge_the_reason_says_why():
+    refs, sources = LOST
+    unknown = decide("capital of France", refs, sources, Settings())
+    assert unknown.reason.startswith("nothing is calibrated for the library's embedder, so by IoU: dense and BM25")
+    bare = decide("capital of France", refs, sources, Settings(), shipped_model())
+    assert bare.reason.startswith("the passages come without their places in the collection's rankings, so by IoU")
+    assert risk_model_of(object()) is None
 
 
 def test_rankings_that_agree_go_plain():

@@ -1,0 +1,98 @@
+"""`calibrate`: fit the preflight to a library."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from . import show
+from .main import DEFAULT_LIBRARY, JsonOption, LibraryOption, app, command
+
+if TYPE_CHECKING:
+    from ..library import Library
+    from ..library.calibration import Calibration, Operation
+    from ..library.known_items import KnownQuestion
+
+MADE = 300
+RECALL = 0.926
+
+
+@app.command(epilog="Example: preflight calibrate --library library --questions questions.jsonl")
+@command
+def calibrate(
+    library: LibraryOption = DEFAULT_LIBRARY,
+    questions: Annotated[
+        Path | None,
+        typer.Option(
+            "--questions",
+            help='Lines of {"question": "...", "documents": ["id"]}, or question, tab, ids. Without it, questions are '
+            "made of the library's own passages, which are easier than real ones.",
+        ),
+    ] = None,
+    count: Annotated[int, typer.Option("--count", min=1, help="How many questions are made.")] = MADE,
+    recall: Annotated[
+        float, typer.Option("--recall", min=0.01, max=1, help="Share of lost key passages that must be foretold.")
+    ] = RECALL,
+    seed: Annotated[int, typer.Option("--seed", help="Of the questions that are made.")] = 0,
+    try_only: Annotated[bool, typer.Option("--try", help="Only say what would change.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Fit the preflight's risk of a lost key passage to the library, from questions with known documents."""
+    from ..library import Library
+    from ..library.calibration import write_model
+    from ..library.known_items import make_questions, read_questions
+
+    with Library.open(library) as collection:
+        known = read_questions(questions) if questions else make_questions(collection, count, seed=seed)
+        found = _with_progress(collection, known, made=questions is None, recall=recall)
+        path = None if try_only else write_model(library, found.model)
+    if json:
+        show.as_json({**found.to_json(), "written": str(path) if path else None})
+        return
+    _tell(found, recall)
+    typer.echo(f"written to {path}; delete it to go back" if path else "nothing was written")
+
+
+def _with_progress(collection: Library, known: list[KnownQuestion], *, made: bool, recall: float) -> Calibration:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from ..library.calibration import calibrate as fit
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("questions")
+        return fit(
+            collection,
+            known,
+            made=made,
+            recall=recall,
+            progress=lambda done, total: bar.update(task, completed=done, total=total),
+        )
+
+
+def _tell(found: Calibration, recall: float) -> None:
+    typer.echo(
+        f"{found.questions} questions {'made of' if found.made else 'asked of'} the library; in {found.issues} of them "
+        "no known passage is in the dense top 3"
+    )
+    typer.echo(f"before: {_line(found.before) if found.before else 'the IoU rule, nothing was calibrated'}")
+    typer.echo(f"after:  {_line(found.after)}")
+    if found.made:
+        typer.echo(
+            "Made questions are easier than real ones: they were weighed to be lost as often as real ones and "
+            "set the risk only, not its threshold. Real questions (--questions FILE) are much better."
+        )
+    else:
+        typer.echo(f"The threshold is set to find {recall:.1%}; the line above judges each question by the others.")
+
+
+def _line(operation: Operation) -> str:
+    def percent(value: float | None) -> str:
+        return "–" if value is None else f"{value:.1%}"
+
+    return (
+        f"map/reduce from a risk of {operation.threshold:.2f}, {percent(operation.flagged)} of the questions, "
+        f"finds {percent(operation.recall)} of the lost, right in {percent(operation.precision)}"
+    )

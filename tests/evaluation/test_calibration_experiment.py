@@ -1,0 +1,79 @@
+"""The experiment `calibration`, its training command and its diagram, over a small collection."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from preflight_rag.evaluation.calibration import IOU, SHIPPED, expected_calibration_error, flagged_at, reliability
+from preflight_rag.evaluation.experiments import Run, run
+from preflight_rag.evaluation.metrics import roc_area_gain
+from preflight_rag.evaluation.reliability import draw, drawn_rules
+from preflight_rag.evaluation.train_preflight import TRAINING, train
+from preflight_rag.library.calibration import Case
+from preflight_rag.models.preflight_risk import RiskModel
+from preflight_rag.models.risk_features import FEATURES
+
+
+@pytest.fixture
+def settings(library_cache: Path) -> Run:
+    return Run(part="all", library_cache=library_cache)
+
+
+def test_every_question_is_judged_by_both_rules(beir_data: Path, settings: Run) -> None:
+    (report,) = run("calibration", beir_data, ["small"], settings)
+    assert [row["issue"] for row in report.rows] == [False] * 4
+    for row in report.rows:
+        assert row["risks"][IOU] == 1 - row["iou"]
+        assert 0 <= row["risks"][SHIPPED] <= 1
+    titles = {table.title for table in report.tables}
+    assert titles == {"Issues foretold", "Reliability", "Model work", "Reranked passages"}
+    assert report.figures["rules"][SHIPPED]["recall"]["value"] is None
+
+
+def test_reliability_weighs_bins_by_their_questions() -> None:
+    risks, issue = [0.05, 0.05, 0.95, 1.0], [False, True, True, True]
+    assert reliability(risks, issue) == [(2, 0.05, 0.5), (2, 0.975, 1.0)]
+    assert expected_calibration_error(risks, issue) == pytest.approx((2 * 0.45 + 2 * 0.025) / 4)
+
+
+def test_the_share_at_another_rules_recall_is_the_least_that_finds_as_many() -> None:
+    risks, issue = [0.9, 0.8, 0.7, 0.6], [True, False, True, True]
+    assert flagged_at(risks, issue, [True, True, True, False]) == 0.75
+    assert flagged_at(risks, issue, [False, True, False, False]) == 0
+
+
+def test_the_gain_in_area_is_that_of_the_same_questions() -> None:
+    issue = [True, True, False, False] * 10
+    gain = roc_area_gain([4, 3, 2, 1] * 10, [1, 4, 2, 3] * 10, issue, seed=0)
+    assert gain.value == pytest.approx(0.5)
+    assert gain.low > 0
+
+
+def cases(count: int) -> list[Case]:
+    """Half of them issues, told apart by one feature."""
+    return [
+        Case({name: place / count if name == "uncovered" else 0.0 for name in FEATURES}, place % 3 == 0 or place > 30)
+        for place in range(count)
+    ]
+
+
+def test_training_leaves_each_group_out_once() -> None:
+    found = train({"bioasq": cases(60), "biomix-bioasq": cases(45), "scifact": cases(50), "cisi": cases(40)}, "e")
+    assert found["trained_on"] == {"bioasq": 60, "biomix-bioasq": 45, "scifact": 50, "cisi": 40}
+    assert set(found["without"]) == {"bioasq", "scifact", "cisi"}
+    model = RiskModel.from_json(json.loads(json.dumps(found["model"])))
+    assert model.grounds == "calibrated on three collections"
+    assert set(model.terms) == {"uncovered"}
+    assert found["without"]["bioasq"]["grounds"] == "calibrated on two collections"
+    assert set(TRAINING.values()) >= set(found["without"])
+
+
+def test_the_diagram_is_a_picture(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    rows = [{"issue": n % 4 == 0, "risks": {IOU: 0.5, SHIPPED: n / 40}} for n in range(40)]
+    assert len(drawn_rules(rows)[SHIPPED][0]) == 40
+    draw(rows, tmp_path / "figure.png")
+    assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
