@@ -18,15 +18,29 @@ Progress: TypeAlias = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Entry:
-    """Where an experiment lives, and what it measures, in a few words."""
+    """Where an experiment lives, what it measures, in a few words, and which module's `open_dataset` reads its data."""
 
     module: str
     summary: str
+    datasets: str = ".datasets"
 
 
 EXPERIMENTS = {
     "retrieval": Entry(".retrieval", "recall, MRR and nDCG of the dense, BM25 and fused rankings"),
+    "rewriting": Entry(".rewriting", "spelling by rules on planted slips, and what the ladder of expressions finds"),
+    "reranking": Entry(".reranking", "what a second stage adds to the dense, BM25 and fused rankings"),
     "preflight": Entry(".preflight", "how well the preflight predicts that the key passage would be lost"),
+    "hsrdr": Entry(".hsrdr", "what semantic search, Boolean search and both find, and where it comes to stand"),
+    "calibration": Entry(".calibration", "the calibrated preflight beside the IoU rule, on collections it never saw"),
+    "splitting": Entry(
+        ".splitting", "how much of an answer's span each splitter's chunks bring in equal budgets", ".span_datasets"
+    ),
+    "diversity": Entry(
+        ".diversity", "how much of what is relevant MMR and FPS bring into a token budget", ".unit_datasets"
+    ),
+    "summaries": Entry(
+        ".summaries", "how near selected sentences come to summaries that people wrote", ".summary_datasets"
+    ),
 }
 
 
@@ -62,10 +76,10 @@ def run(experiment: str, data: Path | None, datasets: Sequence[str], settings: R
         UsageError: The experiment, a data set or a part is unknown, or a file is missing.
         UnreadableDocument: A data file is damaged.
     """
-    from .datasets import open_dataset
-
     if experiment not in EXPERIMENTS:
         raise UsageError(f"the experiment {experiment!r} is unknown", help=f"Choose {' or '.join(EXPERIMENTS)}.")
+    entry = EXPERIMENTS[experiment]
+    open_dataset = import_module(entry.datasets, __package__).open_dataset
     collections = [open_dataset(name, data) for name in dict.fromkeys(datasets)]
-    module = import_module(EXPERIMENTS[experiment].module, __package__)
+    module = import_module(entry.module, __package__)
     return [module.run(collection, settings) for collection in collections]

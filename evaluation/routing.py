@@ -28,13 +28,14 @@ from pathlib import Path
 from statistics import fmean
 from typing import TypeAlias
 
+from ..library.gather import reference
 from ..library.library import Library
 from ..models.corg_signals import SIGNALS, WEIGHTS, Model, measure, trained
-from ..nodes.retrieve import reference
 from ..state.context import Settings
 from ..state.reading import Source
+from ..state.retrieval import Candidate
 from ..state.schema import PassageRef
-from ..state.values import Document, Hit
+from ..state.values import Document
 from .datasets import bioasq as open_bioasq
 from .intervals import wilson
 from .metrics import roc_area
@@ -239,8 +240,8 @@ def searched(case: Case, library: Library) -> Passages:
 def _passages(library: Library, ids: Sequence[str], cosines: Mapping[str, float]) -> Passages:
     passages = library.passages(sorted(ids, key=lambda name: -cosines[name]))
     refs = [
-        reference(Hit(passage_id=item.id, document_id=item.document_id, rank=rank, score=0.0), item, cosines[item.id])
-        for rank, item in enumerate(passages, 1)
+        reference(Candidate(passage, rank, score=0.0, cosine=cosines[passage.id]), rank)
+        for rank, passage in enumerate(passages, 1)
     ]
     return refs, [Source.of(passage, rank) for rank, passage in enumerate(passages, 1)]
 

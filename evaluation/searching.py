@@ -47,13 +47,13 @@ def collection_library(collection: Collection, run: Run) -> Iterator[Library]:
 
 def library_folder(collection: Collection, embedder: str, cache: Path | None) -> Path:
     """Where the library lies: its name holds the data set's, the start of the corpus' checksum, and the embedder's."""
-    corpus = file_sha256(collection.files[0])[:8]
-    name = re.sub(r"[^A-Za-z0-9.]+", "-", f"{collection.corpus or collection.name} {corpus} {embedder.rsplit('/', 1)[-1]}")
+    corpus = f"{collection.corpus or collection.name} {file_sha256(collection.files[0])[:8]}"
+    name = re.sub(r"[^A-Za-z0-9.]+", "-", f"{corpus} {embedder.rsplit('/', 1)[-1]}")
     return (cache or cache_dir() / "eval") / name
 
 
 def search_all(
-    library: Library, queries: Sequence[Query], progress: Progress, *, name: str, **settings: int
+    library: Library, queries: Sequence[Query], progress: Progress, *, name: str, **settings: Any
 ) -> Iterator[tuple[Query, Found]]:
     """Search for each query in turn, its text normalised as a turn's question is; `settings` go to `Library.search`."""
     from ..nodes.rewrite import normalised

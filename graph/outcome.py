@@ -8,7 +8,18 @@ from typing import Any
 from ..models.costs import saved, saved_pairs
 from ..models.protocol import Reader
 from ..state.context import Settings
-from ..state.values import Answer, Citation, Gap, Group, Receipt, Relation, RouteDecision, Saved, StageReceipt
+from ..state.values import (
+    Answer,
+    Citation,
+    Gap,
+    Group,
+    Receipt,
+    Relation,
+    RouteDecision,
+    Saved,
+    SearchExpression,
+    StageReceipt,
+)
 
 
 def answer_of(
@@ -36,6 +47,8 @@ def answer_of(
         turn=turn,
         standalone_question=state["standalone_question"],
         queries=tuple(state["queries"]),
+        corrections=tuple((was, now) for was, now in state["rewrite"]["corrections"]),
+        expressions=tuple(SearchExpression.model_validate(rung) for rung in state["rungs"]),
         route=route_of(state),
         answer=state["answer"],
         abstained=state["abstained"],

@@ -14,8 +14,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from ..library import Library
+from ..library.pubmed import EntrezClient
 from ..models.open import open_reader
-from ..state.context import Context, Settings
+from ..state.context import Context, Diversity, Ordering, PreflightRule, Settings
 from ..state.errors import UsageError
 from .build import build_graph
 
@@ -33,6 +34,11 @@ class StudioContext:
     top_n: Annotated[int, Field(ge=1, description="How many of each ranking the preflight compares.")] = 3
     threshold: Annotated[float, Field(ge=0, le=1, description="Plain when the IoU is above this.")] = 0.2
     partition_size: Annotated[int, Field(ge=1, description="Passages in one map prompt.")] = 4
+    preflight: Annotated[PreflightRule, Field(description="The rule that predicts a lost key passage.")] = "calibrated"
+    reranker: Annotated[str, Field(description="Second stage: features, none, or a cross-encoder.")] = "features"
+    diversity: Annotated[Diversity, Field(description="How passages are chosen among the candidates.")] = "none"
+    ordering: Annotated[Ordering, Field(description="Order of the passages in a prompt.")] = "score"
+    pubmed: Annotated[bool, Field(description="Also search PubMed and PMC live.")] = False
 
 
 def resolve(given: Any) -> Context:
@@ -45,20 +51,21 @@ def resolve(given: Any) -> Context:
         given = StudioContext(**given)
     studio = given or StudioContext()
     library, reader = _opened(studio.library or os.environ.get("PREFLIGHT_LIBRARY") or "library", studio.model)
-    settings = Settings.read(
-        route=studio.route,
-        k=studio.k,
-        top_n=studio.top_n,
-        threshold=studio.threshold,
-        partition_size=studio.partition_size,
-    )
-    return Context(reader, library, settings)
+    names = {field.name for field in fields(studio)} - {"library", "model"}
+    own = {name: getattr(studio, name) for name in names}
+    settings = Settings.read(**own)
+    return Context(reader, library, settings, _entrez() if settings.pubmed else None)
 
 
 @lru_cache(maxsize=8)
 def _opened(folder: str, model: str) -> tuple[Library, Any]:
     library = Library.open(folder)
     return library, open_reader(model or None, library.embedder)
+
+
+@lru_cache(maxsize=1)
+def _entrez() -> EntrezClient:
+    return EntrezClient.of_environment(os.environ)
 
 
 graph = build_graph(context_schema=StudioContext, resolve=resolve).compile(name="preflight")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,12 +59,21 @@ class Turns:
         reader: The reader of all turns.
     """
 
-    def __init__(self, folder: Path, saver: SqliteCheckpointer, ledger: Ledger, library: Any, reader: Reader) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        saver: SqliteCheckpointer,
+        ledger: Ledger,
+        library: Any,
+        reader: Reader,
+        pubmed: Callable[[], Any] | None = None,
+    ) -> None:
         self.folder = folder
         self.saver = saver
         self.ledger = ledger
         self.library = library
         self.reader = reader
+        self.pubmed = pubmed
         self.graph = build_graph().compile(checkpointer=saver, name="preflight")
 
     async def stream(
@@ -191,7 +200,8 @@ class Turns:
     async def _events(
         self, asked: Question | None, config: RunnableConfig, settings: Settings, *, tokens: bool
     ) -> AsyncGenerator[Event, None]:
-        context = Context(self.reader, self.library, settings)
+        pubmed = self.pubmed() if self.pubmed is not None and settings.pubmed else None
+        context = Context(self.reader, self.library, settings, pubmed)
         visible = VisibleText()
         modes: list[Any] = ["updates", "messages"] if tokens else ["updates"]
         run: Any = self.graph.astream(asked, config, context=context, stream_mode=modes, durability="async")

@@ -2,35 +2,40 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from ..state.errors import (
-    EmbedderMismatch,
-    LibraryCorrupt,
-    LibraryEmpty,
-    LibraryError,
-    PreflightError,
-    UsageError,
-)
+from ..state.errors import LibraryCorrupt, PreflightError, UsageError
+from ..state.retrieval import Candidate
 from ..state.values import Document, Passage
-from .dense import FLAT_LIMIT
+from . import health
+from .current import CurrentIndex
+from .dense import FLAT_LIMIT, IndexKind
+from .dense_kinds import check_kind
+from .embedding import RecordedEmbedder
+from .fitting import Fitting
 from .fusion import RRF_K
-from .index import FOLDER, PURGE, STEPS, Index, build_index, index_problems, manifest_stamp, open_index, read_manifest
-from .ingest import MAX_BYTES, IngestEvent, Ingestion, IngestReport, Progress, count_documents, unicode_text
+from .index import FOLDER
+from .ingest import MAX_BYTES, IngestReport, Progress, unicode_text
+from .interning import DEADLINE, Interned, passages_of
+from .ladder import ENOUGH, parse
 from .search import CANDIDATES, TOP_K, Found, hybrid_search
+from .splitters import SplitterName, check_splitter
 from .store import BUSY_SECONDS, Store
+from .writing import Writer
 
 if TYPE_CHECKING:
+    import numpy as np
     from langchain_core.embeddings import Embeddings
 
     from ..models.embedder import Embedder
-
-LOCK = ".write.lock"
+    from ..models.preflight_risk import RiskModel
+    from .filters import Filter
+    from .vocabulary import Vocabulary
 
 
 class Library:
@@ -40,19 +45,23 @@ class Library:
     """
 
     def __init__(
-        self, path: Path, store: Store, embedder: Embedder | None, *, flat_limit: int, lock_seconds: float
+        self,
+        store: Store,
+        embedder: RecordedEmbedder,
+        *,
+        splitter: SplitterName | None,
+        flat_limit: int,
+        lock_seconds: float,
     ) -> None:
-        self.path = path
+        self.path = store.path.parent
+        self._root = self.path / FOLDER
         self._store = store
         self._embedder = embedder
-        self._flat_limit = flat_limit
-        self._lock_seconds = lock_seconds
-        self._root = path / FOLDER
-        self._index: Index | None = None
-        self._stamp: tuple[int, int, int] | None = None
-        self._index_lock = threading.RLock()
-        self._embedder_lock = threading.Lock()
-        self._repairs: list[str] = []
+        self._writer = Writer(
+            store, self._root, embedder, splitter=splitter, flat_limit=flat_limit, lock_seconds=lock_seconds
+        )
+        self._index = CurrentIndex(store, self._root, self._writer.rebuild)
+        self._fitting = Fitting(store)
 
     @classmethod
     def open(
@@ -61,6 +70,8 @@ class Library:
         *,
         embedder: str | Embeddings | None = None,
         create: bool = False,
+        index: IndexKind | None = None,
+        splitter: SplitterName | None = None,
         flat_limit: int = FLAT_LIMIT,
         lock_seconds: float = BUSY_SECONDS,
     ) -> Library:
@@ -71,7 +82,12 @@ class Library:
             embedder: What `open_embedder` takes; None for the one that the library was made with, and the default one
                 for a new library.
             create: Make the library where there is none.
-            flat_limit: Up to how many passages the dense index is exhaustive.
+            index: Kind of dense index (see `dense_kinds.py`), which the library remembers; another one than before
+                rebuilds the index. None for the library's own, `auto` in a new one.
+            splitter: How documents are split, which the library remembers. From the next ingest on; documents that
+                are read again are split anew, the others keep their passages. None for the library's own, `sentence`
+                in a new one.
+            flat_limit: Up to how many passages an `auto` index is exhaustive.
             lock_seconds: How long to wait for another writer.
 
         Raises:
@@ -79,24 +95,27 @@ class Library:
             EmbedderMismatch: The library's vectors were made by another embedder.
             LibraryCorrupt: Its database cannot be read.
             EmbedderError: The embedder cannot be opened.
+            UsageError: There is no such kind of index, or no such splitter.
         """
-        folder = Path(path).expanduser()
-        store = Store(folder, create=create)
+        if index is not None:
+            check_kind(index)
+        if splitter is not None:
+            check_splitter(splitter)
+        store = Store(Path(path).expanduser(), create=create)
         try:
-            opened = None
-            if embedder is not None or store.meta("embedder") is None:
-                opened = _open_embedder(embedder)
-                _check_embedder(store, opened)
+            recorded = RecordedEmbedder(store, embedder)
+            library = cls(store, recorded, splitter=splitter, flat_limit=flat_limit, lock_seconds=lock_seconds)
+            if index is not None:
+                library.set_index_kind(index)
         except BaseException:
             store.close()
             raise
-        return cls(folder, store, opened, flat_limit=flat_limit, lock_seconds=lock_seconds)
+        return library
 
     def close(self) -> None:
         """Close the database and drop the index from memory."""
-        with self._index_lock:
-            self._index = None
-            self._store.close()
+        self._index.close()
+        self._store.close()
 
     def __enter__(self) -> Library:
         return self
@@ -113,28 +132,12 @@ class Library:
         Raises:
             EmbedderMismatch: It is an object that only the caller has, or its weights have changed.
         """
-        with self._embedder_lock:
-            if self._embedder is None:
-                recorded = self._store.meta("embedder")
-                if recorded["spec"] is None:
-                    raise EmbedderMismatch(
-                        f"The library at {self.path} was made with {recorded['name']}, which has to be given",
-                        help="Pass the Embeddings object as embedder",
-                    )
-                opened = _open_embedder(recorded["spec"])
-                _check_embedder(self._store, opened)
-                self._embedder = opened
-            return self._embedder
+        return self._embedder.get()
 
     @property
     def notes(self) -> list[str]:
         """What a user should know of the index: that it was rebuilt, or that documents wait for the next ingest."""
-        notes = list(self._repairs)
-        with self._index_lock:
-            known = self._index.manifest.generation if self._index else None
-        if known is not None and (waiting := self._store.pending(known)):
-            notes.append(f"Documents that wait for the next ingest to bring them into the index: {waiting}")
-        return notes
+        return self._index.notes()
 
     def ingest(
         self,
@@ -158,46 +161,61 @@ class Library:
         Raises:
             LibraryError: Another process holds the library, or it cannot be written.
         """
-        from .loaders import find_files
-
-        given = [Path(path).expanduser() for path in ([paths] if isinstance(paths, (str, Path)) else paths)]
-        with self._writing():
-            files = list(find_files(given))
-            run = self._ingestion(progress, count_documents(files))
-            run.add_files(files, max_bytes)
-            if prune:
-                run.prune(given)
-            self._refresh(progress)
-        return run.report
+        return self._writer.ingest(paths, prune=prune, progress=progress, max_bytes=max_bytes)
 
     def add(self, documents: Iterable[Document], *, progress: Progress | None = None) -> IngestReport:
         """Add or update documents that are in memory, then swap in a new index."""
-        with self._writing():
-            run = self._ingestion(progress, len(documents) if isinstance(documents, Sequence) else None)
-            run.add_documents(documents)
-            self._refresh(progress)
-        return run.report
+        return self._writer.add(documents, progress)
+
+    def intern(self, documents: Sequence[Document], *, deadline: float = DEADLINE) -> Interned:
+        """Take in documents that a turn found elsewhere; a library that cannot be written still gives what it holds.
+
+        The index is rebuilt at once while it is small; a large one learns of them at the next ingest (`notes`). Until
+        then their passages are found by id only.
+
+        Args:
+            documents: Their ids name them for good, such as "PMID 12345".
+            deadline: Seconds after which no further document is embedded, waiting for other writers included.
+        """
+        return self._writer.intern(documents, deadline)
 
     def delete_document(self, document_id: str) -> bool:
         """Delete a document, its passages and vectors; false where there is none."""
-        with self._writing():
-            found = self._store.retire_document(document_id)
-            if found:
-                self._build()
-        return found
+        return self._writer.delete_document(document_id)
 
     def rebuild(self) -> None:
         """Rebuild the index from the database."""
-        with self._writing():
-            self._build()
+        self._writer.rebuild()
+
+    @property
+    def index_kind(self) -> IndexKind:
+        """The kind of dense index that the library has chosen; small libraries may have a flat one all the same."""
+        return self._writer.index_kind
+
+    def set_index_kind(self, kind: IndexKind) -> None:
+        """Choose another kind of dense index; the index is rebuilt, the vectors stay.
+
+        Raises:
+            UsageError: There is no such kind.
+            LibraryError: Another process holds the library, or it cannot be written.
+        """
+        self._writer.set_index_kind(kind)
 
     def warm(self) -> None:
         """Load the embedder and the index ahead of the first search; errors are left for the search to raise."""
         with suppress(PreflightError):
             self.embedder.encode_query("warm")
-            self._current_index()
+            self._index.get()
 
-    def search(self, query: str, *, k: int = TOP_K, candidates: int = CANDIDATES, rrf_k: int = RRF_K) -> Found:
+    def search(
+        self,
+        query: str,
+        *,
+        k: int = TOP_K,
+        candidates: int = CANDIDATES,
+        rrf_k: int = RRF_K,
+        where: Filter | None = None,
+    ) -> Found:
         """The `k` best passages for a query by vectors, by words, and by both.
 
         An index that is missing or damaged is rebuilt from the database first; `notes` then says so.
@@ -207,9 +225,11 @@ class Library:
             k: Length of the rankings.
             candidates: How many passages of each ranking are fused, at least `k`.
             rrf_k: The constant of reciprocal rank fusion.
+            where: Only passages that fit this filter are ranked. Where none does, the rankings are empty; what the
+                filter left out is in the result's `note`.
 
         Raises:
-            UsageError: The query is empty, or `k` is below 1.
+            UsageError: The query is empty, `k` is below 1, or no document has a field of the filter.
             LibraryEmpty: There is no passage to find.
         """
         query = unicode_text(query)
@@ -217,15 +237,104 @@ class Library:
             raise UsageError(f"The query is empty: {query!r}", help="Ask something")
         if k < 1 or rrf_k < 0:
             raise UsageError(f"k={k} and rrf_k={rrf_k} are out of range", help="Use k >= 1 and rrf_k >= 0")
-        index = self._current_index()
+        index = self._index.get()
         vector = self.embedder.encode_query(query)
-        options = {"k": k, "candidates": candidates, "rrf_k": rrf_k}
+        options: dict[str, Any] = {"k": k, "candidates": candidates, "rrf_k": rrf_k}
+        if where is not None:
+            options["rows"] = self._fitting.rows(where)
         try:
-            return hybrid_search(self._store, index, query, vector, **options)
+            found = hybrid_search(self._store, index, query, vector, **options)
         except LibraryCorrupt as error:
-            if manifest_stamp(self._root) == self._stamp:
-                self._repair(error)
-            return hybrid_search(self._store, self._current_index(), query, vector, **options)
+            found = hybrid_search(self._store, self._index.after(error), query, vector, **options)
+        return found if where is None else replace(found, note=self.filter_note(where))
+
+    def candidates(
+        self, query: str, *, depth: int = CANDIDATES, rrf_k: int = RRF_K, where: Filter | None = None
+    ) -> list[Candidate]:
+        """The first `depth` passages of the fused ranking, best first, with their places in the other rankings.
+
+        With a filter, of the passages that fit it: none where none does, which `filter_note` then says.
+
+        Raises:
+            UsageError, LibraryEmpty: As `search`.
+        """
+        found = self.search(query, k=depth, candidates=depth, rrf_k=rrf_k, where=where)
+        return found.candidates(self.passages([hit.passage_id for hit in found.fused]))
+
+    def fitting(self, ids: Sequence[str], where: Filter) -> list[str]:
+        """Those of the passages that fit a filter, in the order of `ids`; they need not be in the index yet.
+
+        Raises:
+            UsageError: No document has a field of the filter.
+        """
+        rows = set(self._fitting.rows(where).tolist())
+        found = self._store.rows(ids)
+        return [name for name in ids if found.get(name) in rows]
+
+    def filter_note(self, where: Filter) -> str:
+        """How many passages fit a filter, and how many documents it leaves out for want of a date.
+
+        Raises:
+            UsageError: No document has a field of the filter.
+        """
+        count = len(self._fitting.rows(where))
+        note = f"{count} passages fit the filter: {where}" if count else f"No passage fits the filter: {where}"
+        undated = self._fitting.undated() if where.needs_date else 0
+        return f"{note}; documents without a date are left out: {undated}" if undated else note
+
+    @property
+    def fields(self) -> list[str]:
+        """Names of the fields that a filter may name."""
+        return self._fitting.fields()
+
+    @property
+    def vocabulary(self) -> Vocabulary | None:
+        """The words of the library; None where an older version built the index, until it is built again.
+
+        Raises:
+            LibraryEmpty: There is no passage.
+        """
+        return self._index.get().vocabulary
+
+    def match(self, expression: str, limit: int = ENOUGH) -> tuple[list[str], int]:
+        """Documents that fit a Boolean expression, and how many passages fit.
+
+        Args:
+            expression: In PubMed's syntax, as `ladder.parse` takes it; field tags count for nothing.
+            limit: Most documents, at least 1.
+
+        Returns:
+            Ids of documents by the BM25 of their best passage, best first; the number of passages that fit.
+
+        Raises:
+            UsageError: The expression cannot be read, or `limit` is below 1.
+            LibraryEmpty: There is no passage to find.
+        """
+        tree = parse(unicode_text(expression))
+        if limit < 1:
+            raise UsageError(f"limit={limit} is out of range", help="Use limit >= 1")
+        lexical, depth = self._index.get().lexical, 4 * limit
+        while True:
+            rows, hits = lexical.match(tree, depth)
+            names = self._store.identities([row for row, _ in rows])
+            found = list(dict.fromkeys(names[row][1] for row, _ in rows if row in names))
+            if len(found) >= limit or depth >= hits:
+                return found[:limit], hits
+            depth *= 4
+
+    def vectors(self, ids: Sequence[str]) -> np.ndarray:
+        """Stored vectors (n, d) float32 of passages, in the order of `ids`.
+
+        Raises:
+            LibraryCorrupt: One of them is not in the library.
+        """
+        import numpy as np
+
+        found = self._store.vectors(ids)
+        missing = [name for name in ids if name not in found]
+        if missing:
+            raise LibraryCorrupt(f"The library at {self.path} has no vector of the passage {missing[0]!r}")
+        return np.stack([found[name] for name in ids]) if ids else np.empty((0, self.embedder.dimension), np.float32)
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
         """Passages in the order of `ids`.
@@ -242,154 +351,34 @@ class Library:
             )
         return [found[name] for name in ids]
 
+    def document_passages(self, document_id: str) -> list[Passage]:
+        """A document's passages in the order of its text; none where there is no such document."""
+        return list(passages_of(self._store, [document_id]))
+
+    def all_passage_ids(self) -> list[str]:
+        """Ids of all passages, ordered by id."""
+        return self._store.all_passage_ids()
+
+    def risk_model(self) -> RiskModel | None:
+        """What foretells that a key passage would be lost: the library's own calibration, else the shipped one.
+
+        None where nothing was calibrated for its embedder.
+
+        Raises:
+            LibraryCorrupt: Its own calibration cannot be read.
+        """
+        from .calibration import risk_model
+
+        return risk_model(self.path, self._store.meta("embedder")["revision"])
+
     def documents(self) -> Iterator[dict[str, Any]]:
         """Rows of all documents, ordered by id."""
         return self._store.documents()
 
     def stats(self) -> dict[str, Any]:
         """Counts, sizes in bytes, and what the library was made with."""
-        manifest = read_manifest(self._root)
-        generation = self._store.generation()
-        index = None
-        if manifest:
-            index = {
-                "passages": manifest.passages,
-                "dense": manifest.dense,
-                "generation": manifest.generation,
-                "bytes": sum(entry["size"] for entry in manifest.files.values()),
-                "waiting_documents": self._store.pending(manifest.generation),
-            }
-        return {
-            "path": str(self.path),
-            **self._store.counts(),
-            "generation": generation,
-            "database_bytes": self._store.path.stat().st_size,
-            "embedder": self._store.meta("embedder"),
-            "splitter": self._store.meta("splitter"),
-            "index": index,
-        }
+        return health.stats(self._store, self._root)
 
     def verify(self) -> list[str]:
         """Check the database and every index file; one line per problem, none for a sound library."""
-        problems = self._store.problems(self._store.meta("embedder")["dimension"])
-        found = index_problems(self._root)
-        if found:
-            return problems + found
-        manifest = read_manifest(self._root)
-        if manifest is None:
-            return problems + ([] if not self._store.count_passages() else ["the library has no index yet"])
-        if waiting := self._store.pending(manifest.generation):
-            problems.append(f"documents that the index does not know: {waiting}")
-        elif manifest.passages != self._store.count_passages():
-            problems.append(
-                f"the index holds {manifest.passages} passages, the database {self._store.count_passages()}"
-            )
-        return problems
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """Hold the library's write lock.
-
-        Raises:
-            LibraryError: Another writer did not finish in time, or the folder cannot be written.
-        """
-        from filelock import FileLock, Timeout
-
-        lock = FileLock(self.path / LOCK, timeout=self._lock_seconds)
-        try:
-            lock.acquire()
-        except Timeout as error:
-            raise LibraryError(
-                f"The library at {self.path} is being written by another process", help="Try again when it has finished"
-            ) from error
-        except OSError as error:
-            raise LibraryError(
-                f"The library at {self.path} cannot be written: {error.strerror}", help="Check the folder's permissions"
-            ) from error
-        try:
-            yield
-        finally:
-            lock.release()
-
-    def _ingestion(self, progress: Progress | None, total: int | None) -> Ingestion:
-        from .splitter import SentenceSplitter
-
-        splitter = SentenceSplitter(self.embedder)
-        if self._store.meta("splitter") != splitter.settings():
-            self._store.set_meta("splitter", splitter.settings())
-        return Ingestion(self._store, self.embedder, splitter, progress, total)
-
-    def _refresh(self, progress: Progress | None) -> None:
-        """Build a new index unless the current one is whole and up to date."""
-        try:
-            index = open_index(self._root)
-        except LibraryCorrupt:
-            index = None
-        if index is None and not self._store.count_passages():
-            return
-        if index is None or index.manifest.generation != self._store.generation():
-            self._build(progress)
-
-    def _build(self, progress: Progress | None = None) -> None:
-        """Build and swap in the index, then delete what only the old one needed."""
-
-        def step(name: str) -> None:
-            if progress:
-                progress(IngestEvent("index", STEPS.index(name), len(STEPS) - 1, name))
-
-        dimension = self._store.meta("embedder")["dimension"]
-        manifest = build_index(self._store, self._root, dimension, flat_limit=self._flat_limit, step=step)
-        step(PURGE)
-        self._store.purge(manifest.generation)
-
-    def _current_index(self) -> Index:
-        """The index that the manifest names, rebuilt where it is missing, damaged or empty."""
-        with self._index_lock:
-            stamp = manifest_stamp(self._root)
-            if self._index is None or stamp is None or stamp != self._stamp:
-                try:
-                    index = open_index(self._root)
-                    damage = None
-                except LibraryCorrupt as error:
-                    index, damage = None, error
-                if (index is None or not len(index.rows)) and self._store.count_passages():
-                    self._repair(damage)
-                    index, stamp = open_index(self._root), manifest_stamp(self._root)
-                self._index, self._stamp = index, stamp
-            if self._index is None or not len(self._index.rows):
-                raise LibraryEmpty(f"The library at {self.path} is empty", help="Run: preflight ingest PATH")
-            return self._index
-
-    def _repair(self, damage: LibraryCorrupt | None) -> None:
-        reason = damage.message if damage else "There was no index yet"
-        try:
-            self.rebuild()
-        except LibraryError as error:
-            raise type(error)(f"{reason}, and none can be built: {error.message}", help=error.help) from error
-        self._repairs.append(f"{reason}; it was rebuilt from the database")
-
-
-def _open_embedder(spec: str | Embeddings | None) -> Embedder:
-    from ..models.embedder import open_embedder
-
-    return open_embedder(spec)
-
-
-def _check_embedder(store: Store, embedder: Embedder) -> None:
-    """Record the embedder in a new library; refuse another one than the recorded one."""
-    recorded = store.meta("embedder")
-    given = {
-        "name": embedder.name,
-        "revision": embedder.revision,
-        "dimension": embedder.dimension,
-        "spec": embedder.spec,
-    }
-    if recorded is None:
-        store.set_meta("embedder", given)
-        return
-    if (recorded["revision"], recorded["dimension"]) != (embedder.revision, embedder.dimension):
-        label = "{name} (revision {revision}, {dimension} dimensions)"
-        raise EmbedderMismatch(
-            f"The library at {store.path.parent} was made with {label.format(**recorded)}, not {label.format(**given)}",
-            help=f"Open it with {recorded['name']}, or ingest into a new library",
-        )
+        return health.problems(self._store, self._root)

@@ -1,10 +1,17 @@
-"""Tables of `library.db`.
+"""Tables of `library.db`, and how documents and passages become their rows.
 
 `generation` counts the writes of documents. A row with a `retired` generation is gone for the library, and stays until
 an index without it has been swapped in, so that the index in use still finds what it points to.
 """
 
 from __future__ import annotations
+
+import json
+import sqlite3
+from datetime import UTC, datetime
+from typing import Any
+
+from ..state.values import Document, Passage
 
 SCHEMA_VERSION = 1
 
@@ -77,3 +84,49 @@ SELECT p.id, p.document_id, p.text, p.start, p."end", p.page, p.tokens, p.metada
 FROM passages p JOIN documents d ON d.id = p.document_id
 WHERE p.id IN ({marks})
 """
+
+
+def document_row(document: Document, content_hash: str, origin: str, generation: int) -> tuple[Any, ...]:
+    """Values for `UPSERT_DOCUMENT`."""
+    return (
+        document.id,
+        document.source,
+        document.title,
+        document.date,
+        json.dumps(document.authors),
+        _json(document.metadata),
+        content_hash,
+        origin,
+        datetime.now(UTC).isoformat(timespec="seconds"),
+        generation,
+    )
+
+
+def passage_row(passage: Passage, position: int) -> tuple[Any, ...]:
+    """Values for `UPSERT_PASSAGE`."""
+    return (
+        passage.id,
+        passage.document_id,
+        position,
+        passage.text,
+        passage.start,
+        passage.end,
+        passage.page,
+        passage.tokens,
+        _json(passage.metadata),
+    )
+
+
+def passage_of(row: sqlite3.Row) -> Passage:
+    """The passage of a row of `SELECT_PASSAGES`; it has its document's metadata, but for the sections, and its own."""
+    document_metadata = json.loads(row["document_metadata"])
+    document_metadata.pop("sections", None)
+    return Passage(
+        **{key: row[key] for key in ("id", "document_id", "text", "title", "source", "date", "page", "start", "end")},
+        tokens=row["tokens"],
+        metadata=document_metadata | json.loads(row["passage_metadata"]),
+    )
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, default=str)

@@ -9,17 +9,26 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..state.errors import LibraryCorrupt, LibraryError, LibraryMissing
 from ..state.values import Document, Passage
-from .schema import SCHEMA_VERSION, SELECT_PASSAGES, TABLES, UPSERT_DOCUMENT, UPSERT_PASSAGE, UPSERT_VECTOR
+from .schema import (
+    SCHEMA_VERSION,
+    SELECT_PASSAGES,
+    TABLES,
+    UPSERT_DOCUMENT,
+    UPSERT_PASSAGE,
+    UPSERT_VECTOR,
+    document_row,
+    passage_of,
+    passage_row,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -122,6 +131,15 @@ class Store:
             chunk = values[start : start + CHUNK]
             yield from self._rows(sql.format(marks=",".join("?" * len(chunk))), chunk)
 
+    def select(
+        self, sql: str, parameters: Sequence[Any] = (), *, fits: Callable[[str, Any], bool] | None = None
+    ) -> list[sqlite3.Row]:
+        """Rows of a query that reads; `fits` may stand in it as a function of a JSON type and a value."""
+        with self._guard():
+            if fits:
+                self._connection.create_function("fits", 2, fits)
+            return self._rows(sql, parameters)
+
     def meta(self, key: str) -> Any:
         """A setting, or None."""
         rows = self._rows("SELECT value FROM meta WHERE key = ?", (key,))
@@ -159,6 +177,11 @@ class Store:
         sql = "SELECT id, origin FROM documents WHERE retired IS NULL AND origin != '' ORDER BY id"
         return [(row[0], row[1]) for row in self._rows(sql)]
 
+    def documents_from(self, sources: Sequence[str]) -> dict[str, str]:
+        """By source, the id of the document that a file holds under it."""
+        sql = "SELECT source, id FROM documents WHERE retired IS NULL AND origin != '' AND source IN ({marks})"
+        return {row[0]: row[1] for row in self._rows_in(sql, list(sources))}
+
     def set_origin(self, document_id: str, origin: str) -> None:
         """Record that an unchanged document now comes from another file."""
         with self._guard():
@@ -176,12 +199,12 @@ class Store:
             passages: Each with the key of what was embedded and the vector's bytes.
         """
         with self._transaction() as generation:
-            self._connection.execute(UPSERT_DOCUMENT, _document_row(document, content_hash, origin, generation))
+            self._connection.execute(UPSERT_DOCUMENT, document_row(document, content_hash, origin, generation))
             self._connection.execute(
                 "UPDATE passages SET retired = ? WHERE document_id = ? AND retired IS NULL", (generation, document.id)
             )
             for position, (passage, key, vector) in enumerate(passages):
-                cursor = self._connection.execute(UPSERT_PASSAGE, _passage_row(passage, position))
+                cursor = self._connection.execute(UPSERT_PASSAGE, passage_row(passage, position))
                 ((row,),) = cursor.fetchall()
                 self._connection.execute(UPSERT_VECTOR, (row, key, vector))
 
@@ -221,14 +244,32 @@ class Store:
         """Number of documents that were added, changed or removed after `generation`."""
         return int(self._rows("SELECT count(*) FROM documents WHERE generation > ?", (generation,))[0][0])
 
+    def all_passage_ids(self) -> list[str]:
+        """Ids of all passages that are not retired, ordered by id."""
+        return [row[0] for row in self._rows("SELECT id FROM passages WHERE retired IS NULL ORDER BY id")]
+
     def passages(self, ids: Sequence[str]) -> dict[str, Passage]:
         """Those of the passages that exist, retired ones included, by id."""
-        return {row["id"]: _passage(row) for row in self._rows_in(SELECT_PASSAGES, list(ids))}
+        return {row["id"]: passage_of(row) for row in self._rows_in(SELECT_PASSAGES, list(ids))}
+
+    def passage_ids(self, document_ids: Sequence[str]) -> dict[str, list[str]]:
+        """Ids of the passages of each document, in the order of its text."""
+        chosen = "FROM passages WHERE retired IS NULL AND document_id IN ({marks})"
+        sql = f"SELECT document_id, id {chosen} ORDER BY position"
+        found: dict[str, list[str]] = {}
+        for row in self._rows_in(sql, list(document_ids)):
+            found.setdefault(row[0], []).append(row[1])
+        return found
 
     def identities(self, rows: Sequence[int]) -> dict[int, tuple[str, str]]:
         """`(passage id, document id)` of each row that exists."""
         sql = "SELECT row, id, document_id FROM passages WHERE row IN ({marks})"
         return {row[0]: (row[1], row[2]) for row in self._rows_in(sql, list(rows))}
+
+    def rows(self, ids: Sequence[str]) -> dict[str, int]:
+        """The row of each passage that exists."""
+        sql = "SELECT id, row FROM passages WHERE id IN ({marks})"
+        return {row[0]: row[1] for row in self._rows_in(sql, list(ids))}
 
     def vectors(self, ids: Sequence[str]) -> dict[str, np.ndarray]:
         """Stored vectors by passage id."""
@@ -236,6 +277,13 @@ class Store:
 
         sql = "SELECT p.id, v.vector FROM passages p JOIN vectors v ON v.row = p.row WHERE p.id IN ({marks})"
         return {row[0]: np.frombuffer(row[1], dtype="<f4") for row in self._rows_in(sql, list(ids))}
+
+    def row_vectors(self, rows: Sequence[int]) -> dict[int, np.ndarray]:
+        """Stored vectors by row."""
+        import numpy as np
+
+        sql = "SELECT row, vector FROM vectors WHERE row IN ({marks})"
+        return {row[0]: np.frombuffer(row[1], dtype="<f4") for row in self._rows_in(sql, list(rows))}
 
     def embedded(self, keys: Sequence[str]) -> dict[str, bytes]:
         """Vectors that are stored already, by the key of what was embedded."""
@@ -282,49 +330,6 @@ class Store:
             WHERE v.vector IS NULL OR length(v.vector) != ?"""
         found += [f"passage {row[0]} has no vector of {dimension} numbers" for row in self._rows(sql, (4 * dimension,))]
         return found
-
-
-def _document_row(document: Document, content_hash: str, origin: str, generation: int) -> tuple[Any, ...]:
-    return (
-        document.id,
-        document.source,
-        document.title,
-        document.date,
-        json.dumps(document.authors),
-        _json(document.metadata),
-        content_hash,
-        origin,
-        datetime.now(UTC).isoformat(timespec="seconds"),
-        generation,
-    )
-
-
-def _passage_row(passage: Passage, position: int) -> tuple[Any, ...]:
-    return (
-        passage.id,
-        passage.document_id,
-        position,
-        passage.text,
-        passage.start,
-        passage.end,
-        passage.page,
-        passage.tokens,
-        _json(passage.metadata),
-    )
-
-
-def _passage(row: sqlite3.Row) -> Passage:
-    document_metadata = json.loads(row["document_metadata"])
-    document_metadata.pop("sections", None)
-    return Passage(
-        **{key: row[key] for key in ("id", "document_id", "text", "title", "source", "date", "page", "start", "end")},
-        tokens=row["tokens"],
-        metadata=document_metadata | json.loads(row["passage_metadata"]),
-    )
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, default=str)
 
 
 def _make_folder(folder: Path) -> None:

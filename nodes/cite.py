@@ -131,7 +131,7 @@ def citation(n: int, rank: int, text: str, draft: DraftState, passages: Mapping[
         start=start,
         end=end,
         verified=span is not None,
-        page=passage.page,
+        page=passage.page_at(start),
         date=passage.date,
     )
 

@@ -1,4 +1,4 @@
-"""Stage `retrieve`: dense and lexical search over the collection, fused; references go into the state."""
+"""Stage `retrieve`: what the library, and PubMed where it is asked, hold for the question; references go on."""
 
 from __future__ import annotations
 
@@ -6,42 +6,35 @@ import asyncio
 
 from langgraph.runtime import Runtime
 
+from ..library.gather import gather
 from ..state.context import Context
 from ..state.schema import PassageRef, Rewritten, State
-from ..state.values import Hit, Passage
-
-PREVIEW_CHARS = 120
 
 
 async def retrieve(state: Rewritten, runtime: Runtime[Context]) -> State:
-    """Find the k passages that go on, and keep both rankings that they were fused from."""
-    library, settings = runtime.context.library, runtime.context.settings
-    found = await asyncio.to_thread(
-        library.search, state["queries"][0], k=settings.k, candidates=settings.candidates, rrf_k=settings.rrf_k
+    """Find the passages that go on, and keep both rankings that they were fused from."""
+    context = runtime.context
+    gathered = await asyncio.to_thread(
+        gather,
+        context.library,
+        state["queries"],
+        context.settings,
+        expressions=state["rewrite"]["expressions"] if "rewrite" in state else (),
+        pubmed=context.pubmed if context.settings.pubmed else None,
     )
-    passages = await asyncio.to_thread(library.passages, [hit.passage_id for hit in found.fused])
+    k = context.settings.k
     return {
-        "passages": [
-            reference(hit, passage, found.dense_scores[hit.passage_id])
-            for hit, passage in zip(found.fused, passages, strict=True)
-        ],
+        "passages": gathered.references(),
         "rankings": {
-            "dense": [hit.passage_id for hit in found.dense],
-            "lexical": [hit.passage_id for hit in found.lexical],
+            "dense": [hit.passage_id for hit in gathered.found.dense[:k]],
+            "lexical": [hit.passage_id for hit in gathered.found.lexical[:k]],
         },
+        "rungs": gathered.rungs,
+        "gaps": [{"stage": "retrieve", "item": item, "error": error} for item, error in gathered.problems],
     }
 
 
-def reference(hit: Hit, passage: Passage, cosine: float) -> PassageRef:
-    """What the state holds of a passage."""
-    return {
-        "id": passage.id,
-        "document_id": passage.document_id,
-        "title": passage.title,
-        "source": passage.source,
-        "rank": hit.rank,
-        "score": hit.score,
-        "cosine": cosine,
-        "tokens": passage.tokens,
-        "preview": passage.text[:PREVIEW_CHARS],
-    }
+def score_of(ref: PassageRef) -> float:
+    """What a passage was chosen by: the second stage's score, or else the fused one."""
+    relevance = ref.get("relevance")
+    return ref["score"] if relevance is None else relevance

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, aclosing
@@ -14,12 +15,13 @@ from .loop import LoopThread
 from .models.open import open_reader
 from .state.context import Settings
 from .state.errors import UsageError
-from .state.values import Answer, Preview, SearchResult
+from .state.values import Answer, Gap, Hit, Preview, SearchResult, Summary
 
 if TYPE_CHECKING:
     from .graph.ledger import Ledger
     from .graph.turns import Event, Turns
     from .library.ingest import IngestReport
+    from .library.pubmed import EntrezClient
     from .models.protocol import Reader
 
 THREADS = "threads.db"
@@ -45,6 +47,7 @@ class Preflight:
         self._resources = AsyncExitStack()
         self._opening = threading.Lock()
         self._warming: threading.Thread | None = None
+        self._entrez: EntrezClient | None = None
 
     @classmethod
     def open(
@@ -78,26 +81,61 @@ class Preflight:
         """Add or update files and folders."""
         return self.library.ingest([Path(path) for path in paths], prune=prune)
 
-    def search(self, query: str, k: int | None = None) -> SearchResult:
-        """Retrieve only: the three rankings, and what preflight would do with the passages."""
-        from .nodes.preflight import decide
-        from .nodes.retrieve import reference
-        from .nodes.rewrite import check_question, normalised
-        from .state.reading import Source
+    def search(self, query: str, k: int | None = None, **settings: Any) -> SearchResult:
+        """Retrieve only: the rankings, the passages that would go on, and what preflight would do with them.
 
-        settings = self._settings({"k": k})
+        Args:
+            query: What to search for; it is not rewritten.
+            k: How many passages.
+            **settings: Fields of `Settings` for this search, such as `where=("year>=2020",)`.
+        """
+        from .library.gather import gather
+        from .library.rewriter import QueryRewriter
+        from .nodes.preflight import decide, risk_model_of
+        from .nodes.retrieve import score_of
+        from .nodes.rewrite import check_question, normalised
+
+        numbers = self._settings({"k": k, **settings})
         query = normalised(query)
-        check_question(query, settings.max_question_chars)
-        found = self.library.search(query, k=settings.k, candidates=settings.candidates, rrf_k=settings.rrf_k)
-        passages = self.library.passages([hit.passage_id for hit in found.fused])
-        refs = [
-            reference(hit, passage, found.dense_scores[hit.passage_id])
-            for hit, passage in zip(found.fused, passages, strict=True)
-        ]
-        sources = [Source.of(passage, ref["rank"]) for passage, ref in zip(passages, refs, strict=True)]
-        decision = decide(query, refs, sources, settings)
-        preview = Preview(route=decision.name, **decision.model_dump(exclude={"name", "forced"}))
-        return SearchResult(query=query, dense=found.dense, lexical=found.lexical, fused=found.fused, preflight=preview)
+        check_question(query, numbers.max_question_chars)
+        pubmed = self._pubmed() if numbers.pubmed else None
+        ladder = QueryRewriter(self.library, mode="rules", mesh=numbers.mesh, pubmed=True).invoke(query).expressions
+        gathered = gather(self.library, [query], numbers, expressions=ladder if pubmed else (), pubmed=pubmed)
+        refs = gathered.references()
+        decision = decide(query, refs, gathered.sources(), numbers, risk_model_of(self.library))
+        found, top = gathered.found, slice(numbers.k)
+        return SearchResult(
+            query=query,
+            dense=found.dense[top],
+            lexical=found.lexical[top],
+            fused=found.fused[top],
+            selected=tuple(
+                Hit(passage_id=ref["id"], document_id=ref["document_id"], rank=ref["rank"], score=score_of(ref))
+                for ref in refs
+            ),
+            gaps=tuple(Gap(stage="retrieve", item=item, error=error) for item, error in gathered.problems),
+            preflight=Preview(route=decision.name, **decision.model_dump(exclude={"name", "forced"})),
+        )
+
+    def summarize(self, document: str | Path, *, tokens: int = 800, **settings: Any) -> Summary:
+        """Put a document in short, without a question.
+
+        Args:
+            document: The id of a document in the library, or else a file of any kind that the loaders read.
+            tokens: Most tokens of the sentences that stand for the document.
+            **settings: Fields of `Settings`, such as `max_concurrency`.
+
+        Raises:
+            UsageError: There is no such document, or the budget is smaller than every sentence.
+            DocumentError: The file cannot be read, or holds no text.
+            ModelError: The model failed.
+        """
+        from .summarize import find_subject, summarize
+
+        numbers, embedder = self._settings(settings), self.library.embedder
+        subject = find_subject(self.library, document, embedder.count_tokens)
+        work = summarize(subject, reader=self.reader, embedder=embedder, settings=numbers, tokens=tokens)
+        return self._running().call(work)
 
     def ask(
         self,
@@ -186,6 +224,8 @@ class Preflight:
             self._loop = self._turns = None
         if self._warming is not None:
             self._warming.join()
+        if self._entrez is not None:
+            self._entrez.close()
         self.library.close()
 
     def __enter__(self) -> Preflight:
@@ -239,4 +279,13 @@ class Preflight:
         saver = await self._resources.enter_async_context(open_checkpointer(self.folder / THREADS))
         ledger = Ledger(self.folder / THREADS)
         self._resources.callback(ledger.close)
-        return Turns(self.folder, saver, ledger, self.library, self.reader)
+        return Turns(self.folder, saver, ledger, self.library, self.reader, self._pubmed)
+
+    def _pubmed(self) -> EntrezClient:
+        """The client of NCBI, made at first use."""
+        from .library.pubmed import EntrezClient
+
+        with self._opening:
+            if self._entrez is None:
+                self._entrez = EntrezClient.of_environment(os.environ)
+            return self._entrez

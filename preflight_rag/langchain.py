@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
-from langchain_core.tools import BaseTool, StructuredTool
+from langchain_core.tools import BaseTool, StructuredTool, ToolException
 
 from .library.retriever import LibraryRetriever
+from .router import PreflightRouter
+from .state.errors import PreflightError
 
 if TYPE_CHECKING:
     from .app import Preflight
 
-__all__ = ["PreflightRetriever", "preflight_tool"]
+__all__ = ["PreflightRetriever", "PreflightRouter", "preflight_tool", "summarize_tool"]
 
 PreflightRetriever = LibraryRetriever
 
@@ -36,6 +39,43 @@ def preflight_tool(
 
     return StructuredTool.from_function(
         run, arun, name=name, description=description, response_format="content_and_artifact"
+    )
+
+
+def summarize_tool(
+    app: Preflight,
+    *,
+    tokens: int = 800,
+    name: str = "summarize_document",
+    description: str = "Summarises one document of the collection, with citations. Give the document's id.",
+) -> BaseTool:
+    """A tool for agents: its content is the cited summary with its sentences, its artifact the `Summary` as a dict.
+
+    Only documents of the library can be named, no files. What cannot be summarised is told as the tool's content.
+    """
+
+    def run(document_id: str) -> tuple[str, dict[str, Any]]:
+        from .summarize import unknown_document
+
+        try:
+            if not app.library.document_passages(document_id):
+                raise unknown_document(app.library, document_id)
+            found = app.summarize(document_id, tokens=tokens)
+        except PreflightError as error:
+            raise ToolException(str(error)) from error
+        sources = [f'[{c.n}] "{c.quote}"' for c in found.citations]
+        return "\n".join([found.summary, *sources]), found.model_dump()
+
+    async def arun(document_id: str) -> tuple[str, dict[str, Any]]:
+        return await asyncio.to_thread(run, document_id)
+
+    return StructuredTool.from_function(
+        run,
+        arun,
+        name=name,
+        description=description,
+        response_format="content_and_artifact",
+        handle_tool_error=True,
     )
 
 

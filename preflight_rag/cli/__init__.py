@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from . import ask, collection, demo, doctor, evaluate, threads
+from . import ask, calibrate, collection, demo, doctor, evaluate, summarize, threads
 from .main import app
 
-__all__ = ["app", "ask", "collection", "demo", "doctor", "evaluate", "main", "threads"]
+__all__ = ["app", "ask", "calibrate", "collection", "demo", "doctor", "evaluate", "main", "summarize", "threads"]
 
 
 def main() -> None:

@@ -9,21 +9,19 @@ import typer
 from ..state.errors import PreflightError
 from . import show
 from .main import DEFAULT_LIBRARY, EmbedderOption, JsonOption, LibraryOption, ModelOption, app, command
+from .options import SEARCH, TURN, with_settings
 
 if TYPE_CHECKING:
     from ..app import Preflight
 
-RouteOption = Annotated[str | None, typer.Option("--route", help="auto (the default), plain, map-reduce or corg.")]
-KOption = Annotated[int | None, typer.Option("--k", help="Passages that go on to the model (16).")]
-
 
 @app.command(epilog='Example: preflight ask "What is the boiling point of water?" --library library')
 @command
+@with_settings(*TURN)
 def ask(
     question: Annotated[str, typer.Argument(help="The question.")],
     library: LibraryOption = DEFAULT_LIBRARY,
     thread: Annotated[str | None, typer.Option("--thread", "-t", help="A conversation to go on with.")] = None,
-    route: RouteOption = None,
     model: ModelOption = None,
     json: JsonOption = False,
     explain: Annotated[
@@ -32,11 +30,12 @@ def ask(
     option: Annotated[
         list[str] | None, typer.Option("--option", help="A choice of a multiple-choice question; repeat.")
     ] = None,
-    k: KOption = None,
     discard: Annotated[
         bool, typer.Option("--discard", help="Drop an earlier turn of the thread that was cut off.")
     ] = False,
     embedder: EmbedderOption = None,
+    *,
+    settings: dict[str, Any],
 ) -> None:
     """Answer a question from the library, with citations."""
     from uuid import uuid4
@@ -44,7 +43,7 @@ def ask(
     from ..app import Preflight
 
     thread_id = f"ask-{uuid4().hex[:12]}" if thread is None else thread
-    with Preflight.open(library, model, embedder=embedder, route=route, k=k) as preflight:
+    with Preflight.open(library, model, embedder=embedder, create=_may_create(settings), **settings) as preflight:
         show.model_line(preflight.reader.name)
         answer = preflight.ask(question, thread_id=thread_id, options=option or (), discard=discard)
         _notes(preflight)
@@ -54,6 +53,11 @@ def ask(
         show.answer(answer, explain=explain)
 
 
+def _may_create(settings: dict[str, Any]) -> bool:
+    """With PubMed a question needs no library beforehand."""
+    return bool(settings.get("pubmed"))
+
+
 def _notes(preflight: Preflight) -> None:
     for note in preflight.library.notes:
         typer.echo(f"note: {note}", err=True)
@@ -61,18 +65,19 @@ def _notes(preflight: Preflight) -> None:
 
 @app.command(epilog="Example: preflight chat --library library --thread trip")
 @command
+@with_settings(*TURN)
 def chat(
     library: LibraryOption = DEFAULT_LIBRARY,
     thread: Annotated[str, typer.Option("--thread", "-t", help="The conversation.")] = "chat",
-    route: RouteOption = None,
     model: ModelOption = None,
-    k: KOption = None,
     embedder: EmbedderOption = None,
+    *,
+    settings: dict[str, Any],
 ) -> None:
     """Hold a conversation in the terminal; an empty line or Ctrl-D ends it, the same thread goes on later."""
     from ..app import Preflight
 
-    with Preflight.open(library, model, embedder=embedder, route=route, k=k) as preflight:
+    with Preflight.open(library, model, embedder=embedder, create=_may_create(settings), **settings) as preflight:
         show.model_line(preflight.reader.name)
         _notes(preflight)
         _pick_up(preflight, thread)
@@ -123,19 +128,21 @@ def _turn(preflight: Preflight, question: str, thread: str) -> None:
 
 @app.command(epilog='Example: preflight search "boiling point" --library library --json')
 @command
+@with_settings(*SEARCH)
 def search(
     query: Annotated[str, typer.Argument(help="What to search for.")],
     library: LibraryOption = DEFAULT_LIBRARY,
-    k: KOption = None,
     json: JsonOption = False,
     embedder: EmbedderOption = None,
+    *,
+    settings: dict[str, Any],
 ) -> None:
     """Retrieve only: dense, lexical and fused rankings, and what preflight would do."""
     from ..app import Preflight
 
-    with Preflight.open(library, "offline", embedder=embedder) as preflight:
-        found = preflight.search(query, k)
-        passages = preflight.library.passages([hit.passage_id for hit in found.fused])
+    with Preflight.open(library, "offline", embedder=embedder, create=_may_create(settings), **settings) as preflight:
+        found = preflight.search(query)
+        passages = preflight.library.passages([hit.passage_id for hit in found.selected])
         _notes(preflight)
     if json:
         show.as_json(found.model_dump(mode="json"))

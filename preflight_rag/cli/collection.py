@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -13,7 +13,9 @@ from .main import DEFAULT_LIBRARY, EmbedderOption, JsonOption, LibraryOption, ap
 
 if TYPE_CHECKING:
     from ..library import Library
+    from ..library.dense_kinds import IndexKind
     from ..library.ingest import IngestEvent, IngestReport
+    from ..library.splitters import SplitterName
 
 library_commands = typer.Typer(help="The collection itself.", no_args_is_help=True)
 app.add_typer(library_commands, name="library")
@@ -27,12 +29,20 @@ def ingest(
     prune: Annotated[bool, typer.Option("--prune", help="Remove documents of these paths that are gone.")] = False,
     json: JsonOption = False,
     embedder: EmbedderOption = None,
+    splitter: Annotated[
+        str | None,
+        typer.Option(
+            "--splitter",
+            help="sentence packs sentences; semantic breaks where the subject changes. Without it: the library's own.",
+        ),
+    ] = None,
     max_mb: Annotated[int, typer.Option("--max-mb", min=1, help="Largest file that is read, in megabytes.")] = 200,
 ) -> None:
     """Add or update documents; unchanged ones are skipped, and one bad file stops nothing."""
     from ..library import Library
 
-    with Library.open(library, embedder=embedder, create=True) as collection:
+    named = cast("SplitterName | None", splitter)
+    with Library.open(library, embedder=embedder, create=True, splitter=named) as collection:
         report = _with_progress(collection, paths, prune=prune, max_bytes=max_mb * 1024 * 1024)
         passages = collection.stats()["passages"]
     if json:
@@ -106,12 +116,24 @@ def verify(library: LibraryOption = DEFAULT_LIBRARY) -> None:
 
 @library_commands.command("rebuild", epilog="Example: preflight library rebuild --library library")
 @command
-def rebuild(library: LibraryOption = DEFAULT_LIBRARY) -> None:
-    """Make the indices anew from the database."""
+def rebuild(
+    library: LibraryOption = DEFAULT_LIBRARY,
+    index: Annotated[
+        str | None,
+        typer.Option(
+            "--index",
+            help="Kind of dense index, which the library keeps: auto, flat, compressed, pca, clusters, pca+clusters.",
+        ),
+    ] = None,
+) -> None:
+    """Make the indices anew from the database, of another kind if you say so."""
     from ..library import Library
 
     with Library.open(library) as collection:
-        collection.rebuild()
+        if index is not None and index != collection.index_kind:
+            collection.set_index_kind(cast("IndexKind", index))
+        else:
+            collection.rebuild()
     typer.echo("the indices are new")
 
 

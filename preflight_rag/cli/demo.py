@@ -13,7 +13,7 @@ from .main import ModelOption, app, command
 DOCUMENTS = Path(__file__).parent.parent / "demo"
 QUESTIONS = (
     "Which planet is the hottest?",
-    "How do bats find their way in the dark?",
+    "What was discovered by accident?",
     "How many people live in Broken Bow?",
 )
 

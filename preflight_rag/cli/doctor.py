@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import typer
 
+from ..state.context import Settings
 from ..state.errors import PreflightError
 from . import show
 from .main import DEFAULT_LIBRARY, JsonOption, LibraryOption, ModelOption, app, command
@@ -32,6 +35,7 @@ PACKAGES = (
     "sqlite-utils",
 )
 SAFE_SQLITE = (3, 51, 3)
+NCBI_SECONDS = 5.0
 
 
 class Finding(NamedTuple):
@@ -45,13 +49,19 @@ class Finding(NamedTuple):
 
 @app.command(epilog="Example: preflight doctor --library library")
 @command
-def doctor(library: LibraryOption = DEFAULT_LIBRARY, model: ModelOption = None, json: JsonOption = False) -> None:
+def doctor(
+    library: LibraryOption = DEFAULT_LIBRARY,
+    model: ModelOption = None,
+    pubmed: Annotated[bool, typer.Option("--pubmed", help="Also ask NCBI.")] = False,
+    json: JsonOption = False,
+) -> None:
     """Check versions, the model, the databases and the indices, each with what to do."""
     checks: tuple[Callable[[], Iterator[Finding]], ...] = (
         versions,
         sqlite,
         embedder,
         lambda: reader(model),
+        lambda: ncbi(asked=pubmed or Settings.read().pubmed),
         lambda: collection(library),
         lambda: conversations(library),
     )
@@ -120,6 +130,20 @@ def reader(model: str | None) -> Iterator[Finding]:
         yield Finding("model", "problem", f"{name}: {failure.message}", failure.help)
         return
     yield Finding("model", "ok", f"{name} replied {str(reply.text)[:40]!r}")
+
+
+def ncbi(*, asked: bool) -> Iterator[Finding]:
+    """Whether PubMed answers; asked only where it is wanted."""
+    if not asked:
+        yield Finding("PubMed", "ok", "off (--pubmed)")
+        return
+    from ..library.pubmed import EntrezClient
+
+    with EntrezClient.of_environment(os.environ) as client:
+        client.search("pubmed", "aspirin", limit=1, deadline=time.monotonic() + NCBI_SECONDS)
+        yield Finding("PubMed", "ok", f"answers; {client.per_second:g} requests a second")
+    if not os.environ.get("PREFLIGHT_NCBI_EMAIL"):
+        yield Finding("PubMed", "note", "no e-mail address is sent", "Set PREFLIGHT_NCBI_EMAIL: NCBI asks for it.")
 
 
 def collection(library: Path) -> Iterator[Finding]:

@@ -29,7 +29,12 @@ def evaluate(
     ] = None,
     dataset: Annotated[
         list[str] | None,
-        typer.Option("--dataset", help="bioasq, scifact, or the name of a BEIR folder; repeat. Without it: bioasq."),
+        typer.Option(
+            "--dataset",
+            help="bioasq, scifact, biomix-bioasq, biomix-scifact, nfcorpus, cranfield, cisi, medquad, or the name of a "
+            "folder in BEIR's form; for splitting, diversity and summaries also covidqa, evidence_inference, qmsum, "
+            "financebench, mediqa2021_mas. Repeat. Without it: bioasq.",
+        ),
     ] = None,
     part: Annotated[str, typer.Option("--part", help="Which questions: test, development or all.")] = "test",
     limit: Annotated[int | None, typer.Option("--limit", help="Take this many questions, a fixed sample.")] = None,

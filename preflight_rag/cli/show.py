@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
-    from ..state.values import Answer, Ranking, SearchResult
+    from ..state.values import Answer, Ranking, RouteDecision, SearchResult
 
 ROUTES = {"plain": "plain", "map_reduce": "map/reduce", "corg": "COrg", "abstain": "abstain"}
 
@@ -60,8 +60,12 @@ def answer(found: Answer, *, explain: bool = False, with_text: bool = True) -> N
 def explanation(found: Answer) -> None:
     """The stages of a turn and the numbers behind its route."""
     typer.echo(f"\nquestion as searched: {'; '.join(found.queries)}")
-    iou = "not compared" if found.route.iou is None else f"{found.route.iou:.2g}"
-    typer.echo(f"IoU of the top {found.route.top_n}: {iou} (plain above {found.route.threshold:g})")
+    for was, now in found.corrections:
+        typer.echo(f"spelling: {was} -> {now}")
+    for rung in found.expressions:
+        note = f" ({rung.note})" if rung.note else ""
+        typer.echo(f"expression in {rung.where}: {rung.expression}: {rung.hits:,} hits{note}")
+    typer.echo(_foretold(found.route))
     for name, value in found.route.signals.items():
         typer.echo(f"signal {name}: {value:g}")
     _graph(found)
@@ -71,6 +75,16 @@ def explanation(found: Answer) -> None:
     typer.echo(f"{'stage':<18}{'calls':>6}{'in':>8}{'out':>8}{'seconds':>9}")
     for stage, row in found.receipt.by_stage.items():
         typer.echo(f"{stage:<18}{row.calls:>6}{row.input_tokens:>8}{row.output_tokens:>8}{row.seconds:>9.3f}")
+
+
+def _foretold(route: RouteDecision) -> str:
+    """The risk of a lost key passage, and the agreement of the rankings."""
+    if route.iou is None or route.risk is None:
+        return "risk of a lost key passage: not foretold"
+    iou = f"IoU of the top {route.top_n}: {route.iou:.2g}"
+    if "risk" in " ".join(route.signals):
+        return f"risk of a lost key passage: {route.risk:.2g} (map/reduce from {route.threshold:.2g}); {iou}"
+    return f"{iou} (plain above {route.threshold:g})"
 
 
 def _graph(found: Answer) -> None:
@@ -85,15 +99,15 @@ def _graph(found: Answer) -> None:
 
 
 def search(found: SearchResult, titles: dict[str, tuple[str, str]]) -> None:
-    """The fused ranking with the places in both others, and what preflight makes of it."""
-    dense, lexical = _places(found.dense), _places(found.lexical)
-    typer.echo(f"{'fused':>5} {'dense':>5} {'BM25':>5}  passage")
-    for hit in found.fused:
+    """The passages that would go on with their places in all rankings, and what preflight makes of them."""
+    rankings = [_places(ranking) for ranking in (found.fused, found.dense, found.lexical)]
+    typer.echo(f"{'':>5} {'fused':>5} {'dense':>5} {'BM25':>5}  passage")
+    for hit in found.selected:
         title, preview = titles[hit.passage_id]
-        typer.echo(
-            f"{hit.rank:>5} {dense.get(hit.passage_id, '-'):>5} {lexical.get(hit.passage_id, '-'):>5}  "
-            f"{title or hit.document_id}: {preview}"
-        )
+        places = " ".join(f"{places.get(hit.passage_id, '-'):>5}" for places in rankings)
+        typer.echo(f"{hit.rank:>5} {places}  {title or hit.document_id}: {preview}")
+    for gap in found.gaps:
+        typer.echo(f"gap: {gap.item}: {gap.error}")
     typer.echo(f"\npreflight: {ROUTES[found.preflight.route]} - {found.preflight.reason}")
 
 

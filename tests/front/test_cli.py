@@ -86,7 +86,7 @@ def test_a_record_keeps_its_own_id(run, papers, tmp_path):
     run("ingest", papers, "--library", tmp_path / "library")
     found = json.loads(run("search", "moss roots", "-l", tmp_path / "library", "--json").stdout)
     assert found["fused"][0]["document_id"] == "r1"
-    assert set(found) == {"query", "dense", "lexical", "fused", "preflight"}
+    assert set(found) == {"query", "dense", "lexical", "fused", "selected", "gaps", "preflight"}
     assert {"route", "reason", "iou", "top_n", "threshold", "risk", "signals"} <= set(found["preflight"])
 
 
@@ -214,9 +214,9 @@ def test_the_demo_takes_three_routes(run, tmp_path):
     assert result.exit_code == 0
     plain, map_reduce, corg = result.stdout.split("\n> ")[1:]
     assert "about 465 °C" in plain
-    assert "route: plain - dense and BM25 top 3 agree" in plain
-    assert "steer by sound" in map_reduce
-    assert "route: map/reduce - dense and BM25 top 3 disagree" in map_reduce
+    assert "route: plain - risk 0.0" in plain
+    assert "Alexander Fleming discovered penicillin" in map_reduce
+    assert "route: map/reduce - risk 0." in map_reduce
     assert "Broken Bow (Oklahoma): At the census of 2010 it had a population of 4,120" in corg
     assert "Broken Bow (Nebraska): At the census of 2010 the city had a population of 3,559" in corg
     assert "route: COrg - COrg score" in corg

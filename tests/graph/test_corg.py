@@ -336,8 +336,14 @@ def test_extracts_that_contradict_each_other_go_on_to_corg_with_their_passages(o
         return "\n".join(f"{text} [{n}]." for n, text in said) or "NO RELEVANT INFORMATION"
 
     with ScriptedServer(reply) as server:
-        settings = {"route": "auto", "corg_threshold": 1, "map_prompt_tokens": 0, "threshold": 1, "partition_size": 1}
-        with opened(server, facts, **settings) as app:
+        settings = {
+            "corg_threshold": 1,
+            "map_prompt_tokens": 0,
+            "preflight": "iou",
+            "threshold": 1,
+            "partition_size": 1,
+        }
+        with opened(server, facts, route="auto", **settings) as app:
             found = app.ask(QUESTION)
     assert found.route.name == "corg"
     assert "contradict each other" in found.route.reason

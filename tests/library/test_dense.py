@@ -34,7 +34,7 @@ def exact(vectors, query, n):
 
 
 def test_the_flat_index_is_exact(tmp_path, vectors, embedder):
-    assert write_dense(tmp_path / "dense", vectors) == "Flat"
+    assert write_dense(tmp_path / "dense", vectors).factory == "Flat"
     query = embedder.encode_query("what brings down a fever?")
     found = DenseIndex(tmp_path / "dense").search(query, 10)
     assert [position for position, _ in found] == exact(vectors, query, 10)
@@ -42,7 +42,7 @@ def test_the_flat_index_is_exact(tmp_path, vectors, embedder):
 
 
 def test_the_compressed_index_finds_nearly_all_neighbours(tmp_path, vectors, embedder):
-    assert write_dense(tmp_path / "dense", vectors, flat_limit=100) == COMPRESSED
+    assert write_dense(tmp_path / "dense", vectors, flat_limit=100).factory == COMPRESSED
     index = DenseIndex(tmp_path / "dense")
     queries = [embedder.encode_query(f"which drug {effect} {thing}?") for effect in EFFECTS for thing in OBJECTS]
     recalls = [

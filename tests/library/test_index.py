@@ -11,6 +11,7 @@ import pytest
 from preflight_rag.library.dense import COMPRESSED
 from preflight_rag.library.index import DENSE, LEXICAL, MANIFEST, ROWS, index_problems, open_index
 from preflight_rag.library.library import Library
+from preflight_rag.library.vocabulary import WORDS
 from preflight_rag.state.errors import LibraryCorrupt, LibraryError
 from preflight_rag.state.values import Document
 
@@ -43,7 +44,7 @@ def best(library, query):
 def test_the_manifest_describes_every_file(root):
     manifest = json.loads((root / MANIFEST).read_text(encoding="utf-8"))
     assert (manifest["passages"], manifest["dense"], manifest["generation"]) == (3, "Flat", 3)
-    assert {DENSE, ROWS} < set(manifest["files"])
+    assert {DENSE, ROWS, WORDS} < set(manifest["files"])
     assert all(len(entry["sha256"]) == 64 for entry in manifest["files"].values())
 
 

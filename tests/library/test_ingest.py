@@ -9,7 +9,8 @@ import sys
 
 import pytest
 
-from preflight_rag.library.library import LOCK, Library
+from preflight_rag.library.library import Library
+from preflight_rag.library.writing import LOCK
 from preflight_rag.state.errors import LibraryEmpty, LibraryError
 from preflight_rag.state.values import Document
 
@@ -143,7 +144,7 @@ def test_progress_counts_documents_then_steps(library, folder):
     documents = [event for event in events if event.stage == "documents"]
     assert [(event.done, event.total) for event in documents] == [(n, 4) for n in (1, 2, 3, 4)]
     steps = [event for event in events if event.stage == "index"]
-    assert [event.name for event in steps] == ["dense.faiss", "lexical", "manifest.json", "purge"]
+    assert [event.name for event in steps] == ["dense.faiss", "lexical", "words.db", "manifest.json", "purge"]
 
 
 def test_a_deleted_document_is_gone_at_once(library, folder):
@@ -198,7 +199,8 @@ def start(folder, documents, stage="", done=0):
         ("index", 0, False),
         ("index", 1, False),
         ("index", 2, False),
-        ("index", 3, True),
+        ("index", 3, False),
+        ("index", 4, True),
     ],
 )
 def test_a_killed_ingest_loses_nothing(library, folder, stage, done, swapped):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from preflight_rag.library.lexical import MAX_TERMS, LexicalIndex, write_lexical
+from preflight_rag.library.ladder import parse
+from preflight_rag.library.lexical import ANALYSER, FIELD, MAX_TERMS, LexicalIndex, write_lexical
 from preflight_rag.state.errors import LibraryCorrupt
 
 PASSAGES = [
@@ -60,3 +61,16 @@ def test_scores_fall_and_ties_go_by_row(tmp_path):
 def test_a_missing_index_is_named(tmp_path):
     with pytest.raises(LibraryCorrupt, match="lexical index"):
         LexicalIndex(tmp_path)
+
+
+@pytest.mark.parametrize(("option", "rows"), [("position", [3]), ("freq", [3, 5])])
+def test_an_index_without_positions_takes_the_words_of_a_phrase(tmp_path, monkeypatch, option, rows):
+    import tantivy
+
+    builder = tantivy.SchemaBuilder()
+    builder.add_unsigned_field("row", stored=True)
+    builder.add_text_field(FIELD, tokenizer_name=ANALYSER, index_option=option)
+    monkeypatch.setattr("preflight_rag.library.lexical._schema", builder.build)
+    write_lexical(tmp_path, [(3, "", "muscle pain"), (5, "", "pain of a muscle"), (8, "", "muscle")])
+    found, hits = LexicalIndex(tmp_path).match(parse('"muscle pain"'), 5)
+    assert (sorted(row for row, _ in found), hits) == (rows, len(rows))

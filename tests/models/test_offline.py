@@ -157,7 +157,7 @@ ADULTS = "What is the normal heart rate of adults?"
 )
 async def test_rewrites_follow_ups(reader, earlier, message, expected):
     history = [turn for text in earlier for turn in (Message("user", text), Message("assistant", "They say so [1]."))]
-    assert (await reader.rewrite(message=message, history=history)).value == expected
+    assert (await reader.rewrite(message=message, history=history)).value.question == expected
 
 
 def test_counts_the_embedder_s_tokens(reader):

@@ -77,16 +77,43 @@ async def test_a_choice_that_stays_unreadable_is_noted():
     assert reply.notes == ("the reply names none of the options",)
 
 
-async def test_a_rewrite_without_history_costs_nothing():
-    with ScriptedServer() as server:
-        reply = await reader(server).rewrite(message=QUESTION, history=[])
-    assert (reply.value, reply.usage.calls, server.count()) == (QUESTION, 0, 0)
+async def test_a_rewrite_is_one_call_and_what_it_leaves_out_comes_by_rule():
+    with ScriptedServer(default="When does water boil?") as server:
+        reply = await reader(server).rewrite(message="When does watr boil?", history=[])
+    assert (reply.value.question, reply.value.by, reply.usage.calls) == ("When does water boil?", "model", 1)
+    assert (reply.value.concepts, reply.value.expressions[0]) == (("water boil",), '"water boil"')
+    assert reply.value.corrections == (("watr", "water"),)
+
+
+async def test_a_rewrite_with_every_line_is_taken_as_it_is():
+    parts = "PART: Does ice melt?\nPART: Does ice boil?"
+    text = f"QUESTION: Does ice melt and boil?\n{parts}\nCONCEPTS: ice\nSEARCH: ice OR x"
+    with ScriptedServer(default=text) as server:
+        made = (await reader(server).rewrite(message="ice?", history=[])).value
+    assert made.subquestions == ("Does ice melt?", "Does ice boil?")
+    assert (made.concepts, made.expressions) == (("ice",), ("ice OR x",))
 
 
 async def test_an_unreadable_rewrite_falls_back_to_the_message_after_one_repair():
     with ScriptedServer(default="one\ntwo") as server:
         reply = await reader(server).rewrite(message="And ice?", history=[Message("user", QUESTION)])
-    assert (reply.value, reply.usage.calls, len(reply.notes)) == ("And ice?", 2, 1)
+    assert (reply.value.question, reply.value.by, reply.usage.calls) == ("And ice?", "rules", 2)
+    assert len(reply.notes) == 1
+
+
+@pytest.mark.parametrize(
+    ("message", "said", "lost"),
+    [
+        ("Is 5 mg safe?", "Is it safe?", "5"),
+        ("Does TP53 matter?", "Does the gene matter?", "TP53"),
+        ("Which drugs do not help?", "Which drugs help?", "a negation"),
+    ],
+)
+async def test_a_rewrite_that_loses_what_matters_is_not_taken(message, said, lost):
+    with ScriptedServer(default=said) as server:
+        reply = await reader(server).rewrite(message=message, history=[])
+    assert reply.value.question == message
+    assert lost in reply.notes[0]
 
 
 async def test_the_quotes_of_extracts_come_along_in_reduce():

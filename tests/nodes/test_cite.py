@@ -92,3 +92,9 @@ def test_partitions_that_could_not_be_read_are_named():
 def test_a_groups_citations_are_numbered_as_the_answers_are():
     entry = {"entity": "E", "descriptor": None, "answer": "a", "ranks": [7, 3, 9]}
     assert group(entry, {3: 1, 7: 2}).citations == (2, 1)
+
+
+def test_a_quote_in_a_repeated_sentence_has_the_page_of_that_sentence():
+    metadata = {"overlap_start": 110, "overlap_page": 4}
+    passage = Passage(id="p", document_id="d", text="x" * 30, page=3, start=100, end=130, metadata=metadata)
+    assert [passage.page_at(offset) for offset in (0, 9, 10, 29)] == [3, 3, 4, 4]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preflight_rag.prompts import answer_plain, map_context, rewrite
+from preflight_rag.prompts import answer_plain, map_context
 from preflight_rag.prompts.replies import match_option, normalise_marks, parse_draft, says
 from preflight_rag.prompts.visible import VisibleText
 
@@ -80,21 +80,6 @@ def test_a_choice_is_read(reply, choice):
 
 def test_a_choice_line_is_not_part_of_the_text():
     assert parse_draft("It helps [1].\nCHOICE: A", OPTIONS).text == "It helps [1]."
-
-
-@pytest.mark.parametrize(
-    ("reply", "question"),
-    [
-        ("What is the dose in children?", "What is the dose in children?"),
-        ('Standalone question: "What is the dose?"', "What is the dose?"),
-        ("Sure!\n**Question:** What is the dose?", "What is the dose?"),
-        ("Line one\nline two", None),
-        ("", None),
-        ("x" * 1001, None),
-    ],
-)
-def test_a_rewrite_is_read(reply, question):
-    assert rewrite.parse(reply) == question
 
 
 @given(st.text(max_size=300))
