@@ -18,7 +18,7 @@ class Preset:
 PRESETS = {
     "one-document-qa": Preset(0.5, 2),
     "many-documents-qa": Preset(1.0, None),
-    "all-evidence": Preset(0.9, 1),
+    "all-evidence": Preset(1.0, None),
     "meeting-qa": Preset(1.0, None),
 }
 """The best (α, w) by kind of task for MMR with cosines of all-MiniLM-L6-v2.
