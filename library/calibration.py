@@ -1,23 +1,15 @@
-"""The preflight's calibration for one library: which model of the risk serves it, and how it gets its own.
-
-A library's own model is the file `preflight.json` in its folder. Without it the shipped one serves, if it was fitted
-with the library's embedder.
-"""
+"""The preflight's calibration for one library: how it gets a model of the risk of its own (`risk.py` keeps it)."""
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..models.preflight_risk import FULL_REFIT, RECALL, RiskModel, evenly, fit, recalibrate, shipped, shipped_model
+from ..models.preflight_risk import FULL_REFIT, RECALL, RiskModel, evenly, fit, recalibrate, shipped_model
 from ..models.risk_features import TOP, risk_features
 from ..state.context import Settings
-from ..state.errors import LibraryCorrupt, LibraryError, UsageError
+from ..state.errors import UsageError
 from ..state.reading import Source
 from ..state.schema import PassageRef
 from .known_items import KnownQuestion
@@ -27,7 +19,6 @@ if TYPE_CHECKING:
 
     from .library import Library
 
-FILE = "preflight.json"
 FEWEST_QUESTIONS = 30
 FEWEST_OF_A_KIND = 5
 """Issues, and questions without one, that a calibration needs at least."""
@@ -86,43 +77,6 @@ class Calibration:
     def to_json(self) -> dict[str, Any]:
         """As `preflight calibrate --json` prints it."""
         return {**asdict(self), "model": self.model.to_json()}
-
-
-def risk_model(folder: Path, embedder: str) -> RiskModel | None:
-    """The model that serves a library: its own, else the shipped one of its embedder (by revision), else None.
-
-    Raises:
-        LibraryCorrupt: Its own cannot be read, or was fitted with another embedder.
-    """
-    path = folder / FILE
-    try:
-        stamp = path.stat()
-    except FileNotFoundError:
-        return shipped(embedder)
-    own = _read(path, stamp.st_mtime_ns, stamp.st_size)
-    if own.embedder != embedder:
-        raise LibraryCorrupt(
-            f"{path} was calibrated with the embedder {own.embedder!r}, not {embedder!r}", help=_way_out(path)
-        )
-    return own
-
-
-def write_model(folder: Path, model: RiskModel) -> Path:
-    """Make a model the library's own; the file is replaced whole.
-
-    Raises:
-        LibraryError: The folder cannot be written.
-    """
-    path = folder / FILE
-    scratch = folder / f".{FILE}.{os.getpid()}"
-    try:
-        scratch.write_text(json.dumps(model.to_json(), indent=2) + "\n", encoding="utf-8")
-        scratch.replace(path)
-    except OSError as error:
-        raise LibraryError(
-            f"{path} cannot be written: {error.strerror}", help="Check the folder's permissions"
-        ) from None
-    return path
 
 
 def calibrate(
@@ -259,15 +213,3 @@ def _operation(flags: Sequence[bool], cases: Sequence[Case], rows: np.ndarray, t
         recall=round(found / issues, 4) if issues else None,
         precision=round(found / total, 4) if total else None,
     )
-
-
-@lru_cache(maxsize=8)
-def _read(path: Path, _changed: int, _size: int) -> RiskModel:
-    try:
-        return RiskModel.from_json(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError) as error:
-        raise LibraryCorrupt(f"{path} is no calibration ({error})", help=_way_out(path)) from None
-
-
-def _way_out(path: Path) -> str:
-    return f"Run `preflight calibrate --library {path.parent}` again, or delete the file"

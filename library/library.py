@@ -367,7 +367,7 @@ class Library:
         Raises:
             LibraryCorrupt: Its own calibration cannot be read.
         """
-        from .calibration import risk_model
+        from .risk import risk_model
 
         return risk_model(self.path, self._store.meta("embedder")["revision"])
 

@@ -41,8 +41,8 @@ def calibrate(
 ) -> None:
     """Fit the preflight's risk of a lost key passage to the library, from questions with known documents."""
     from ..library import Library
-    from ..library.calibration import write_model
     from ..library.known_items import make_questions, read_questions
+    from ..library.risk import write_model
 
     with Library.open(library) as collection:
         known = read_questions(questions) if questions else make_questions(collection, count, seed=seed)

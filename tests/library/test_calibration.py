@@ -6,16 +6,15 @@ import pytest
 
 from preflight_rag.library import Library
 from preflight_rag.library.calibration import (
-    FILE,
     USUAL_ISSUES,
     Case,
     calibrate,
     is_issue,
     made_weights,
     turn_passages,
-    write_model,
 )
 from preflight_rag.library.known_items import KnownQuestion, make_questions, read_questions
+from preflight_rag.library.risk import FILE, write_model
 from preflight_rag.models.preflight_risk import RiskModel, Term, shipped_model
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import LibraryCorrupt, UnreadableDocument, UsageError
