@@ -18,7 +18,7 @@ from ..state.reading import Comparison, Draft, Extract, Message, Reply, Rewrite,
 from ..state.values import Usage
 from .chat import in_our_words
 from .concepts import expressions, rewrite_by_rules
-from .survival import corrections, lost
+from .survival import corrections, lost, strays
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -44,7 +44,7 @@ class ChatReader:
         """The model's rewrite; what it leaves out is filled in by rule.
 
         After an unreadable reply and an unreadable repair, and where the model lost a number, a code or a negation of
-        the message, the message stands as it is.
+        the message, or made something else of a message without history, the message stands as it is.
         """
         prompt = rewrite.render(message=message, history=history)
         text, usage = await self._call(prompt)
@@ -57,6 +57,9 @@ class ChatReader:
             return Reply(rewrite_by_rules(message), usage, (note,))
         if missing := lost(message, told.question):
             note = f"the model's rewrite lost {', '.join(missing)}; the message was searched as it is"
+            return Reply(rewrite_by_rules(message), usage, (note,))
+        if not history and strays(message, told.question):
+            note = "the model's rewrite is about something else; the message was searched as it is"
             return Reply(rewrite_by_rules(message), usage, (note,))
         return Reply(_completed(told, message), usage)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from difflib import SequenceMatcher
 
+from .words import words
+
 _TOKEN = re.compile(r"[^\W_]+(?:[-‐.,/'’+][^\W_]+)*")
 _CODE = re.compile(r"(?=.*\d)|^[^\W\d_a-zß-ÿ]{2,}s?$|[a-z][A-Z]")
 _NEGATION = re.compile(
@@ -23,6 +25,13 @@ def lost(message: str, rewritten: str) -> list[str]:
     codes = [token for token in tokens if not shouted or any(map(str.isdigit, token))]
     missing = [token for token in dict.fromkeys(codes) if _plain(token) not in held]
     return missing + (["a negation"] if negated(message) and not negated(rewritten) else [])
+
+
+def strays(message: str, rewritten: str) -> bool:
+    """Whether a rewrite of a message that stands alone holds less than half of its content words, slips apart."""
+    asked, held = words(message), words(rewritten)
+    kept = sum(any(word == other or _alike(word, other) for other in held) for word in asked)
+    return 2 * kept < len(asked)
 
 
 def negated(text: str) -> bool:

@@ -116,6 +116,21 @@ async def test_a_rewrite_that_loses_what_matters_is_not_taken(message, said, los
     assert lost in reply.notes[0]
 
 
+@pytest.mark.parametrize(
+    ("message", "said", "taken"),
+    [
+        ("waht is the captial of France?", "QUESTION: What is the capital of France?", True),
+        ("waht is the captial of France?", "Paris [1].", False),
+        ("how hot is venus and why?", "I cannot help with that, but Mars is cold.", False),
+    ],
+)
+async def test_an_answer_in_the_place_of_a_rewrite_is_not_taken(message, said, taken):
+    with ScriptedServer(default=said) as server:
+        reply = await reader(server).rewrite(message=message, history=[])
+    assert (reply.value.question != message) is taken
+    assert bool(reply.notes) is not taken
+
+
 async def test_the_quotes_of_extracts_come_along_in_reduce():
     with ScriptedServer(default="At 100 °C [1].") as server:
         reply = await reader(server).reduce(question=QUESTION, extracts=[Extract("100 °C [1]", ((1, "at 100 °C"),))])
