@@ -17,13 +17,13 @@ from ..state.context import Settings
 from ..state.errors import UsageError
 from ..state.reading import Source
 from ..state.retrieval import Candidate
-from ..state.schema import PassageRef, Rung
 from ..state.values import Passage
 from .ladder import climb
 from .search import Found
 
 if TYPE_CHECKING:
     from ..models.rerankers import Reranker
+    from ..state.schema import PassageRef, Rung
     from .filters import Filter
 
 PREVIEW_CHARS = 120

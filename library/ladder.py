@@ -16,10 +16,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from ..state.errors import UsageError
-from ..state.schema import Rung
+
+if TYPE_CHECKING:
+    from ..state.schema import Rung
 
 ENOUGH = 20
 MESH_TAG = "MeSH Terms"
@@ -90,7 +92,7 @@ def climb(
             break
         found, hits, note = search(expression)
         ids.update(dict.fromkeys(found))
-        rungs.append(Rung(where=where, expression=expression, hits=hits, note=note))
+        rungs.append({"where": where, "expression": expression, "hits": hits, "note": note})
     return Climb(tuple(ids)[:limit], tuple(rungs))
 
 
