@@ -14,7 +14,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from ..state.context import Settings
-from ..state.errors import UsageError
+from ..state.errors import LibraryEmpty, UsageError
 from ..state.reading import Source
 from ..state.retrieval import Candidate
 from ..state.values import Passage
@@ -107,7 +107,10 @@ def gather(
     """
     where, found_by = read_filter(settings)
     live = _Live() if pubmed is None else _fetched(library, queries[0], expressions, settings, pubmed)
-    found = [_search(library, query, settings, where) for query in queries]
+    try:
+        found = [_search(library, query, settings, where) for query in queries]
+    except LibraryEmpty as error:
+        raise error if pubmed is None else live.nothing(error) from None
     gathered = Gathered(found[0], rungs=live.rungs, problems=live.problems)
     if where is not None and not found[0].fused:
         gathered.problems.append(("where", found[0].note))
@@ -189,6 +192,11 @@ class _Live:
     new: Collection[str] = ()
     rungs: list[Rung] = field(default_factory=list)
     problems: list[tuple[str, str]] = field(default_factory=list)
+
+    def nothing(self, empty: LibraryEmpty) -> LibraryEmpty:
+        """The error where the library is empty and NCBI gave nothing to fill it with."""
+        reasons = "; ".join(problem for _, problem in self.problems) or "nothing was found there"
+        return LibraryEmpty(f"{empty.message}, and PubMed gave nothing: {reasons}", help=empty.help)
 
 
 def _fetched(library: Any, question: str, expressions: Sequence[str], settings: Settings, pubmed: Any) -> _Live:

@@ -114,3 +114,12 @@ def test_an_empty_library_serves_what_pubmed_has(tmp_path, embedder):
             gather(empty, ["metformin"], Settings())
         with NcbiServer() as server, EntrezClient(url=server.url) as ncbi:
             assert gather(empty, ["metformin"], Settings(), pubmed=ncbi).chosen
+
+
+def test_an_empty_library_and_no_ncbi_are_both_said(tmp_path, embedder):
+    with (
+        Library.open(tmp_path, embedder=embedder, create=True) as empty,
+        NcbiServer(script=[Fault("", DOWN)]) as server,
+    ):
+        with EntrezClient(url=server.url, attempts=1) as ncbi, pytest.raises(LibraryEmpty, match="PubMed gave nothing"):
+            gather(empty, ["metformin"], Settings(), pubmed=ncbi)
