@@ -13,6 +13,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import BufferedIOBase
 from math import log1p
@@ -25,7 +26,6 @@ from xml.sax.saxutils import escape, quoteattr
 from ..library.ladder import Expression, Operation, Term, parse
 from ..models.words import words
 from ..state.errors import UsageError
-from ..state.values import Document
 
 _PROLOGUE = '<?xml version="1.0" encoding="UTF-8" ?>\n'
 _SEARCH_DOCTYPE = (
@@ -57,25 +57,6 @@ class Record:
     date: str = ""
     review: bool = False
     has_abstract: bool = True
-
-
-def pubmed_record(document: Document, pmid: str) -> Record:
-    """A PubMed record whose abstract is the document's text."""
-    year, *rest = (document.date or "").split("-")
-    dated = f"<Year>{year}</Year>" + (f"<Month>{rest[0]}</Month>" if rest else "") if year else ""
-    kinds = [str(kind) for kind in document.metadata.get("publication_types", ["Journal Article"])]
-    xml = (
-        f'<PubmedArticle><MedlineCitation Status="MEDLINE" Owner="NLM"><PMID Version="1">{pmid}</PMID>'
-        f'<Article PubModel="Print"><Journal><JournalIssue CitedMedium="Internet"><PubDate>{dated}</PubDate>'
-        f"</JournalIssue><Title>{escape(str(document.metadata.get('journal', '')))}</Title></Journal>"
-        f"<ArticleTitle>{escape(document.title)}</ArticleTitle>"
-        f"<Abstract><AbstractText>{escape(document.text)}</AbstractText></Abstract>"
-        f"<PublicationTypeList>{''.join(f'<PublicationType>{escape(kind)}</PublicationType>' for kind in kinds)}"
-        "</PublicationTypeList></Article></MedlineCitation><PubmedData><ArticleIdList>"
-        f'<ArticleId IdType="pubmed">{pmid}</ArticleId></ArticleIdList></PubmedData></PubmedArticle>'
-    )
-    review = any("review" in kind.lower() for kind in kinds)
-    return Record("pubmed", pmid, document.title, document.text, xml, document.date or "", review)
 
 
 class Entrez:
@@ -138,12 +119,8 @@ class Entrez:
     def _matches(self, tree: Expression, database: str, errors: list[str], warnings: list[str]) -> set[tuple[str, str]]:
         if isinstance(tree, Term):
             return self._term_matches(tree, database, errors, warnings)
-        first, *others = (self._matches(part, database, errors, warnings) for part in tree.parts)
-        for other in others:
-            first = (
-                first & other if tree.operator == "AND" else first | other if tree.operator == "OR" else first - other
-            )
-        return first
+        parts = (self._matches(part, database, errors, warnings) for part in tree.parts)
+        return reduce(_COMBINED[tree.operator], parts)
 
     def _term_matches(self, term: Term, database: str, errors: list[str], warnings: list[str]) -> set[tuple[str, str]]:
         tag = term.tag.lower()

@@ -40,6 +40,15 @@ async def rewrite(state: Asked, runtime: Runtime[Context]) -> State:
             "concepts": list(made.concepts),
             "expressions": list(made.expressions),
         },
+        **_cleared(),
+        "gaps": Overwrite(notes),  # type: ignore[typeddict-item]
+        "spent": Overwrite([{"stage": "rewrite", **reply.usage.model_dump()}]),  # type: ignore[typeddict-item]
+    }
+
+
+def _cleared() -> State:
+    """The channels of the turn before, as they are at the beginning of one."""
+    return {
         "rungs": [],
         "passages": [],
         "rankings": {"dense": [], "lexical": []},
@@ -60,8 +69,6 @@ async def rewrite(state: Asked, runtime: Runtime[Context]) -> State:
         "choice": None,
         "citations": [],
         "groups": [],
-        "gaps": Overwrite(notes),  # type: ignore[typeddict-item]
-        "spent": Overwrite([{"stage": "rewrite", **reply.usage.model_dump()}]),  # type: ignore[typeddict-item]
     }
 
 

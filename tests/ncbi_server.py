@@ -21,7 +21,7 @@ from xml.sax.saxutils import escape
 
 from lxml import etree
 
-from preflight_rag.evaluation.entrez import Entrez, EntrezServer, HttpReply, Record, pubmed_record
+from preflight_rag.evaluation.entrez import Entrez, EntrezServer, HttpReply, Record
 from preflight_rag.library.loaders.jats import read_jats
 from preflight_rag.library.loaders.pubmed import read_pubmed
 from preflight_rag.state.values import Document
@@ -140,8 +140,18 @@ class NcbiServer(EntrezServer):
 
 def abstract(pmid: str, title: str, text: str, *, date: str = "2021-03", kind: str = "Journal Article") -> Record:
     """A record of PubMed's."""
-    metadata = {"publication_types": [kind], "journal": "Journal of Examples"}
-    return pubmed_record(Document(id=pmid, text=text, source="", title=title, date=date, metadata=metadata), pmid)
+    year, *rest = date.split("-")
+    dated = f"<Year>{year}</Year>" + (f"<Month>{rest[0]}</Month>" if rest else "") if year else ""
+    xml = (
+        f'<PubmedArticle><MedlineCitation Status="MEDLINE" Owner="NLM"><PMID Version="1">{pmid}</PMID>'
+        f'<Article PubModel="Print"><Journal><JournalIssue CitedMedium="Internet"><PubDate>{dated}</PubDate>'
+        f"</JournalIssue><Title>Journal of Examples</Title></Journal><ArticleTitle>{escape(title)}</ArticleTitle>"
+        f"<Abstract><AbstractText>{escape(text)}</AbstractText></Abstract><PublicationTypeList>"
+        f"<PublicationType>{escape(kind)}</PublicationType></PublicationTypeList></Article></MedlineCitation>"
+        f'<PubmedData><ArticleIdList><ArticleId IdType="pubmed">{pmid}</ArticleId></ArticleIdList></PubmedData>'
+        "</PubmedArticle>"
+    )
+    return Record("pubmed", pmid, title, text, xml, date, "review" in kind.lower())
 
 
 def article(

@@ -82,7 +82,7 @@ def _foretold(route: RouteDecision) -> str:
     if route.iou is None or route.risk is None:
         return "risk of a lost key passage: not foretold"
     iou = f"IoU of the top {route.top_n}: {route.iou:.2g}"
-    if "risk" in " ".join(route.signals):
+    if any(name.startswith("risk_") for name in route.signals):
         return f"risk of a lost key passage: {route.risk:.2g} (map/reduce from {route.threshold:.2g}); {iou}"
     return f"{iou} (plain above {route.threshold:g})"
 
