@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 HOUSE := build/house
 
-.PHONY: demo test check typecheck docs clean
+.PHONY: demo test check typecheck docs train-reader clean
 
 demo: $(VENV)/installed
 	$(BIN)/preflight demo
@@ -25,6 +25,14 @@ typecheck: $(VENV)/installed-for-tests
 
 docs: $(VENV)/installed-for-tests
 	$(BIN)/python docs/generate.py
+
+# models/reader.onnx anew, from the data sets in the folder DATA (docs/reader.md names them).
+train-reader: $(VENV)/installed-for-tests
+	$(if $(DATA),,$(error DATA names no folder of data sets: make train-reader DATA=DIR))
+	$(BIN)/python -m preflight_rag.evaluation.train_reader --data $(DATA)
+	$(BIN)/python -m preflight_rag.evaluation.calibrate_reader --data $(DATA) --write
+	$(BIN)/python -m preflight_rag.evaluation.reader_thresholds --data $(DATA)
+	$(BIN)/python tests/models/test_reader_determinism.py
 
 clean:
 	rm -rf build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache

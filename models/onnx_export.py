@@ -124,15 +124,17 @@ def _export_graph(weights: Path, target: Path) -> None:
 
 @contextmanager
 def quiet_loading() -> Iterator[None]:
-    """Load a model of transformers without its progress bars."""
+    """Load a model of transformers without progress bars, and without a report on weights that it does not use."""
     from transformers.utils import logging as transformers_logging
 
     logging: Any = transformers_logging
-    shown = logging.is_progress_bar_enabled()
+    shown, verbosity = logging.is_progress_bar_enabled(), logging.get_verbosity()
     logging.disable_progress_bar()
+    logging.set_verbosity_error()
     try:
         yield
     finally:
+        logging.set_verbosity(verbosity)
         if shown:
             logging.enable_progress_bar()
 

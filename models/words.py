@@ -129,3 +129,8 @@ def _stem(word: str) -> str:
     """Snowball's English stem; the stemmer keeps state, so one thread at a time."""
     with _stemmer_lock:
         return str(_stemmer.stemWord(word))
+
+
+def encodable(text: str) -> str:
+    """Text of the same length without lone surrogates, which no tokenizer takes."""
+    return text.encode("utf-8", "replace").decode("utf-8")

@@ -15,6 +15,7 @@
     │   └── DocumentTooLarge
     ├── EmbedderError              an embedder is unknown, or its weights are not what they should be
     ├── RerankerError              a reranker is unknown, or cannot be loaded
+    ├── ExtractiveReaderError      an extractive reader is unknown, damaged, or cannot be loaded
     ├── PubMedError                NCBI did not serve a search
     │   ├── PubMedUnavailable      (retryable) down, slow, busy, or its reply cannot be read
     │   └── ExpressionRefused      NCBI does not take the expression
@@ -123,6 +124,10 @@ class EmbedderError(PreflightError):
 
 class RerankerError(PreflightError):
     """The reranker is unknown, or cannot be loaded."""
+
+
+class ExtractiveReaderError(PreflightError):
+    """The extractive reader is unknown, damaged, or cannot be loaded."""
 
 
 class PubMedError(PreflightError):

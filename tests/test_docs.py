@@ -1,4 +1,4 @@
-"""The examples of docs/langchain.md run as they stand, one after the other."""
+"""The examples of docs/langchain.md run as they stand, one after the other; so does that of docs/reader.md."""
 
 from __future__ import annotations
 
@@ -8,8 +8,16 @@ from pathlib import Path
 from mesh_sample import xml
 from ncbi_server import NcbiServer
 
-PAGE = (Path(__file__).parents[1] / "docs" / "langchain.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+from preflight_rag.evaluation.reader_data import SETS
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def blocks(page):
+    return re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL)
+
+
+BLOCKS = blocks("langchain.md")
 
 
 def test_every_block_runs(own_folder, tmp_path, monkeypatch, capsys):
@@ -31,3 +39,16 @@ def test_every_block_runs(own_folder, tmp_path, monkeypatch, capsys):
     assert sorted(map(id, scope["ordered"])) == sorted(map(id, scope["kept"]))
     assert 0 <= scope["decision"].risk <= 1
     assert capsys.readouterr().out
+
+
+def test_the_readers_example_runs(capsys):
+    (code,) = blocks("reader.md")
+    scope: dict[str, object] = {}
+    exec(code, scope)
+    assert capsys.readouterr().out.startswith(scope["reading"].best.text)
+
+
+def test_the_readers_card_names_every_data_set():
+    card = (DOCS / "reader.md").read_text(encoding="utf-8")
+    for name, (_, origin, licence) in SETS.items():
+        assert f"| {name} | {origin} | {licence} |" in card
