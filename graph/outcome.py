@@ -13,12 +13,14 @@ from ..state.values import (
     Citation,
     Gap,
     Group,
+    PrunedPassage,
     Receipt,
     Relation,
     RouteDecision,
     Saved,
     SearchExpression,
     StageReceipt,
+    Statement,
 )
 
 
@@ -41,6 +43,7 @@ def answer_of(
         turn: The turn's number in it, from 1.
         seconds: How long the turn took in all.
     """
+    short, confidence = _short_answer(state)
     return Answer(
         question=state["question"],
         thread_id=thread_id,
@@ -51,14 +54,26 @@ def answer_of(
         expressions=tuple(SearchExpression.model_validate(rung) for rung in state["rungs"]),
         route=route_of(state),
         answer=state["answer"],
+        short_answer=short,
+        confidence=confidence,
         abstained=state["abstained"],
         choice=state["choice"],
         groups=tuple(Group.model_validate(group) for group in state["groups"]),
         citations=tuple(Citation.model_validate(citation) for citation in state["citations"]),
+        statements=tuple(Statement.model_validate(statement) for statement in state.get("statements") or []),
         relations=relations_of(state),
+        pruned=tuple(PrunedPassage.model_validate(passage) for passage in state.get("pruned") or []),
         gaps=tuple(Gap.model_validate(gap) for gap in state["gaps"]),
         receipt=receipt_of(state, reader=reader, settings=settings or Settings(), seconds=seconds),
     )
+
+
+def _short_answer(state: Mapping[str, Any]) -> tuple[str | None, float | None]:
+    """Short answer and confidence of the draft, where the turn ended as the draft says."""
+    draft = state.get("draft") or {}
+    if draft.get("found") == state["abstained"]:
+        return None, None
+    return draft.get("short") or None, draft.get("confidence")
 
 
 def route_of(state: Mapping[str, Any]) -> RouteDecision:

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from ..library import Library
 from ..library.pubmed import EntrezClient
-from ..models.open import open_reader
+from ..models.open import extractive_for, open_reader
 from ..state.context import Context, Diversity, Ordering, PreflightRule, Settings
 from ..state.errors import UsageError
 from .build import build_graph
@@ -36,6 +36,9 @@ class StudioContext:
     partition_size: Annotated[int, Field(ge=1, description="Passages in one map prompt.")] = 4
     preflight: Annotated[PreflightRule, Field(description="The rule that predicts a lost key passage.")] = "calibrated"
     reranker: Annotated[str, Field(description="Second stage: features, none, or a cross-encoder.")] = "features"
+    extractive_reader: Annotated[
+        str, Field(description="What reads passages without a language model: default, none, or a model of the Hub.")
+    ] = "default"
     diversity: Annotated[Diversity, Field(description="How passages are chosen among the candidates.")] = "none"
     ordering: Annotated[Ordering, Field(description="Order of the passages in a prompt.")] = "score"
     pubmed: Annotated[bool, Field(description="Also search PubMed and PMC live.")] = False
@@ -50,17 +53,19 @@ def resolve(given: Any) -> Context:
             raise UsageError(f"unknown settings {unknown!r}", help=f"Known are {sorted(known)!r}.")
         given = StudioContext(**given)
     studio = given or StudioContext()
-    library, reader = _opened(studio.library or os.environ.get("PREFLIGHT_LIBRARY") or "library", studio.model)
     names = {field.name for field in fields(studio)} - {"library", "model"}
     own = {name: getattr(studio, name) for name in names}
     settings = Settings.read(**own)
-    return Context(reader, library, settings, _entrez() if settings.pubmed else None)
+    folder = studio.library or os.environ.get("PREFLIGHT_LIBRARY") or "library"
+    library, reader = _opened(folder, studio.model, settings.extractive_reader)
+    extractive = extractive_for(reader, settings.extractive_reader)
+    return Context(reader, library, settings, _entrez() if settings.pubmed else None, extractive)
 
 
 @lru_cache(maxsize=8)
-def _opened(folder: str, model: str) -> tuple[Library, Any]:
+def _opened(folder: str, model: str, extractive_reader: str) -> tuple[Library, Any]:
     library = Library.open(folder)
-    return library, open_reader(model or None, library.embedder)
+    return library, open_reader(model or None, library.embedder, extractive_reader=extractive_reader)
 
 
 @lru_cache(maxsize=1)

@@ -14,6 +14,7 @@ from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import StateSnapshot
 
+from ..models.open import extractive_for
 from ..models.protocol import Reader
 from ..nodes.rewrite import check_question, normalised
 from ..prompts.visible import VisibleText
@@ -201,7 +202,8 @@ class Turns:
         self, asked: Question | None, config: RunnableConfig, settings: Settings, *, tokens: bool
     ) -> AsyncGenerator[Event, None]:
         pubmed = self.pubmed() if self.pubmed is not None and settings.pubmed else None
-        context = Context(self.reader, self.library, settings, pubmed)
+        extractive = await asyncio.to_thread(extractive_for, self.reader, settings.extractive_reader)
+        context = Context(self.reader, self.library, settings, pubmed, extractive)
         visible = VisibleText()
         modes: list[Any] = ["updates", "messages"] if tokens else ["updates"]
         run: Any = self.graph.astream(asked, config, context=context, stream_mode=modes, durability="async")

@@ -89,7 +89,13 @@ def reference(candidate: Candidate, rank: int, relevance: float | None = None) -
 
 
 def gather(
-    library: Any, queries: Sequence[str], settings: Settings, *, expressions: Sequence[str] = (), pubmed: Any = None
+    library: Any,
+    queries: Sequence[str],
+    settings: Settings,
+    *,
+    expressions: Sequence[str] = (),
+    pubmed: Any = None,
+    extractive: Any = None,
 ) -> Gathered:
     """Find and choose passages for the first of `queries`, the others being parts of it, each retrieved by itself.
 
@@ -99,6 +105,7 @@ def gather(
         settings: The numbers of the turn.
         expressions: Boolean expressions, most specific first.
         pubmed: An `EntrezClient` where NCBI is to be asked.
+        extractive: An `ExtractiveReader` for the reranker "reader"; None: the one that the settings name.
 
     Raises:
         UsageError: A filter, a date or a number of the settings cannot be used.
@@ -123,14 +130,18 @@ def gather(
             pool = _merged(library, query, pool, live, settings, where)
         if found_by is not None:
             pool = [candidate for candidate in pool if found_by.fits({FOUND_BY: candidate.found_by})]
-        pools.append(_ordered(query, pool, gathered, settings))
+        pools.append(_ordered(query, pool, gathered, settings, extractive))
     gathered.chosen = _selected(library, _joined(pools), gathered, settings)
     return gathered
 
 
-def _ordered(question: str, pool: list[Candidate], gathered: Gathered, settings: Settings) -> list[Candidate]:
+def _ordered(
+    question: str, pool: list[Candidate], gathered: Gathered, settings: Settings, extractive: Any
+) -> list[Candidate]:
     """The candidates for one question by the second stage, and by their age where that counts."""
-    pool = _reranked(question, pool, gathered, settings)
+    reranker = _second_stage(settings, extractive)
+    if reranker is not None and pool:
+        pool = _reranked(reranker, question, pool, gathered, settings)
     if settings.recency:
         from .filters import with_recency
 
@@ -228,12 +239,11 @@ def _merged(
     return merge(library, question, pool, passages, new=live.new, depth=depth, rrf_k=settings.rrf_k)
 
 
-def _reranked(question: str, pool: list[Candidate], gathered: Gathered, settings: Settings) -> list[Candidate]:
+def _reranked(
+    reranker: Reranker, question: str, pool: list[Candidate], gathered: Gathered, settings: Settings
+) -> list[Candidate]:
     from ..models.rerankers import rerank
 
-    reranker = _opened(settings.reranker)
-    if reranker is None or not pool:
-        return pool
     limit, deadline = settings.rerank_candidates, settings.rerank_deadline
     ranked = rerank(reranker, question, pool, limit=limit, deadline=deadline)
     if ranked.note:
@@ -245,11 +255,19 @@ def _reranked(question: str, pool: list[Candidate], gathered: Gathered, settings
     return [replace(candidate, rank=rank) for rank, candidate in enumerate(ranked.order, 1)]
 
 
+def _second_stage(settings: Settings, extractive: Any) -> Reranker | None:
+    if extractive is not None and settings.reranker.strip().casefold() == "reader":
+        from ..models.reader_reranker import ReaderReranker
+
+        return ReaderReranker(extractive)
+    return _opened(settings.reranker, settings.extractive_reader)
+
+
 @lru_cache(maxsize=4)
-def _opened(reranker: str) -> Reranker | None:
+def _opened(reranker: str, extractive_reader: str) -> Reranker | None:
     from ..models.rerankers import open_reranker
 
-    return open_reranker(reranker)
+    return open_reranker(reranker, extractive_reader=extractive_reader)
 
 
 def _selected(library: Any, pool: list[Candidate], gathered: Gathered, settings: Settings) -> list[Candidate]:

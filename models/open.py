@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ..state.errors import UsageError
@@ -10,26 +11,32 @@ from .protocol import Reader
 
 if TYPE_CHECKING:
     from .embedder import Embedder
+    from .extractive_reader import ExtractiveReader
 
 
-def open_reader(model: Any, embedder: Embedder, *, deadline: float = 120.0) -> Reader:
+def open_reader(
+    model: Any, embedder: Embedder, *, deadline: float = 120.0, extractive_reader: str = "default"
+) -> Reader:
     """The reader for a model.
 
     Args:
         model: A LangChain chat model, a `Reader`, `provider:name`, `offline`, or None for what the environment says.
         embedder: The library's embedder, which the offline reader compares sentences with.
         deadline: Seconds that one model call may take.
+        extractive_reader: What the offline reader reads with, as `open_extractive_reader` takes it.
 
     Raises:
         UsageError: It is none of these.
         UnknownModel: No model of that name.
+        ExtractiveReaderError: No extractive reader of that name.
     """
     if isinstance(model, str) or model is None:
         name = model_name(model)
         if name == OFFLINE:
+            from .extractive_reader import open_extractive_reader
             from .offline import OfflineReader
 
-            return OfflineReader(embedder)
+            return OfflineReader(embedder, open_extractive_reader(extractive_reader))
         from .reader import ChatReader
 
         return ChatReader(open_chat_model(name, timeout=deadline), deadline=deadline)
@@ -44,3 +51,26 @@ def open_reader(model: Any, embedder: Embedder, *, deadline: float = 120.0) -> R
     raise UsageError(
         f"model={model!r} is no chat model", help='Pass a LangChain chat model, "provider:name" or "offline".'
     )
+
+
+def extractive_for(reader: Any, name: str) -> ExtractiveReader | None:
+    """The extractive reader of a turn: the one that the reader itself reads with, else that of the name, opened once.
+
+    Args:
+        reader: The turn's reader; one that goes by rules reads with its own extractive reader or with none.
+        name: As `open_extractive_reader` takes it.
+
+    Raises:
+        ExtractiveReaderError: No extractive reader of that name.
+    """
+    if getattr(reader, "by_rule", False):
+        own: ExtractiveReader | None = getattr(reader, "extractive", None)
+        return own
+    return _extractive(name)
+
+
+@lru_cache(maxsize=4)
+def _extractive(name: str) -> ExtractiveReader | None:
+    from .extractive_reader import open_extractive_reader
+
+    return open_extractive_reader(name)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 NONE = "none"
 FEATURES = "features"
+READER = "reader"
 
 
 class Reranker(Protocol):
@@ -56,13 +57,14 @@ class Reranked:
     note: str = ""
 
 
-def open_reranker(spec: str, *, batch_size: int | None = None) -> Reranker | None:
+def open_reranker(spec: str, *, batch_size: int | None = None, extractive_reader: str = "default") -> Reranker | None:
     """The reranker that `spec` names, or None for "none".
 
     Args:
-        spec: "none"; "features", which needs no model; "medcpt", "bge" or "ms-marco"; the name or path of any
-            sentence-transformers CrossEncoder.
-        batch_size: Of a cross-encoder; None for its own.
+        spec: "none"; "features", which needs no model; "reader", the extractive reader's relevance; "medcpt", "bge" or
+            "ms-marco"; the name or path of any sentence-transformers CrossEncoder.
+        batch_size: Of the reader or a cross-encoder; None for its own.
+        extractive_reader: Which one "reader" is, as `open_extractive_reader` takes it.
 
     Raises:
         RerankerError: It is unknown, cannot be loaded, or is not a reranker.
@@ -70,7 +72,7 @@ def open_reranker(spec: str, *, batch_size: int | None = None) -> Reranker | Non
     name = str(spec).strip()
     if not name:
         raise RerankerError(
-            f"{spec!r} is not a reranker", help="Give features, none, or the name or path of a cross-encoder"
+            f"{spec!r} is not a reranker", help="Give features, reader, none, or the name or path of a cross-encoder"
         )
     if name.casefold() == NONE:
         return None
@@ -78,6 +80,10 @@ def open_reranker(spec: str, *, batch_size: int | None = None) -> Reranker | Non
         from .feature_reranker import FeatureReranker
 
         return FeatureReranker.shipped()
+    if name.casefold() == READER:
+        from .reader_reranker import ReaderReranker
+
+        return ReaderReranker.open(extractive_reader, batch_size)
     from .cross_encoder import ALIASES, BATCH, CrossEncoderReranker
 
     path = Path(name).expanduser()

@@ -40,8 +40,11 @@ async def aggregate_groups(state: Answered, runtime: Runtime[Context]) -> State:
         choice=state["draft"]["choice"],
     )
     found = await asyncio.to_thread(compose, groups)
+    draft = found.draft
+    if len(drafts) == len(found.entries) == 1 and "short" in state["draft"]:
+        draft = {**draft, "short": state["draft"]["short"], "confidence": state["draft"]["confidence"]}
     return {
-        "draft": found.draft,
+        "draft": draft,
         "entries": found.entries,
         "gaps": found.gaps,
         "onward": "cite" if found.draft["found"] else "abstain",

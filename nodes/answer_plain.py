@@ -99,4 +99,11 @@ def contradict(sides: tuple[str, str]) -> str:
 
 def drafted(draft: Draft) -> DraftState:
     """A draft as plain values."""
-    return {"text": draft.text, "quotes": list(draft.quotes), "found": draft.found, "choice": draft.choice}
+    return {
+        "text": draft.text,
+        "quotes": list(draft.quotes),
+        "found": draft.found,
+        "choice": draft.choice,
+        "short": draft.short,
+        "confidence": draft.confidence,
+    }

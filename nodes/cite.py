@@ -2,26 +2,28 @@
 
 A citation is verified when the quote that the reader gave for it, or else the sentence that it stands behind, is found
 in the passage; the citation then carries the passage's own words with their offsets. What cannot be verified stays in
-the answer and is marked so.
+the answer and is marked so. Of a language model's answer each statement is also read against the passages that it
+cites (`models.statements`); the answer itself stays as it is, whatever comes of that.
 """
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
 
 from ..models.quotes import locate, strongest, support
 from ..models.sentences import sentence_spans
+from ..models.statements import MARK, Claim, check, claims
 from ..state.context import Context
+from ..state.errors import ExtractiveReaderError
 from ..state.reading import Draft
 from ..state.schema import Drafted, DraftState, EntryState, ExtractState, PassageRef, State
 from ..state.values import Citation, Group, Passage
-
-MARK = re.compile(r"\[(\d+)\]")
-MARKS = re.compile(r"(?:\s*\[\d+\])+")
 
 
 async def cite(state: Drafted, runtime: Runtime[Context]) -> State:
@@ -37,14 +39,19 @@ async def cite(state: Drafted, runtime: Runtime[Context]) -> State:
         for rank in order
         if rank not in passages
     ]
-    answer = MARK.sub(lambda mark: f"[{numbers[int(mark[1])]}]", text) + unread(state["extracts"])
+    answer = MARK.sub(lambda mark: f"[{numbers[int(mark[1])]}]", text)
+    groups = [group(entry, numbers) for entry in state.get("entries") or []]
+    by_number = {numbers[rank]: passages[rank] for rank in order if rank in passages}
+    checked, problems = await _checked(runtime.context, state["standalone_question"], answer, groups, by_number)
+    answer += unread(state["extracts"])
     return {
         "answer": answer,
         "abstained": False,
         "choice": draft["choice"],
         "citations": [found.model_dump() for found in citations],
-        "groups": [group(entry, numbers).model_dump() for entry in state.get("entries") or []],
-        "gaps": gaps,
+        "statements": checked,
+        "groups": [found.model_dump() for found in groups],
+        "gaps": gaps + problems,
         "options": [],
         "messages": [AIMessage(answer)],
     }
@@ -52,9 +59,28 @@ async def cite(state: Drafted, runtime: Runtime[Context]) -> State:
 
 async def read(refs: Sequence[PassageRef], context: Context) -> list[Passage]:
     """The referenced passages, in order."""
-    import asyncio
-
     return await asyncio.to_thread(context.library.passages, [ref["id"] for ref in refs])
+
+
+async def _checked(
+    context: Context, question: str, answer: str, groups: Sequence[Group], passages: Mapping[int, Passage]
+) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
+    """The statements of a language model's answer held to their passages, and what stood in the way of that."""
+    by_rule = getattr(context.reader, "by_rule", False)
+    if by_rule or context.extractive is None or not context.settings.check_citations:
+        return [], []
+    said = [Claim(named(found), found.citations) for found in groups if found.citations] or claims(answer)
+    try:
+        found = await asyncio.to_thread(check, context.extractive, question, said, passages)
+    except ExtractiveReaderError as error:
+        return [], [{"stage": "cite", "item": "statements", "error": f"they could not be checked: {error}"}]
+    return [statement.model_dump() for statement in found], []
+
+
+def named(found: Group) -> str:
+    """The answer of a group with what it is the answer for."""
+    about = f"{found.entity} ({found.descriptor})" if found.descriptor else found.entity
+    return f"{about}: {found.answer}" if about else found.answer
 
 
 def group(entry: EntryState, numbers: Mapping[int, int]) -> Group:
@@ -137,17 +163,8 @@ def citation(n: int, rank: int, text: str, draft: DraftState, passages: Mapping[
 
 
 def statements(text: str, rank: int) -> list[str]:
-    """The sentences that cite a passage, without marks: for each run of marks, the last sentence before it."""
-    found, at = [], 0
-    for marks in MARKS.finditer(text):
-        before = text[at : marks.start()]
-        spans = sentence_spans(before)
-        if spans and any(character.isalnum() for character in before):
-            last = before[slice(*spans[-1])].strip(" .;,\n")
-            if f"[{rank}]" in marks[0]:
-                found.append(last)
-        at = marks.end()
-    return found
+    """The statements that cite a passage, without marks."""
+    return [claim.text for claim in claims(text) if rank in claim.citations]
 
 
 def unread(extracts: Sequence[ExtractState]) -> str:

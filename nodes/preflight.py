@@ -19,6 +19,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from ..models.corg_signals import read_signals
+from ..models.extractive_reader import ExtractiveReader
 from ..models.preflight_risk import RiskModel
 from ..models.risk_features import FEATURES, has_places, risk_features
 from ..models.words import words
@@ -36,7 +37,8 @@ async def preflight(state: Retrieved, runtime: Runtime[Context]) -> State:
     refs, settings = state["passages"], runtime.context.settings
     sources = await runtime.context.sources(refs)
     model = await asyncio.to_thread(risk_model_of, runtime.context.library)
-    decision = await asyncio.to_thread(decide, state["standalone_question"], refs, sources, settings, model)
+    question, extractive = state["standalone_question"], runtime.context.extractive
+    decision = await asyncio.to_thread(decide, question, refs, sources, settings, model, extractive)
     partitions = partition(len(refs), settings.partition_size) if decision.name == "map_reduce" else []
     return {"decision": decision.model_dump(), "partitions": partitions}
 
@@ -65,6 +67,7 @@ def decide(
     sources: Sequence[Source],
     settings: Settings,
     risk_model: RiskModel | None = None,
+    extractive: ExtractiveReader | None = None,
 ) -> RouteDecision:
     """The route for these passages, with the numbers behind it.
 
@@ -74,9 +77,10 @@ def decide(
         sources: Their texts, in the same order.
         settings: `preflight` names the rule, `threshold` and `top_n` are the IoU rule's.
         risk_model: As `Library.risk_model()` gives it; without one the IoU rule decides.
+        extractive: What reads the passages for COrg's signal `answers`; without one the other signals decide.
     """
     tokens = sum(ref["tokens"] for ref in refs)
-    corg = read_signals(question, refs, sources)
+    corg = read_signals(question, refs, sources, extractive)
     signals = {"passages": float(len(refs)), "context_tokens": float(tokens), **corg.as_numbers()}
     if not refs:
         reason = "nothing was found in the library"

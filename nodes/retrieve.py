@@ -1,14 +1,20 @@
-"""Stage `retrieve`: what the library, and PubMed where it is asked, hold for the question; references go on."""
+"""Stage `retrieve`: what the library, and PubMed where it is asked, hold for the question; references go on.
+
+Where a language model answers and `prune` is set, passages that hardly hold the answer stay behind (`library.pruning`).
+That happens here, before a route is chosen, so that every route reads, and is chosen for, the same passages.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 from langgraph.runtime import Runtime
 
-from ..library.gather import gather
+from ..library.gather import Gathered, gather
 from ..state.context import Context
 from ..state.schema import PassageRef, Rewritten, State
+from ..state.values import PrunedPassage
 
 
 async def retrieve(state: Rewritten, runtime: Runtime[Context]) -> State:
@@ -21,10 +27,13 @@ async def retrieve(state: Rewritten, runtime: Runtime[Context]) -> State:
         context.settings,
         expressions=state["rewrite"]["expressions"] if "rewrite" in state else (),
         pubmed=context.pubmed if context.settings.pubmed else None,
+        extractive=context.extractive,
     )
+    pruned = await asyncio.to_thread(_prune, gathered, state["queries"], context)
     k = context.settings.k
     return {
         "passages": gathered.references(),
+        "pruned": [passage.model_dump() for passage in pruned],
         "rankings": {
             "dense": [hit.passage_id for hit in gathered.found.dense[:k]],
             "lexical": [hit.passage_id for hit in gathered.found.lexical[:k]],
@@ -32,6 +41,18 @@ async def retrieve(state: Rewritten, runtime: Runtime[Context]) -> State:
         "rungs": gathered.rungs,
         "gaps": [{"stage": "retrieve", "item": item, "error": error} for item, error in gathered.problems],
     }
+
+
+def _prune(gathered: Gathered, questions: Sequence[str], context: Context) -> list[PrunedPassage]:
+    """Take the passages out that a language model is not to be given."""
+    threshold = context.settings.prune
+    if not threshold or not gathered.chosen or getattr(context.reader, "by_rule", False):
+        return []
+    from ..library.pruning import prune
+
+    done = prune(context.extractive, questions, gathered.chosen, threshold)
+    gathered.chosen = done.kept
+    return done.pruned
 
 
 def score_of(ref: PassageRef) -> float:

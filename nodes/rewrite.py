@@ -51,6 +51,7 @@ def _cleared() -> State:
     return {
         "rungs": [],
         "passages": [],
+        "pruned": [],
         "rankings": {"dense": [], "lexical": []},
         "decision": {},
         "partitions": [],
@@ -68,6 +69,7 @@ def _cleared() -> State:
         "abstained": False,
         "choice": None,
         "citations": [],
+        "statements": [],
         "groups": [],
     }
 

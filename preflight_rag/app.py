@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import AsyncExitStack, aclosing
+from contextlib import AsyncExitStack, aclosing, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from .library import Library
 from .loop import LoopThread
-from .models.open import open_reader
+from .models.extractive_reader import ExtractiveReader
+from .models.open import extractive_for, open_reader
 from .state.context import Settings
-from .state.errors import UsageError
+from .state.errors import PreflightError, UsageError
 from .state.values import Answer, Gap, Hit, Preview, SearchResult, Summary
 
 if TYPE_CHECKING:
@@ -66,12 +67,15 @@ class Preflight:
             LibraryMissing: No library is there, and `create` is False.
             EmbedderMismatch: The library was made with another embedder.
             UnknownModel: No model of that name.
+            ExtractiveReaderError: No extractive reader of that name.
             UsageError: A setting is wrong.
         """
         numbers = Settings.read(**settings)
         library = Library.open(path, embedder=embedder, create=create)
         try:
-            reader = open_reader(model, library.embedder, deadline=numbers.deadline)
+            reader = open_reader(
+                model, library.embedder, deadline=numbers.deadline, extractive_reader=numbers.extractive_reader
+            )
         except BaseException:
             library.close()
             raise
@@ -100,9 +104,11 @@ class Preflight:
         check_question(query, numbers.max_question_chars)
         pubmed = self._pubmed() if numbers.pubmed else None
         ladder = QueryRewriter(self.library, mode="rules", mesh=numbers.mesh, pubmed=True).invoke(query).expressions
-        gathered = gather(self.library, [query], numbers, expressions=ladder if pubmed else (), pubmed=pubmed)
+        extractive = extractive_for(self.reader, numbers.extractive_reader)
+        expressions = ladder if pubmed else ()
+        gathered = gather(self.library, [query], numbers, expressions=expressions, pubmed=pubmed, extractive=extractive)
         refs = gathered.references()
-        decision = decide(query, refs, gathered.sources(), numbers, risk_model_of(self.library))
+        decision = decide(query, refs, gathered.sources(), numbers, risk_model_of(self.library), extractive)
         found, top = gathered.found, slice(numbers.k)
         return SearchResult(
             query=query,
@@ -253,12 +259,25 @@ class Preflight:
         if isinstance(options, str) or len(options) == 1:
             raise UsageError(f"options={options!r} is no choice", help="Give two or more options.")
         settings = self._settings(changes)
+        own = self.settings.extractive_reader
+        if settings.extractive_reader != own and getattr(self.reader, "by_rule", False):
+            raise UsageError(
+                f"extractive_reader={settings.extractive_reader!r} cannot take a turn that {own!r} was opened for",
+                help="Give it to Preflight.open.",
+            )
         if self._turns is None and self._warming is None:
-            self._warming = threading.Thread(target=self.library.warm, name="preflight-warm", daemon=True)
+            self._warming = threading.Thread(target=self._warm, name="preflight-warm", daemon=True)
             self._warming.start()
         return self._open_turns().stream(
             question, thread_id=thread_id, settings=settings, options=options, tokens=tokens, discard=discard
         )
+
+    def _warm(self) -> None:
+        """Load what a turn needs while the rest of it is made ready."""
+        self.library.warm()
+        if isinstance(extractive := getattr(self.reader, "extractive", None), ExtractiveReader):
+            with suppress(PreflightError):
+                extractive.read([("warm", "", "warm")])
 
     def _running(self) -> LoopThread:
         if self._loop is None:

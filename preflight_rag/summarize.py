@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 from .graph.outcome import receipt_of
 from .library import summary as selection
 from .library.ingest import unicode_text
+from .models.statements import MARK
 from .nodes.answer_plain import drafted
-from .nodes.cite import MARK, attributed, citation
+from .nodes.cite import attributed, citation
 from .state.context import Settings
 from .state.errors import AllPartitionsFailed, DocumentError, EmptyDocument, ModelError, PreflightError, UsageError
 from .state.reading import Draft, Extract, Reply, Source
@@ -82,7 +83,7 @@ def summarize_file(
     from .models.open import open_reader
 
     numbers, opened = Settings.read(**settings), open_embedder(embedder)
-    reader = open_reader(model, opened, deadline=numbers.deadline)
+    reader = open_reader(model, opened, deadline=numbers.deadline, extractive_reader=numbers.extractive_reader)
     subject = subject_of_file(path, opened.count_tokens)
     return asyncio.run(summarize(subject, reader=reader, embedder=opened, settings=numbers, tokens=tokens))
 

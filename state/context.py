@@ -52,7 +52,17 @@ class Settings(BaseModel):
     since: str | None = Field(default=None, description="Only documents dated at or after this day, month or year.")
     recency: float = Field(default=0.0, ge=0, le=1, description="Weight of a document's age in the ranking.")
     reranker: str = Field(
-        default="features", description="Second stage: features, none, or the name of a cross-encoder."
+        default="features", description="Second stage: features, reader, none, or the name of a cross-encoder."
+    )
+    extractive_reader: str = Field(
+        default="default",
+        description="What reads passages without a language model: default, none, or a SQuAD-v2 model of the Hub.",
+    )
+    prune: float = Field(
+        default=0.0, ge=0, le=1, description="Least answerability of a passage that a language model is given; 0: all."
+    )
+    check_citations: bool = Field(
+        default=True, description="Check each statement of a language model against the passages that it cites."
     )
     rerank_candidates: int = Field(default=50, ge=1, le=1000, description="Candidates that the second stage reads.")
     rerank_deadline: float = Field(
@@ -148,12 +158,14 @@ class Context:
         library: The collection: an open `Library`.
         settings: The numbers of a turn.
         pubmed: An `EntrezClient`, which is asked where the settings say so.
+        extractive: An `ExtractiveReader`; with None nothing is pruned, no statement checked, no answers are compared.
     """
 
     reader: Opaque = None
     library: Opaque = None
     settings: Settings = field(default_factory=Settings)
     pubmed: Opaque = None
+    extractive: Opaque = None
 
     async def sources(self, refs: Sequence[PassageRef]) -> list[Source]:
         """The referenced passages with their text, numbered by rank."""

@@ -61,13 +61,16 @@ class Draft:
     """An answer whose `[n]` markers are the numbers of its sources.
 
     `quotes` are `(n, words of source n)` that support it; `found` is False when the sources do not hold the answer;
-    `choice` is the option chosen, when options were given.
+    `choice` is the option chosen, when options were given. A reader that reads short answers says the `short` one, and
+    how confident it is, in [0, 1], of the answer, or where there is none, of that.
     """
 
     text: str
     quotes: tuple[tuple[int, str], ...] = ()
     found: bool = True
     choice: str | None = None
+    short: str = ""
+    confidence: float | None = None
 
 
 @dataclass(frozen=True)

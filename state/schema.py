@@ -81,6 +81,8 @@ class DraftState(TypedDict):
     quotes: list[tuple[int, str]]
     found: bool
     choice: str | None
+    short: NotRequired[str]
+    confidence: NotRequired[float | None]
 
 
 class ContextState(TypedDict):
@@ -170,6 +172,8 @@ class State(TypedDict, total=False):
     """The search expressions that were tried, in order, with their hits."""
     passages: list[PassageRef]
     """The passages that go on, in the order of a prompt."""
+    pruned: list[dict[str, Any]]
+    """`PrunedPassage.model_dump()` of each passage that was found and is kept from the language model."""
     rankings: Rankings
     """The dense and the lexical ranking over the collection."""
     decision: dict[str, Any]
@@ -206,6 +210,8 @@ class State(TypedDict, total=False):
     """The option that the answer names."""
     citations: list[dict[str, Any]]
     """`Citation.model_dump()` of each, by number."""
+    statements: list[dict[str, Any]]
+    """`Statement.model_dump()` of each statement of a language model's answer; empty where none was checked."""
     gaps: Annotated[list[dict[str, str]], operator.add]
     """What is missing and why; reset by `rewrite`."""
     spent: Annotated[list[dict[str, Any]], operator.add]
@@ -335,6 +341,7 @@ class Answered(TypedDict):
 class Drafted(TypedDict):
     """View of `cite`."""
 
+    standalone_question: str
     draft: DraftState
     passages: list[PassageRef]
     extracts: list[ExtractState]

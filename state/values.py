@@ -125,6 +125,34 @@ class Relation(Value):
     inferred: bool = False
 
 
+class Statement(Value):
+    """A statement of the answer, held to the passages that it cites.
+
+    `supported` is None where none of them was there to be read; `score` is the probability that the passage which
+    supports it most does so. A statement that is not supported may be `contradicted` by one of them.
+    """
+
+    text: str
+    citations: tuple[int, ...]
+    supported: bool | None
+    score: float | None = None
+    contradicted: bool = False
+
+
+class PrunedPassage(Value):
+    """A passage that was found and not put before the language model, since it hardly holds the answer.
+
+    `rank` is its place among the passages found, `answerable` the probability that it holds the answer.
+    """
+
+    passage_id: str
+    document_id: str
+    title: str
+    rank: int
+    answerable: float
+    tokens: int
+
+
 class Gap(Value):
     """Something that is missing from the answer, and why."""
 
@@ -186,7 +214,11 @@ class SearchExpression(Value):
 
 
 class Answer(Value):
-    """The outcome of one turn."""
+    """The outcome of one turn.
+
+    A reader that reads short answers gives the `short_answer` of an answer that is one, and its `confidence` in [0, 1]:
+    the probability that it is right, or of an abstention, that the passages do not hold the answer.
+    """
 
     schema_version: Literal[1] = Field(default=1, alias="schema")
     question: str
@@ -198,11 +230,15 @@ class Answer(Value):
     expressions: tuple[SearchExpression, ...] = ()
     route: RouteDecision
     answer: str
+    short_answer: str | None = None
+    confidence: float | None = None
     abstained: bool
     choice: str | None = None
     groups: tuple[Group, ...] = ()
     citations: tuple[Citation, ...] = ()
+    statements: tuple[Statement, ...] = ()
     relations: tuple[Relation, ...] = ()
+    pruned: tuple[PrunedPassage, ...] = ()
     gaps: tuple[Gap, ...] = ()
     receipt: Receipt
 

@@ -13,7 +13,7 @@ from .main import ModelOption, app, command
 DOCUMENTS = Path(__file__).parent.parent / "demo"
 QUESTIONS = (
     "Which planet is the hottest?",
-    "What was discovered by accident?",
+    "Which discovery was made by chance?",
     "How many people live in Broken Bow?",
 )
 

@@ -36,6 +36,8 @@ PACKAGES = (
 )
 SAFE_SQLITE = (3, 51, 3)
 NCBI_SECONDS = 5.0
+PROBE = ("How tall is the tower?", "The tower is 84 metres tall.")
+"""A question and a text that a reader is tried on."""
 
 
 class Finding(NamedTuple):
@@ -60,7 +62,8 @@ def doctor(
         versions,
         sqlite,
         embedder,
-        lambda: reader(model),
+        reader,
+        lambda: language_model(model),
         lambda: ncbi(asked=pubmed or Settings.read().pubmed),
         lambda: collection(library),
         lambda: conversations(library),
@@ -112,7 +115,22 @@ def embedder() -> Iterator[Finding]:
     yield Finding("embedder", "ok", f"{found.name}, revision {found.revision}, {found.dimension} dimensions")
 
 
-def reader(model: str | None) -> Iterator[Finding]:
+def reader() -> Iterator[Finding]:
+    """What reads passages without a language model: whether its files are whole, and whether it reads."""
+    from ..models.extractive_reader import NONE, open_extractive_reader
+
+    name = Settings.read().extractive_reader
+    opened = open_extractive_reader(name)
+    if opened is None:
+        yield Finding("reader", "ok", NONE, "without it, sentences are quoted and nothing is read")
+        return
+    question, text = PROBE
+    (reading,) = opened.read([(question, "", text)])
+    told = f"{opened.name} found {reading.best.text!r}" if reading.best else f"{opened.name} found nothing"
+    yield Finding("reader", "ok" if reading.best else "problem", f"{told} in {text!r}")
+
+
+def language_model(model: str | None) -> Iterator[Finding]:
     """The model that would answer, and whether its server can be reached."""
     from ..models.chat import OFFLINE, model_name, open_chat_model
 

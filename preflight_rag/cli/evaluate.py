@@ -33,7 +33,9 @@ def evaluate(
             "--dataset",
             help="bioasq, scifact, biomix-bioasq, biomix-scifact, nfcorpus, cranfield, cisi, medquad, or the name of a "
             "folder in BEIR's form; for splitting, diversity and summaries also covidqa, evidence_inference, qmsum, "
-            "financebench, mediqa2021_mas. Repeat. Without it: bioasq.",
+            "financebench, mediqa2021_mas; for reading nq_open_oracle, xquad_en, covidqa, ramdocs, clapnq, bioasq, "
+            "pubmedqa, scifact; for answering biomix-bioasq, ramdocs. Repeat. Without it: bioasq, or for the last two "
+            "all that are named here.",
         ),
     ] = None,
     part: Annotated[str, typer.Option("--part", help="Which questions: test, development or all.")] = "test",
@@ -48,6 +50,13 @@ def evaluate(
         ),
     ] = None,
     embedder: EmbedderOption = None,
+    extractive_reader: Annotated[
+        str,
+        typer.Option(
+            "--extractive-reader",
+            help="What reading and answering measure: default, a SQuAD-v2 model of the Hub, or an .onnx file.",
+        ),
+    ] = "default",
     seed: Annotated[int, typer.Option("--seed", help="Of the bootstrap.")] = 0,
 ) -> None:
     """Run an experiment over data sets with known answers and report the numbers."""
@@ -55,9 +64,15 @@ def evaluate(
 
     with _progress() as progress:
         settings = Run(
-            part=part, limit=limit, seed=seed, embedder=embedder, library_cache=library_cache, progress=progress
+            part=part,
+            limit=limit,
+            seed=seed,
+            embedder=embedder,
+            library_cache=library_cache,
+            extractive_reader=extractive_reader,
+            progress=progress,
         )
-        reports = run(experiment, data, dataset or ["bioasq"], settings)
+        reports = run(experiment, data, dataset or [], settings)
     if out is not None:
         from ..evaluation.report import write
 

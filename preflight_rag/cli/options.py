@@ -16,9 +16,16 @@ REWRITING = ("rewrite", "enough_documents", "mesh", "subtree")
 RETRIEVAL = ("pubmed", "pubmed_documents", "where", "since", "recency", "reranker", "rerank_candidates")
 SELECTION = ("diversity", "preset", "alpha", "window", "budget_tokens", "compression", "ordering")
 ROUTING = ("route", "preflight", "k")
+READING = ("extractive_reader", "prune", "check_citations")
 SEARCH = ("preflight", "k", *RETRIEVAL, "subtree", "mesh", *SELECTION)
-TURN = (*ROUTING, *REWRITING, *RETRIEVAL, *SELECTION)
-PANELS = {"Rewriting": REWRITING, "Retrieval": RETRIEVAL, "Selection": SELECTION, "Routing": ROUTING}
+TURN = (*ROUTING, *READING, *REWRITING, *RETRIEVAL, *SELECTION)
+PANELS = {
+    "Rewriting": REWRITING,
+    "Retrieval": RETRIEVAL,
+    "Selection": SELECTION,
+    "Routing": ROUTING,
+    "Reading": READING,
+}
 
 
 def with_settings(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

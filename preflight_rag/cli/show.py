@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
-    from ..state.values import Answer, Ranking, RouteDecision, SearchResult
+    from ..state.values import Answer, Ranking, RouteDecision, SearchResult, Statement
 
 ROUTES = {"plain": "plain", "map_reduce": "map/reduce", "corg": "COrg", "abstain": "abstain"}
 
@@ -33,6 +33,11 @@ def answer(found: Answer, *, explain: bool = False, with_text: bool = True) -> N
         typer.echo(found.answer)
     if found.choice is not None:
         typer.echo(f"\nchoice: {found.choice}")
+    if found.confidence is not None:
+        typer.echo(f"\n{'nothing answers' if found.abstained else 'confidence'}: {found.confidence:.0%}")
+    for statement in found.statements:
+        if statement.supported is False:
+            typer.echo(f"{_judgement(statement)}: {statement.text}")
     if found.citations:
         typer.echo("")
     for citation in found.citations:
@@ -57,6 +62,16 @@ def answer(found: Answer, *, explain: bool = False, with_text: bool = True) -> N
         explanation(found)
 
 
+def _judgement(statement: Statement) -> str:
+    """What the cited passages say of a statement."""
+    marks = "".join(f"[{n}]" for n in statement.citations)
+    if statement.supported is None:
+        return f"not checked against {marks}"
+    if statement.supported:
+        return f"supported by {marks}"
+    return f"{'contradicted' if statement.contradicted else 'not supported'} by {marks}"
+
+
 def explanation(found: Answer) -> None:
     """The stages of a turn and the numbers behind its route."""
     typer.echo(f"\nquestion as searched: {'; '.join(found.queries)}")
@@ -69,6 +84,14 @@ def explanation(found: Answer) -> None:
     for name, value in found.route.signals.items():
         typer.echo(f"signal {name}: {value:g}")
     _graph(found)
+    for statement in found.statements:
+        score = "" if statement.score is None else f" ({statement.score:.2f})"
+        typer.echo(f"{_judgement(statement)}{score}: {statement.text}")
+    for passage in found.pruned:
+        typer.echo(
+            f"pruned: passage {passage.rank}, answerability {passage.answerable:.2g}, {passage.tokens} tokens: "
+            f"{passage.title or passage.document_id}"
+        )
     if found.receipt.saved.why:
         saved = found.receipt.saved
         typer.echo(f"the other route: {saved.calls:+d} calls, {saved.input_tokens:+d} input tokens ({saved.why})")

@@ -73,7 +73,7 @@ def test_a_conversation_in_the_server_is_kept_in_sqlite(server, own_folder):
 
 def test_an_assistants_fields_become_a_context(own_folder):
     context = resolve({"library": str(own_folder), "model": "offline", "k": 4})
-    assert (context.settings.k, context.reader.name) == (4, "offline extractive")
+    assert (context.settings.k, context.reader.name) == (4, "preflight reader")
     assert resolve(StudioContext(library=str(own_folder), model="offline")).library is context.library
 
 

@@ -7,7 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from preflight_rag.models.embedder import Embedder
-from preflight_rag.models.offline import NOT_FOUND, OfflineReader
+from preflight_rag.models.offline import OfflineReader
+from preflight_rag.models.offline_sentences import NOT_FOUND
 from preflight_rag.models.protocol import Reader
 from preflight_rag.state.reading import Extract, Message, Source
 from preflight_rag.state.values import Usage

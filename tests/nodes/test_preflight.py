@@ -3,10 +3,12 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langgraph.runtime import Runtime
+from value_reader import ValueReader
 
 from preflight_rag.models.preflight_risk import RiskModel, Term, shipped_model
-from preflight_rag.nodes.preflight import agreement, decide, lexical_order, partition, risk_model_of
-from preflight_rag.state.context import Settings
+from preflight_rag.nodes.preflight import agreement, decide, lexical_order, partition, preflight, risk_model_of
+from preflight_rag.state.context import Context, Settings
 from preflight_rag.state.reading import Source
 
 NEAR = "the capital of France is Paris, a city on the Seine"
@@ -118,6 +120,14 @@ def test_two_things_of_one_name_go_to_corg_though_the_context_is_short():
     assert decision.signals["corg"] >= Settings().corg_threshold
     assert decision.signals["corg_names"] > 0
     assert "Broken Bow, Oklahoma; Broken Bow, Nebraska" in decision.reason
+
+
+async def test_the_node_lets_the_reader_of_the_context_compare_the_answers(library, retrieved):
+    extractive = ValueReader()
+    state = await retrieved("How many moons has Saturn?")
+    update = await preflight(state, Runtime(context=Context(library=library, extractive=extractive)))
+    assert "corg_answers" in update["decision"]["signals"]
+    assert {question for call in extractive.calls for question, _, _ in call} == {"How many moons has Saturn?"}
 
 
 def test_the_threshold_of_corg_is_a_setting():

@@ -1,6 +1,7 @@
 """The node `retrieve`."""
 
 from langgraph.runtime import Runtime
+from word_reader import WordReader
 
 from preflight_rag.nodes.retrieve import retrieve
 from preflight_rag.state.context import Context, Settings
@@ -24,3 +25,16 @@ async def test_every_reference_has_its_cosine(library):
     assert all(-1 <= cosine <= 1.001 for cosine in cosines.values())
     dense = [cosines[i] for i in update["rankings"]["dense"] if i in cosines]
     assert dense == sorted(dense, reverse=True)
+
+
+async def test_what_is_kept_from_a_language_model_is_recorded_and_the_rest_numbered_anew(library):
+    everything = await retrieve(QUERY, Runtime(context=Context(library=library)))
+    context = Context(library=library, settings=Settings(prune=0.6), extractive=WordReader())
+    update = await retrieve(QUERY, Runtime(context=context))
+    found = {ref["rank"]: ref["id"] for ref in everything["passages"]}
+    pruned = {passage["rank"]: passage["passage_id"] for passage in update["pruned"]}
+    kept = [ref["id"] for ref in update["passages"]]
+    assert everything["pruned"] == []
+    assert pruned.items() <= found.items()
+    assert kept == [name for rank, name in found.items() if rank not in pruned]
+    assert [ref["rank"] for ref in update["passages"]] == list(range(1, len(kept) + 1))

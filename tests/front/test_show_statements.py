@@ -1,0 +1,49 @@
+"""What a person sees of the check of statements and of pruned passages in the terminal."""
+
+import pytest
+
+from preflight_rag.cli.show import answer as show
+from preflight_rag.state.values import Answer, PrunedPassage, Receipt, RouteDecision, Statement
+
+SUPPORTED = Statement(text="Tea is hot", citations=(1,), supported=True, score=0.91)
+UNSUPPORTED = Statement(text="Tea is blue", citations=(1, 2), supported=False, score=0.12)
+CONTRADICTED = Statement(text="Tea is cold", citations=(2,), supported=False, score=0.02, contradicted=True)
+UNREAD = Statement(text="Tea is old", citations=(9,), supported=None)
+PRUNED = PrunedPassage(passage_id="p", document_id="d", title="Oats", rank=7, answerable=0.004, tokens=120)
+
+
+@pytest.fixture
+def shown(capsys):
+    def show_it(**options):
+        found = Answer(
+            question="q",
+            thread_id="t",
+            turn=1,
+            standalone_question="q",
+            queries=("q",),
+            route=RouteDecision(name="plain", reason="forced", top_n=3, threshold=0.2),
+            answer="Tea is hot [1].",
+            abstained=False,
+            statements=(SUPPORTED, UNSUPPORTED, CONTRADICTED, UNREAD),
+            pruned=(PRUNED,),
+            receipt=Receipt(model="m"),
+        )
+        show(found, **options)
+        return capsys.readouterr().out
+
+    return show_it
+
+
+def test_one_line_for_each_statement_that_is_not_supported(shown):
+    lines = shown().splitlines()
+    assert "not supported by [1][2]: Tea is blue" in lines
+    assert "contradicted by [2]: Tea is cold" in lines
+    assert not any("Tea is hot" in line or "Tea is old" in line for line in lines[1:])
+
+
+def test_explain_shows_every_statement_with_its_score_and_what_was_pruned(shown):
+    text = shown(explain=True)
+    assert "supported by [1] (0.91): Tea is hot" in text
+    assert "not supported by [1][2] (0.12): Tea is blue" in text
+    assert "not checked against [9]: Tea is old" in text
+    assert "pruned: passage 7, answerability 0.004, 120 tokens: Oats" in text
