@@ -29,7 +29,8 @@ from typing import TYPE_CHECKING, Literal
 
 from ..library.splitter import SentenceSplitter
 from ..models.embedder import Embedder, PassageInput, Progress, open_embedder
-from ..models.offline import MARGIN, MAX_QUOTED, SIMILARITY_WEIGHT, OfflineReader, Scored, sentences_of, weighted
+from ..models.offline import OfflineReader
+from ..models.offline_sentences import MARGIN, MAX_QUOTED, SIMILARITY_WEIGHT, Scored, sentences_of, weighted
 from ..state.reading import Draft, Source
 from ..state.values import Document
 from .metrics import roc_area

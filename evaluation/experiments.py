@@ -18,11 +18,15 @@ Progress: TypeAlias = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Entry:
-    """Where an experiment lives, what it measures, in a few words, and which module's `open_dataset` reads its data."""
+    """Where an experiment lives, what it measures, in a few words, and which module's `open_dataset` reads its data.
+
+    `usual` are the data sets that it is run on when none is named.
+    """
 
     module: str
     summary: str
     datasets: str = ".datasets"
+    usual: tuple[str, ...] = ("bioasq",)
 
 
 EXPERIMENTS = {
@@ -38,8 +42,24 @@ EXPERIMENTS = {
     "diversity": Entry(
         ".diversity", "how much of what is relevant MMR and FPS bring into a token budget", ".unit_datasets"
     ),
+    "pruning": Entry(
+        ".pruning", "which tokens a language model is spared by the reader, and which answers are lost", ".pruning_sets"
+    ),
+    "statements": Entry(".support", "whether the reader tells supported statements from others", ".support_sets"),
     "summaries": Entry(
         ".summaries", "how near selected sentences come to summaries that people wrote", ".summary_datasets"
+    ),
+    "reading": Entry(
+        ".reading",
+        "the extractive reader's spans, answerability and verdicts on given passages",
+        ".reading_sets",
+        ("nq_open_oracle", "xquad_en", "covidqa", "ramdocs", "clapnq", "bioasq", "pubmedqa", "scifact"),
+    ),
+    "answering": Entry(
+        ".answering",
+        "right answers shown with a right passage cited, by the whole pipeline",
+        ".answering_sets",
+        ("biomix-bioasq", "ramdocs"),
     ),
 }
 
@@ -58,6 +78,7 @@ class Run:
         seed: Of every random number.
         embedder: As `open_embedder` takes it; None is the default one.
         library_cache: Where libraries of collections are kept; None is the user's cache.
+        extractive_reader: As the setting of that name; `reading` and `answering` also take a network's `.onnx` file.
         progress: Called with the stage's name, what is done and what there is to do.
     """
 
@@ -66,11 +87,12 @@ class Run:
     seed: int = 0
     embedder: str | None = None
     library_cache: Path | None = None
+    extractive_reader: str = "default"
     progress: Progress = no_progress
 
 
 def run(experiment: str, data: Path | None, datasets: Sequence[str], settings: Run) -> list[Report]:
-    """Run an experiment over data sets, one report each.
+    """Run an experiment over data sets, or its usual ones where none is named, one report each.
 
     Raises:
         UsageError: The experiment, a data set or a part is unknown, or a file is missing.
@@ -80,6 +102,6 @@ def run(experiment: str, data: Path | None, datasets: Sequence[str], settings: R
         raise UsageError(f"the experiment {experiment!r} is unknown", help=f"Choose {' or '.join(EXPERIMENTS)}.")
     entry = EXPERIMENTS[experiment]
     open_dataset = import_module(entry.datasets, __package__).open_dataset
-    collections = [open_dataset(name, data) for name in dict.fromkeys(datasets)]
+    collections = [open_dataset(name, data) for name in dict.fromkeys(datasets or entry.usual)]
     module = import_module(entry.module, __package__)
     return [module.run(collection, settings) for collection in collections]

@@ -1,7 +1,9 @@
 """Experiment `reranking`: what the second stage adds to the dense, the BM25 and the fused ranking.
 
 Of a known collection, the reranker without a model and the fusions that are compared with it take the weights of the
-fold that was trained without the collection's group; of any other, those in use.
+fold that was trained without the collection's group; of any other, those in use. The extractive reader's relevance is
+a second stage as well; it was trained on parts of MedQuAD, SciFact and other sets (`reader_data.py`), so that only
+collections beside these are a fair test of it.
 """
 
 from __future__ import annotations
@@ -10,11 +12,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..models.feature_reranker import ALL, FeatureReranker, trained
-from ..models.rerankers import Reranker, rerank
+from ..models.reader_reranker import ReaderReranker
+from ..models.rerankers import READER, Reranker, rerank
 from .collection import Collection
 from .experiments import Run
 from .intervals import Estimate, bootstrap, mean, mean_difference
 from .metrics import measure_rankings
+from .reading import open_named
 from .report import Report, Table, figures, number
 from .searching import collection_library, inputs, search_all
 
@@ -68,6 +72,7 @@ def run(collection: Collection, run: Run, *, reranker: Reranker | None = None) -
     limit, fold = Settings().rerank_candidates, group_of(collection.name)
     stages: dict[str, Reranker] = {name: fusion(name, row[fold]) for name, row in trained()["fusions"].items()}
     stages[RERANKED] = FeatureReranker.shipped(fold)
+    stages[READER] = ReaderReranker(open_named(run.extractive_reader))
     if reranker is not None:
         stages[reranker.name] = reranker
     queries = collection.select(run.part, run.limit)
@@ -127,22 +132,23 @@ def _measure(collection: Collection, passages: Mapping[str, Sequence[str]]) -> d
 
 
 def _quality(values: Values, seed: int) -> tuple[Table, dict[str, Any]]:
-    """Means with intervals, and the reranked order's paired differences to each first-stage ranking."""
+    """Means with intervals, the reranked order's paired differences to each first-stage ranking, the reader's to it."""
     estimates: dict[str, dict[str, Estimate]] = {
         name: {measure: bootstrap(mean, list(v.values()), seed=seed) for measure, v in measured.items()}
         for name, measured in values.items()
     }
     rows = [(name, *(number(e) for e in measured.values())) for name, measured in estimates.items()]
-    for other in FIRST_STAGE:
+    for name, other in (*((RERANKED, ranking) for ranking in FIRST_STAGE), (READER, RERANKED)):
         differences = {
             measure: bootstrap(mean_difference, list(v.values()), list(values[other][measure].values()), seed=seed)
-            for measure, v in values[RERANKED].items()
+            for measure, v in values[name].items()
         }
-        estimates[f"{RERANKED} - {other}"] = differences
-        rows.append((f"{RERANKED} − {other}", *(number(e, signed=True) for e in differences.values())))
+        estimates[f"{name} - {other}"] = differences
+        rows.append((f"{name} − {other}", *(number(e, signed=True) for e in differences.values())))
     note = (
         "Mean over questions [95 % bootstrap interval, differences paired]. Reranked: by features, without a model, "
-        "with weights that were trained without this collection's group, as were the weights of the two fusions."
+        "with weights that were trained without this collection's group, as were the weights of the two fusions. "
+        "Reader: by the extractive reader's relevance."
     )
     return Table("Second stage", ("ranking", *MEASURES, IN_PASSAGES), tuple(rows), note), {
         name: figures(measured) for name, measured in estimates.items()

@@ -6,8 +6,21 @@ import asyncio
 import json
 
 import pytest
+from value_reader import ValueReader
 
-from preflight_rag.evaluation.corg import Measured, Shown, Systems, main, measure, names, tables
+from preflight_rag.evaluation.corg import (
+    Measured,
+    Shown,
+    Systems,
+    connected,
+    main,
+    measure,
+    names,
+    readers,
+    set_beside,
+    share,
+    tables,
+)
 from preflight_rag.evaluation.relations import questions
 from preflight_rag.models.offline import OfflineReader
 
@@ -59,6 +72,26 @@ def test_a_wrong_answer_beside_a_right_one_is_marked(data):
     measured = Measured()
     measured.add(question, Shown(("90,000 [2]",), calls=1, beside=frozenset({"90,000"})))
     assert (measured.alone, measured.unmarked) == ([1.0], [0.0])
+    assert share(measured.beside, measured.shown).startswith("100.0 [")
+
+
+def test_a_contradiction_shows_all_its_sides_together():
+    assert connected([(1, 2), (2, 3), (5, 6)]) == {frozenset(pair) for pair in ((1, 2), (2, 3), (1, 3), (5, 6))}
+
+
+def test_a_wrong_answer_may_stand_beside_a_right_one_through_a_third(data):
+    (question,) = questions(data)
+    quotes = [(1, "There were 58,662."), (2, "There were 90,000."), (3, "There were 5.")]
+    against = [(1, 3), (2, 3)]
+    assert set_beside(question, quotes, {frozenset(pair) for pair in against}) == frozenset()
+    assert set_beside(question, quotes, connected(against)) == {"90,000"}
+
+
+def test_a_quote_that_is_shown_counts_where_quotes_do(data):
+    (question,) = questions(data)
+    measured = Measured()
+    measured.add(question, Shown(("58,662 [1]",), calls=1, quotes=("The population was 61,851 in 2020.",)))
+    assert (measured.recall, measured.quoted) == ([0.5], [1.0])
 
 
 @pytest.mark.parametrize(
@@ -82,8 +115,16 @@ def test_corg_sets_the_wrong_figure_beside_the_right_one(data, embedder):
     assert all(f"| {name} |" in tables(measured) for name in measured)
 
 
+def test_a_reader_of_spans_is_set_beside_that_of_sentences(data, embedder):
+    sentences = Systems(OfflineReader(embedder))
+    spans = Systems(OfflineReader(embedder, ValueReader()), sentences.reader)
+    found = [asyncio.run(measure(questions(data), systems.run)) for systems in (spans, sentences)]
+    assert (found[0]["COrg"].recall, found[0]["COrg"].unmarked) == ([1.0], [0.0])
+    assert "| COrg | +0.0 [+0.0, +0.0] |" in readers(*found)
+
+
 def test_the_command_prints_tables_and_answers(data, capsys):
-    main(["--data", str(data), "--part", "all", "--show", "1"])
+    main(["--data", str(data), "--part", "all", "--show", "1", "--extractive-reader", "none"])
     printed = capsys.readouterr().out
     assert "RAMDocs, all part, 1 questions" in printed
     assert "Springfield (Oregon): The population was 61,851 in 2020. [3]" in printed

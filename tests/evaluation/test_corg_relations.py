@@ -4,7 +4,22 @@ from __future__ import annotations
 
 import json
 
-from preflight_rag.evaluation.relations import Context, Question, fit, rows, things, write
+import pytest
+from value_reader import ValueReader
+
+from preflight_rag.evaluation.reader_data import part_of
+from preflight_rag.evaluation.relations import (
+    Context,
+    Question,
+    fit,
+    relation_table,
+    rows,
+    score_table,
+    select,
+    things,
+    train,
+    write,
+)
 from preflight_rag.models.offline import OfflineReader
 from preflight_rag.state.reading import Source
 
@@ -42,8 +57,38 @@ def test_a_fit_finds_what_separates_and_keeps_to_the_signs():
     assert weights["typed"] == 0
 
 
+def test_by_spans_the_reader_itself_says_which_context_answers(embedder):
+    found = list(rows(ASKED, OfflineReader(embedder, ValueReader())))
+    assert [(name, label) for name, (_, label) in found] == [("same_entity", True), ("same_answer", False)]
+    assert all("answerable_least" in features for _, (features, _) in found)
+
+
+def test_the_tables_are_of_pairs_whose_things_are_known(embedder):
+    reader = OfflineReader(embedder, ValueReader())
+    assert "| counterfactual | 0 | 0 | 1 | 0 | 0 | 100.0 [" in relation_table([ASKED], reader)
+    assert "| same_answer | 1 |" in score_table([ASKED], reader)
+
+
+def test_training_gives_the_models_of_the_way_of_reading(embedder):
+    models = train([ASKED], OfflineReader(embedder, ValueReader()))
+    assert set(models) == {"same_entity", "same_answer", "further_spans"}
+
+
+@pytest.mark.parametrize(("part", "halves"), [("test", True), ("test", False), ("validation", False), ("all", False)])
+def test_parts_are_halves_or_those_of_the_readers_data(part, halves):
+    asked = [Question(f"question {i}", (), (), (), ()) for i in range(40)]
+    chosen = select(asked, part, halves=halves)
+    assert 0 < len(chosen) <= 40
+    if part != "all":
+        assert {item.half if halves else part_of(item.text) for item in chosen} == {part}
+
+
 def test_weights_are_written_as_text(tmp_path):
-    write({"answers": {"bias": 0.5}}, tmp_path / "weights.json")
-    text = (tmp_path / "weights.json").read_text(encoding="utf-8")
-    assert json.loads(text)["models"] == {"answers": {"bias": 0.5}}
+    path = tmp_path / "weights.json"
+    write("spans", {"same_entity": {"bias": 0.5}}, path)
+    write("sentences", {"answers": {"bias": 0.5}}, path)
+    text = path.read_text(encoding="utf-8")
+    assert json.loads(text)["sentences"]["models"] == {"answers": {"bias": 0.5}}
+    assert "--extractive-reader none" in json.loads(text)["sentences"]["about"]
+    assert set(json.loads(text)) == {"sentences", "spans"}
     assert len(text.splitlines()) > 3

@@ -74,8 +74,8 @@ def test_groups():
 def test_the_report(beir_data, library_cache):
     (report,) = run("reranking", beir_data, ["small"], Run(part="all", library_cache=library_cache))
     rankings = [row[0] for row in report.tables[0].rows]
-    assert rankings[:6] == ["dense", "BM25", "fused", "CombSUM", "weighted RRF", "reranked"]
-    assert rankings[6:] == ["reranked − dense", "reranked − BM25", "reranked − fused"]
+    assert rankings[:7] == ["dense", "BM25", "fused", "CombSUM", "weighted RRF", "reranked", "reader"]
+    assert rankings[7:] == ["reranked − dense", "reranked − BM25", "reranked − fused", "reader − reranked"]
     assert report.figures["quality"]["reranked"]["recall@16"]["value"] == 1
     assert report.inputs["settings"]["fold"] == ALL
     assert len(report.rows) == 4

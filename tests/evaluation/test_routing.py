@@ -3,9 +3,21 @@
 import json
 
 import pytest
+from value_reader import ValueReader
 
-from preflight_rag.evaluation.routing import Case, Measured, choose_threshold, contrasts, fit, main, ramdocs
-from preflight_rag.models.corg_signals import SIGNALS
+from preflight_rag.evaluation.routing import (
+    Measured,
+    choose_threshold,
+    contrasts,
+    fit,
+    main,
+    open_library,
+    put_at,
+    report,
+    rows_of,
+)
+from preflight_rag.evaluation.routing_sets import DATASETS, Case, ramdocs, xquad
+from preflight_rag.models.corg_signals import ANSWERS, SIGNALS, trained
 
 TOWNS = ("Ashby", "Marlow", "Denby", "Selby", "Corby", "Wetherby", "Rugby", "Whitby")
 
@@ -55,7 +67,7 @@ def data(tmp_path):
 
 
 def row(needs, dataset="RAMDocs", kind="single", **scores):
-    found = {**dict.fromkeys(SIGNALS, 0.0), **scores}
+    found = {**dict.fromkeys((*SIGNALS, ANSWERS), 0.0), **scores}
     return Measured(Case(dataset, f"{dataset} {needs} {scores}", needs, (), kind=kind), found, found)
 
 
@@ -81,6 +93,35 @@ def test_the_threshold_keeps_false_alarms_rare():
     assert sum(model.score(item.scores) >= threshold for item in rows) <= 5
 
 
+def test_a_model_can_be_put_at_another_threshold():
+    model = fit([row(True, names=1.0), row(False)] * 5)
+    moved = put_at(model, model.score({**dict.fromkeys(SIGNALS, 0.0), "names": 0.5}), 0.53)
+    assert moved.score({**dict.fromkeys(SIGNALS, 0.0), "names": 0.5}) == pytest.approx(0.53, abs=0.001)
+    assert moved.weights == model.weights
+
+
+def test_a_questions_part_is_told_by_what_the_reader_was_trained_by(data):
+    cases = xquad(data).cases
+    assert {case.key for case in cases} == {"Oven"}
+    assert len({case.part for case in cases}) == 1
+
+
+def test_with_a_reader_the_parts_of_its_data_are_measured(data, tmp_path):
+    sets = [read(data) for read in DATASETS]
+    with open_library(tmp_path / "library", sets) as library:
+        training, test = rows_of(sets, library, ValueReader())
+    assert {row.case.part for row in training} == {"validation"}
+    assert {(row.case.part, row.case.development) for row in test} == {("test", False)}
+    assert all(ANSWERS in row.scores for row in (*training, *test))
+
+
+def test_the_tables_set_the_reader_beside_no_reader():
+    rows = [row(needs, answers=0.9 * needs, names=0.1 * i) for i in range(4) for needs in (True, False)] * 3
+    text = report(rows, rows, trained()["reader"], 0.53)
+    assert "| comparison | four signals, no reader | five signals | difference, paired |" in text
+    assert "| answers | 100 / 0 |" in text
+
+
 def test_comparisons_hold_the_questions_they_name():
     rows = [row(True), row(False), row(False, "PubMedQA", ""), row(False, "DRAGged", "No conflict")]
     found = {name: len(chosen) for name, chosen in contrasts(rows).items()}
@@ -88,7 +129,7 @@ def test_comparisons_hold_the_questions_they_name():
 
 
 def test_a_run_tells_towns_of_one_name_from_plain_questions(data, tmp_path, capsys):
-    main(["--data", str(data), "--library-cache", str(tmp_path / "library")])
+    main(["--data", str(data), "--library-cache", str(tmp_path / "library"), "--extractive-reader", "none"])
     lines = capsys.readouterr().out.splitlines()
     assert any(line.startswith("Threshold 0.") and "recall" in line for line in lines)
     plain = next(line for line in lines if line.startswith("| NQ-Open |"))

@@ -1,0 +1,144 @@
+"""What readers are measured on: the test parts of the sets that the project's own is trained on, and BioASQ."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..state.errors import UsageError
+from .collection import PARTS
+from .collection import part_of as half_of
+from .datasets import BIOASQ
+from .reader_data import SETS, Example, Part, Verdict, examples, spans_of
+from .records import find, json_lines
+
+READ_PARTS: dict[str, tuple[Part, ...]] = {
+    "test": ("test",),
+    "development": ("validation",),
+    "all": ("test", "validation"),
+}
+"""What `--part` means here; nothing is measured on what was trained on."""
+SNIPPETS = 16
+"""Most gold snippets of a question of BioASQ."""
+TITLES = {
+    "nq_open_oracle": "NQ-Open with gold passages",
+    "xquad_en": "XQuAD, English",
+    "covidqa": "COVID-QA",
+    "ramdocs": "RAMDocs",
+    "clapnq": "ClapNQ",
+    "medquad": "MedQuAD",
+    "pubmedqa": "PubMedQA",
+    "scifact": "SciFact",
+    "evidence_inference": "Evidence Inference",
+    "conflictqa": "ConflictQA",
+    "bioasq": "BioASQ 7B-12B, gold snippets",
+}
+
+
+@dataclass(frozen=True)
+class ReadingSet:
+    """Questions with passages, and what is known of each pair.
+
+    Attributes:
+        name: What `--dataset` calls it.
+        title: Its public name.
+        source: Where it is published.
+        licence: As its publisher states it.
+        files: What it was read from.
+        read: The pairs of a part.
+    """
+
+    name: str
+    title: str
+    source: str
+    licence: str
+    files: tuple[Path, ...]
+    read: Callable[[Part], Sequence[Example]]
+
+    def select(self, part: str, limit: int | None = None) -> list[Example]:
+        """The pairs of a part, a question's together; a limit takes questions by the hash of their names.
+
+        Raises:
+            UsageError: There is no such part, the limit is below 1, or no pair is left.
+        """
+        if part not in READ_PARTS:
+            raise UsageError(f"part {part!r} is unknown", help=f"Choose {', '.join(PARTS[:-1])} or {PARTS[-1]}.")
+        if limit is not None and limit < 1:
+            raise UsageError(f"limit {limit} leaves no question", help="Give 1 or more, or leave --limit out.")
+        groups: dict[str, list[Example]] = {}
+        for named in READ_PARTS[part]:
+            for example in self.read(named):
+                groups.setdefault(example.group, []).append(example)
+        chosen = sorted(groups, key=lambda name: hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest())
+        if not chosen:
+            raise UsageError(f"{self.name} has no question in its {part} part", help="Try --part all.")
+        return [example for name in chosen[:limit] for example in groups[name]]
+
+
+def open_dataset(name: str, data: Path | None) -> ReadingSet:
+    """The data set in the folder `data/name`.
+
+    Raises:
+        UsageError: No such data set, or its folder is missing; the message says where it is published.
+    """
+    known = {**{name: (source, licence) for name, (_, source, licence) in SETS.items()}, "bioasq": (BIOASQ, "")}
+    if name not in known:
+        raise UsageError(f"the data set {name!r} has no passages to read", help=f"Choose {' or '.join(TITLES)}.")
+    source, licence = known[name]
+    if data is None or not (data / name).is_dir():
+        raise UsageError(
+            f"no folder with the data set {name!r}",
+            help=f"Give --data DIR or PREFLIGHT_DATA, where DIR/{name} holds the files of {source}.",
+        )
+    files = tuple(sorted(path for path in (data / name).iterdir() if ".json" in path.name))
+
+    def read(part: Part) -> Sequence[Example]:
+        if name == "bioasq":
+            return list(bioasq(data, part))
+        found = examples(name, data, part)
+        return _abstracts(found) if name == "pubmedqa" else found
+
+    return ReadingSet(name, TITLES[name], source, licence or "BioASQ's terms: measuring only", files, read)
+
+
+def _abstracts(found: Sequence[Example]) -> list[Example]:
+    """The first example of each question of PubMedQA: the abstract without its conclusion, which says the answer."""
+    first: dict[str, Example] = {}
+    for example in found:
+        first.setdefault(example.group, example)
+    return list(first.values())
+
+
+def bioasq(data: Path, part: Part) -> Iterator[Example]:
+    """BioASQ's factoid, list and yes/no questions with their gold snippets; never trained on.
+
+    Its halves are those of the other experiments. Of a list question each entry counts as an answer. A snippet without
+    an answer's words is of unknown answerability: it may answer in other words.
+    """
+    for _, entry in json_lines(find(data / "bioasq", "questions.jsonl", origin=BIOASQ)):
+        if (half_of(entry["id"]) == "test") != (part == "test"):
+            continue
+        told, verdict = bioasq_answers(entry)
+        if not told and verdict is None:
+            continue
+        texts = list(dict.fromkeys(snippet["text"].strip() for snippet in entry["snippets"]))
+        for text in filter(None, texts[:SNIPPETS]):
+            spans = spans_of(text, told)
+            yield Example(
+                entry["id"], entry["question"], "", text, spans or None, True if spans else None, True, verdict,
+                group=f"bioasq {entry['id']}", gold=told,
+            )  # fmt: skip
+
+
+def bioasq_answers(entry: dict[str, Any]) -> tuple[tuple[str, ...], Verdict | None]:
+    """The answers of a factoid or list question, or the verdict of a yes/no question; neither for other types."""
+    exact = entry.get("exact_answer")
+    if entry["type"] == "yesno" and isinstance(exact, str):
+        return (), "yes" if exact.strip().casefold().startswith("yes") else "no"
+    if entry["type"] in ("factoid", "list") and isinstance(exact, list):
+        names = (name for item in exact for name in (item if isinstance(item, list) else [item]))
+        return tuple(dict.fromkeys(name.strip() for name in names if name.strip())), None
+    return (), None

@@ -1,0 +1,127 @@
+"""The answering experiment: its two collections, how an answer is judged, and a run over a small library."""
+
+from __future__ import annotations
+
+import pytest
+
+from preflight_rag.evaluation import answering
+from preflight_rag.evaluation.answering import judge, mcnemar
+from preflight_rag.evaluation.answering_sets import YES_NO, AnsweredCollection, Gold, open_dataset
+from preflight_rag.evaluation.collection import Query
+from preflight_rag.evaluation.experiments import Run
+from preflight_rag.state.errors import UsageError
+from preflight_rag.state.values import Answer, Citation, Document, Receipt, RouteDecision
+
+PLAYERS = {"ohio": "Bobby Lee of Ohio plays tennis.", "utah": "Bobby Lee of Utah plays chess.", "sea": "Salt is in it."}
+QUESTION = "Which sport does Bobby Lee play?"
+ABROAD = "Is there salt in the sea?"
+
+
+@pytest.fixture(scope="module")
+def collection(tmp_path_factory):
+    """Three documents, a question with two right answers, and a yes/no question."""
+    path = tmp_path_factory.mktemp("small") / "corpus.jsonl"
+    path.write_text("{}\n", encoding="utf-8")
+    gold = {
+        QUESTION: (Gold(("tennis",), frozenset({"ohio"})), Gold(("chess",), frozenset({"utah"}))),
+        ABROAD: (Gold(("yes",), frozenset({"sea"})),),
+    }
+    return AnsweredCollection(
+        name="small", title="Small", source="here", licence="none", files=(path,),
+        queries=tuple(Query(question, question) for question in gold),
+        qrels={question: dict.fromkeys(answers[0].documents, 1) for question, answers in gold.items()},
+        documents=lambda: iter([Document(id=name, text=text, source=name) for name, text in PLAYERS.items()]),
+        gold=gold, kinds={QUESTION: "several answers", ABROAD: YES_NO}, wrong={QUESTION: ("golf",)},
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def report(collection, library_cache):
+    return answering.run(collection, Run(part="all", library_cache=library_cache))
+
+
+def answer(text, cited=(), *, short=None, choice=None):
+    """An answer that quotes (document, words)."""
+    citations = tuple(
+        Citation(n=n, passage_id=f"{document}#0", document_id=document, title="", source="", quote=quote, start=0,
+                 end=len(quote), verified=True)
+        for n, (document, quote) in enumerate(cited, 1)
+    )  # fmt: skip
+    return Answer(
+        question=QUESTION, thread_id="", turn=1, standalone_question=QUESTION, queries=(), answer=text, abstained=False,
+        route=RouteDecision(name="plain", reason="", top_n=3, threshold=0.2), receipt=Receipt(model="none"),
+        citations=citations, short_answer=short, choice=choice,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "cited", "short", "expected"),
+    [
+        ("Tennis [1]", [("ohio", PLAYERS["ohio"])], "Tennis", {"short": 1, "shown": 1, "recall": 0.5, "gold_cited": 1}),
+        ("Tennis [1]", [("utah", PLAYERS["utah"])], "Tennis", {"short": 0, "shown": 0, "text": 1, "gold_cited": 1}),
+        ("Tennis [1]", [("sea", "It is tennis")], "Tennis", {"short": 0, "gold_cited": 0}),
+        ("Golf [1]", [("ohio", PLAYERS["ohio"])], "Golf", {"short": 0, "text": 0, "wrong": 1}),
+        ("Golf.\nTennis [1]", [("ohio", PLAYERS["ohio"])], None, {"short": 0, "shown": 1, "wrong": 1}),
+        ("He plays chess [1]\nGolf", [("utah", PLAYERS["utah"])], None, {"short": 1, "shown": 1}),
+        ("Chess [1]", [("utah", PLAYERS["utah"])], "chess; golf", {"short": 1}),
+        ("Golf, chess [1]", [("utah", PLAYERS["utah"])], "golf; chess", {"short": 0, "shown": 1}),
+    ],
+)
+def test_the_answer_and_its_passage_must_both_be_right(collection, library, text, cited, short, expected):
+    turn = judge(collection, QUESTION, answer(text, cited, short=short), library, [])
+    assert {name: turn.measures[name] for name in expected} == expected
+
+
+@pytest.mark.parametrize(("choice", "document", "right"), [("yes", "sea", 1), ("no", "sea", 0), ("yes", "ohio", 0)])
+def test_a_verdict_needs_a_gold_document(collection, library, choice, document, right):
+    turn = judge(collection, ABROAD, answer("Yes [1]", [(document, "Salt")], choice=choice), library, [])
+    assert turn.measures["short"] == turn.measures["shown"] == right
+
+
+def test_an_abstention_shows_nothing(collection, library):
+    told = answer("Tennis", [("ohio", "tennis")], short="tennis").model_copy(update={"abstained": True})
+    turn = judge(collection, QUESTION, told, library, [])
+    assert turn.measures == dict.fromkeys(turn.measures, 0) | {"abstained": 1, "gold_cited": 1}
+
+
+def test_marks_are_no_words(collection, library):
+    assert judge(collection, QUESTION, answer("He plays tennis [1] [2]"), library, []).words == 3
+
+
+def test_a_run_compares_both_readers_on_every_question(report):
+    assert [row["id"] for row in report.rows] == sorted((QUESTION, ABROAD), key=[r["id"] for r in report.rows].index)
+    assert set(report.figures) == {"all", "several answers", YES_NO}
+    assert report.figures["all"]["questions"] == 2
+    assert report.figures["all"]["ceiling"]["value"] == 1
+    assert [row[0] for row in report.tables[0].rows] == ["reader", "sentence reader", "difference"]
+    assert report.rows[0]["systems"]["reader"].keys() == report.rows[0]["systems"]["sentence reader"].keys()
+
+
+def test_a_second_run_gives_the_same_report(collection, library_cache, report):
+    assert answering.run(collection, Run(part="all", library_cache=library_cache)).figures == report.figures
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [([1, 1, 0], [0, 0, 0], (2, 0, 0.5)), ([1, 0], [1, 0], (0, 0, 1.0)), ([1] * 6, [0] * 6, (6, 0, 0.03125))],
+)
+def test_mcnemar_counts_what_only_one_got_right(first, second, expected):
+    assert tuple(mcnemar(first, second).values()) == expected
+
+
+def test_ramdocs_gives_each_answer_its_documents(data_dir):
+    collection = open_dataset("ramdocs", data_dir)
+    texts = {document.id: document.text for document in collection.documents()}
+    query = collection.select("test")[0]
+    assert {right.names[0] for right in collection.gold[query.id]}
+    assert all(right.documents <= texts.keys() for right in collection.gold[query.id])
+    assert {q.id for q in collection.select("test")}.isdisjoint(q.id for q in collection.select("development"))
+
+
+def test_bioasq_is_asked_over_the_mixed_corpus(data_dir):
+    collection = open_dataset("biomix-bioasq", data_dir)
+    assert set(collection.kinds.values()) == {"factoid", "list", YES_NO}
+    assert all(right.by_words == (collection.kinds[name] != YES_NO)
+               for name, answers in collection.gold.items() for right in answers)  # fmt: skip
+    with pytest.raises(UsageError, match="'cisi' has no answers"):
+        open_dataset("cisi", data_dir)

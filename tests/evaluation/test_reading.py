@@ -1,0 +1,128 @@
+"""The reading experiment on small data sets, and the curve that is drawn of its rows."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from preflight_rag.evaluation import risk_coverage
+from preflight_rag.evaluation.experiments import Run, run
+from preflight_rag.evaluation.reading import open_named
+from preflight_rag.evaluation.reading_sets import bioasq_answers, open_dataset
+from preflight_rag.models.own_reader import MODEL
+from preflight_rag.state.errors import UsageError
+
+SPORTS = ("tennis", "chess", "rugby", "golf", "judo", "curling")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory, write_lines):
+    """A folder with questions in RAMDocs' and in BioASQ's form, some of each in every part."""
+    folder = tmp_path_factory.mktemp("reading")
+    records = (
+        {
+            "question": f"Which sport does player {n} play?",
+            "documents": [
+                {"text": f"Player {n} of Ohio plays {sport} since 2001.", "type": "correct", "answer": sport},
+                {"text": f"Player {n} was born in Ohio.", "type": "noise", "answer": "unknown"},
+            ],
+            "disambig_entity": [f"Player {n} (Ohio)"],
+            "gold_answers": [sport],
+            "wrong_answers": [],
+        }
+        for n, sport in enumerate(SPORTS * 8)
+    )
+    write_lines(folder / "ramdocs" / "RAMDocs_test.jsonl", records)
+    kinds = (("factoid", [["factor XIa", "FXIa"]]), ("list", [["aspirin"], ["heparin"]]), ("yesno", "Yes"))
+    questions = (
+        {"id": f"q{n}", "type": kind, "question": f"What inhibits it {n}?", "exact_answer": exact,
+         "snippets": [{"text": "Factor XIa and aspirin are known."}, {"text": "Little is known."}]}
+        for n in range(6)
+        for kind, exact in kinds
+    )  # fmt: skip
+    write_lines(folder / "bioasq" / "questions.jsonl", ({**q, "id": f"{q['id']}{q['type']}"} for q in questions))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def report(data):
+    return run("reading", data, ["ramdocs"], Run(part="test"))[0]
+
+
+def test_every_pair_of_the_part_is_read_once(data, report):
+    pairs = open_dataset("ramdocs", data).select("test")
+    assert len(report.rows) == len(pairs) > 4
+    assert [row["question"] for row in report.rows] == [pair.question for pair in pairs]
+    assert report.figures["spans"]["a passage with the answer"]["cases"] == len(pairs) / 2
+
+
+def test_the_sentence_reader_stands_beside_the_reader(report):
+    assert report.figures["spans"]["a passage with the answer"]["sentence_holds"]["value"] == 1
+    assert set(report.figures["answerability"]) == {"reader", "sentence reader", "difference"}
+    assert report.figures["selective"]["sentence reader"]["right"]["value"] == 0.5
+    assert [table.title for table in report.tables][-1] == "Answering some, leaving the rest"
+
+
+def test_a_second_run_gives_the_same_report(data, report):
+    assert run("reading", data, ["ramdocs"], Run(part="test"))[0] == report
+
+
+def test_yes_no_questions_are_also_put_as_options(data):
+    (report,) = run("reading", data, ["bioasq"], Run(part="all"))
+    assert {"spans", "verdicts", "choices"} == set(report.figures)
+    assert report.figures["verdicts"]["yes / no"]["questions"] == 6
+    assert report.figures["choices"]["reader"]["most_frequent"]["value"] == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "exact", "expected"),
+    [
+        ("factoid", [["a", " a"], "b"], (("a", "b"), None)),
+        ("list", [["a"], ["b", ""]], (("a", "b"), None)),
+        ("yesno", "Yes.", ((), "yes")),
+        ("yesno", "no", ((), "no")),
+        ("summary", None, ((), None)),
+    ],
+)
+def test_answers_of_bioasq(kind, exact, expected):
+    assert bioasq_answers({"type": kind, "exact_answer": exact}) == expected
+
+
+def test_a_limit_takes_questions_with_all_their_passages(data):
+    collection = open_dataset("ramdocs", data)
+    assert len(collection.select("test", 2)) == 4
+    everything = {example.group for example in collection.select("all")}
+    assert {example.group for example in collection.select("test")} < everything
+
+
+@pytest.mark.parametrize(
+    ("name", "part", "limit", "told"),
+    [("nfcorpus", "test", None, "no passages to read"), ("xquad_en", "test", None, "github.com/google-deepmind/xquad"),
+     ("ramdocs", "train", None, "part 'train' is unknown"), ("ramdocs", "test", 0, "limit 0")],
+)  # fmt: skip
+def test_what_cannot_be_read_is_refused(data, name, part, limit, told):
+    with pytest.raises(UsageError, match=told):
+        open_dataset(name, data).select(part, limit)
+
+
+def test_a_network_is_named_by_its_file():
+    assert open_named(str(MODEL)).read([("Who?", "", "Ada wrote it.")]) == open_named("default").read(
+        [("Who?", "", "Ada wrote it.")]
+    )
+    with pytest.raises(UsageError, match="'none' reads nothing"):
+        open_named("none")
+
+
+def test_the_curve_is_drawn_and_told(report, tmp_path, capsys):
+    results, figure = tmp_path / "results.jsonl", tmp_path / "curve.png"
+    results.write_text("".join(json.dumps(row) + "\n" for row in report.rows), encoding="utf-8")
+    risk_coverage.main([str(results), "--figure", str(figure)])
+    assert figure.read_bytes().startswith(b"\x89PNG")
+    assert f"| sentence reader | {len(report.rows)} |" in capsys.readouterr().out
+
+
+def test_rows_of_other_sets_draw_no_curve(report):
+    others = [{**row, "id": row["id"].replace("ramdocs", "clapnq")} for row in report.rows]
+    with pytest.raises(UsageError, match="Run `reading` on"):
+        risk_coverage.report(others)
