@@ -1,6 +1,6 @@
 """COrg with the offline reader on RAMDocs, contexts given, beside the baselines of its paper (section 5).
 
-    python -m preflight_rag.evaluation.corg --data DIR [--part test|development|all] [--limit N] [--show N]
+    python -m preflight_rag.evaluation.corg --data DIR [--extractive-reader none] [--part PART] [--limit N] [--show N]
 
 Every system reads the same contexts of a question with the same reader:
 
@@ -10,8 +10,13 @@ Every system reads the same contexts of a question with the same reader:
 - Retrieve: one answer over as many contexts as COrg kept, those nearest to the question;
 - COrg: relations by Algorithm 1, organiser, one answer a group.
 
-Questions fall into halves by the first byte of the SHA-256 of the question: odd is the test half; even is the
-development half, on which the reader's relations were trained.
+With a reader of spans, the same tables follow for the one of sentences on the same questions, and their differences.
+A short answer stands in the answer's lines, the sentence around it in the quote that is shown with it; recall is of the
+lines, once more of lines and quotes.
+
+Without one (`--extractive-reader none`) questions fall into halves by the first byte of the SHA-256 of the question:
+odd is the test half; even is the development half, on which the reader's relations were trained. With one, the parts of
+its data count (`reader_data.part_of`); part test is a part of the test half.
 """
 
 from __future__ import annotations
@@ -22,29 +27,35 @@ import os
 import random
 import re
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
 
 from ..models.agreement import note_by_rule
+from ..models.differing import untold
 from ..models.embedder import open_embedder
+from ..models.extractive_reader import OWN, open_extractive_reader
 from ..models.grouping import organise
-from ..models.offline import OfflineReader, sentences_of
-from ..models.relations import Edge, RelationGraph
+from ..models.offline import OfflineReader
+from ..models.offline_sentences import sentences_of
+from ..models.relations import RelationGraph
 from ..models.words import words
 from ..state.reading import Draft, Source
 from .abstention import Remembering, holds, table
-from .intervals import bootstrap, mean, mean_difference
-from .relations import Question, questions
+from .intervals import bootstrap, mean, mean_difference, wilson
+from .relations import PARTS, Question, questions, select
+from .report import number
 
 if TYPE_CHECKING:
     import numpy as np
 
+COMPARED = {"recall": "answer recall", "quoted": "with quotes", "entities": "entity recall", "unmarked": "wrong, alone"}
+"""Columns in which two readers are compared."""
 SEED = 0
 KMEANS_STEPS = 20
-PARTS = {"development": {0}, "test": {1}, "all": {0, 1}}
 _MARK = re.compile(r"\s*\[\d+\]")
 
 
@@ -54,10 +65,13 @@ class Shown:
 
     Attributes:
         lines: The answer's lines, marks of citations included.
+        quotes: What is quoted with it.
         calls: Reader calls that answered.
         relation_calls: Reader calls that compared contexts.
         groups: Number of groups answered.
-        beside: For each wrong answer whether the answer sets it beside a right one, as contradicting it.
+        beside: The wrong answers of contexts that contradict one with a right answer.
+        together: The wrong answers shown together with a right one as differing: as contradicting, be it through a
+            third answer, or because one context does not say which bearer of the name it means (`models.differing`).
     """
 
     lines: tuple[str, ...]
@@ -65,11 +79,18 @@ class Shown:
     relation_calls: int = 0
     groups: int = 1
     beside: frozenset[str] = frozenset()
+    together: frozenset[str] = frozenset()
+    quotes: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
         """The answer without citation marks."""
         return "\n".join(_MARK.sub("", line) for line in self.lines)
+
+    @property
+    def whole(self) -> str:
+        """The answer with its quotes."""
+        return "\n".join((self.text, *self.quotes))
 
     @property
     def length(self) -> int:
@@ -82,10 +103,14 @@ class Measured:
     """A system's values by question, columns of equal length."""
 
     recall: list[float] = field(default_factory=list)
+    quoted: list[float] = field(default_factory=list)
     entities: list[float] = field(default_factory=list)
     wrong: list[float] = field(default_factory=list)
     alone: list[float] = field(default_factory=list)
     unmarked: list[float] = field(default_factory=list)
+    shown: list[float] = field(default_factory=list)
+    beside: list[float] = field(default_factory=list)
+    together: list[float] = field(default_factory=list)
     calls: list[float] = field(default_factory=list)
     relation_calls: list[float] = field(default_factory=list)
     groups: list[float] = field(default_factory=list)
@@ -95,6 +120,7 @@ class Measured:
         """Take in what was shown; shares of wrong answers only where there are some."""
         text = shown.text
         self.recall.append(fmean(holds(text, [answer]) for answer in question.gold))
+        self.quoted.append(fmean(holds(shown.whole, [answer]) for answer in question.gold))
         self.entities.append(fmean(names(entity, question.text, shown.lines) for entity in question.entities))
         if question.wrong:
             wrong = [answer for answer in question.wrong if holds(text, [answer])]
@@ -102,6 +128,9 @@ class Measured:
             self.wrong.append(len(wrong) / len(question.wrong))
             self.alone.append(0.0 if right else len(wrong) / len(question.wrong))
             self.unmarked.append(sum(answer not in shown.beside for answer in wrong) / len(question.wrong))
+            self.shown.append(len(wrong))
+            self.beside.append(sum(answer in shown.beside for answer in wrong))
+            self.together.append(sum(answer in shown.together for answer in wrong))
         self.calls.append(shown.calls + shown.relation_calls)
         self.relation_calls.append(shown.relation_calls)
         self.groups.append(shown.groups)
@@ -120,11 +149,44 @@ def plain(draft: Draft) -> tuple[str, ...]:
     return tuple(line for line in draft.text.split("\n") if line.strip()) if draft.found else ()
 
 
-class Systems:
-    """The systems over one reader; COrg goes first, because others take their numbers of groups and words from it."""
+def quoted(drafts: Sequence[Draft]) -> tuple[str, ...]:
+    """The quotes of drafts that found something."""
+    return tuple(quote for draft in drafts if draft.found for _, quote in draft.quotes)
 
-    def __init__(self, reader: OfflineReader) -> None:
+
+def set_beside(
+    question: Question, quotes: Sequence[tuple[int, str]], against: Collection[frozenset[int]]
+) -> frozenset[str]:
+    """Wrong answers quoted from contexts that stand against one that is quoted with a right answer."""
+    right = {n for n, quote in quotes if holds(quote, question.gold)}
+    return frozenset(
+        answer
+        for answer in question.wrong
+        if any(
+            holds(quote, [answer]) and any(frozenset((n, other)) in against for other in right) for n, quote in quotes
+        )
+    )
+
+
+def connected(pairs: Sequence[tuple[int, int]]) -> set[frozenset[int]]:
+    """All pairs of contexts that are linked by pairs: an answer shows them together, as the sides of one matter."""
+    import networkx as nx
+
+    sides = nx.connected_components(nx.Graph(list(pairs)))
+    return {frozenset(pair) for side in sides for pair in combinations(side, 2)}
+
+
+class Systems:
+    """The systems over one reader; COrg goes first, because others take their numbers of groups and words from it.
+
+    Args:
+        reader: What answers.
+        sentences: The reader of sentences, for the vectors and the order of contexts; `reader` itself if it is one.
+    """
+
+    def __init__(self, reader: OfflineReader, sentences: OfflineReader | None = None) -> None:
         self.reader = reader
+        self._sentences = sentences or reader
 
     async def run(self, question: Question) -> dict[str, Shown]:
         """What each system shows."""
@@ -168,29 +230,24 @@ class Systems:
         drafts = [await self._group(question, [sources[n] for n in group], plural=True) for group in groups]
         lines = tuple(line for draft in drafts for line in plain(draft))
         kept = {n for group in groups for n in group}
-        shown = Shown(lines, len(groups), calls, len(groups), self._beside(question, drafts, edges, kept))
+        against = [(edge.a, edge.b) for edge in edges if edge.kind == "counterfactual" and {edge.a, edge.b} <= kept]
+        quotes = [(n, quote) for draft in drafts for n, quote in draft.quotes if n in kept]
+        beside = set_beside(question, quotes, {frozenset(pair) for pair in against})
+        notes = graph.notes
+        unclear = [
+            (edge.a, edge.b)
+            for edge in edges
+            if edge.kind == "none" and {edge.a, edge.b} <= notes.keys() and untold(notes[edge.a], notes[edge.b])
+        ]
+        together = set_beside(question, quotes, connected([*against, *unclear]))
+        shown = Shown(lines, len(groups), calls, len(groups), beside, together, quoted(drafts))
         return shown, len(kept)
-
-    def _beside(
-        self, question: Question, drafts: Sequence[Draft], edges: Sequence[Edge], kept: set[int]
-    ) -> frozenset[str]:
-        """Wrong answers of contexts that stand as counterfactual to one that is quoted with a right answer."""
-        quotes = [(n, quote) for draft in drafts for n, quote in draft.quotes]
-        right = {n for n, quote in quotes if holds(quote, question.gold)}
-        against = {frozenset((edge.a, edge.b)) for edge in edges if edge.kind == "counterfactual"}
-        return frozenset(
-            answer
-            for answer in question.wrong
-            if any(
-                holds(quote, [answer]) and n in kept and any(frozenset((n, other)) in against for other in right)
-                for n, quote in quotes
-            )
-        )
 
     async def _answered(self, question: Question, groups: Sequence[Sequence[Source]]) -> Shown:
         """The reader's answer to each group, one behind the other."""
         drafts = [(await self.reader.answer(question=question.text, sources=group)).value for group in groups]
-        return Shown(tuple(line for draft in drafts for line in plain(draft)), len(groups), groups=len(groups))
+        lines = tuple(line for draft in drafts for line in plain(draft))
+        return Shown(lines, len(groups), groups=len(groups), quotes=quoted(drafts))
 
     async def _group(self, question: Question, group: Sequence[Source], *, plural: bool) -> Draft:
         return (await self.reader.answer_group(question=question.text, sources=group, plural=plural)).value
@@ -198,7 +255,8 @@ class Systems:
     async def sentences(self, question: Question) -> Shown:
         """The best sentence of each context on its own."""
         drafts = [await self._group(question, [source], plural=False) for source in question.sources]
-        return Shown(tuple(line for draft in drafts for line in plain(draft)), len(drafts), groups=len(drafts))
+        lines = tuple(line for draft in drafts for line in plain(draft))
+        return Shown(lines, len(drafts), groups=len(drafts), quotes=quoted(drafts))
 
     def drawn_out(self, question: Question, length: int) -> Shown:
         """The best sentences over all contexts, as many as come nearest to so many words."""
@@ -236,11 +294,11 @@ class Systems:
     def _vector(self, question: str, source: Source) -> np.ndarray:
         import numpy as np
 
-        mean_vector = self.reader.contexts.read(question, source).mean
+        mean_vector = self._sentences.contexts.read(question, source).mean
         return np.zeros(self.reader.embedder.dimension) if mean_vector is None else mean_vector
 
     def _similarity(self, question: str, source: Source) -> float:
-        best = self.reader.contexts.read(question, source).best
+        best = self._sentences.contexts.read(question, source).best
         return best.score if best else 0.0
 
 
@@ -265,14 +323,12 @@ def tables(measured: dict[str, Measured]) -> str:
     corg = measured["COrg"]
     separate = fmean(measured["Separate"].calls)
 
-    def cell(values: Sequence[float]) -> str:
-        found = bootstrap(mean, values, seed=SEED)
-        return f"{100 * found.value:.1f} [{100 * found.low:.1f}, {100 * found.high:.1f}]"
-
     rows = [
         [
             name,
-            *(cell(values) for values in (m.recall, m.entities, m.wrong, m.alone, m.unmarked)),
+            *(cell(values) for values in (m.recall, m.quoted, m.entities, m.wrong, m.alone, m.unmarked)),
+            share(m.beside, m.shown),
+            share(m.together, m.shown),
             f"{fmean(m.groups):.2f}",
             f"{fmean(m.calls):.2f} ({fmean(m.relation_calls):.2f} to relate)",
             f"{100 * fmean(m.calls) / separate:.0f} %",
@@ -280,31 +336,60 @@ def tables(measured: dict[str, Measured]) -> str:
         ]
         for name, m in measured.items()
     ]
-    head = ["system", "answer recall", "entity recall", "wrong shown", "wrong shown, no right answer shown"]
-    head += ["wrong shown, not set beside a right one", "groups", "reader calls", "of Separate's", "words"]
-    differences = []
-    for name, m in measured.items():
-        if name != "COrg":
-            found = bootstrap(mean_difference, corg.recall, m.recall, seed=SEED)
-            differences.append([name, f"{100 * found.value:+.1f} [{100 * found.low:+.1f}, {100 * found.high:+.1f}]"])
-    return f"{table(head, rows)}\n\n{table(['COrg less', 'answer recall'], differences)}"
+    head = ["system", "answer recall", "with quotes", "entity recall", "wrong shown"]
+    head += ["wrong shown, no right answer shown", "wrong shown, not set beside a right one"]
+    head += ["of those shown, beside a right one", "of those shown, together with a right one as differing"]
+    head += ["groups", "reader calls", "of Separate's", "words"]
+    differences = [
+        [name, cell(corg.recall, m.recall), cell(corg.quoted, m.quoted)]
+        for name, m in measured.items()
+        if name != "COrg"
+    ]
+    return f"{table(head, rows)}\n\n{table(['COrg less', 'answer recall', 'with quotes'], differences)}"
+
+
+def cell(values: Sequence[float], less: Sequence[float] | None = None) -> str:
+    """A mean in %, or a paired difference, with its bootstrap interval."""
+    found = bootstrap(mean, values, seed=SEED) if less is None else bootstrap(mean_difference, values, less, seed=SEED)
+    return number(found, percent=True, signed=less is not None)
+
+
+def share(some: Sequence[float], of: Sequence[float]) -> str:
+    """A share of the wrong answers that are shown, over all questions."""
+    return number(wilson(int(sum(some)), int(sum(of))), percent=True) if sum(of) else "–"
+
+
+def readers(spans: dict[str, Measured], sentences: dict[str, Measured]) -> str:
+    """What a reader of spans changes against that of sentences, paired by question."""
+    rows = [
+        [name, *(cell(getattr(m, column), getattr(sentences[name], column)) for column in COMPARED)]
+        for name, m in spans.items()
+    ]
+    return table(["spans less sentences", *COMPARED.values()], rows)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the systems and print the tables as Markdown."""
     parser = argparse.ArgumentParser(prog="python -m preflight_rag.evaluation.corg", description=__doc__)
     parser.add_argument("--data", type=Path, default=os.environ.get("PREFLIGHT_DATA"), help="folder of the data sets")
-    parser.add_argument("--part", choices=sorted(PARTS), default="test", help="which half of the questions")
+    parser.add_argument("--extractive-reader", default=OWN, help="what reads the contexts; none: sentences are ranked")
+    parser.add_argument("--part", choices=PARTS, default="test", help="which of the questions")
     parser.add_argument("--limit", type=int, help="how many questions at most")
     parser.add_argument("--show", type=int, default=0, help="print COrg's first answers")
     options = parser.parse_args(arguments)
     if options.data is None:
         parser.error("give --data DIR or PREFLIGHT_DATA")
-    asked = [question for question in questions(Path(options.data)) if question.half in PARTS[options.part]]
-    systems = Systems(OfflineReader(Remembering(open_embedder())))
-    measured = asyncio.run(measure(asked[: options.limit], systems.run, show=options.show))
-    count = len(measured["COrg"].recall)
-    sys.stdout.write(f"RAMDocs, {options.part} part, {count} questions; shares in %.\n\n{tables(measured)}\n")
+    extractive = open_extractive_reader(options.extractive_reader)
+    asked = select(questions(Path(options.data)), options.part, halves=extractive is None)[: options.limit]
+    embedder = Remembering(open_embedder())
+    sentences = Systems(OfflineReader(embedder))
+    by_sentences = asyncio.run(measure(asked, sentences.run, show=options.show if extractive is None else 0))
+    out = f"RAMDocs, {options.part} part, {len(asked)} questions; shares in %.\n\n"
+    if extractive is not None:
+        systems = Systems(OfflineReader(embedder, extractive), sentences.reader)
+        by_spans = asyncio.run(measure(asked, systems.run, show=options.show))
+        out += f"{extractive.name}\n\n{tables(by_spans)}\n\n{readers(by_spans, by_sentences)}\n\nSentences\n\n"
+    sys.stdout.write(f"{out}{tables(by_sentences)}\n")
 
 
 if __name__ == "__main__":

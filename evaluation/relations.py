@@ -1,12 +1,16 @@
 """Train the offline reader's models of relations between contexts on RAMDocs, and report how right they are.
 
-    python -m preflight_rag.evaluation.relations --data DIR [--write]
+    python -m preflight_rag.evaluation.relations --data DIR [--extractive-reader none] [--part PART] [--write]
 
-Questions fall into halves by the first byte of the SHA-256 of the question: the models are fitted on the even half
-(development), the tables are of the odd one (test). Labels come from the data set: a context that is not noise answers;
-two are about one thing when the right answers of their things are the same; two about one thing give one answer when
-the data set gives them the same. A misinforming context is about the same thing as the right one that it is an edited
-copy of (`EDITED_COPY`); where there is none, its pairs are left out.
+Labels come from the data set: a context that is not noise answers; two are about one thing when the right answers of
+their things are the same; two about one thing give one answer when the data set gives them the same. A misinforming
+context is about the same thing as the right one that it is an edited copy of (`EDITED_COPY`); where there is none, its
+pairs are left out.
+
+By sentences (`--extractive-reader none`) questions fall into halves by the first byte of the SHA-256 of the question:
+the models are fitted on the even one (development); the tables are of the odd one (test). By the trained reader's spans
+its own parts count (`reader_data.part_of`): it was trained on the part train, where it says too much, so the models are
+fitted on validation, their thresholds chosen there; the tables are of test.
 """
 
 from __future__ import annotations
@@ -25,27 +29,45 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from ..models import offline_relations as relations
+from ..models.context_readings import Features
 from ..models.embedder import open_embedder
+from ..models.extractive_reader import OWN, open_extractive_reader
 from ..models.offline import OfflineReader
-from ..models.offline_relations import Features
 from ..models.words import words
 from ..state.reading import Source
+from ..state.values import RelationKind
 from .abstention import Remembering, table
+from .intervals import wilson
 from .metrics import roc_area
+from .reader_data import part_of
 from .records import find, json_lines
+from .report import number
 
 if TYPE_CHECKING:
     import numpy as np
 
+PARTS = ("train", "validation", "test", "development", "all")
 ORIGIN = "github.com/HanNight/RAMDocs"
 EDITED_COPY = 0.3
 """Least Jaccard index of two contexts' words at which one is taken for an edited copy of the other."""
 PENALTY = 1.0
 """L2 penalty on the weights, which are of features in about [0, 1]."""
 STEPS = 30
-THRESHOLDS = {"answers": 0.7, "same_entity": 0.6, "same_answer": 0.7}
-"""Probability from which each model says yes, chosen on the development half by `python -m
-preflight_rag.evaluation.corg --part development`."""
+THRESHOLDS = {
+    relations.SENTENCES: {"answers": 0.7, "same_entity": 0.6, "same_answer": 0.7},
+    relations.SPANS: {"same_entity": 0.4, "same_answer": 0.7},
+}
+"""Probability from which each model says yes, by way of reading; for sentences chosen by the tables of `python -m
+preflight_rag.evaluation.corg --part development`, for spans on the validation part, each fourth of it judged by models
+fitted on the rest."""
+UNDESCRIBED = 0.3
+"""The same for one thing where a context of spans has no descriptor."""
+FURTHER_SPANS = {"behind": 2.0}
+"""How far behind the best one, in logits, a further answer of a context may lie, chosen there too."""
+FITTED_ON = {
+    relations.SENTENCES: "the development half of RAMDocs (even first byte of the question's SHA-256)",
+    relations.SPANS: "the validation part of RAMDocs (`evaluation/reader_data.py`)",
+}
 
 SIGNS: dict[str, dict[str, int]] = {
     "answers": {"score": 1, "similarity": 1, "typed": 1, "named": 1, "lowest": 1},
@@ -87,9 +109,9 @@ class Question:
     entities: tuple[str, ...]
 
     @property
-    def half(self) -> int:
-        """0 is the development half, 1 the test half."""
-        return hashlib.sha256(self.text.encode()).digest()[0] % 2
+    def half(self) -> str:
+        """Where it stands for the sentence reader: development or test."""
+        return "test" if hashlib.sha256(self.text.encode()).digest()[0] % 2 else "development"
 
     @property
     def sources(self) -> list[Source]:
@@ -141,11 +163,13 @@ def _alike(a: str, b: str) -> float:
 
 
 def rows(question: Question, reader: OfflineReader) -> Iterator[tuple[str, Row]]:
-    """Training rows of a question: the model's name, features, label."""
-    read = {source.n: reader.contexts.read(question.text, source) for source in question.sources}
+    """Training rows of a question: the model's name, features, label; which context answers, of sentences only."""
+    sources = question.sources
+    read = dict(zip((s.n for s in sources), reader.contexts.read_all(question.text, sources), strict=True))
     about = things(question)
     for context in question.contexts:
-        yield "answers", (read[context.source.n].features, context.type != "noise")
+        if "answers" in reader.contexts.models:
+            yield "answers", (read[context.source.n].features, context.type != "noise")
     telling = [context for context in question.contexts if context.type != "noise"]
     for a, b in combinations(telling, 2):
         if a.source.n not in about or b.source.n not in about:
@@ -189,32 +213,43 @@ def _matrix(examples: Sequence[Row], names: Sequence[str]) -> tuple[np.ndarray, 
 
 
 def train(asked: Sequence[Question], reader: OfflineReader) -> dict[str, dict[str, float]]:
-    """The three models, fitted on the given questions."""
-    examples: dict[str, list[Row]] = {name: [] for name in THRESHOLDS}
+    """The models of the reader's way of reading, fitted on the given questions."""
+    way = way_of(reader)
+    examples: dict[str, list[Row]] = {name: [] for name in THRESHOLDS[way]}
     for question in asked:
         for name, row in rows(question, reader):
             examples[name].append(row)
-    return {name: fit(name, found) | {"threshold": THRESHOLDS[name]} for name, found in examples.items()}
+    models = {name: fit(name, found) | {"threshold": THRESHOLDS[way][name]} for name, found in examples.items()}
+    if way == relations.SPANS:
+        models["same_entity"]["undescribed"] = UNDESCRIBED
+        models["further_spans"] = FURTHER_SPANS
+    return models
 
 
-def write(models: dict[str, dict[str, float]], path: Path) -> None:
-    """The models as a readable file."""
-    about = (
-        "Logistic models of the offline reader for COrg, fitted on the development half of RAMDocs (even first byte of "
-        "the question's SHA-256) by: python -m preflight_rag.evaluation.relations --data DIR --write"
-    )
-    path.write_text(json.dumps({"about": about, "models": models}, indent=1) + "\n", encoding="utf-8")
+def way_of(reader: OfflineReader) -> str:
+    """How a reader reads contexts: by sentences or by spans."""
+    return relations.SENTENCES if "answers" in reader.contexts.models else relations.SPANS
+
+
+def write(way: str, models: dict[str, dict[str, float]], path: Path) -> None:
+    """The models of a way of reading, put into the readable file of both."""
+    found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    command = "python -m preflight_rag.evaluation.relations --data DIR --write"
+    command += " --extractive-reader none" if way == relations.SENTENCES else ""
+    found[way] = {"about": f"Fitted on {FITTED_ON[way]} by: {command}", "models": models}
+    path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
 def score_table(asked: Sequence[Question], reader: OfflineReader) -> str:
     """How right each model is on the given questions."""
-    found: dict[str, list[tuple[float, bool]]] = {name: [] for name in THRESHOLDS}
+    models = reader.contexts.models
+    found: dict[str, list[tuple[float, bool]]] = {name: [] for name in THRESHOLDS[way_of(reader)]}
     for question in asked:
         for name, (features, label) in rows(question, reader):
-            found[name].append((relations.probability(name, features), label))
+            found[name].append((relations.probability(models[name], features), label))
     lines = []
     for name, pairs in found.items():
-        least = relations.models()[name]["threshold"]
+        least = models[name]["threshold"]
         labels = [label for _, label in pairs]
         right = sum((p >= least) == label for p, label in pairs) / len(pairs)
         often = max(sum(labels), len(labels) - sum(labels)) / len(labels)
@@ -225,11 +260,16 @@ def score_table(asked: Sequence[Question], reader: OfflineReader) -> str:
     return table(head, lines)
 
 
-def relation_table(asked: Sequence[Question], reader: OfflineReader) -> str:
-    """Relations between contexts that answer, by what the data set says of them (rows) and by the reader (columns)."""
-    truths = ("duplicated", "counterfactual", "different things")
-    kinds = ("duplicated", "counterfactual", "distracting", "ambiguous", "none")
-    counts = {truth: dict.fromkeys(kinds, 0) for truth in truths}
+TRUTHS: dict[str, frozenset[RelationKind]] = {
+    "duplicated": frozenset({"duplicated", "ambiguous"}),
+    "counterfactual": frozenset({"counterfactual"}),
+    "different things": frozenset({"distracting", "none"}),
+}
+"""What the data set says of two contexts, and the relations that say the same."""
+
+
+def related_pairs(asked: Sequence[Question], reader: OfflineReader) -> Iterator[tuple[str, RelationKind, bool]]:
+    """Of each two contexts that answer: what the data set says, the reader's relation, whether it has both answer."""
     for question in asked:
         about, answers = things(question), {c.source.n: normal(c.answer) for c in question.contexts}
         known = {source.n: source for source in question.sources if source.n in about}
@@ -237,27 +277,58 @@ def relation_table(asked: Sequence[Question], reader: OfflineReader) -> str:
             same = about[a] == about[b]
             truth = ("duplicated" if answers[a] == answers[b] else "counterfactual") if same else "different things"
             compared = reader.contexts.compare(question.text, known[a], [known[b]])
-            counts[truth][compared.kinds[b]] += 1
-    lines = [[truth, *(str(counts[truth][kind]) for kind in kinds)] for truth in truths]
-    return table(["by the data set", *kinds], lines)
+            answered = all(note.answer is not None for note in compared.notes.values())
+            yield truth, compared.kinds[b], answered
+
+
+def relation_table(asked: Sequence[Question], reader: OfflineReader) -> str:
+    """Relations between contexts that answer, by what the data set says of them (rows) and by the reader (columns)."""
+    kinds: tuple[RelationKind, ...] = ("duplicated", "ambiguous", "counterfactual", "distracting", "none")
+    found = list(related_pairs(asked, reader))
+    lines = [
+        [truth, *(str(sum(pair[:2] == (truth, kind) for pair in found)) for kind in kinds), _right(found, truth)]
+        for truth in TRUTHS
+    ]
+    total = ["all", *(str(sum(kind == told for _, told, _ in found)) for kind in kinds), _right(found)]
+    both = [pair for pair in found if pair[2]]
+    read = [f"both found to answer ({len(both)})", *(str(sum(kind == k for _, k, _ in both)) for kind in kinds)]
+    return table(["by the data set", *kinds, "right, %"], [*lines, total, [*read, _right(both)]])
+
+
+def _right(found: Sequence[tuple[str, RelationKind, bool]], among: str | None = None) -> str:
+    pairs = [(kind in TRUTHS[truth]) for truth, kind, _ in found if among in (None, truth)]
+    return number(wilson(sum(pairs), len(pairs)), percent=True) if pairs else "–"
+
+
+def select(asked: Sequence[Question], part: str, *, halves: bool) -> list[Question]:
+    """The questions of a part: a half (development or test), with a reader of spans one of its own parts; or all."""
+    if part == "development" or (halves and part == "test"):
+        return [question for question in asked if question.half == part]
+    return [question for question in asked if part in ("all", part_of(question.text))]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Fit the models when asked to, and print the tables of the test half."""
+    """Fit the models when asked to, and print the tables of a part."""
     parser = argparse.ArgumentParser(prog="python -m preflight_rag.evaluation.relations", description=__doc__)
     parser.add_argument("--data", type=Path, default=os.environ.get("PREFLIGHT_DATA"), help="folder of the data sets")
+    parser.add_argument("--extractive-reader", default=OWN, help="what reads the contexts; none: sentences are ranked")
+    parser.add_argument("--part", choices=PARTS, default="test", help="the questions of the tables")
     parser.add_argument("--write", action="store_true", help="fit the models and write their weights")
     options = parser.parse_args(arguments)
     if options.data is None:
         parser.error("give --data DIR or PREFLIGHT_DATA")
-    reader = OfflineReader(Remembering(open_embedder()))
+    extractive = open_extractive_reader(options.extractive_reader)
+    reader = OfflineReader(Remembering(open_embedder()), extractive)
     asked = questions(Path(options.data))
     if options.write:
-        write(train([question for question in asked if question.half == 0], reader), relations.WEIGHTS)
+        fitted = train(
+            select(asked, "development" if extractive is None else "validation", halves=extractive is None), reader
+        )
+        write(way_of(reader), fitted, relations.WEIGHTS)
         relations.models.cache_clear()
-    test = [question for question in asked if question.half == 1]
-    sys.stdout.write(f"Test half of RAMDocs, {len(test)} questions.\n\n{score_table(test, reader)}\n\n")
-    sys.stdout.write(f"{relation_table(test, reader)}\n")
+    chosen = select(asked, options.part, halves=extractive is None)
+    sys.stdout.write(f"RAMDocs, {options.part} part, {len(chosen)} questions.\n\n{score_table(chosen, reader)}\n\n")
+    sys.stdout.write(f"{relation_table(chosen, reader)}\n")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Which questions need COrg? How well the router's signals tell, and the script that sets their weights.
 
-    python -m preflight_rag.evaluation.routing --data DIR --library-cache DIR [--train]
+    python -m preflight_rag.evaluation.routing --data DIR --library-cache DIR [--extractive-reader none] [--train]
 
 One library holds the documents of all data sets. A question is put to 16 passages: the nearest of its own documents,
 then what search finds; once more to the 16 that search finds by itself. It needs COrg when RAMDocs gives it several
@@ -11,42 +11,42 @@ nothing: with their own questions that need no COrg, and with each RAMDocs quest
 the documents of one right answer and the noise, the others kept from it. BioASQ's questions come with several
 documents that agree; they count in training and for the threshold, and are compared by themselves.
 
-Questions fall into halves by the first byte of the SHA-256 of their text: even is the development half, on which
-weights and threshold are set; odd is the test half.
+Without a reader (`--extractive-reader none`) questions fall into halves by the first byte of the SHA-256 of their text:
+even is the development half, on which weights and threshold are set; odd is the test half. With one, its own parts
+count (`reader_data.part_of`), because it says too much of what it was trained on: weights and threshold are set on the
+validation part; tables are of the test part, of questions that are in the test half besides.
 """
 
 from __future__ import annotations
 
 import argparse
-import gzip
-import hashlib
 import json
+import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 from typing import TypeAlias
 
 from ..library.gather import reference
 from ..library.library import Library
-from ..models.corg_signals import SIGNALS, WEIGHTS, Model, measure, trained
+from ..models.corg_signals import ANSWERS, SIGNALS, WEIGHTS, Model, measure, trained
+from ..models.extractive_reader import NONE, OWN, ExtractiveReader, open_extractive_reader
 from ..state.context import Settings
 from ..state.reading import Source
 from ..state.retrieval import Candidate
 from ..state.schema import PassageRef
-from ..state.values import Document
-from .datasets import bioasq as open_bioasq
 from .intervals import wilson
-from .metrics import roc_area
-from .records import find, json_lines
+from .metrics import roc_area, roc_area_gain
 from .report import number
+from .routing_sets import DATASETS, Case, CaseSet, digest
 
 PASSAGES = 16
 SAMPLE = 300
 """Questions of each set that holds no question in need of COrg, taken by the hashes of their texts."""
-EXPERTS = 120
-"""Questions of BioASQ; each brings its documents into the library."""
+READ_SAMPLE = 100
+"""As many of each part, where a reader reads their passages."""
 DEPTH = 1000
 """How deep a question's own documents are looked for."""
 NEGATIVES = ("PubMedQA", "NQ-Open", "XQuAD")
@@ -61,160 +61,14 @@ SEED = 0
 Passages: TypeAlias = tuple[list[PassageRef], list[Source]]
 
 
-@dataclass(frozen=True)
-class Case:
-    """A question with the documents that its data set gives it.
-
-    Attributes:
-        dataset: Its data set.
-        question: As the data set asks it.
-        needs: Whether it needs COrg.
-        documents: Ids of its own documents.
-        without: Ids of documents that are kept from it.
-        kind: The data set's own class of the question.
-    """
-
-    dataset: str
-    question: str
-    needs: bool
-    documents: tuple[str, ...]
-    without: frozenset[str] = frozenset()
-    kind: str = ""
-
-    @property
-    def development(self) -> bool:
-        """Whether the first byte of the question's SHA-256 is even."""
-        return digest(self.question)[0] % 2 == 0
-
-
-def digest(text: str) -> bytes:
-    """Orders the questions and halves them."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
-
-
-@dataclass(frozen=True)
-class Part:
-    """A data set: its cases and the documents that go into the library."""
-
-    cases: list[Case]
-    documents: list[Document]
-
-
-def ramdocs(data: Path) -> Part:
-    """RAMDocs, from github.com/HanNight/RAMDocs; and each question that needs COrg once more, with one answer left."""
-    path = find(data / "ramdocs", "RAMDocs_test.jsonl", origin="github.com/HanNight/RAMDocs")
-    cases, documents = [], []
-    for place, (_, entry) in enumerate(json_lines(path)):
-        ids = [f"ramdocs/{place}/{position}" for position in range(len(entry["documents"]))]
-        documents += [
-            Document(id=name, text=item["text"], source=name)
-            for name, item in zip(ids, entry["documents"], strict=True)
-        ]
-        needs = len(entry["gold_answers"]) > 1 or bool(entry["wrong_answers"])
-        cases.append(Case("RAMDocs", entry["question"], needs, tuple(ids), kind="ambiguous" if needs else "single"))
-        if needs:
-            only = entry["gold_answers"][digest(entry["question"])[1] % len(entry["gold_answers"])]
-            kept = {
-                name
-                for name, item in zip(ids, entry["documents"], strict=True)
-                if item["answer"] == only or item["type"] == "noise"
-            }
-            chosen = tuple(name for name in ids if name in kept)
-            cases.append(
-                Case("RAMDocs", entry["question"], False, chosen, frozenset(ids) - kept, kind="one answer left")
-            )
-    return Part(cases, documents)
-
-
-def dragged(data: Path) -> Part:
-    """DRAGged into Conflicts, the published sample, from github.com/ShubhamX90/llm-conflicts-dataset."""
-    path = find(data / "dragged_conflicts", "sample.jsonl", origin="github.com/ShubhamX90/llm-conflicts-dataset")
-    cases, documents = [], []
-    for _, entry in json_lines(path):
-        ids = []
-        for item in entry["docs"]:
-            ids.append(f"dragged/{entry['id']}/{item['doc_id']}")
-            date = item.get("date")
-            documents.append(
-                Document(
-                    id=ids[-1],
-                    text=item["snippet"] or item["title"],
-                    title=item["title"] or "",
-                    source=item["url"] or ids[-1],
-                    date=date if date and any(map(str.isdigit, date)) else None,
-                )
-            )
-        kind = entry["conflict_type"]
-        cases.append(Case("DRAGged", entry["query"], kind != "No conflict", tuple(ids), kind=kind))
-    return Part(cases, documents)
-
-
-def pubmedqa(data: Path) -> Part:
-    """PubMedQA, abstracts without their conclusions, dated by year, from github.com/pubmedqa/pubmedqa."""
-    path = find(data / "pubmedqa", "ori_pqal.json", origin="github.com/pubmedqa/pubmedqa")
-    opener = gzip.open if path.suffix == ".gz" else open
-    with opener(path, "rt", encoding="utf-8") as file:
-        entries = json.load(file)
-    cases, documents = [], []
-    for pmid, entry in entries.items():
-        name = f"pubmedqa/{pmid}"
-        documents.append(Document(id=name, text="\n".join(entry["CONTEXTS"]), source=name, date=entry.get("YEAR")))
-        cases.append(Case("PubMedQA", entry["QUESTION"], False, (name,)))
-    return Part(cases, documents)
-
-
-def nq_open(data: Path) -> Part:
-    """NQ-Open with its gold passages, from github.com/nelson-liu/lost-in-the-middle."""
-    path = find(data / "nq_open_oracle", "nq-open-oracle.jsonl", origin="github.com/nelson-liu/lost-in-the-middle")
-    cases, documents = [], []
-    for place, (_, entry) in enumerate(json_lines(path)):
-        name = f"nq/{place}"
-        gold = entry["ctxs"][0]
-        documents.append(Document(id=name, text=gold["text"], title=gold["title"], source=name))
-        cases.append(Case("NQ-Open", entry["question"], False, (name,)))
-    return Part(cases, documents)
-
-
-def xquad(data: Path) -> Part:
-    """XQuAD English, from github.com/google-deepmind/xquad."""
-    path = find(data / "xquad_en", "xquad.en.json", origin="github.com/google-deepmind/xquad")
-    cases, documents = [], []
-    for article_number, article in enumerate(json.loads(path.read_text(encoding="utf-8"))["data"]):
-        for place, paragraph in enumerate(article["paragraphs"]):
-            name = f"xquad/{article_number}/{place}"
-            documents.append(Document(id=name, text=paragraph["context"], title=article.get("title", ""), source=name))
-            cases += [Case("XQuAD", entry["question"], False, (name,)) for entry in paragraph["qas"]]
-    return Part(cases, documents)
-
-
-def bioasq(data: Path) -> Part:
-    """BioASQ's first questions by hash, with the documents of their gold snippets, which agree with each other."""
-    collection = open_bioasq(data / "bioasq")
-    chosen = sorted(collection.queries, key=lambda query: digest(query.text))[:EXPERTS]
-    own = {query.id: collection.relevant(query.id) for query in chosen}
-    wanted = frozenset[str]().union(*own.values())
-    documents = [
-        document.model_copy(update={"id": f"bioasq/{document.id}"})
-        for document in collection.documents()
-        if document.id in wanted
-    ]
-    cases = [
-        Case("BioASQ", query.text, False, tuple(f"bioasq/{name}" for name in sorted(own[query.id]))) for query in chosen
-    ]
-    return Part(cases, documents)
-
-
-DATASETS = (ramdocs, dragged, pubmedqa, nq_open, xquad, bioasq)
-
-
-def sampled(cases: Sequence[Case]) -> list[Case]:
-    """All cases of the sets that hold questions of both classes, the first `SAMPLE` by hash of the others."""
+def sampled(cases: Sequence[Case], most: int = SAMPLE) -> list[Case]:
+    """All cases of the sets that hold questions of both classes, the first `most` by hash of the others."""
     if any(case.needs for case in cases):
         return list(cases)
-    return sorted(cases, key=lambda case: digest(case.question))[:SAMPLE]
+    return sorted(cases, key=lambda case: digest(case.question))[:most]
 
 
-def open_library(folder: Path, parts: Sequence[Part]) -> Library:
+def open_library(folder: Path, parts: Sequence[CaseSet]) -> Library:
     """One library of the documents of all data sets."""
     library = Library.open(folder, create=True)
     library.add([document for part in parts for document in part.documents])
@@ -255,10 +109,10 @@ class Measured:
     searched: dict[str, float]
 
 
-def measured(case: Case, library: Library) -> Measured:
+def measured(case: Case, library: Library, extractive: ExtractiveReader | None = None) -> Measured:
     """The signals of a case."""
     own, found = (
-        {name: signal.score for name, signal in measure(case.question, *passages).items()}
+        {name: signal.score for name, signal in measure(case.question, *passages, extractive).items()}
         for passages in (put(case, library), searched(case, library))
     )
     return Measured(case, own, found)
@@ -282,17 +136,24 @@ def fit(rows: Sequence[Measured], names: Sequence[str] = SIGNALS) -> Model:
         gradient = x.T @ (balance * (y - chance)) - penalty @ weights
         weights = weights + np.linalg.solve((x.T * (balance * chance * (1 - chance))) @ x + penalty, gradient)
     if (weights[:-1] < 0).any():
-        return fit(rows, [name for name, weight in zip(names, weights[:-1], strict=True) if weight >= 0])
-    found = dict(zip(names, weights.tolist(), strict=False))
-    return Model(round(float(weights[-1]), 3), {name: round(found.get(name, 0.0), 3) for name in SIGNALS})
+        kept = fit(rows, [name for name, weight in zip(names, weights[:-1], strict=True) if weight >= 0])
+        return Model(kept.bias, {name: kept.weights.get(name, 0.0) for name in names})
+    found = {name: round(weight, 3) for name, weight in zip(names, weights.tolist(), strict=False)}
+    return Model(round(float(weights[-1]), 3), found)
+
+
+def put_at(model: Model, threshold: float, wanted: float) -> Model:
+    """The model with its intercept moved so that what scored `threshold` scores `wanted`."""
+    at, to = (math.log(p / (1 - p)) for p in (min(max(threshold, 0.001), 0.999), wanted))
+    return replace(model, bias=round(model.bias + to - at, 3))
 
 
 def choose_threshold(rows: Sequence[Measured], model: Model) -> float:
     """The least threshold, in steps of 0.01, that keeps false alarms at `FALSE_ALARMS` in the mean over the sets."""
     scores = [[model.score(row.scores) for row in rows if row.case.dataset == name] for name in (*NEGATIVES, EXPERT)]
     sets = [found for found in scores if found]
-    steps = (step / 100 for step in range(101))
-    return next(at for at in steps if fmean(fmean(score >= at for score in scores) for scores in sets) <= FALSE_ALARMS)
+    shares = ((at / 100, [fmean(score >= at / 100 for score in scores) for scores in sets]) for at in range(102))
+    return next(at for at, alarms in shares if not alarms or fmean(alarms) <= FALSE_ALARMS)
 
 
 def contrasts(rows: Sequence[Measured]) -> dict[str, list[Measured]]:
@@ -320,17 +181,23 @@ def area(rows: Sequence[Measured], model: Model, *, by_search: bool = False) -> 
     return number(roc_area(scores, [row.case.needs for row in rows], seed=SEED))
 
 
-def report(rows: Sequence[Measured], model: Model, threshold: float) -> str:
-    """The tables for the test half, as Markdown; models that lack a signal are fitted on the development half."""
-    test = [row for row in rows if not row.case.development]
-    development = [row for row in rows if row.case.development]
-    return "\n\n".join(
-        (
-            _areas(test, model),
-            _each_signal(development, test),
-            _threshold(test, model, threshold),
-        )
-    )
+def report(training: Sequence[Measured], test: Sequence[Measured], model: Model, threshold: float) -> str:
+    """The tables for the test questions, as Markdown; models that lack a signal are fitted on the training ones."""
+    parts = [_areas(test, model), _each_signal(training, test, list(model.weights)), _threshold(test, model, threshold)]
+    if ANSWERS in model.weights:
+        parts.insert(1, _beside(test, model))
+    return "\n\n".join(parts)
+
+
+def _beside(test: Sequence[Measured], model: Model) -> str:
+    """The model without a reader on the same questions, and what the reader adds to it, paired."""
+    plain = trained()["none"]
+    cells = []
+    for name, rows in contrasts(test).items():
+        scores = [[other.score(row.scores) for row in rows] for other in (model, plain)]
+        gain = roc_area_gain(scores[0], scores[1], [row.case.needs for row in rows], seed=SEED)
+        cells.append((name, area(rows, plain), area(rows, model), number(gain)))
+    return table(("comparison", "four signals, no reader", "five signals", "difference, paired"), cells)
 
 
 def _areas(test: Sequence[Measured], model: Model) -> str:
@@ -346,28 +213,20 @@ def _areas(test: Sequence[Measured], model: Model) -> str:
     return table(("comparison", "needs / does not", "own documents first", "search alone"), cells)
 
 
-def _each_signal(development: Sequence[Measured], test: Sequence[Measured]) -> str:
+def _each_signal(training: Sequence[Measured], test: Sequence[Measured], names: Sequence[str]) -> str:
     compared = contrasts(test)
     rows, control = compared["all"], compared["RAMDocs, the same questions with one answer left"]
     cells = []
-    for name in SIGNALS:
+    for name in names:
         alone = Model(0.0, {name: 1.0})
-        without = fit(development, [other for other in SIGNALS if other != name])
+        without = fit(training, [other for other in names if other != name])
         fired = [
             fmean(row.scores[name] > 0 for row in rows if row.case.needs is needs) * 100 for needs in (True, False)
         ]
-        cells.append(
-            (
-                name,
-                f"{fired[0]:.0f} / {fired[1]:.0f}",
-                area(rows, alone),
-                area(rows, without),
-                area(control, alone),
-                area(control, without),
-            )
-        )
-    full = fit(development)
-    cells.append(("all four", "", area(rows, full), "", area(control, full), ""))
+        areas = (area(among, model) for among in (rows, control) for model in (alone, without))
+        cells.append((name, f"{fired[0]:.0f} / {fired[1]:.0f}", *areas))
+    full = fit(training, names)
+    cells.append((f"all {len(names)}", "", area(rows, full), "", area(control, full), ""))
     columns = ("signal", "fires: needs / does not, %", "alone", "all but it", "one answer left: alone", "all but it")
     return table(columns, cells)
 
@@ -400,28 +259,53 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
+def rows_of(
+    sets: Sequence[CaseSet], library: Library, extractive: ExtractiveReader | None
+) -> tuple[list[Measured], list[Measured]]:
+    """The training and the test questions, measured: halves, or with a reader its validation and test parts."""
+    if extractive is None:
+        rows = [measured(case, library) for part in sets for case in sampled(part.cases)]
+        return [row for row in rows if row.case.development], [row for row in rows if not row.case.development]
+    found: tuple[list[Measured], list[Measured]] = ([], [])
+    for part in sets:
+        validation = [case for case in part.cases if case.part == "validation"]
+        test = [case for case in part.cases if case.part == "test" and not case.development]
+        for cases, into in zip((validation, test), found, strict=True):
+            into += [measured(case, library, extractive) for case in sampled(cases, READ_SAMPLE)]
+    return found
+
+
+def write(name: str, model: Model) -> None:
+    """Put one of the two models into the file of weights."""
+    found = json.loads(WEIGHTS.read_text(encoding="utf-8"))
+    found[name] = {"bias": model.bias, "weights": model.weights}
+    WEIGHTS.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and with `--train` write the weights first."""
     parser = argparse.ArgumentParser(description="How well the signals tell which questions need COrg.")
     parser.add_argument("--data", type=Path, required=True, help="The folder that holds a folder of each data set.")
     parser.add_argument("--library-cache", type=Path, required=True, help="Where the library is kept.")
-    parser.add_argument("--train", action="store_true", help="Set the weights on the development half.")
+    parser.add_argument("--extractive-reader", default=OWN, help="What reads the passages; none: four signals.")
+    parser.add_argument("--train", action="store_true", help="Set the weights on the training questions.")
     options = parser.parse_args(arguments)
-    parts = [read(options.data) for read in DATASETS]
-    with open_library(options.library_cache, parts) as library:
-        rows = [measured(case, library) for part in parts for case in sampled(part.cases)]
-    development = [row for row in rows if row.case.development]
-    model = fit(development) if options.train else trained()
+    extractive = open_extractive_reader(options.extractive_reader)
+    kind, wanted = (NONE if extractive is None else "reader"), Settings().corg_threshold
+    sets = [read(options.data) for read in DATASETS]
+    with open_library(options.library_cache, sets) as library:
+        training, test = rows_of(sets, library, extractive)
+    model = fit(training, SIGNALS if extractive is None else (*SIGNALS, ANSWERS)) if options.train else trained()[kind]
+    chosen = choose_threshold(training, model)
     if options.train:
-        found = {"bias": model.bias, "weights": model.weights}
-        WEIGHTS.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
-    chosen = choose_threshold(development, model)
+        if extractive is not None:
+            model, chosen = put_at(model, chosen, wanted), wanted
+        write(kind, model)
     weights = ", ".join(f"{name} {weight:g}" for name, weight in model.weights.items())
-    counts = f"{len(development)} development and {len(rows) - len(development)} test questions"
     lines = (
-        f"{counts}. Weights: {weights}; bias {model.bias:g}.",
-        f"Threshold for false alarms of {FALSE_ALARMS:.0%} in the mean over the development sets: {chosen:g}.",
-        report(rows, model, Settings().corg_threshold),
+        f"{len(training)} training and {len(test)} test questions. Weights: {weights}; bias {model.bias:g}.",
+        f"Threshold for false alarms of {FALSE_ALARMS:.0%} in the mean over the training sets: {chosen:g}.",
+        report(training, test, model, wanted),
     )
     sys.stdout.write("\n\n".join(lines) + "\n")
 

@@ -6,11 +6,16 @@ import re
 from collections.abc import Sequence
 
 from ..state.reading import ContextNote, Source
-from .offline_notes import asked_kind, descriptor_of, surface_name, values
+from .answer_forms import abbreviates, figures_of, folded, same_name
+from .answer_values import asked_kind, values
+from .descriptors import descriptor_of
 from .sentences import sentence_spans
+from .surface_names import surface_name
 from .words import STOP_WORDS, words
 
 SAME_WORDS = 0.8
+LONGEST_NAME = 6
+"""Words up to which an answer may be a name, of which initials stand for words."""
 SHARED_SUBJECT = 0.7
 """Least share of the shorter statement's words that a contradicting one holds."""
 DENIED = 0.75
@@ -18,6 +23,7 @@ DENIED = 0.75
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _WORD = re.compile(r"\w+(?:[’'-]\w+)*")
 _ARTICLES = frozenset({"a", "an", "the", "of", "about", "approximately", "around", "circa", "c"})
+_EDGES = " \t\n\"'“”‘’()"
 _VERDICTS = frozenset({"yes", "no"})
 _NEGATION = re.compile(r"\b(?:not?|never|none|neither|nor|without|cannot)\b|n['’]t\b", re.I)
 _MARKS = re.compile(r"\s*\[\d+\]")
@@ -25,22 +31,45 @@ _MONTHS = frozenset("january february march april may june july august september
 
 
 def same_answer(a: str, b: str) -> bool:
-    """Whether two short answers say the same: by their numbers where both hold some, else by their words."""
+    """Whether two short answers say the same.
+
+    Dates agree as far as both tell them, amounts when they are equal in a common unit; yes agrees with yes; names when
+    one holds the other's words, their first letters standing for them, or when one is the other's initials.
+    """
     first, second = _tokens(a), _tokens(b)
-    if first == second:
-        return True
     if not first or not second:
-        return False
+        return first == second
+    figures = figures_of(a), figures_of(b)
+    if any(figures) and not (_named(a) and _named(b)):
+        return all(figures) and figures[0].agree(figures[1])
     verdicts = [tokens[0] for tokens in (first, second) if tokens[0] in _VERDICTS]
-    if len(verdicts) == 2:
+    if len(verdicts) == 2 and not any(figures):
         return verdicts[0] == verdicts[1]
-    left, right = set(first), set(second)
-    numbers = numbers_of(a), numbers_of(b)
-    if all(numbers):
-        return numbers[0] <= numbers[1] or numbers[1] <= numbers[0]
-    if any(numbers):
+    if len(_NEGATION.findall(a)) % 2 != len(_NEGATION.findall(b)) % 2:
         return False
-    return left <= right or right <= left or len(left & right) >= SAME_WORDS * len(left | right)
+    if "".join(first).replace("-", "") == "".join(second).replace("-", ""):
+        return True
+    return _same_words(a, b) or abbreviates(a, b) or abbreviates(b, a)
+
+
+def _named(text: str) -> bool:
+    """Whether an answer is a name, which may hold numbers ("Apollo 11"), rather than an amount or a date."""
+    opening = text.lstrip(_EDGES).split()[:3]
+    if not opening or not opening[0][0].isalpha() or _all_tokens(text)[:1] != _tokens(text)[:1]:
+        return False
+    return not (opening[0].isalpha() and figures_of(opening[0])) and not figures_of(" ".join(opening)).dates
+
+
+def _same_words(a: str, b: str) -> bool:
+    """Whether the words of one answer hold those of the other, in any form, with the same numbers."""
+    tokens = _tokens(a), _tokens(b)
+    left, right = frozenset(words(a)) or frozenset(tokens[0]), frozenset(words(b)) or frozenset(tokens[1])
+    digits = [{word for word in side if any(map(str.isdigit, word))} for side in (left, right)]
+    if all(digits) and digits[0] != digits[1]:
+        return False
+    if left <= right or right <= left or len(left & right) >= SAME_WORDS * len(left | right):
+        return True
+    return max(map(len, tokens)) <= LONGEST_NAME and same_name(*tokens)
 
 
 def numbers_of(text: str) -> frozenset[str]:
@@ -49,8 +78,12 @@ def numbers_of(text: str) -> frozenset[str]:
 
 
 def _tokens(text: str) -> list[str]:
-    joined = re.sub(r"(?<=\d),(?=\d{3})", "", text.casefold())
-    return [word for word in _WORD.findall(joined) if word not in _ARTICLES]
+    found = _all_tokens(text)
+    return [word for word in found if word not in _ARTICLES] or found
+
+
+def _all_tokens(text: str) -> list[str]:
+    return _WORD.findall(re.sub(r"(?<=\d),(?=\d{3})", "", folded(text)))
 
 
 def contradicts(a: str, b: str) -> bool:

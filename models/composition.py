@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from ..state.schema import ContextState, DraftState, EntryState, GroupDraft, Organisation, RelationState
 from ..state.values import Passage
 from .agreement import nearest_sentence, numbers_of, same_answer
-from .offline_notes import speaks_of, surface_name
+from .differing import differing
 from .quotes import Span, locate, strongest, support
 from .sentences import sentence_spans
+from .surface_names import speaks_of, surface_name
 from .words import words
 
 EDITED = 0.6
@@ -90,7 +91,12 @@ def compose(groups: Groups) -> Composed:
             if span:
                 quotes[rank, groups.text(rank)[slice(*span)]] = None
     entries = [EntryState(entity=i.entity, descriptor=i.descriptor, answer=i.answer, ranks=i.ranks) for i in items]
-    text = _verbatim(items, groups) or "\n\n".join(_paragraphs(items, groups))
+    text = "\n\n".join(
+        [
+            _verbatim(items, groups) or "\n\n".join(_paragraphs(items, groups)),
+            *differing(groups.contexts, groups.relations),
+        ]
+    ).strip()
     failed = sum(draft["status"] in ("failed", "unreadable") for draft in groups.drafts)
     if failed and text:
         parts = f"{failed} of {len(groups.drafts)} groups of passages"

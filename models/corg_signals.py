@@ -1,17 +1,18 @@
 """Signals that the retrieved passages need COrg, read without a language model: the router's third way.
 
 A question needs COrg when its passages speak of several things of one name, or contradict each other (COrg, section
-2.1). Four signs of that, each a score in [0, 1]:
+2.1). Signs of that, each a score in [0, 1]:
 
 - names: titles or opening phrases that hold a name of the question with different descriptors;
 - values: the sentences nearest to the question give different numbers, dates or names, or one text is an edited copy
   of another;
 - duplicates: passages of different documents that say the same in the same words;
-- dates: documents that differ so, or say the same, and were written years apart.
+- dates: documents that differ so, or say the same, and were written years apart;
+- answers, where an extractive reader is at hand: how likely the second answer is that it finds, in another document.
 
-Only passages that bear on the question count. A logistic model makes one score of the four; its weights stand in
-`corg_signals.json` and are set by `python -m preflight_rag.evaluation.routing --train`, the numbers below by hand on
-the same development questions.
+Only passages that bear on the question count. A logistic model makes one score of them, one of four signals and one of
+all five; the weights stand in `corg_signals.json` and are set by `python -m preflight_rag.evaluation.routing --train`,
+the numbers below by hand on the same development questions.
 """
 
 from __future__ import annotations
@@ -28,12 +29,17 @@ from pathlib import Path
 
 from ..state.reading import Source
 from ..state.schema import PassageRef
-from .offline_notes import Kind, Value, asked_kind, same_value, values
+from .agreement import same_answer
+from .answer_values import Kind, Value, asked_kind, same_value, values
+from .descriptors import Bearer, bearer, leading_names
+from .extractive_reader import ExtractiveReader, PassageReading
 from .sentences import sentence_spans
-from .surface_names import Bearer, Name, bearer, leading_names, position, surface_names, tokens
+from .surface_names import Name, position, surface_names, tokens
 from .words import STOP_WORDS, words
 
 SIGNALS = ("names", "values", "duplicates", "dates")
+ANSWERS = "answers"
+"""The signal that only a reader gives."""
 WEIGHTS = Path(__file__).with_name("corg_signals.json")
 
 MOST_PASSAGES = 24
@@ -73,7 +79,7 @@ class Signal:
 
 @dataclass(frozen=True)
 class CorgSignals:
-    """What speaks for COrg: the four signals by name, and the probability that they make together."""
+    """What speaks for COrg: the signals by name, and the probability that they make together."""
 
     signals: Mapping[str, Signal]
     score: float
@@ -130,31 +136,77 @@ Pair = tuple[Reading, Reading]
 
 
 @lru_cache(maxsize=1)
-def trained() -> Model:
-    """The model in `corg_signals.json`."""
+def trained() -> dict[str, Model]:
+    """The models in `corg_signals.json`: `none` without a reader, `reader` with one."""
     found = json.loads(WEIGHTS.read_text(encoding="utf-8"))
-    return Model(found["bias"], found["weights"])
+    return {name: Model(model["bias"], model["weights"]) for name, model in found.items()}
 
 
-def read_signals(question: str, refs: Sequence[PassageRef], sources: Sequence[Source]) -> CorgSignals:
-    """The signals of the retrieved passages; `sources` stand in the order of their `refs`."""
-    signals = measure(question, refs, sources)
-    score = trained().score({name: signal.score for name, signal in signals.items()}) if refs else 0.0
+def read_signals(
+    question: str,
+    refs: Sequence[PassageRef],
+    sources: Sequence[Source],
+    extractive: ExtractiveReader | None = None,
+) -> CorgSignals:
+    """The signals of the retrieved passages.
+
+    Args:
+        question: The standalone question.
+        refs: The passages.
+        sources: Their texts, in the same order.
+        extractive: What reads the passages for the signal `answers`.
+    """
+    signals = measure(question, refs, sources, extractive)
+    model = trained()["none" if extractive is None else "reader"]
+    score = model.score({name: signal.score for name, signal in signals.items()}) if refs else 0.0
     return CorgSignals(signals, score)
 
 
-def measure(question: str, refs: Sequence[PassageRef], sources: Sequence[Source]) -> dict[str, Signal]:
-    """The four signals by name."""
+def measure(
+    question: str,
+    refs: Sequence[PassageRef],
+    sources: Sequence[Source],
+    extractive: ExtractiveReader | None = None,
+) -> dict[str, Signal]:
+    """The signals by name."""
     read = bearing(readings(question, refs, sources))
     pairs = [(a, b) for a, b in combinations(naming(question, read), 2) if a.document_id != b.document_id]
     duplicates, edited, copies = copied(pairs)
     different, unlike = differing(question, pairs)
-    return {
+    signals = {
         "names": told_apart(question, read),
         "values": max(different, edited, key=lambda signal: signal.score),
         "duplicates": duplicates,
         "dates": far_apart([*unlike, *copies]),
     }
+    return signals if extractive is None else signals | {ANSWERS: answering(question, read, extractive)}
+
+
+def answering(question: str, read: Sequence[Reading], extractive: ExtractiveReader) -> Signal:
+    """Answers: how likely the best answer is that differs from the likeliest one and stands in another document."""
+    passages = extractive.read([(question, reading.source.title, reading.source.text) for reading in read])
+    verdict = asked_kind(question) == "verdict"
+    found = [
+        (*said, reading) for reading, passage in zip(read, passages, strict=True) if (said := _said(passage, verdict))
+    ]
+    if not found:
+        return Signal()
+    found.sort(key=lambda item: -item[0])
+    _, first, where = found[0]
+    others = (
+        Signal(probability, f"different answers: {first[:40]} / {answer[:40]}")
+        for probability, answer, reading in found[1:]
+        if reading.document_id != where.document_id and not same_answer(first, answer)
+    )
+    return next(others, Signal())
+
+
+def _said(passage: PassageReading, verdict: bool) -> tuple[float, str] | None:
+    """How likely a passage answers, and its answer: the best span, or to a yes/no question the likelier of both."""
+    if verdict and passage.verdict:
+        yes, no, _ = passage.verdict
+        return max(yes, no), "yes" if yes >= no else "no"
+    return (passage.answerable, passage.best.text) if passage.best else None
 
 
 def readings(question: str, refs: Sequence[PassageRef], sources: Sequence[Source]) -> list[Reading]:

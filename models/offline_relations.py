@@ -173,11 +173,12 @@ def _way_features(a: Reading, b: Reading) -> Features:
     return {"answerable_least": min(a.answerable, b.answerable)}
 
 
-def figures_differ(a: Reading, b: Reading) -> bool:
-    """Whether a reader gives two dates, or two numbers, that are not the same: no model makes them one answer."""
-    if a.value is None or b.value is None or a.answerable is None or b.answerable is None:
+def _unsaid(a: Reading, b: Reading) -> bool:
+    """Whether the answers that were read differ for sure: two dates or numbers, or names that no text holds both of."""
+    if a.value is None or b.value is None or _same(a, b):
         return False
-    return a.value.kind == b.value.kind != "name" and not _same(a, b)
+    figures = a.value.kind == b.value.kind != "name"
+    return figures or max(_value_held(a, b), _value_held(b, a)) < 1
 
 
 def _same(a: Reading, b: Reading) -> bool:
@@ -230,7 +231,8 @@ def relation(
     """The relation of two contexts (COrg, section 2.1); `none` where one does not answer.
 
     Contexts that the model takes for one thing count as of one descriptor, also where one of them lacks it; then a
-    smaller probability may do (`undescribed`), for they are not told apart.
+    smaller probability may do (`undescribed`), for they are not told apart. Of two answers read as spans that surely
+    differ the model does not make one.
     """
     if note_a.answer is None or note_b.answer is None:
         return "none"
@@ -239,10 +241,12 @@ def relation(
     least = entity["threshold"] if described == 2 else entity.get("undescribed", entity["threshold"])
     one_thing = probability(entity, features) >= least
     one_answer = probability(trained["same_answer"], features) >= trained["same_answer"]["threshold"]
-    one_answer = one_answer and not figures_differ(a, b)
+    unsaid = a.answerable is not None and _unsaid(a, b)
     if not one_thing:
         return "distracting" if described == 2 else "none"
-    if not one_answer:
+    if one_answer and unsaid and described == 1:
+        return "none"
+    if not one_answer or unsaid:
         return "counterfactual"
     return "ambiguous" if described == 1 else "duplicated"
 

@@ -3,8 +3,9 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from value_reader import ValueReader
 
-from preflight_rag.models.corg_signals import SIGNALS, first_edit, measure, read_signals, trained
+from preflight_rag.models.corg_signals import ANSWERS, SIGNALS, first_edit, measure, read_signals, trained
 from preflight_rag.state.reading import Source
 
 OKLAHOMA = ("Broken Bow, Oklahoma", "Broken Bow is a city. At the census of 2020 the population was 4,228.", None)
@@ -75,12 +76,44 @@ def test_passages_far_from_the_question_do_not_count():
     assert not any(signal.score for signal in measure("How many people live in Broken Bow?", refs, sources).values())
 
 
-def test_the_score_is_a_probability_that_grows_with_each_signal():
-    model = trained()
-    none = dict.fromkeys(SIGNALS, 0.0)
+@pytest.mark.parametrize(("kind", "names"), [("none", SIGNALS), ("reader", (*SIGNALS, ANSWERS))])
+def test_the_score_is_a_probability_that_grows_with_each_signal(kind, names):
+    model = trained()[kind]
+    none = dict.fromkeys(names, 0.0)
+    assert set(model.weights) == set(names)
     assert 0 < model.score(none) < 0.5
-    assert all(model.score({**none, name: 1.0}) >= model.score(none) for name in SIGNALS)
-    assert model.score(dict.fromkeys(SIGNALS, 1.0)) > 0.9
+    assert all(model.score({**none, name: 1.0}) >= model.score(none) for name in names)
+    assert model.score(dict.fromkeys(names, 1.0)) > 0.9
+
+
+@pytest.mark.parametrize(
+    ("question", "documents", "score"),
+    [
+        ("How many people live in Broken Bow?", (OKLAHOMA, NEBRASKA), 0.9),
+        ("How many people live in Broken Bow?", (OKLAHOMA, OKLAHOMA), 0.0),
+        ("How many people live in Broken Bow?", (OKLAHOMA, BREAD), 0.01),
+        ("How tall is the Eiffel Tower?", (OLD_TOWER, NEW_TOWER), 0.9),
+        ("Is the Eiffel Tower in Paris?", (OLD_TOWER, ("The Eiffel Tower", "The tower is not in Paris.", None)), 0.9),
+        ("?!", (("", "", None),), 0.0),
+    ],
+)
+def test_a_reader_tells_whether_the_answers_differ(question, documents, score):
+    found = measure(question, *passages(*documents), ValueReader())[ANSWERS]
+    assert found.score == score
+    assert found.reason.startswith("different answers: ") is bool(score)
+
+
+def test_two_answers_of_one_document_are_no_contradiction():
+    refs, sources = passages(OKLAHOMA, NEBRASKA)
+    refs[1]["document_id"] = "1"
+    assert measure("How many people live in Broken Bow?", refs, sources, ValueReader())[ANSWERS].score == 0
+
+
+def test_with_a_reader_the_decision_names_its_signal():
+    found = read_signals("How many people live in Broken Bow?", *passages(OKLAHOMA, NEBRASKA), ValueReader())
+    assert found.as_numbers()["corg_answers"] == 0.9
+    assert any(reason.startswith("different answers: 4,228 / 3,506") for reason in found.fired)
+    assert read_signals("Broken Bow", [], [], ValueReader()).score == 0
 
 
 def test_the_numbers_and_the_reasons_go_into_the_decision():

@@ -8,20 +8,14 @@ from itertools import permutations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from value_reader import ValueReader
 
 from preflight_rag.models import offline_relations
+from preflight_rag.models.answer_values import Value, asked_kind, excerpt, same_value, values
+from preflight_rag.models.descriptors import descriptor_of, heading_of
 from preflight_rag.models.offline import NOT_FOUND, OfflineReader
-from preflight_rag.models.offline_notes import (
-    Value,
-    asked_kind,
-    descriptor_of,
-    excerpt,
-    heading_of,
-    same_value,
-    speaks_of,
-    surface_name,
-    values,
-)
+from preflight_rag.models.offline_relations import Contexts
+from preflight_rag.models.surface_names import speaks_of, surface_name
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Source
 
@@ -170,12 +164,47 @@ async def test_what_was_read_is_bounded(embedder, monkeypatch):
     assert len(reader.contexts._read) == 2
 
 
-def test_the_weights_are_readable_and_name_every_feature(reader):
-    a, b = (reader.contexts.read(QUESTION, source) for source in (NEBRASKA, OKLAHOMA))
-    models = offline_relations.models()
-    assert set(models) == {"answers", "same_entity", "same_answer"}
-    assert set(a.features) < set(models["answers"])
-    assert set(offline_relations.pair_features(a, b)) < set(models["same_entity"])
+@pytest.fixture
+def spans(embedder) -> Contexts:
+    return OfflineReader(embedder, ValueReader()).contexts
+
+
+@pytest.mark.parametrize(
+    ("pivot", "other", "kind"),
+    [
+        (NEBRASKA, OKLAHOMA, "distracting"),
+        (NEBRASKA, COPY, "duplicated"),
+        (NEBRASKA, EDITED, "counterfactual"),
+        (NEBRASKA, BREAD, "none"),
+    ],
+)
+def test_a_reader_of_spans_gives_the_same_relations(spans, pivot, other, kind):
+    assert spans.compare(QUESTION, pivot, [other]).kinds == {other.n: kind}
+    assert spans.compare(QUESTION, other, [pivot]).kinds == {pivot.n: kind}
+
+
+def test_contexts_are_read_together_and_once(embedder):
+    extractive = ValueReader()
+    contexts = OfflineReader(embedder, extractive).contexts
+    contexts.compare(QUESTION, NEBRASKA, [OKLAHOMA, EDITED, BREAD])
+    contexts.compare(QUESTION, OKLAHOMA, [EDITED, BREAD])
+    assert [len(call) for call in extractive.calls if call] == [4]
+
+
+def test_the_note_of_a_context_read_by_spans_has_its_best_answer(spans):
+    note = spans.note(QUESTION, NEBRASKA)
+    assert (note.entity, note.descriptor, note.answer) == ("Broken Bow", "Nebraska", "3,491")
+    assert spans.note(QUESTION, BREAD).answer is None
+
+
+def test_the_weights_are_readable_and_name_every_feature(reader, spans):
+    by_sentences, by_spans = offline_relations.models()["sentences"], offline_relations.models()["spans"]
+    assert set(by_sentences) == {"answers", "same_entity", "same_answer"}
+    assert set(by_spans) == {"same_entity", "same_answer", "further_spans"}
+    for contexts, models in ((reader.contexts, by_sentences), (spans, by_spans)):
+        a, b = (contexts.read(QUESTION, source) for source in (NEBRASKA, OKLAHOMA))
+        assert set(a.features) < set(models.get("answers", {"bias": 0}))
+        assert set(offline_relations.pair_features(a, b)) < set(models["same_entity"])
 
 
 def test_damaged_weights_are_named(tmp_path, monkeypatch):

@@ -2,7 +2,8 @@
 
 import pytest
 
-from preflight_rag.models.surface_names import bearer, leading_names, surface_names, tokens
+from preflight_rag.models.descriptors import bearer, leading_names
+from preflight_rag.models.surface_names import surface_names, tokens
 
 
 @pytest.mark.parametrize(
