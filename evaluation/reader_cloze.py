@@ -101,7 +101,7 @@ def _question(text: Text, span: Span, rng: random.Random) -> Example | None:
     recurring = [item for item in found if len(item.text) > 3 and spans_of(rest, [item.text])]
     elsewhere = bool(recurring) and rng.random() < 0.5
     value = rng.choice(recurring if elsewhere else found)
-    question = _masked(sentence, value, rng)
+    question = masked(sentence, value, rng)
     if len(question.split()) < 4:
         return None
     if elsewhere:
@@ -131,8 +131,8 @@ def candidates(sentence: str) -> list[Found]:
     return list(found.values())
 
 
-def _masked(sentence: str, value: Found, rng: random.Random) -> str:
-    """The sentence as a question for one of its values."""
+def masked(sentence: str, value: Found, rng: random.Random) -> str:
+    """The sentence as a question for one of its values, thinned and loosely ordered."""
     before, after = sentence[: value.span[0]].split(), sentence[value.span[1] :].split()
     room = rng.randint(6, MAX_QUESTION)
     before = before[-min(len(before), max(room // 2, room - len(after))) :]

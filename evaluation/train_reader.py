@@ -4,9 +4,10 @@
 
 Beside it, it writes its tokenizer, and its checksum and what it was trained on into `reader.json`.
 
-First on questions made of the texts' own sentences (`reader_cloze.py`), then on the training parts of the annotated
-sets (`reader_data.py`), with windows and hard negatives drawn anew in each epoch. The weights that are shipped are the
-exponential moving average over the steps (Izmailov et al., UAI 2018, for the idea). Seeds are fixed.
+First on questions made of the texts' own sentences and titles (`reader_cloze.py`, `reader_paraphrase.py`), then on the
+training parts of the annotated sets (`reader_data.py`), with windows and hard negatives drawn anew in each epoch. The
+weights that are shipped are the exponential moving average over the steps (Izmailov et al., UAI 2018, for the idea).
+Seeds are fixed.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from ..models.reader_input import Window, load_tokenizer, padded, windows
 from .reader_cloze import answered, cloze, statements, training_texts
 from .reader_data import SETS, Example, Span, examples
 from .reader_network import UNKNOWN, VERDICTS, ReaderNetwork, Targets, export, loss
+from .reader_paraphrase import paraphrased, prompted
 
 SEED = 0
 BATCH = 16
@@ -38,10 +40,10 @@ WARMUP = 0.05
 AVERAGING = 0.998
 """Decay of the moving average of the weights, once the first half is over."""
 EPOCHS = 5
-MADE, TOLD, SUBJECTS = 24000, 2500, 1000
-"""Cloze questions, statements, and examples of MedQuAD in the first stage."""
-EACH_MADE, EACH_TOLD, EACH_ANSWERED = 1500, 900, 1000
-"""Cloze questions, statements, and questions with their answer as one statement in each epoch."""
+MADE, PARAPHRASED, TOLD, SUBJECTS = 14000, 10000, 2500, 1000
+"""Cloze questions, those made of paraphrases, statements, and examples of MedQuAD in the first stage."""
+EACH_MADE, EACH_PARAPHRASED, EACH_TOLD, EACH_ANSWERED = 700, 1000, 900, 1000
+"""Of these three, and of questions with their answer as one statement, in each epoch."""
 SPAN_SETS = ("nq_open_oracle", "xquad_en", "covidqa", "ramdocs", "clapnq", "poisonedrag")
 SHARES = {"pubmedqa": 0.7, "scifact": 0.7, "evidence_inference": 0.6, "conflictqa": 0.6, "medquad": 0.3}
 """Part of a set that an epoch takes."""
@@ -65,9 +67,12 @@ def stages(data: Path) -> Iterator[tuple[str, list[Example]]]:
     texts = training_texts(data, rng)
     made = list(cloze(texts, rng))
     told = list(statements(texts, rng))
+    said = list(paraphrased(data, rng))
+    asked_of_trials = list(prompted(data, rng))
     rng.shuffle(made)
+    rng.shuffle(said)
     subjects = examples("medquad", data, "train", SEED)
-    yield "cloze", [*made[:MADE], *told[:TOLD], *_some(subjects, SUBJECTS, rng)]
+    yield "cloze", [*made[:MADE], *said[:PARAPHRASED], *told[:TOLD], *_some(subjects, SUBJECTS, rng)]
     for epoch in range(EPOCHS):
         asked = [example for name in SPAN_SETS for example in examples(name, data, "train", epoch)]
         chosen = list(asked)
@@ -76,8 +81,9 @@ def stages(data: Path) -> Iterator[tuple[str, list[Example]]]:
             chosen += _some(found, int(share * len(found)), rng)
         chosen += _some(list(answered(asked, rng)), EACH_ANSWERED, rng)
         chosen += _some(told[TOLD:], EACH_TOLD, rng)
-        first = MADE + EACH_MADE * epoch
-        yield f"epoch {epoch + 1}", chosen + made[first : first + EACH_MADE]
+        chosen += _some(asked_of_trials, len(asked_of_trials) // 2, rng)
+        chosen += _some(made[MADE:], EACH_MADE, rng) + _some(said, EACH_PARAPHRASED, rng)
+        yield f"epoch {epoch + 1}", chosen
 
 
 def _some(found: Sequence[Example], most: int, rng: random.Random) -> list[Example]:
