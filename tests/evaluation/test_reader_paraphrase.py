@@ -19,7 +19,9 @@ def test_a_value_of_the_title_is_asked_for_in_the_abstract(reader_data):
 
 
 def test_a_prompt_asks_for_the_treatment_or_the_outcome(reader_data):
-    for example in prompted(reader_data, random.Random(0)):
+    found = list(prompted(reader_data, random.Random(0)))
+    assert found
+    for example in found:
         assert part_of(example.key) == "train"
         assert any(verb in example.question for verbs in CHANGES.values() for verb in verbs)
         assert all(example.text[slice(*span)].casefold() == example.gold[0].casefold() for span in example.answers)
