@@ -91,12 +91,9 @@ def compose(groups: Groups) -> Composed:
             if span:
                 quotes[rank, groups.text(rank)[slice(*span)]] = None
     entries = [EntryState(entity=i.entity, descriptor=i.descriptor, answer=i.answer, ranks=i.ranks) for i in items]
-    text = "\n\n".join(
-        [
-            _verbatim(items, groups) or "\n\n".join(_paragraphs(items, groups)),
-            *differing(groups.contexts, groups.relations),
-        ]
-    ).strip()
+    text = (_verbatim(items, groups) or "\n\n".join(_paragraphs(items, groups))).strip()
+    if text:
+        text = "\n\n".join([text, *differing(groups.contexts, groups.relations)])
     failed = sum(draft["status"] in ("failed", "unreadable") for draft in groups.drafts)
     if failed and text:
         parts = f"{failed} of {len(groups.drafts)} groups of passages"

@@ -127,4 +127,4 @@ def _window(model: Any) -> int:
 
 
 def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")

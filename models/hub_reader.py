@@ -157,4 +157,4 @@ def _fast_tokenizer(name: str, tokenizer: Any, window: int) -> Tokenizer:
 
 
 def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")

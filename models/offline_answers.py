@@ -32,8 +32,10 @@ from .own_reader import Calibration, OwnReader, settings
 from .question_forms import form_of
 from .sentences import sentence_spans
 
-CLOSE = 0.8
-"""Share of the best answer's confidence from which a different answer is shown beside it."""
+PLACE = 0.2
+"""What each place in the search's order takes from the log odds of a passage's answers, when answers are ranked."""
+CLOSE = 1.2
+"""How far below the best answer, in log odds, a different answer may rank and still be shown beside it."""
 AGREEMENT = 0.15
 """Power of the number of passages that agree, in the odds of their answer."""
 MAX_ANSWERS = 3
@@ -48,6 +50,8 @@ MAX_MORE = 6
 """Words that one of two equal answers may have more than the other."""
 EVEN = 0.5
 """Threshold of a reader of the Hub: a span is as likely as that there is none."""
+LEAST = 1e-4
+"""Least distance of a probability from 0 and 1 when its odds are taken."""
 SETTLED = 4
 """Decimals of a probability."""
 
@@ -72,6 +76,12 @@ class Found:
         return plain(self.span.text) or " ".join(self.span.text.split())
 
     @property
+    def worth(self) -> float:
+        """What it ranks by: its log odds, less the further down the search found its passage."""
+        probability = min(max(self.probability, LEAST), 1 - LEAST)
+        return round(math.log(probability / (1 - probability)) - PLACE * self.source.n, SETTLED)
+
+    @property
     def quote(self) -> str:
         """The sentence around it, verbatim."""
         return self.source.text[slice(*quote_around(self.source.text, self.span.start, self.span.end))]
@@ -79,7 +89,7 @@ class Found:
 
 @dataclass(frozen=True)
 class AnswerGroup:
-    """Passages with one answer, the likeliest first.
+    """Passages with one answer, the one that ranks first before the others.
 
     `confidence` is the likeliest one's probability, raised a little by those that agree.
     """
@@ -88,8 +98,13 @@ class AnswerGroup:
     confidence: float
 
     @property
+    def worth(self) -> float:
+        """What it ranks by: the worth of the first passage, raised a little by those that agree."""
+        return round(self.found[0].worth + AGREEMENT * math.log(len(self.found)), SETTLED)
+
+    @property
     def text(self) -> str:
-        """The answer as the likeliest passage words it."""
+        """The answer as the first passage words it."""
         return self.found[0].text
 
     @property
@@ -110,7 +125,7 @@ class AnswerGroup:
 
 
 class AnswerReader:
-    """Reads short answers out of passages. Deterministic; the order of the passages does not matter.
+    """Reads short answers out of passages. Deterministic; of the order of the passages only their numbers matter.
 
     Args:
         extractive: What reads.
@@ -172,7 +187,7 @@ class AnswerReader:
             found = [item for read in answering for item in self._kept(read, several=True)]
             return grouped(found)[:MAX_LISTED]
         groups = grouped([item for read in answering for item in answers_of(read)])
-        return [group for group in groups[:MAX_ANSWERS] if group.confidence >= CLOSE * groups[0].confidence]
+        return [group for group in groups[:MAX_ANSWERS] if group.worth >= groups[0].worth - CLOSE]
 
     def _explanation(self, question: str, answering: Sequence[Read]) -> Draft:
         """Sentences of the likeliest passages; those around their best spans come sooner."""
@@ -246,16 +261,19 @@ def _above_none(margin: float) -> float:
 
 
 def grouped(found: Sequence[Found]) -> list[AnswerGroup]:
-    """The answers of all passages, equal ones together; the most probable group first."""
+    """The answers of all passages, equal ones together, the best before the others.
+
+    A passage is read by itself; that the search found it before others says something of it that the reading does not.
+    """
     groups: list[list[Found]] = []
-    for item in sorted(found, key=lambda item: (-item.probability, item.source.n, item.span.start)):
+    for item in sorted(found, key=lambda item: (-item.worth, item.source.n, item.span.start)):
         group = next((group for group in groups if agree(group[0].text, item.text)), None)
         if group is None:
             groups.append([item])
         elif all(other.source.n != item.source.n for other in group):
             group.append(item)
     made = [AnswerGroup(tuple(group), agreed([item.probability for item in group])) for group in groups]
-    return sorted(made, key=lambda group: (-group.confidence, group.found[0].source.n, group.found[0].span.start))
+    return sorted(made, key=lambda group: (-group.worth, group.found[0].source.n, group.found[0].span.start))
 
 
 def agree(a: str, b: str) -> bool:
@@ -269,7 +287,7 @@ def agreed(probabilities: Sequence[float]) -> float:
     Passages of one collection repeat each other and a reader errs on like passages alike, so they are far from
     independent witnesses: one that says it plainly counts for more than many that barely do.
     """
-    best = min(max(probabilities), 0.9999)
+    best = min(max(probabilities), 1 - LEAST)
     odds = best / (1 - best) * math.pow(len(probabilities), AGREEMENT)
     return round(odds / (1 + odds), SETTLED)
 

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from ..state.reading import Draft, Source
 from .agreement import same_answer
 from .extractive_reader import ExtractiveReader, PassageReading
-from .offline_sentences import Scored, SentenceReader, plain, sentences_of, verdict_options
+from .offline_sentences import MAX_QUOTED, Scored, SentenceReader, plain, sentences_of, verdict_options
 
 BALANCE = 0.1
 """Difference of the shares of yes and no up to which the passages do not agree."""
 DECIDED = 0.5
 """Least probability of yes and no together at which a passage takes a side."""
 MAX_READ = 3
-"""Passages, likeliest first, that options are read against, and that a verdict quotes."""
+"""Passages, likeliest first, that options are read against."""
 MAX_SENTENCES = 4
 """Sentences of a passage, nearest to the question, of which the one that says the verdict is sought."""
 SAYS_WEIGHT = 0.1
@@ -117,17 +117,20 @@ class Chooser:
         )
 
     def _side(self, question: str, read: Sequence[Read], at: int) -> tuple[str, tuple[tuple[int, str], ...]]:
-        """What the likeliest passages of a side (0 yes, 1 no, 2 neither) say: the first as text, all as quotes."""
-        best = sorted(read, key=lambda item: (-round(item.weight * item.verdict[at], 4), item.source.n))[:MAX_READ]
-        ranked = self.sentences.rank(question, sentences_of([item.source for item in best]))
-        quotes = tuple((item.source.n, self._telling(question, item.source, ranked, at)) for item in best)
+        """What the passages of a side (0 yes, 1 no, 2 neither) that are nearest to the question say: the first as text.
+
+        Which side a passage takes is the reader's to say; which of them to cite, nearness tells better.
+        """
+        ranked = self.sentences.rank(question, sentences_of([item.source for item in read]))
+        near: dict[int, list[Scored]] = {}
+        for item in ranked:
+            near.setdefault(item.sentence.n, []).append(item)
+        quotes = tuple((n, self._telling(question, near[n][:MAX_SENTENCES], at)) for n in list(near)[:MAX_QUOTED])
+        quotes = quotes or tuple((item.source.n, item.source.text.strip()) for item in read[:1])
         return f"{plain(quotes[0][1])} [{quotes[0][0]}]", quotes
 
-    def _telling(self, question: str, source: Source, ranked: Sequence[Scored], at: int) -> str:
+    def _telling(self, question: str, near: Sequence[Scored], at: int) -> str:
         """The sentence of a passage that is near the question and, read by itself, says the verdict."""
-        near = [item for item in ranked if item.sentence.n == source.n][:MAX_SENTENCES]
-        if not near:
-            return source.text.strip()
         readings = self.extractive.read([(question, "", item.sentence.text) for item in near])
 
         def clearness(i: int) -> tuple[float, int]:

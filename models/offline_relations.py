@@ -174,11 +174,17 @@ def _way_features(a: Reading, b: Reading) -> Features:
 
 
 def _unsaid(a: Reading, b: Reading) -> bool:
-    """Whether the answers that were read differ for sure: two dates or numbers, or names that no text holds both of."""
-    if a.value is None or b.value is None or _same(a, b):
+    """Whether the answers that were read differ for sure, so that a context dropped for the other takes one with it.
+
+    None of one is one of the other, and they are two dates or numbers, or names neither of which stands in the sentence
+    that holds the other.
+    """
+    if a.value is None or b.value is None:
+        return False
+    if any(same_answer(mine.value.text, other.value.text) for mine in a.said for other in b.said):
         return False
     figures = a.value.kind == b.value.kind != "name"
-    return figures or max(_value_held(a, b), _value_held(b, a)) < 1
+    return figures or max(_value_quoted(a, b), _value_quoted(b, a)) < 1
 
 
 def _same(a: Reading, b: Reading) -> bool:

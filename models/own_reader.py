@@ -1,8 +1,8 @@
-"""The project's own extractive reader: all-MiniLM-L6-v2's encoder with heads, trained on open data, in 23 MB.
+"""The project's own extractive reader: all-MiniLM-L6-v2's encoder with heads, trained on open data, in 24 MB.
 
-It runs through ONNX Runtime with weights of eight bits; `docs/reader.md` is its model card. A passage goes through the
-model by itself: activations are quantized by their range, and in a batch the range, so the last digit, would depend on
-the passages beside it.
+It runs through ONNX Runtime, its weights of eight bits widened to floats when it is loaded; `docs/reader.md` is its
+model card. A passage goes through the model by itself: in a batch the last digit of a sum, and with it now and then
+an order, would depend on the passages beside it.
 """
 
 from __future__ import annotations

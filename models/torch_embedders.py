@@ -213,7 +213,7 @@ def _loaded(name: str, load: Callable[[str], Any]) -> Any:
     try:
         return load(name)
     except Exception as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
         raise EmbedderError(
             f"Cannot load the embedder {name!r}: {reason}",
             help="Check the name or path; a model that is not on this machine needs a network once",

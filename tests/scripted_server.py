@@ -18,42 +18,19 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import select
 import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-
-@dataclass(frozen=True)
-class Reply:
-    """What the server sends back for one request.
-
-    `delay` seconds pass before the first byte and `chunk_delay` before each streamed word. A `status` of 400 or more
-    sends `text` as the message of an error in OpenAI's form, with `code` if given. `raw` replaces the whole body.
-    `drop_after` closes the connection after that many streamed words, or bytes of a reply that is not streamed.
-    `finish_reason=None` ends the reply without one.
-    """
-
-    text: str = "ok"
-    delay: float = 0.0
-    status: int = 200
-    finish_reason: str | None = "stop"
-    usage: bool = True
-    headers: Mapping[str, str] = field(default_factory=dict)
-    raw: str | None = None
-    drop_after: int | None = None
-    chunk_delay: float = 0.0
-    refusal: str | None = None
-    content_null: bool = False
-    code: str | None = None
+from scripted_replies import Reply, chunk, completion, deltas, prompt_of, usage
 
 
 class Rule(NamedTuple):
@@ -84,20 +61,6 @@ class Received:
     @property
     def prompt(self) -> str:
         return prompt_of(self.body)
-
-
-def prompt_of(body: Mapping[str, Any]) -> str:
-    """All message texts of a request, one after another."""
-    texts = []
-    for message in body.get("messages", []):
-        content = message.get("content") or ""
-        parts = [content] if isinstance(content, str) else [part.get("text", "") for part in content]
-        texts.extend(parts)
-    return "\n".join(texts)
-
-
-def tokens(text: str) -> int:
-    return max(1, len(text) // 4)
 
 
 class ScriptedServer:
@@ -297,7 +260,7 @@ class _Handler(BaseHTTPRequestHandler):
             return self._send_error(reply.status, reply.text, reply.code, reply.headers)
         if body.get("stream"):
             return self._send_stream(reply, body)
-        payload = json.dumps(_completion(reply, body)).encode()
+        payload = json.dumps(completion(reply, body)).encode()
         return self._send(reply.status, payload, reply.headers, drop_after=reply.drop_after)
 
     def _send_error(
@@ -326,16 +289,16 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        for place, delta in enumerate(_deltas(reply)):
+        for place, delta in enumerate(deltas(reply)):
             if place == reply.drop_after:
                 self._drop()
                 return False
             self.server.scripted.closing.wait(reply.chunk_delay)
-            self._send_event(_chunk(body, delta))
+            self._send_event(chunk(body, delta))
         if reply.finish_reason is not None:
-            self._send_event(_chunk(body, {}, reply.finish_reason))
+            self._send_event(chunk(body, {}, reply.finish_reason))
         if reply.usage and (body.get("stream_options") or {}).get("include_usage"):
-            self._send_event({**_chunk(body, {}), "choices": [], "usage": _usage(reply, body)})
+            self._send_event({**chunk(body, {}), "choices": [], "usage": usage(reply, body)})
         self._send_event("[DONE]")
         self.wfile.write(b"0\r\n\r\n")
         return True
@@ -348,39 +311,6 @@ class _Handler(BaseHTTPRequestHandler):
     def _drop(self) -> None:
         self.close_connection = True
         self.connection.shutdown(socket.SHUT_RDWR)
-
-
-def _usage(reply: Reply, body: Mapping[str, Any]) -> dict[str, int]:
-    read, written = tokens(prompt_of(body)), tokens(reply.text)
-    return {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
-
-
-def _completion(reply: Reply, body: Mapping[str, Any]) -> dict[str, Any]:
-    content = None if reply.content_null or reply.refusal is not None else reply.text
-    message = {"role": "assistant", "content": content, "refusal": reply.refusal}
-    choice = {"index": 0, "message": message, "finish_reason": reply.finish_reason}
-    usage = {"usage": _usage(reply, body)} if reply.usage else {}
-    return {**_head(body, "chat.completion"), "choices": [choice], **usage}
-
-
-def _deltas(reply: Reply) -> Iterator[dict[str, Any]]:
-    if reply.refusal is not None:
-        yield {"role": "assistant", "content": None, "refusal": reply.refusal}
-    elif reply.content_null:
-        yield {"role": "assistant", "content": None}
-    else:
-        words = re.findall(r"\s*\S+\s*$|\s*\S+", reply.text) or [reply.text]
-        yield {"role": "assistant", "content": words[0]}
-        yield from ({"content": word} for word in words[1:])
-
-
-def _chunk(body: Mapping[str, Any], delta: dict[str, Any], finish_reason: str | None = None) -> dict[str, Any]:
-    choice = {"index": 0, "delta": delta, "finish_reason": finish_reason}
-    return {**_head(body, "chat.completion.chunk"), "choices": [choice]}
-
-
-def _head(body: Mapping[str, Any], kind: str) -> dict[str, Any]:
-    return {"id": "chatcmpl-scripted", "object": kind, "created": int(time.time()), "model": body["model"]}
 
 
 def read_log(path: Path) -> list[Received]:

@@ -106,8 +106,9 @@ def test_the_command_line_takes_odd_questions(odd_folder):
         assert {"short_answer", "confidence"} <= set(json.loads(result.stdout))
 
 
-def test_the_terminal_shows_the_confidence(own_folder):
-    result = CliRunner().invoke(
-        cli, ["ask", "How high is the tower of Pisa?", "-l", str(own_folder), "--route", "plain"]
-    )
-    assert "nothing answers: " in result.stdout or "confidence: " in result.stdout
+@pytest.mark.parametrize("question", [QUESTION, "How high is the tower of Pisa?"])
+def test_the_terminal_shows_the_confidence(own_folder, question):
+    ask = ["ask", question, "-l", str(own_folder), "--route", "plain"]
+    told = json.loads(CliRunner().invoke(cli, [*ask, "--json"]).stdout)
+    says = "nothing answers" if told["abstained"] else "confidence"
+    assert f"\n{says}: {told['confidence']:.0%}\n" in CliRunner().invoke(cli, ask).stdout

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from preflight_rag.models.composition import Groups, compose
+from preflight_rag.models.differing import UNTOLD
 from preflight_rag.state.values import Passage
 
 NUMBERS = {1: "3,559", 2: "3,506", 3: "4,120", 4: "3,559"}
@@ -140,6 +141,15 @@ def test_what_a_group_leaves_out_stands_as_it_was_noted(status):
     assert "**Broken Bow (Oklahoma)**: 4,120 [3]" in found.draft["text"]
     assert any("context 3" in gap["error"] for gap in found.gaps)
     assert ("Note: 1 of 2 groups" in found.draft["text"]) is (status != "nothing")
+
+
+@pytest.mark.parametrize("answered", [True, False])
+def test_answers_that_differ_stand_only_behind_an_answer(answered):
+    contexts = {1: context(1, None), 2: context(2, None), 3: context(3, answer="4,120" if answered else None)}
+    relations = [{"a": 1, "b": 2, "kind": "none", "inferred": False}]
+    drafts = [draft(1, [3], "4,120 [3]" if answered else "", status="answered" if answered else "nothing")]
+    found = compose(replace(groups(drafts, contexts=contexts), relations=relations)).draft
+    assert (found["found"], UNTOLD in found["text"]) == (answered, answered)
 
 
 RANKS = st.permutations([1, 2, 3, 4])

@@ -27,6 +27,15 @@ COPY = Source(
 )
 EDITED = Source(4, "d", "Broken Bow, Nebraska", "Broken Bow is a city in Nebraska. The population was 9,000 in 2020.")
 BREAD = Source(5, "e", "Bread", "Yeast gives off carbon dioxide. The gas makes the dough swell.")
+RELATED = pytest.mark.parametrize(
+    ("pivot", "other", "kind"),
+    [
+        (NEBRASKA, OKLAHOMA, "distracting"),
+        (NEBRASKA, COPY, "duplicated"),
+        (NEBRASKA, EDITED, "counterfactual"),
+        (NEBRASKA, BREAD, "none"),
+    ],
+)
 
 
 @pytest.fixture(scope="module")
@@ -109,15 +118,7 @@ def test_any_text_can_be_read(text, question):
     descriptor_of(surface_name(question), text, text)
 
 
-@pytest.mark.parametrize(
-    ("pivot", "other", "kind"),
-    [
-        (NEBRASKA, OKLAHOMA, "distracting"),
-        (NEBRASKA, COPY, "duplicated"),
-        (NEBRASKA, EDITED, "counterfactual"),
-        (NEBRASKA, BREAD, "none"),
-    ],
-)
+@RELATED
 async def test_relations_follow_from_descriptors_and_answers(reader, pivot, other, kind):
     there = (await reader.relate(question=QUESTION, pivot=pivot, others=[other])).value
     back = (await reader.relate(question=QUESTION, pivot=other, others=[pivot])).value
@@ -169,15 +170,7 @@ def spans(embedder) -> Contexts:
     return OfflineReader(embedder, ValueReader()).contexts
 
 
-@pytest.mark.parametrize(
-    ("pivot", "other", "kind"),
-    [
-        (NEBRASKA, OKLAHOMA, "distracting"),
-        (NEBRASKA, COPY, "duplicated"),
-        (NEBRASKA, EDITED, "counterfactual"),
-        (NEBRASKA, BREAD, "none"),
-    ],
-)
+@RELATED
 def test_a_reader_of_spans_gives_the_same_relations(spans, pivot, other, kind):
     assert spans.compare(QUESTION, pivot, [other]).kinds == {other.n: kind}
     assert spans.compare(QUESTION, other, [pivot]).kinds == {pivot.n: kind}

@@ -1,0 +1,114 @@
+"""Turns that go on to the next route: from plain answers to map/reduce, and to COrg where sources contradict."""
+
+import re
+
+import pytest
+from broken_bow import QUESTION, relation_calls, script
+from scripted_server import ScriptedServer, prompt_of
+
+from preflight_rag import TokenEvent
+
+
+def plain_first(answer, **more):
+    """A reader whose plain answer is the given one, and whose map/reduce finds something."""
+    return [
+        *[(key, reply) for key, reply in more.items()],
+        ("<extracts>", "1,001 people live in Broken Bow [1]."),
+        ("You read a few numbered passages", "1,001 people live in Broken Bow [1]."),
+        ("You answer questions from numbered passages", answer),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ("NOT IN THE PASSAGES", "found nothing"),
+        ("Seven million, as all agree [2].", "no citation of the plain answer could be verified"),
+        ("Lots and lots.", "no citation of the plain answer could be verified"),
+    ],
+)
+def test_a_plain_answer_without_ground_goes_on_to_map_reduce_once(opened, answer, reason):
+    facts = ["A1"] * 6
+    with ScriptedServer(plain_first(answer)) as server:
+        with opened(server, facts, route="auto", corg_threshold=1) as app:
+            found = app.ask(QUESTION)
+    assert (found.route.name, reason in found.route.reason) == ("map_reduce", True)
+    assert "they fit one map prompt" in found.route.reason
+    assert {"answer_plain", "map_context", "reduce_context"} <= set(found.receipt.by_stage)
+    assert found.receipt.model_calls == server.count() == 4
+    assert not found.abstained
+
+
+async def test_a_stream_tells_of_the_step_and_ends_with_the_second_answer(opened):
+    with ScriptedServer(plain_first("Seven million, as all agree [2].")) as server:
+        with opened(server, ["A1"] * 6, route="auto", corg_threshold=1) as app:
+            events = [event async for event in app.astream(QUESTION)]
+    text = "".join(event.text for event in events if isinstance(event, TokenEvent))
+    assert text == "Seven million, as all agree [1].\n\n1,001 people live in Broken Bow [1]."
+    assert events[-1].answer == "1,001 people live in Broken Bow [1]."
+
+
+def test_an_escalated_turn_that_finds_nothing_abstains_after_one_step(opened):
+    script_ = [("You read a few numbered passages", "NO RELEVANT INFORMATION")]
+    with ScriptedServer(script_, default="NOT IN THE PASSAGES") as server:
+        with opened(server, ["A1"] * 6, route="auto", corg_threshold=1) as app:
+            found = app.ask(QUESTION)
+    assert found.abstained
+    assert server.count() == 3
+
+
+@pytest.mark.parametrize("route", ["plain", "map-reduce"])
+def test_a_forced_route_stays(opened, route):
+    with ScriptedServer(default="NOT IN THE PASSAGES") as server, opened(server, ["A1"] * 6, route=route) as app:
+        found = app.ask(QUESTION)
+    assert set(found.receipt.by_stage) & {"answer_plain", "map_context"} == {
+        "answer_plain" if route == "plain" else "map_context"
+    }
+
+
+def test_extracts_that_contradict_each_other_go_on_to_corg_with_their_passages(opened):
+    facts = ["A1", "A2", *["A"] * 6]
+    relating = script(facts)
+
+    def reply(body):
+        prompt = prompt_of(body)
+        if "You read a few numbered passages" not in prompt:
+            return relating(body)
+        said = re.findall(r'<passage n="(\d+)"[^>]*>\n(1,00\d people live in Broken Bow)', prompt)
+        return "\n".join(f"{text} [{n}]." for n, text in said) or "NO RELEVANT INFORMATION"
+
+    with ScriptedServer(reply) as server:
+        settings = {
+            "corg_threshold": 1,
+            "map_prompt_tokens": 0,
+            "preflight": "iou",
+            "threshold": 1,
+            "partition_size": 1,
+        }
+        with opened(server, facts, route="auto", **settings) as app:
+            found = app.ask(QUESTION)
+    assert found.route.name == "corg"
+    assert "contradict each other" in found.route.reason
+    assert "reduce_context" in found.receipt.by_stage
+    assert relation_calls(server) == 1
+    assert len(found.relations) == 1
+    assert {group.answer for group in found.groups} == {"1,001", "1,002"}
+
+
+def test_a_plain_answer_whose_quotes_contradict_each_other_goes_on_to_corg(opened):
+    facts = ["A1", "A2", "A1"]
+    relating = script(facts)
+    asked = []
+
+    def reply(body):
+        prompt = prompt_of(body)
+        if "Say what the passages say" in prompt and not asked:
+            asked.append(1)
+            said = re.findall(r'<passage n="(\d+)"[^>]*>\n(1,00\d people live in Broken Bow)', prompt)
+            return "\n".join([*(f"{t} [{n}]." for n, t in said), "QUOTES", *(f'[{n}] "{t}"' for n, t in said)])
+        return relating(body)
+
+    with ScriptedServer(reply) as server, opened(server, facts, route="auto", corg_threshold=1) as app:
+        found = app.ask(QUESTION)
+    assert (found.route.name, len(found.groups)) == ("corg", 2)
+    assert found.route.reason.count("then ") == 1
