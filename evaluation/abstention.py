@@ -14,8 +14,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import hashlib
-import json
 import os
 import re
 import sys
@@ -32,9 +30,8 @@ from ..models.embedder import Embedder, PassageInput, Progress, open_embedder
 from ..models.offline import OfflineReader
 from ..models.offline_sentences import MARGIN, MAX_QUOTED, SIMILARITY_WEIGHT, Scored, sentences_of, weighted
 from ..state.reading import Draft, Source
-from ..state.values import Document
+from .abstention_sets import DATASETS, Record, Text
 from .metrics import roc_area
-from .records import find, json_lines
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,23 +46,7 @@ KEPT = 0.95
 WEIGHTS = (0.5, 0.6, 0.65, 0.7, 0.8, 0.9, 1.0)
 MARGINS = (0.0, 0.05, 0.1, 0.15, 0.2)
 
-Text = tuple[str, str]
 Kind = Literal["answerable", "removed", "other", "unanswerable"]
-
-
-@dataclass(frozen=True)
-class Record:
-    """A question, its answer strings (none: the data set calls it unanswerable), and its (title, text) passages."""
-
-    id: str
-    question: str
-    answers: tuple[str, ...]
-    passages: tuple[Text, ...]
-
-    @property
-    def digest(self) -> bytes:
-        """Orders the records and halves them."""
-        return hashlib.sha256(self.id.encode()).digest()
 
 
 @dataclass(frozen=True)
@@ -137,81 +118,6 @@ def holds(text: str, answers: Sequence[str]) -> bool:
 
 def _normal(text: str) -> str:
     return " ".join(re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold()))
-
-
-def nq_open(data: Path, splitter: SentenceSplitter) -> Iterator[Record]:
-    """NQ-Open with its gold passages, from github.com/nelson-liu/lost-in-the-middle."""
-    path = find(data / "nq_open_oracle", "nq-open-oracle.jsonl", origin="github.com/nelson-liu/lost-in-the-middle")
-    for _, entry in json_lines(path):
-        passages = tuple((passage["title"], passage["text"]) for passage in entry["ctxs"])
-        yield Record(entry["question"], entry["question"], tuple(entry["answers"]), passages)
-
-
-def xquad(data: Path, splitter: SentenceSplitter) -> Iterator[Record]:
-    """XQuAD English, from github.com/google-deepmind/xquad."""
-    path = find(data / "xquad_en", "xquad.en.json", origin="github.com/google-deepmind/xquad")
-    for article in json.loads(path.read_text(encoding="utf-8"))["data"]:
-        for paragraph in article["paragraphs"]:
-            passages = _split(splitter, article.get("title", ""), paragraph["context"])
-            for entry in paragraph["qas"]:
-                answers = tuple(answer["text"] for answer in entry["answers"])
-                yield Record(entry["id"], entry["question"], answers, passages)
-
-
-def covidqa(data: Path, splitter: SentenceSplitter) -> Iterator[Record]:
-    """COVID-QA over whole articles, from github.com/deepset-ai/COVID-QA."""
-    origin = "github.com/deepset-ai/COVID-QA"
-    texts = {
-        entry["document_id"]: entry["text"]
-        for _, entry in json_lines(find(data / "covidqa", "documents.jsonl", origin=origin))
-    }
-    passages: dict[int, tuple[Text, ...]] = {}
-    for _, entry in json_lines(find(data / "covidqa", "questions.jsonl", origin=origin)):
-        document = entry["document_id"]
-        if document not in passages:
-            passages[document] = _split(splitter, "", texts[document])
-        answers = tuple(answer["text"] for answer in entry["answers"])
-        yield Record(str(entry["id"]), entry["question"], answers, passages[document])
-
-
-def clapnq(data: Path, splitter: SentenceSplitter) -> Iterator[Record]:
-    """ClapNQ, answerable and unanswerable; answers are the sentences its annotators selected.
-
-    From github.com/primeqa/clapnq.
-    """
-    for part in ("answerable", "unanswerable"):
-        path = find(data / "clapnq", f"clapnq_dev_{part}.jsonl", origin="github.com/primeqa/clapnq")
-        for _, entry in json_lines(path):
-            selected = (sentence for output in entry["output"] for sentence in output.get("selected_sentences") or ())
-            passages = tuple((passage["title"], passage["text"]) for passage in entry["passages"])
-            yield Record(entry["id"], entry["input"], tuple(selected) if part == "answerable" else (), passages)
-
-
-def ramdocs(data: Path, splitter: SentenceSplitter) -> Iterator[Record]:
-    """RAMDocs: names that several things share, with noise; right and wrong answers both count as answers.
-
-    From github.com/HanNight/RAMDocs.
-    """
-    path = find(data / "ramdocs", "RAMDocs_test.jsonl", origin="github.com/HanNight/RAMDocs")
-    for _, entry in json_lines(path):
-        passages = tuple(("", document["text"]) for document in entry["documents"])
-        answers = (*entry["gold_answers"], *entry["wrong_answers"])
-        yield Record(entry["question"], entry["question"], answers, passages)
-
-
-DATASETS: dict[str, tuple[Callable[[Path, SentenceSplitter], Iterator[Record]], str]] = {
-    "NQ-Open": (nq_open, "COVID-QA"),
-    "XQuAD": (xquad, "COVID-QA"),
-    "COVID-QA": (covidqa, "NQ-Open"),
-    "ClapNQ": (clapnq, "COVID-QA"),
-    "RAMDocs": (ramdocs, "COVID-QA"),
-}
-"""Reader of each data set's files, and the data set whose passages cannot answer its questions."""
-
-
-def _split(splitter: SentenceSplitter, title: str, text: str) -> tuple[Text, ...]:
-    passages = splitter.split(Document(id="record", text=text, source="record", title=title))
-    return tuple((passage.title, passage.text) for passage in passages)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from .abstention import holds
 from .answering_sets import YES_NO, AnsweredCollection, Gold
+from .harness.paired import sign_test
 from .intervals import Estimate, bootstrap, mean_difference, wilson
 from .reading import READER, SENTENCES, open_named
 from .reading_metrics import average, is_right
@@ -245,11 +246,8 @@ def _share(values: Sequence[float], seed: int) -> Estimate:
 
 def mcnemar(first: Sequence[float], second: Sequence[float]) -> dict[str, Any]:
     """McNemar's exact test of two systems' successes on the same questions: how often only one of them had success."""
-    from scipy.stats import binomtest
-
     only = [sum(a > b for a, b in zip(x, y, strict=True)) for x, y in ((first, second), (second, first))]
-    p = float(binomtest(only[0], sum(only), 0.5).pvalue) if sum(only) else 1.0
-    return {"first": only[0], "second": only[1], "p": round(p, 6)}
+    return {"first": only[0], "second": only[1], "p": round(sign_test(*only), 6)}
 
 
 def _row(collection: AnsweredCollection, query: Query, row: dict[str, Turn]) -> dict[str, Any]:

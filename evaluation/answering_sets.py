@@ -8,13 +8,14 @@ from pathlib import Path
 
 from ..state.errors import UsageError
 from ..state.values import Document
-from .collection import PARTS, Collection, Query
+from .collection import Collection, Query
 from .datasets import open_dataset as open_collection
-from .reader_data import RAMDOCS, part_of
-from .reading_sets import bioasq_answers
-from .records import find, json_lines
+from .question_sets import open_dataset as open_questions
+from .reader_collection import ReaderCollection
 
 YES_NO = "yes/no"
+BIOASQ_KINDS = {"yes/no": YES_NO, "short": "factoid", "list": "list"}
+"""Kinds of question that are measured, as `Question` and as BioASQ call them."""
 
 
 @dataclass(frozen=True)
@@ -33,31 +34,18 @@ class Gold:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnsweredCollection(Collection):
+class AnsweredCollection(ReaderCollection):
     """A collection whose queries have known answers.
 
     Attributes:
         gold: Query id to its right answers, several where the question has several.
         kinds: Query id to the kind of question.
         wrong: Query id to answers that documents give and that are wrong.
-        trained_on: Whether the project's reader was trained on a part: then only the rest is measured on.
     """
 
     gold: Mapping[str, tuple[Gold, ...]]
     kinds: Mapping[str, str]
     wrong: Mapping[str, tuple[str, ...]]
-    trained_on: bool = False
-
-    def select(self, part: str, limit: int | None = None) -> tuple[Query, ...]:
-        """As `Collection.select`; of a set that was trained on, test and development are the reader's own parts."""
-        if not self.trained_on:
-            return super().select(part, limit)
-        chosen = super().select("all" if part in PARTS else part, None)
-        wanted = {"test": ("test",), "development": ("validation",), "all": ("test", "validation")}[part]
-        found = tuple(query for query in chosen if part_of(query.id) in wanted)
-        if not found or (limit is not None and limit < 1):
-            raise UsageError(f"{self.name} has no question in its {part} part", help="Try --part all, and no --limit.")
-        return found[:limit]
 
 
 def open_dataset(name: str, data: Path | None) -> AnsweredCollection:
@@ -76,24 +64,16 @@ def open_dataset(name: str, data: Path | None) -> AnsweredCollection:
 def biomix_bioasq(data: Path) -> AnsweredCollection:
     """BioASQ's factoid, list and yes/no questions with gold documents in the mixed biomedical corpus."""
     collection = open_collection("biomix-bioasq", data)
-    gold: dict[str, tuple[Gold, ...]] = {}
-    kinds: dict[str, str] = {}
-    for _, entry in json_lines(find(data / "bioasq", "questions.jsonl", origin=collection.source)):
-        name = f"bioasq:{entry['id']}"
-        documents = collection.relevant(name)
-        names, verdict = bioasq_answers(entry)
-        if not documents or (not names and verdict is None):
-            continue
-        kinds[name] = YES_NO if verdict else entry["type"]
-        if verdict:
-            gold[name] = (Gold((verdict,), documents),)
-        elif entry["type"] == "factoid":
-            gold[name] = (Gold(names, documents, by_words=True),)
-        else:
-            items = (item if isinstance(item, list) else [item] for item in entry["exact_answer"])
-            gold[name] = tuple(Gold(tuple(item), documents, by_words=True) for item in items if item)
-    chosen = tuple(query for query in collection.queries if query.id in gold)
+    asked = {q.id: q for q in open_questions("biomix-bioasq", data).questions if q.kind in BIOASQ_KINDS}
+    gold = {
+        name: tuple(
+            Gold(names, q.documents, by_words=q.right is None) for names in (((q.right,),) if q.right else q.answers)
+        )
+        for name, q in asked.items()
+    }
     given = {name: getattr(collection, name) for name in Collection.__dataclass_fields__}
+    chosen = tuple(query for query in collection.queries if gold.get(query.id))
+    kinds = {name: BIOASQ_KINDS[q.kind] for name, q in asked.items()}
     return AnsweredCollection(**{**given, "queries": chosen}, gold=gold, kinds=kinds, wrong={})
 
 
@@ -102,39 +82,43 @@ def ramdocs(data: Path) -> AnsweredCollection:
 
     A document gives an answer when it is labelled correct with it; the same text under another question counts too.
     """
-    path = find(data / "ramdocs", "RAMDocs_test.jsonl", origin=RAMDOCS)
-    entries = [entry for _, entry in json_lines(path)]
+    found = open_questions("ramdocs", data)
     ids: dict[str, list[str]] = {}
-    for place, entry in enumerate(entries):
-        for position, document in enumerate(entry["documents"]):
-            ids.setdefault(document["text"], []).append(f"ramdocs/{place}/{position}")
-    gold: dict[str, tuple[Gold, ...]] = {}
-    for entry in entries:
-        right = [document for document in entry["documents"] if document["type"] == "correct"]
-        gold[entry["question"]] = tuple(
-            Gold((answer,), frozenset(name for d in right if d["answer"] == answer for name in ids[d["text"]]))
-            for answer in dict.fromkeys(entry["gold_answers"])
+    for passage in (passage for asked in found.questions for passage in asked.given):
+        ids.setdefault(passage.text, []).append(passage.id)
+    gold = {
+        asked.text: tuple(
+            Gold(
+                names,
+                frozenset(
+                    name
+                    for passage in asked.given
+                    if passage.role == "gold" and passage.answer in names
+                    for name in ids[passage.text]
+                ),
+            )
+            for names in asked.answers
         )
+        for asked in found.questions
+    }
 
     def documents() -> Iterator[Document]:
-        for text, names in ids.items():
-            for name in names:
-                yield Document(id=name, text=text, source=name)
+        return (Document(id=name, text=text, source=name) for text, names in ids.items() for name in names)
 
     qrels = {question: dict.fromkeys(frozenset[str]().union(*(g.documents for g in answers)), 1)
              for question, answers in gold.items()}  # fmt: skip
     return AnsweredCollection(
         name="ramdocs",
         title="RAMDocs, the documents of all questions",
-        source=RAMDOCS,
-        licence="MIT",
-        files=(path,),
+        source=found.source,
+        licence=found.licence,
+        files=found.files,
         queries=tuple(Query(question, question) for question in gold),
         qrels=qrels,
         documents=documents,
         corpus="ramdocs-all",
         gold=gold,
-        kinds={e["question"]: "several answers" if len(e["gold_answers"]) > 1 else "one answer" for e in entries},
-        wrong={entry["question"]: tuple(entry["wrong_answers"]) for entry in entries},
-        trained_on=True,
+        kinds={q.text: "several answers" if len(q.answers) > 1 else "one answer" for q in found.questions},
+        wrong={q.text: q.wrong for q in found.questions},
+        trained=True,
     )

@@ -26,7 +26,8 @@ from ..models.embedder import Embedder, open_embedder
 from ..models.own_reader import MODEL, SETTINGS, Calibration, OwnReader
 from .abstention import holds
 from .metrics import roc_area
-from .reader_data import Example, examples
+from .reader_data import examples
+from .reader_examples import Example
 from .report import Report, Table, markdown
 
 if TYPE_CHECKING:

@@ -59,10 +59,7 @@ class Collection:
         Raises:
             UsageError: There is no such part, the limit is below 1, or no query is left.
         """
-        if part not in PARTS:
-            raise UsageError(f"part {part!r} is unknown", help=f"Choose {', '.join(PARTS[:-1])} or {PARTS[-1]}.")
-        if limit is not None and limit < 1:
-            raise UsageError(f"limit {limit} leaves no question", help="Give 1 or more, or leave --limit out.")
+        check_selection(part, limit)
         judged = (query for query in self.queries if self.relevant(query.id))
         chosen = sorted((query for query in judged if part in ("all", part_of(query.id))), key=lambda q: _digest(q.id))
         if not chosen:
@@ -71,6 +68,23 @@ class Collection:
                 help="Try --part all, or check the judgements.",
             )
         return tuple(chosen[:limit])
+
+
+def check_selection(part: str, limit: int | None, *, of: str = "question") -> None:
+    """Refuse what selects nothing.
+
+    Args:
+        part: One of `PARTS`.
+        limit: How many are wanted at most.
+        of: What is selected.
+
+    Raises:
+        UsageError: There is no such part, or the limit is below 1.
+    """
+    if part not in PARTS:
+        raise UsageError(f"part {part!r} is unknown", help=f"Choose {', '.join(PARTS[:-1])} or {PARTS[-1]}.")
+    if limit is not None and limit < 1:
+        raise UsageError(f"limit {limit} leaves no {of}", help="Give 1 or more, or leave --limit out.")
 
 
 def part_of(query_id: str) -> Part:

@@ -2,13 +2,8 @@
 
     python -m preflight_rag.evaluation.corg --data DIR [--extractive-reader none] [--part PART] [--limit N] [--show N]
 
-Every system reads the same contexts of a question with the same reader:
-
-- Base: one answer over all contexts, and the same drawn out to COrg's length (further sentences in their order);
-- Random and KMeans: as many groups as COrg made, by chance or by the contexts' vectors, one answer each;
-- Separate: each context on its own, once with the reader's answer and once with its one best sentence;
-- Retrieve: one answer over as many contexts as COrg kept, those nearest to the question;
-- COrg: relations by Algorithm 1, organiser, one answer a group.
+Every system reads the same contexts of a question with the same reader: COrg, Base, Random and KMeans, Separate, and
+Retrieve, as told in `corg_systems`.
 
 With a reader of spans, the same tables follow for the one of sentences on the same questions, and their differences.
 A short answer stands in the answer's lines, the sentence around it in the quote that is shown with it; recall is of the
@@ -16,7 +11,7 @@ lines, once more of lines and quotes.
 
 Without one (`--extractive-reader none`) questions fall into halves by the first byte of the SHA-256 of the question:
 odd is the test half; even is the development half, on which the reader's relations were trained. With one, the parts of
-its data count (`reader_data.part_of`); part test is a part of the test half.
+its data count (`reader_examples.part_of`); part test is a part of the test half.
 """
 
 from __future__ import annotations
@@ -24,78 +19,24 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import random
-import re
 import sys
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING
 
-from ..models.agreement import note_by_rule
-from ..models.differing import untold
 from ..models.embedder import open_embedder
 from ..models.extractive_reader import OWN, open_extractive_reader
-from ..models.grouping import organise
 from ..models.offline import OfflineReader
-from ..models.offline_sentences import sentences_of
-from ..models.relations import RelationGraph
 from ..models.words import words
-from ..state.reading import Draft, Source
 from .abstention import Remembering, holds, table
+from .corg_systems import SEED, Shown, Systems
 from .intervals import bootstrap, mean, mean_difference, wilson
 from .relations import PARTS, Question, questions, select
 from .report import number
 
-if TYPE_CHECKING:
-    import numpy as np
-
 COMPARED = {"recall": "answer recall", "quoted": "with quotes", "entities": "entity recall", "unmarked": "wrong, alone"}
 """Columns in which two readers are compared."""
-SEED = 0
-KMEANS_STEPS = 20
-_MARK = re.compile(r"\s*\[\d+\]")
-
-
-@dataclass(frozen=True)
-class Shown:
-    """What a system showed for a question.
-
-    Attributes:
-        lines: The answer's lines, marks of citations included.
-        quotes: What is quoted with it.
-        calls: Reader calls that answered.
-        relation_calls: Reader calls that compared contexts.
-        groups: Number of groups answered.
-        beside: The wrong answers of contexts that contradict one with a right answer.
-        together: The wrong answers shown together with a right one as differing: as contradicting, be it through a
-            third answer, or because one context does not say which bearer of the name it means (`models.differing`).
-    """
-
-    lines: tuple[str, ...]
-    calls: int
-    relation_calls: int = 0
-    groups: int = 1
-    beside: frozenset[str] = frozenset()
-    together: frozenset[str] = frozenset()
-    quotes: tuple[str, ...] = ()
-
-    @property
-    def text(self) -> str:
-        """The answer without citation marks."""
-        return "\n".join(_MARK.sub("", line) for line in self.lines)
-
-    @property
-    def whole(self) -> str:
-        """The answer with its quotes."""
-        return "\n".join((self.text, *self.quotes))
-
-    @property
-    def length(self) -> int:
-        """Words of the answer."""
-        return len(self.text.split())
 
 
 @dataclass
@@ -142,164 +83,6 @@ def names(entity: str, question: str, lines: Sequence[str]) -> bool:
     terms = frozenset(words(entity))
     wanted = terms - frozenset(words(question)) or terms
     return any(wanted <= frozenset(words(line)) for line in lines)
-
-
-def plain(draft: Draft) -> tuple[str, ...]:
-    """The lines of a draft that found something."""
-    return tuple(line for line in draft.text.split("\n") if line.strip()) if draft.found else ()
-
-
-def quoted(drafts: Sequence[Draft]) -> tuple[str, ...]:
-    """The quotes of drafts that found something."""
-    return tuple(quote for draft in drafts if draft.found for _, quote in draft.quotes)
-
-
-def set_beside(
-    question: Question, quotes: Sequence[tuple[int, str]], against: Collection[frozenset[int]]
-) -> frozenset[str]:
-    """Wrong answers quoted from contexts that stand against one that is quoted with a right answer."""
-    right = {n for n, quote in quotes if holds(quote, question.gold)}
-    return frozenset(
-        answer
-        for answer in question.wrong
-        if any(
-            holds(quote, [answer]) and any(frozenset((n, other)) in against for other in right) for n, quote in quotes
-        )
-    )
-
-
-def connected(pairs: Sequence[tuple[int, int]]) -> set[frozenset[int]]:
-    """All pairs of contexts that are linked by pairs: an answer shows them together, as the sides of one matter."""
-    import networkx as nx
-
-    sides = nx.connected_components(nx.Graph(list(pairs)))
-    return {frozenset(pair) for side in sides for pair in combinations(side, 2)}
-
-
-class Systems:
-    """The systems over one reader; COrg goes first, because others take their numbers of groups and words from it.
-
-    Args:
-        reader: What answers.
-        sentences: The reader of sentences, for the vectors and the order of contexts; `reader` itself if it is one.
-    """
-
-    def __init__(self, reader: OfflineReader, sentences: OfflineReader | None = None) -> None:
-        self.reader = reader
-        self._sentences = sentences or reader
-
-    async def run(self, question: Question) -> dict[str, Shown]:
-        """What each system shows."""
-        corg, kept = await self.corg(question)
-        sources = question.sources
-        by_chance = random.Random(f"{SEED} {question.text}")  # noqa: S311
-        shuffled = by_chance.sample(sources, len(sources))
-        dealt = [shuffled[i :: corg.groups] for i in range(corg.groups)] if corg.groups else []
-        best = sorted(sources, key=lambda source: -self._similarity(question.text, source))
-        return {
-            "Base": await self._answered(question, [sources]),
-            "Base, drawn out to COrg's length": self.drawn_out(question, corg.length),
-            "Random groups": await self._answered(question, dealt),
-            "KMeans groups": await self._answered(question, self.clusters(question, corg.groups)),
-            "Separate": await self._answered(question, [[source] for source in sources]),
-            "Separate, one sentence each": await self.sentences(question),
-            "Retrieve": await self._answered(question, [best[:kept]] if kept else []),
-            "COrg": corg,
-        }
-
-    async def corg(self, question: Question) -> tuple[Shown, int]:
-        """Algorithm 1, the organiser, and an answer a group; also how many contexts were kept."""
-        sources = {source.n: source for source in question.sources}
-        graph, calls = RelationGraph(list(sources)), 0
-        while step := graph.next():
-            pivot, others = step
-            reply = await self.reader.relate(
-                question=question.text, pivot=sources[pivot], others=[sources[n] for n in others]
-            )
-            graph.absorb(pivot, others, reply.value)
-            calls += 1
-        by_rule = {n: note_by_rule(question.text, source) for n, source in sources.items()}
-        edges = graph.edges(by_rule)
-        organisation = organise(
-            list(sources),
-            edges,
-            relevant=graph.relevant,
-            described=[n for n in graph.relevant if graph.described(n, by_rule)],
-        )
-        groups = organisation["groups"]
-        drafts = [await self._group(question, [sources[n] for n in group], plural=True) for group in groups]
-        lines = tuple(line for draft in drafts for line in plain(draft))
-        kept = {n for group in groups for n in group}
-        against = [(edge.a, edge.b) for edge in edges if edge.kind == "counterfactual" and {edge.a, edge.b} <= kept]
-        quotes = [(n, quote) for draft in drafts for n, quote in draft.quotes if n in kept]
-        beside = set_beside(question, quotes, {frozenset(pair) for pair in against})
-        notes = graph.notes
-        unclear = [
-            (edge.a, edge.b)
-            for edge in edges
-            if edge.kind == "none" and {edge.a, edge.b} <= notes.keys() and untold(notes[edge.a], notes[edge.b])
-        ]
-        together = set_beside(question, quotes, connected([*against, *unclear]))
-        shown = Shown(lines, len(groups), calls, len(groups), beside, together, quoted(drafts))
-        return shown, len(kept)
-
-    async def _answered(self, question: Question, groups: Sequence[Sequence[Source]]) -> Shown:
-        """The reader's answer to each group, one behind the other."""
-        drafts = [(await self.reader.answer(question=question.text, sources=group)).value for group in groups]
-        lines = tuple(line for draft in drafts for line in plain(draft))
-        return Shown(lines, len(groups), groups=len(groups), quotes=quoted(drafts))
-
-    async def _group(self, question: Question, group: Sequence[Source], *, plural: bool) -> Draft:
-        return (await self.reader.answer_group(question=question.text, sources=group, plural=plural)).value
-
-    async def sentences(self, question: Question) -> Shown:
-        """The best sentence of each context on its own."""
-        drafts = [await self._group(question, [source], plural=False) for source in question.sources]
-        lines = tuple(line for draft in drafts for line in plain(draft))
-        return Shown(lines, len(drafts), groups=len(drafts), quotes=quoted(drafts))
-
-    def drawn_out(self, question: Question, length: int) -> Shown:
-        """The best sentences over all contexts, as many as come nearest to so many words."""
-        lines: dict[str, None] = {}
-        used = 0
-        for item in self.reader.rank(question.text, sentences_of(question.sources)):
-            more = len(item.sentence.text.split())
-            if abs(used + more - length) > abs(used - length):
-                break
-            if item.sentence.text not in lines:
-                lines[item.sentence.text] = None
-                used += more
-        return Shown(tuple(lines), 1)
-
-    def clusters(self, question: Question, count: int) -> list[list[Source]]:
-        """The contexts in clusters of their vectors: k-means from the contexts farthest apart (Gonzalez 1985)."""
-        import numpy as np
-
-        sources = question.sources
-        vectors = np.asarray([self._vector(question.text, source) for source in sources])
-        if not 0 < count <= len(sources):
-            return []
-        chosen = [0]
-        while len(chosen) < count:
-            chosen.append(int((vectors @ vectors[chosen].T).max(axis=1).argmin()))
-        centres = vectors[chosen]
-        for _ in range(KMEANS_STEPS):
-            nearest = (vectors @ centres.T).argmax(axis=1)
-            centres = np.asarray(
-                [vectors[nearest == i].mean(axis=0) if (nearest == i).any() else centres[i] for i in range(count)]
-            )
-        groups = [[source for source, at in zip(sources, nearest, strict=True) if at == i] for i in range(count)]
-        return [group for group in groups if group]
-
-    def _vector(self, question: str, source: Source) -> np.ndarray:
-        import numpy as np
-
-        mean_vector = self._sentences.contexts.read(question, source).mean
-        return np.zeros(self.reader.embedder.dimension) if mean_vector is None else mean_vector
-
-    def _similarity(self, question: str, source: Source) -> float:
-        best = self._sentences.contexts.read(question, source).best
-        return best.score if best else 0.0
 
 
 async def measure(

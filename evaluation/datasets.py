@@ -40,7 +40,7 @@ def open_dataset(name: str, data: Path | None) -> Collection:
             f"the data set {name!r} is unknown, and {str(folder)!r} is no folder",
             help=f"Choose {' or '.join(ADAPTERS)}, or name a folder in BEIR's form ({BEIR}).",
         )
-    return beir(folder) if adapter is None or (folder_name == name and _in_beir_form(folder)) else adapter(folder)
+    return beir(folder) if adapter is None or (folder_name == name and in_beir_form(folder)) else adapter(folder)
 
 
 def bioasq(folder: Path) -> Collection:
@@ -235,7 +235,8 @@ ADAPTERS: dict[str, tuple[Callable[[Path], Collection], str, str]] = {
 """Name on the command line to adapter, place of publication, and the folder's name."""
 
 
-def _in_beir_form(folder: Path) -> bool:
+def in_beir_form(folder: Path) -> bool:
+    """Whether a folder holds a corpus and queries as BEIR names them."""
     return all(any(folder.glob(f"{name}.jsonl*")) for name in ("corpus", "queries"))
 
 

@@ -2,22 +2,28 @@
 
 Diversity, sections 2 to 3.1: recall of what is relevant among the selected, before any model reads it, by similarity
 alone, by MMR, by farthest point sampling and by the modified one. α and w are searched coarse to fine on the
-development half; what is reported is the part asked for, by default the test half.
+development half; what is reported is the part asked for, by default the test half. With a language model, recall after
+reading is measured too, where the answers are known in words (`papers.diversity_reading`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..library.diversity import fps, mmr, unit_scaled, within_budget
 from ..library.ordering import arrange, distance_to_end
-from .coarse_to_fine import Best, search
+from ..models.chat import OFFLINE
+from .coarse_to_fine import COARSE_ALPHAS, Best, search
 from .collection import Collection
 from .diversity_cases import Case, candidates
 from .experiments import Run
 from .intervals import Estimate, bootstrap, mean, mean_difference
 from .metrics import measure_rankings
+from .papers.after_reading import NOT_READ
+from .papers.diversity_reading import after_reading
+from .plots import Axis, Curves, Lines, Plot, Series, Trace, recorded
 from .report import Report, Table, figures, number
 from .unit_datasets import UnitCollection
 
@@ -48,19 +54,21 @@ def run(collection: Collection, run: Run) -> Report:
     budgets, budget_figures = _budgets(recalls, tuned, run.seed)
     passages, passage_figures = _passages(collection, cases, systems, run.seed)
     orderings, ordering_figures = _orderings(cases, systems, run.seed)
+    read = after_reading(collection, cases, systems, ORDERINGS, run)
     unit = "turns or sentences" if isinstance(collection, UnitCollection) else "documents"
     return Report(
         experiment="diversity",
         dataset=collection.title,
         about=f"{len(queries):,} questions ({run.part} part), relevant {unit}; "
-        f"α and w searched on {len(tuning)} questions of the development half.",
-        tables=(budgets, passages, orderings),
+        f"α and w searched on {len(tuning)} questions of the development half." + ("" if read else f" {NOT_READ}"),
+        tables=(budgets, passages, orderings, *(read.tables if read else ())),
         rows=tuple(
             {
                 "id": case.query.id,
                 "question": case.query.text,
                 "recall": {name: {str(b): round(v[at], 6) for b, v in row.items()} for name, row in recalls.items()},
             }
+            | (read.rows.get(case.query.id, {}) if read else {})
             for at, case in enumerate(cases)
         ),
         figures={
@@ -71,8 +79,13 @@ def run(collection: Collection, run: Run) -> Report:
                 name: {"alpha": best.alpha, "window": best.window, "value": round(best.value, 6), "trace": best.trace}
                 for name, best in tuned.items()
             },
-        },
-        inputs=given,
+        }
+        | ({"after reading": read.figures} if read else {}),
+        inputs={**given, "model": read.model if read else OFFLINE},
+        plots=(
+            _over_budgets(budget_figures, list(systems)),
+            *(_over_alpha(name, best) for name, best in tuned.items()),
+        ),
     )
 
 
@@ -176,6 +189,37 @@ def _budgets(recalls: Recalls, tuned: Mapping[str, Best], seed: int) -> tuple[Ta
     )
     columns = ("selection", *(f"{budget} tokens" for budget in BUDGETS))
     return Table("Recall within a token budget", columns, tuple(rows), note), numbers
+
+
+def _over_budgets(numbers: Mapping[str, Any], names: Sequence[str]) -> Plot:
+    return Lines(
+        "Recall within a token budget",
+        "budget (tokens)",
+        tuple(f"{budget:,}" for budget in BUDGETS),
+        Axis("recall of what is relevant", percent=True),
+        tuple(Series(name, tuple(recorded(numbers[name][str(budget)]) for budget in BUDGETS)) for name in names),
+        note="Mean over questions. Intervals: 95 % bootstrap over questions.",
+    )
+
+
+def _over_alpha(name: str, best: Best) -> Plot:
+    """What the search saw: a trace for each window that it tried over the whole of α."""
+    at_one = [(alpha, value) for alpha, _, value in best.trace if alpha == 1]
+    traces = []
+    for window in dict.fromkeys(window for _, window, _ in best.trace):
+        points = [(alpha, value) for alpha, tried, value in best.trace if tried == window and alpha != 1]
+        if len(points) >= len(COARSE_ALPHAS) - 1:
+            traces.append(Trace(f"w {window or '∞'}", tuple(sorted([*points, *at_one]))))
+    if len(traces) == 1:
+        traces = [replace(traces[0], name=name)]
+    return Curves(
+        f"Recall over α: {name}",
+        Axis("α, the weight of relevance", low=0, high=1),
+        Axis("recall of what is relevant", percent=True),
+        tuple(traces),
+        note=f"Mean over questions of the development half and over budgets of "
+        f"{' and '.join(f'{budget:,}' for budget in TUNED_AT)} tokens; w is how many of the last picks count.",
+    )
 
 
 def _passages(

@@ -1,4 +1,4 @@
-"""Experiment `hsrdr`: what semantic search, Boolean search and both together find, and where it comes to stand.
+"""Experiment `sources` (CPQA's HSRDR): what semantic search, Boolean search and both find, and where it comes to stand.
 
 Documents are grouped by how they were found (E1 by vectors, E2 by Boolean expressions at E-utilities, E3 by both) and
 by what they are (D1 PubMed abstracts, D2 PMC reviews, D3 other PMC articles). The three measures are those that CPQA
@@ -102,7 +102,7 @@ def run(collection: Collection, run: Run) -> Report:
     groups, group_figures = _groups(collection, ranked, run.seed)
     quality, quality_figures = _quality(collection, ranked, run.seed)
     return Report(
-        experiment="hsrdr",
+        experiment="sources",
         dataset=collection.title,
         about=f"{len(queries):,} questions ({run.part} part); {len(known):,} documents at the local E-utilities.",
         tables=(groups, quality),

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias, TypeVar
 from ..state.errors import UnreadableDocument, UsageError
 from ..state.values import Document
 from .collection import Collection, Query
-from .records import field, json_lines
+from .records import field, json_lines, whole_number
 
 COVIDQA = "github.com/deepset-ai/COVID-QA"
 EVIDENCE_INFERENCE = "github.com/jayded/evidence-inference"
@@ -36,10 +36,12 @@ class MarkedQuestion(Query):
     Attributes:
         document_id: The document.
         answers: Where it is answered, as the data set marks it; none where nothing is marked by characters.
+        worded: The answers in words, each an alternative; none where the data set has none.
     """
 
     document_id: str
     answers: Answers = ()
+    worded: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -51,12 +53,19 @@ class Meeting:
         turns: Speaker and what was said.
         specific: Queries about a part of the meeting, each with the (first, last) turns that answer it.
         general: Queries about the whole meeting, each with the answer that annotators wrote.
+        specific_answers: What annotators wrote as the answer to each specific query.
     """
 
     number: int
     turns: tuple[tuple[str, str], ...]
     specific: tuple[tuple[str, tuple[tuple[int, int], ...]], ...]
     general: tuple[tuple[str, str], ...]
+    specific_answers: tuple[str, ...] = ()
+
+    @property
+    def lines(self) -> list[str]:
+        """The turns as lines of a text."""
+        return [f"{speaker}: {said}\n" for speaker, said in self.turns]
 
 
 def open_adapted(
@@ -89,15 +98,21 @@ def texts(path: Path, id_field: str) -> Iterator[Document]:
 def covidqa_questions(path: Path) -> Iterator[MarkedQuestion]:
     """COVID-QA's questions.jsonl: `id`, `document_id`, `question`, `answers` [{`text`, `answer_start`}].
 
-    Answers whose place is not known are left out.
+    Answers whose place is not known are in words only.
     """
     for place, record in json_lines(path):
-        found = [item for item in entries(record, place, "answers") if item.get("answer_start") is not None]
+        worded = tuple(field(item, place, "text") for item in entries(record, place, "answers"))
+        located = [
+            (whole_number(item, place, "answer_start"), text)
+            for item, text in zip(record["answers"], worded, strict=True)
+            if item.get("answer_start") is not None
+        ]
         yield MarkedQuestion(
             field(record, place, "id"),
             field(record, place, "question"),
             field(record, place, "document_id"),
-            tuple(((item["answer_start"], item["answer_start"] + len(item["text"])),) for item in found),
+            tuple(((start, start + len(text)),) for start, text in located),
+            worded,
         )
 
 
@@ -123,8 +138,8 @@ def evidence_questions(path: Path) -> Iterator[MarkedQuestion]:
 def meetings(path: Path) -> Iterator[Meeting]:
     """QMSum's val.jsonl, one meeting a line.
 
-    `meeting_transcripts` [{`speaker`, `content`}], `specific_query_list` [{`query`, `relevant_text_span` [[first, last
-    turn]]}], `general_query_list` [{`query`, `answer`}]. Spans are cut at the last turn.
+    `meeting_transcripts` [{`speaker`, `content`}], `specific_query_list` [{`query`, `answer`, `relevant_text_span`
+    [[first, last turn]]}], `general_query_list` [{`query`, `answer`}]. Spans are cut at the last turn.
     """
     for number, (place, record) in enumerate(json_lines(path)):
         turns = entries(record, place, "meeting_transcripts")
@@ -135,20 +150,24 @@ def meetings(path: Path) -> Iterator[Meeting]:
             tuple((field(turn, place, "speaker"), field(turn, place, "content")) for turn in turns),
             tuple((field(asked, place, "query"), _spans(asked, place, len(turns) - 1)) for asked in specific),
             tuple((field(asked, place, "query"), field(asked, place, "answer")) for asked in general),
+            tuple(field(asked, place, "answer", default="") for asked in specific),
         )
 
 
 def filing_questions(path: Path) -> Iterator[tuple[MarkedQuestion, list[tuple[str, int]]]]:
     """FinanceBench's questions, each with the quotes that are its evidence and their pages, counted from 1.
 
-    financebench_open_source.jsonl: `financebench_id`, `doc_name`, `question`, `evidence` [{`evidence_text`,
+    financebench_open_source.jsonl: `financebench_id`, `doc_name`, `question`, `answer`, `evidence` [{`evidence_text`,
     `evidence_page_num`}].
     """
     for place, record in json_lines(path):
-        question = MarkedQuestion(
-            field(record, place, "financebench_id"), field(record, place, "question"), field(record, place, "doc_name")
-        )
-        yield question, [(item["evidence_text"], item["evidence_page_num"] + 1) for item in record["evidence"]]
+        name, asked, document = (field(record, place, key) for key in ("financebench_id", "question", "doc_name"))
+        told = field(record, place, "answer", default="")
+        quotes = [
+            (field(item, place, "evidence_text"), whole_number(item, place, "evidence_page_num") + 1)
+            for item in entries(record, place, "evidence")
+        ]
+        yield MarkedQuestion(name, asked, document, worded=(told,) if told else ()), quotes
 
 
 def filings(folder: Path, names: Iterable[str]) -> Iterator[tuple[str, Document]]:

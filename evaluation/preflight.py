@@ -7,7 +7,7 @@ most 0.2.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from .collection import Collection, Query
 from .experiments import Run
 from .intervals import wilson
 from .metrics import Confusion, by_document, f1, gold_ranks, roc_area
+from .plots import Axis, Bars, Lines, Plot, Reference, Series, recorded
 from .report import Report, Table, figures, number
 from .searching import collection_library, inputs, search_all
 
@@ -85,6 +86,7 @@ def run(collection: Collection, run: Run) -> Report:
         rows=tuple(rows),
         figures=numbers,
         inputs=given,
+        plots=_plots(numbers),
     )
 
 
@@ -178,6 +180,44 @@ def _tables(
         "levels": level_figures,
         "routes": route_figures,
     }
+
+
+def _plots(numbers: Mapping[str, Any]) -> tuple[Plot, ...]:
+    """How well issues are foretold, beside the paper; issues by IoU; the routes."""
+    systems = {"product": "product", "product, as it routes": "as_routed", "paper's setting": "dense_only"}
+    measures = {"precision": "precision", "recall": "recall", "F1": "f1"}
+    foretold = Bars(
+        "Issues foretold",
+        Axis("precision, recall and F1", percent=True),
+        tuple(measures),
+        (
+            *(
+                Series(name, tuple(recorded(numbers[key][m]) for m in measures.values()))
+                for name, key in systems.items()
+            ),
+            Series(PAPER[0], tuple(float(PAPER[COLUMNS.index(f"{m} %")]) / 100 for m in measures), published=True),
+        ),
+        note="Intervals: 95 %, Wilson's of precision and recall, bootstrap of F1.",
+    )
+    levels = numbers["levels"]
+    rates = {"questions with an issue": "issue_rate", "issues with gold further down": "gold_further_down"}
+    by_iou = Lines(
+        "Issues by agreement of the rankings",
+        "IoU of the dense and the BM25 top 3 of the fused passages",
+        tuple(map(float, levels)),
+        Axis("share", percent=True),
+        tuple(Series(name, tuple(recorded(level[key]) for level in levels.values())) for name, key in rates.items()),
+        (Reference("issues of all questions", recorded(numbers["product"]["issue_rate"]).value),),
+        "Intervals: 95 %, Wilson's.",
+    )
+    routes = Bars(
+        "Routes taken",
+        Axis("questions", percent=True),
+        tuple(ROUTES.values()),
+        (Series("share", tuple(recorded(numbers["routes"][key]["share"]) for key in ROUTES)),),
+        note="Intervals: 95 %, Wilson's.",
+    )
+    return foretold, by_iou, routes
 
 
 def _prediction(

@@ -17,8 +17,8 @@ from ..models.own_reader import settings as reader_settings
 from ..state.context import Settings
 from .experiments import Run
 from .intervals import Estimate, bootstrap, mean, mean_difference
-from .pruning_sets import AnsweredCollection
-from .reader_data import spans_of
+from .pruning_sets import ShortAnswerCollection
+from .reader_examples import spans_of
 from .reading import open_named
 from .report import Report, Table, figures, number
 from .searching import collection_library, inputs
@@ -73,7 +73,7 @@ def first(count: int) -> Keep:
     return lambda asked: range(min(count, len(asked.tokens)))
 
 
-def run(collection: AnsweredCollection, run: Run) -> Report:
+def run(collection: ShortAnswerCollection, run: Run) -> Report:
     """Retrieve for each question, and count what each way of keeping passages leaves of tokens and answers."""
     with collection_library(collection, run) as library:
         asked = ask_all(collection, library, run)
@@ -95,7 +95,7 @@ def run(collection: AnsweredCollection, run: Run) -> Report:
     )
 
 
-def ask_all(collection: AnsweredCollection, library: Library, run: Run) -> list[Asked]:
+def ask_all(collection: ShortAnswerCollection, library: Library, run: Run) -> list[Asked]:
     """The part's questions with their passages as the reader judges them."""
     from ..library.gather import gather
     from ..nodes.rewrite import normalised

@@ -8,43 +8,29 @@ from pathlib import Path
 
 from ..state.errors import UsageError
 from ..state.values import Document
-from .collection import Collection, Query
+from .collection import Query
 from .datasets import BIOASQ
 from .datasets import open_dataset as open_collection
-from .reader_data import NQ, part_of
-from .reading_sets import READ_PARTS, bioasq_answers
+from .reader_collection import ReaderCollection
+from .reader_data import NQ
+from .reading_sets import bioasq_answers
 from .records import find, json_lines
 
 NAMES = ("nq_open_oracle", "biomix-bioasq")
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnsweredCollection(Collection):
+class ShortAnswerCollection(ReaderCollection):
     """A collection whose questions have short answers.
 
     Attributes:
         answers: Answers of each question, by its id; any of them counts.
-        trained: Whether the reader was trained on a part of its questions, so that parts are those of the training.
     """
 
     answers: Mapping[str, tuple[str, ...]]
-    trained: bool = False
-
-    def select(self, part: str, limit: int | None = None) -> tuple[Query, ...]:
-        """The part's questions; where the reader was trained on others, "development" is its validation part.
-
-        Raises:
-            UsageError: As `Collection.select`.
-        """
-        if not self.trained or part not in READ_PARTS:
-            return super().select(part, limit)
-        chosen = [query for query in super().select("all") if part_of(query.text) in READ_PARTS[part]]
-        if limit is not None and limit < 1:
-            raise UsageError(f"limit {limit} leaves no question", help="Give 1 or more, or leave --limit out.")
-        return tuple(chosen[:limit])
 
 
-def open_dataset(name: str, data: Path | None) -> AnsweredCollection:
+def open_dataset(name: str, data: Path | None) -> ShortAnswerCollection:
     """The collection of a name.
 
     Raises:
@@ -59,7 +45,7 @@ def open_dataset(name: str, data: Path | None) -> AnsweredCollection:
     return nq(data) if name == "nq_open_oracle" else factoids(data)
 
 
-def nq(data: Path) -> AnsweredCollection:
+def nq(data: Path) -> ShortAnswerCollection:
     """NQ-Open's questions over the gold passages of all of them."""
     path = find(data / "nq_open_oracle", "nq-open-oracle.jsonl", origin=NQ)
     entries = {f"nq{i}": entry for i, (_, entry) in enumerate(json_lines(path))}
@@ -69,7 +55,7 @@ def nq(data: Path) -> AnsweredCollection:
             passage = entry["ctxs"][0]
             yield Document(id=name, title=passage["title"], text=passage["text"], source=f"Wikipedia, {name}")
 
-    return AnsweredCollection(
+    return ShortAnswerCollection(
         name="nq_open_oracle",
         title="NQ-Open over its gold passages",
         source=NQ,
@@ -83,7 +69,7 @@ def nq(data: Path) -> AnsweredCollection:
     )
 
 
-def factoids(data: Path) -> AnsweredCollection:
+def factoids(data: Path) -> ShortAnswerCollection:
     """BioASQ's factoid questions over the mixed biomedical corpus."""
     mixed = open_collection("biomix-bioasq", data)
     known: dict[str, tuple[str, ...]] = {}
@@ -94,4 +80,4 @@ def factoids(data: Path) -> AnsweredCollection:
     given = {item.name: getattr(mixed, item.name) for item in fields(mixed)}
     queries = tuple(query for query in mixed.queries if query.id in known)
     title = "BioASQ's factoid questions in a mixed biomedical corpus"
-    return AnsweredCollection(**(given | {"queries": queries, "title": title, "answers": known}))
+    return ShortAnswerCollection(**(given | {"queries": queries, "title": title, "answers": known}))

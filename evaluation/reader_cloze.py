@@ -19,7 +19,8 @@ from ..models.answer_values import Kind, values
 from ..models.sentences import sentence_spans
 from ..models.words import STOP_WORDS
 from .long_documents import EVIDENCE_INFERENCE
-from .reader_data import MEDQUAD, SCIFACT, Example, Span, examples, part_of, spans_of
+from .reader_data import MEDQUAD, SCIFACT, examples
+from .reader_examples import Example, Span, part_of, spans_of
 from .records import find, json_lines
 
 KINDS: tuple[Kind, ...] = ("date", "number", "name")

@@ -1,37 +1,27 @@
-"""What the reader is trained and measured on: questions put to passages, with spans and verdicts, from open data sets.
+"""The data sets that the reader is trained and measured on: open sets of questions put to passages.
 
-Every set falls into three parts by the first byte b of the SHA-256 of a key (the question; where several questions
-share a text, the article, document or subject): test (b mod 4 = 1), validation (b mod 8 = 3), and training, which has
-the rest. Test is a part of the half that the other experiments report on. A key is one for all passages of its
-question, so no question is trained on and measured.
+How each falls into parts is told in `reader_examples`.
 """
 
 from __future__ import annotations
 
 import gzip
-import hashlib
 import json
 import random
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, NamedTuple
 
 from ..models.sentences import sentence_spans
 from ..models.words import words
 from ..state.values import Document
 from .long_documents import COVIDQA, EVIDENCE_INFERENCE, texts
+from .reader_examples import Example, Part, Span, Verdict, overlapping, part_of, spans_of, window
 from .records import find, json_lines
-
-Part = Literal["train", "validation", "test"]
-Span: TypeAlias = tuple[int, int]
-Verdict = Literal["yes", "no", "neither"]
 
 LABELS: dict[str, Verdict] = {"SUPPORT": "yes", "CONTRADICT": "no"}
 """SciFact's labels as verdicts."""
-WINDOW = (60, 150)
-"""Least and most words of a window of a longer text."""
 NQ = "github.com/nelson-liu/lost-in-the-middle"
 XQUAD = "github.com/google-deepmind/xquad"
 RAMDOCS = "github.com/HanNight/RAMDocs"
@@ -41,74 +31,6 @@ SCIFACT = "github.com/allenai/scifact"
 MEDQUAD = "github.com/abachaa/MedQuAD"
 POISONEDRAG = "github.com/sleeepeer/PoisonedRAG"
 CONFLICTQA = "github.com/OSU-NLP-Group/LLM-Knowledge-Conflict"
-
-
-@dataclass(frozen=True)
-class Example:
-    """A question with one passage, and what is known of the pair; None says that it is not known.
-
-    Attributes:
-        key: What its part is told by.
-        answers: Stretches of `text` that answer; empty when none does. None: there is an answer without a marked span,
-            or it is not known whether there is one.
-        answerable: Whether the passage holds the answer.
-        relevant: Whether the passage is one that a search should find.
-        verdict: What the passage says to a yes/no question, or of a statement in the question's place.
-        descriptor: What tells the thing that the passage is about from others of its name; empty when nothing does.
-        group: What the question's passages have in common, for ranking them.
-        gold: Answers as the data set writes them, for measuring.
-    """
-
-    key: str
-    question: str
-    title: str
-    text: str
-    answers: tuple[Span, ...] | None = None
-    answerable: bool | None = None
-    relevant: bool | None = None
-    verdict: Verdict | None = None
-    descriptor: tuple[Span, ...] | None = None
-    group: str = ""
-    gold: tuple[str, ...] = ()
-
-
-def part_of(key: str) -> Part:
-    """The part that a key falls into."""
-    first = hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()[0]
-    return "test" if first % 4 == 1 else "validation" if first % 8 == 3 else "train"
-
-
-def spans_of(text: str, answers: Sequence[str], most: int = 6) -> tuple[Span, ...]:
-    """Where whole words of a text read as one of the answers, case aside."""
-    found: dict[Span, None] = {}
-    for answer in answers:
-        pattern = r"\s+".join(map(re.escape, answer.split()))
-        if pattern:
-            found.update(
-                dict.fromkeys(match.span() for match in re.finditer(rf"(?<!\w){pattern}(?!\w)", text, re.IGNORECASE))
-            )
-    return tuple(list(found)[:most])
-
-
-def window(text: str, spans: Sequence[Span], around: Span, rng: random.Random) -> Span:
-    """A run of sentences around a stretch of text, of a length drawn from `WINDOW`."""
-    wanted = rng.randint(*WINDOW)
-    first = next((i for i, (_, end) in enumerate(spans) if end > around[0]), len(spans) - 1)
-    last = next((i for i, (_, end) in enumerate(spans) if end >= around[1]), len(spans) - 1)
-    last = max(first, last)
-    length = len(text[spans[first][0] : spans[last][1]].split())
-    while length < wanted and (first > 0 or last < len(spans) - 1):
-        before = first > 0 and (last == len(spans) - 1 or rng.random() < 0.5)
-        first, last = (first - 1, last) if before else (first, last + 1)
-        length += len(text[slice(*spans[first if before else last])].split())
-    return spans[first][0], spans[last][1]
-
-
-def overlapping(question: str, candidates: Sequence[str], rng: random.Random, *, of: int = 4) -> str | None:
-    """One of the candidates that share the most terms with the question."""
-    asked = frozenset(words(question))
-    ranked = sorted(candidates, key=lambda text: -len(asked & frozenset(words(text))))
-    return rng.choice(ranked[:of]) if ranked else None
 
 
 def nq(data: Path, part: Part, rng: random.Random) -> Iterator[Example]:
@@ -394,20 +316,41 @@ def poisonedrag(data: Path, part: Part, rng: random.Random) -> Iterator[Example]
                 yield Example(row["question"], row["question"], "", text, spans, True, True, group=group, gold=answers)
 
 
-SETS: dict[str, tuple[Callable[[Path, Part, random.Random], Iterator[Example]], str, str]] = {
-    "nq_open_oracle": (nq, NQ, "MIT; Wikipedia's text CC BY-SA"),
-    "xquad_en": (xquad, XQUAD, "CC BY-SA 4.0"),
-    "covidqa": (covidqa, COVIDQA, "Apache-2.0; articles CORD-19 and PMC"),
-    "ramdocs": (ramdocs, RAMDOCS, "MIT"),
-    "clapnq": (clapnq, CLAPNQ, "Apache-2.0; Wikipedia's text CC BY-SA"),
-    "medquad": (medquad, MEDQUAD, "CC BY 4.0"),
-    "pubmedqa": (pubmedqa, PUBMEDQA, "MIT; abstracts PubMed"),
-    "scifact": (scifact, SCIFACT, "claims CC BY 4.0, abstracts ODC-By 1.0"),
-    "evidence_inference": (evidence_inference, EVIDENCE_INFERENCE, "MIT; articles PMC open access, each with its own"),
-    "conflictqa": (conflictqa, CONFLICTQA, "Apache-2.0"),
-    "poisonedrag": (poisonedrag, POISONEDRAG, "MIT"),
+class DataSet(NamedTuple):
+    """How a data set is read, and what it is.
+
+    Attributes:
+        read: The examples of a part, from the folder that holds its folder.
+        source: Where it is published.
+        licence: As stated there.
+        title: Its public name.
+    """
+
+    read: Callable[[Path, Part, random.Random], Iterator[Example]]
+    source: str
+    licence: str
+    title: str
+
+
+SETS = {
+    "nq_open_oracle": DataSet(nq, NQ, "MIT; Wikipedia's text CC BY-SA", "NQ-Open with gold passages"),
+    "xquad_en": DataSet(xquad, XQUAD, "CC BY-SA 4.0", "XQuAD, English"),
+    "covidqa": DataSet(covidqa, COVIDQA, "Apache-2.0; articles CORD-19 and PMC", "COVID-QA"),
+    "ramdocs": DataSet(ramdocs, RAMDOCS, "MIT", "RAMDocs"),
+    "clapnq": DataSet(clapnq, CLAPNQ, "Apache-2.0; Wikipedia's text CC BY-SA", "ClapNQ"),
+    "medquad": DataSet(medquad, MEDQUAD, "CC BY 4.0", "MedQuAD"),
+    "pubmedqa": DataSet(pubmedqa, PUBMEDQA, "MIT; abstracts PubMed", "PubMedQA"),
+    "scifact": DataSet(scifact, SCIFACT, "claims CC BY 4.0, abstracts ODC-By 1.0", "SciFact"),
+    "evidence_inference": DataSet(
+        evidence_inference,
+        EVIDENCE_INFERENCE,
+        "MIT; articles PMC open access, each with its own",
+        "Evidence Inference",
+    ),
+    "conflictqa": DataSet(conflictqa, CONFLICTQA, "Apache-2.0", "ConflictQA"),
+    "poisonedrag": DataSet(poisonedrag, POISONEDRAG, "MIT", "PoisonedRAG, passages that give wrong answers"),
 }
-"""Name of the folder to reader of the files, place of publication, licence as stated there."""
+"""By the name of the folder."""
 
 
 def examples(name: str, data: Path, part: Part, seed: int = 0) -> list[Example]:
@@ -416,5 +359,4 @@ def examples(name: str, data: Path, part: Part, seed: int = 0) -> list[Example]:
     Raises:
         UsageError: A file is missing; the message says where it is published.
     """
-    read, _, _ = SETS[name]
-    return list(read(data, part, random.Random(f"{name} {part} {seed}")))  # noqa: S311
+    return list(SETS[name].read(data, part, random.Random(f"{name} {part} {seed}")))  # noqa: S311

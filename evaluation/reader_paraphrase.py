@@ -15,7 +15,8 @@ from typing import Any
 from ..models.sentences import sentence_spans
 from .long_documents import EVIDENCE_INFERENCE, texts
 from .reader_cloze import candidates, masked
-from .reader_data import SCIFACT, Example, examples, part_of, spans_of, window
+from .reader_data import SCIFACT, examples
+from .reader_examples import Example, part_of, spans_of, window
 from .records import find, json_lines
 
 EACH = 2

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ..models.extractive_reader import ExtractiveReader, PassageReading
     from ..models.offline import OfflineReader
     from .experiments import Run
-    from .reader_data import Example
+    from .reader_examples import Example
     from .reading_sets import ReadingSet
 
 BATCH = 16

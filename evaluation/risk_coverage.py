@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..state.errors import UsageError
+from .drawing import DOTS, open_figure
 from .reading import READER, SELECTIVE_COLUMNS, SELECTIVE_NOTE, SENTENCES, selective, selective_cells
 from .reading_metrics import risk_curve
 from .records import json_lines
@@ -23,8 +24,6 @@ from .report import Report, Table, figures, markdown
 POOLED = ("nq_open_oracle", "xquad_en", "covidqa", "ramdocs")
 """The sets that hold questions with known spans and passages without an answer."""
 DRAWN = {READER: "#2f6db3", SENTENCES: "#b0563b"}
-INCHES = (6.0, 4.2)
-DOTS = 90
 
 
 def known_pairs(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -70,15 +69,9 @@ def draw(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     Raises:
         UsageError: matplotlib is not installed.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise UsageError(
-            "the diagram needs matplotlib, which is not installed", help="pip install matplotlib"
-        ) from None
     known = known_pairs(rows)
     share = sum(bool(row["gold"]) for row in known) / len(known)
-    figure = Figure(figsize=INCHES, layout="constrained")
+    figure = open_figure()
     axes = figure.subplots()
     best = [(step / 100, max(0.0, 1 - share / (step / 100))) for step in range(1, 101)]
     axes.plot(*zip(*best, strict=True), color="#999999", linewidth=1, linestyle="--", label="perfect")

@@ -13,8 +13,8 @@ documents that agree; they count in training and for the threshold, and are comp
 
 Without a reader (`--extractive-reader none`) questions fall into halves by the first byte of the SHA-256 of their text:
 even is the development half, on which weights and threshold are set; odd is the test half. With one, its own parts
-count (`reader_data.part_of`), because it says too much of what it was trained on: weights and threshold are set on the
-validation part; tables are of the test part, of questions that are in the test half besides.
+count (`reader_examples.part_of`), because it says too much of what it was trained on: weights and threshold are set on
+the validation part; tables are of the test part, of questions that are in the test half besides.
 """
 
 from __future__ import annotations

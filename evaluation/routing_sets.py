@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..state.values import Document
 from .datasets import bioasq as open_bioasq
-from .reader_data import Part, part_of
-from .records import find, json_lines
+from .question_sets import Question, QuestionSet, open_dataset
+from .reader_examples import Part, part_of
 
 EXPERTS = 120
 """Questions of BioASQ; each brings its documents into the library."""
@@ -64,91 +62,44 @@ class CaseSet:
 
 
 def ramdocs(data: Path) -> CaseSet:
-    """RAMDocs, from github.com/HanNight/RAMDocs; and each question that needs COrg once more, with one answer left."""
-    path = find(data / "ramdocs", "RAMDocs_test.jsonl", origin="github.com/HanNight/RAMDocs")
-    cases, documents = [], []
-    for place, (_, entry) in enumerate(json_lines(path)):
-        ids = [f"ramdocs/{place}/{position}" for position in range(len(entry["documents"]))]
-        documents += [
-            Document(id=name, text=item["text"], source=name)
-            for name, item in zip(ids, entry["documents"], strict=True)
-        ]
-        needs = len(entry["gold_answers"]) > 1 or bool(entry["wrong_answers"])
-        cases.append(Case("RAMDocs", entry["question"], needs, tuple(ids), kind="ambiguous" if needs else "single"))
+    """RAMDocs; and each question that needs COrg once more, with one answer left."""
+    found = open_dataset("ramdocs", data)
+    cases = []
+    for asked in found.questions:
+        ids = tuple(passage.id for passage in asked.given)
+        needs = len(asked.answers) > 1 or bool(asked.wrong)
+        cases.append(Case("RAMDocs", asked.text, needs, ids, kind="ambiguous" if needs else "single"))
         if needs:
-            only = entry["gold_answers"][digest(entry["question"])[1] % len(entry["gold_answers"])]
-            kept = {
-                name
-                for name, item in zip(ids, entry["documents"], strict=True)
-                if item["answer"] == only or item["type"] == "noise"
-            }
-            chosen = tuple(name for name in ids if name in kept)
-            cases.append(
-                Case("RAMDocs", entry["question"], False, chosen, frozenset(ids) - kept, kind="one answer left")
-            )
-    return CaseSet(cases, documents)
+            (only,) = asked.answers[digest(asked.text)[1] % len(asked.answers)]
+            chosen = tuple(p.id for p in asked.given if p.answer == only or p.role == "noise")
+            without = frozenset(ids) - frozenset(chosen)
+            cases.append(Case("RAMDocs", asked.text, False, chosen, without, kind="one answer left"))
+    return CaseSet(cases, _documents(found))
 
 
 def dragged(data: Path) -> CaseSet:
-    """DRAGged into Conflicts, the published sample, from github.com/ShubhamX90/llm-conflicts-dataset."""
-    path = find(data / "dragged_conflicts", "sample.jsonl", origin="github.com/ShubhamX90/llm-conflicts-dataset")
-    cases, documents = [], []
-    for _, entry in json_lines(path):
-        ids = []
-        for item in entry["docs"]:
-            ids.append(f"dragged/{entry['id']}/{item['doc_id']}")
-            date = item.get("date")
-            documents.append(
-                Document(
-                    id=ids[-1],
-                    text=item["snippet"] or item["title"],
-                    title=item["title"] or "",
-                    source=item["url"] or ids[-1],
-                    date=date if date and any(map(str.isdigit, date)) else None,
-                )
-            )
-        kind = entry["conflict_type"]
-        cases.append(Case("DRAGged", entry["query"], kind != "No conflict", tuple(ids), kind=kind))
-    return CaseSet(cases, documents)
+    """DRAGged into Conflicts; what has no conflict by its label needs no COrg."""
+    found = open_dataset("dragged_conflicts", data)
+    cases = [
+        Case("DRAGged", asked.text, asked.label != "No conflict", _given(asked), kind=asked.label)
+        for asked in found.questions
+    ]
+    return CaseSet(cases, _documents(found))
 
 
 def pubmedqa(data: Path) -> CaseSet:
-    """PubMedQA, abstracts without their conclusions, dated by year, from github.com/pubmedqa/pubmedqa."""
-    path = find(data / "pubmedqa", "ori_pqal.json", origin="github.com/pubmedqa/pubmedqa")
-    opener = gzip.open if path.suffix == ".gz" else open
-    with opener(path, "rt", encoding="utf-8") as file:
-        entries = json.load(file)
-    cases, documents = [], []
-    for pmid, entry in entries.items():
-        name = f"pubmedqa/{pmid}"
-        documents.append(Document(id=name, text="\n".join(entry["CONTEXTS"]), source=name, date=entry.get("YEAR")))
-        cases.append(Case("PubMedQA", entry["QUESTION"], False, (name,), key=pmid))
-    return CaseSet(cases, documents)
+    """PubMedQA, abstracts without their conclusions, dated by year."""
+    return _agreeing("PubMedQA", open_dataset("pubmedqa", data))
 
 
 def nq_open(data: Path) -> CaseSet:
-    """NQ-Open with its gold passages, from github.com/nelson-liu/lost-in-the-middle."""
-    path = find(data / "nq_open_oracle", "nq-open-oracle.jsonl", origin="github.com/nelson-liu/lost-in-the-middle")
-    cases, documents = [], []
-    for place, (_, entry) in enumerate(json_lines(path)):
-        name = f"nq/{place}"
-        gold = entry["ctxs"][0]
-        documents.append(Document(id=name, text=gold["text"], title=gold["title"], source=name))
-        cases.append(Case("NQ-Open", entry["question"], False, (name,)))
-    return CaseSet(cases, documents)
+    """NQ-Open with its gold passages."""
+    return _agreeing("NQ-Open", open_dataset("nq_open_oracle", data))
 
 
 def xquad(data: Path) -> CaseSet:
-    """XQuAD English, from github.com/google-deepmind/xquad."""
-    path = find(data / "xquad_en", "xquad.en.json", origin="github.com/google-deepmind/xquad")
-    cases, documents = [], []
-    for article_number, article in enumerate(json.loads(path.read_text(encoding="utf-8"))["data"]):
-        for place, paragraph in enumerate(article["paragraphs"]):
-            name = f"xquad/{article_number}/{place}"
-            documents.append(Document(id=name, text=paragraph["context"], title=article.get("title", ""), source=name))
-            key = article.get("title") or article["paragraphs"][0]["context"][:40]
-            cases += [Case("XQuAD", entry["question"], False, (name,), key=key) for entry in paragraph["qas"]]
-    return CaseSet(cases, documents)
+    """XQuAD English."""
+    return _agreeing("XQuAD", open_dataset("xquad_en", data))
 
 
 def bioasq(data: Path) -> CaseSet:
@@ -166,6 +117,20 @@ def bioasq(data: Path) -> CaseSet:
         Case("BioASQ", query.text, False, tuple(f"bioasq/{name}" for name in sorted(own[query.id]))) for query in chosen
     ]
     return CaseSet(cases, documents)
+
+
+def _agreeing(dataset: str, found: QuestionSet) -> CaseSet:
+    """Questions whose passages do not disagree."""
+    cases = [Case(dataset, asked.text, False, _given(asked), key=asked.key) for asked in found.questions]
+    return CaseSet(cases, _documents(found))
+
+
+def _given(asked: Question) -> tuple[str, ...]:
+    return tuple(passage.id for passage in asked.given)
+
+
+def _documents(found: QuestionSet) -> list[Document]:
+    return list(found.corpus()) if found.corpus else []
 
 
 DATASETS = (ramdocs, dragged, pubmedqa, nq_open, xquad, bioasq)

@@ -99,13 +99,14 @@ def qmsum(folder: Path) -> SpanCollection:
     documents: list[Document] = []
     for meeting in meetings(path):
         name = f"{path.name.split('.')[0]}-{meeting.number}"
-        lines = [f"{speaker}: {said}\n" for speaker, said in meeting.turns]
+        lines = meeting.lines
         starts = list(accumulate(map(len, lines), initial=0))
         documents.append(Document(id=name, text="".join(lines), source=QMSUM))
         for position, (text, spans) in enumerate(meeting.specific):
             stretches = tuple((starts[first], starts[last + 1]) for first, last in spans)
+            worded = tuple(filter(None, meeting.specific_answers[position : position + 1]))
             if stretches:
-                questions.append(MarkedQuestion(f"{name}-{position}", text, name, (stretches,)))
+                questions.append(MarkedQuestion(f"{name}-{position}", text, name, (stretches,), worded))
     read = _marked(lambda: iter(documents), questions)
     return _collection("qmsum", "QMSum", QMSUM, "MIT", (path,), questions, 15, read)
 

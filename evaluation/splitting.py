@@ -1,4 +1,4 @@
-"""Experiment `splitting`: how much of an answer's span the chunks of each splitter bring within a token budget.
+"""Experiment `splitters`: how much of an answer's span the chunks of each splitter bring within a token budget.
 
 A question's chunks are ranked by cosine within its own document, and taken in that order until the budget is spent;
 the last one is cut. What a chunk repeats of another counts again, as it does in a prompt.
@@ -71,7 +71,7 @@ def run(collection: SpanCollection, run: Run) -> Report:
     tables, numbers = _compared([measured[question.id] for question in asked], run.seed)
     left_out = f" {len(questions) - len(asked)} more are left out: their answer is not found." * (asked != [*questions])
     return Report(
-        experiment="splitting",
+        experiment="splitters",
         dataset=collection.title,
         about=f"{len(asked):,} questions ({run.part} part), each asked of its own of {documents} documents.{left_out}",
         tables=(*tables, _sizes_table(sizes)),

@@ -1,7 +1,8 @@
 """Experiment `summaries`: how near the sentences that are selected without a query come to summaries people wrote.
 
 Every method takes sentences from the same candidates until a token budget is filled, passing over what does not fit,
-and gives them in the document's order; so lengths are alike, and only the choice differs.
+and gives them in the document's order; so lengths are alike, and only the choice differs. With a language model, the
+summaries are also judged in pairs (`papers.judged_summaries`).
 """
 
 from __future__ import annotations
@@ -12,7 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..library import summary
 from ..library.diversity import within_budget
+from .collection import Query
+from .harness.asking import open_asking
 from .intervals import Estimate, bootstrap, mean, mean_difference
+from .papers.judged_summaries import NOT_JUDGED, Verdicts, judge_summaries
+from .question_sets import Question
 from .report import Report, Table, checksums, figures, number
 from .rouge import rouge
 from .summary_datasets import Summaries
@@ -44,15 +49,38 @@ def run(collection: Summaries, run: Run) -> Report:
             run.progress(f"{collection.name}: documents", done, len(queries))
             rows.append({"id": query.id} | _measured(collection, query.id, embedder, methods))
     tables, numbers = _compared(rows, [*methods], sorted(collection.references), run.seed)
+    judged, model = _judged(collection, queries, rows, run)
     return Report(
         experiment="summaries",
         dataset=collection.title,
-        about=f"{len(rows)} documents ({run.part} part), {collection.budget} tokens of each.",
-        tables=tables,
-        rows=tuple(rows),
-        figures=numbers,
-        inputs={"data": checksums(collection.files), "embedder": embedder.name, "budget": collection.budget},
+        about=f"{len(rows)} documents ({run.part} part), {collection.budget} tokens of each."
+        + ("" if judged else f" {NOT_JUDGED}"),
+        tables=(*tables, judged.table) if judged else tables,
+        rows=tuple({**row, "judged": judged.rows.get(row["id"], {})} if judged else row for row in rows),
+        figures={**numbers, "judged": judged.figures} if judged else numbers,
+        inputs={
+            "data": checksums(collection.files),
+            "embedder": embedder.name,
+            "budget": collection.budget,
+            "model": model,
+        },
     )
+
+
+def _judged(
+    collection: Summaries, queries: Sequence[Query], rows: Sequence[Mapping[str, Any]], run: Run
+) -> tuple[Verdicts | None, str]:
+    """The first method's summaries judged against the others', and by whom; None without a language model."""
+    kind = min(collection.references)
+    asked = [
+        Question(query.id, query.text, "long", answers=((collection.references[kind][query.id],),)) for query in queries
+    ]
+    with open_asking(run, asked) as asking:
+        if asking.chat_model is None:
+            return None, asking.name
+        texts = {row["id"]: row["summaries"] for row in rows}
+        title = f"Judged beside the {kind} summaries"
+        return judge_summaries(asking, asked, texts, next(iter(rows[0]["summaries"])), title=title), asking.name
 
 
 def _methods(seed: int, grid: Sequence[tuple[float, int | None]]) -> dict[str, Method]:
@@ -83,20 +111,22 @@ def _methods(seed: int, grid: Sequence[tuple[float, int | None]]) -> dict[str, M
 
 
 def _measured(collection: Summaries, name: str, embedder: Embedder, methods: Mapping[str, Method]) -> dict[str, Any]:
-    """Method to reference to measure to F1, and each method's words."""
+    """Method to reference to measure to F1, each method's words, and its summary: of several, the first."""
     statements = summary.of_document(collection.texts[name], embedder.count_tokens)
     vectors = embedder.encode_passages([statement.text for statement in statements])
     budget = max(collection.budget, min(statement.tokens for statement in statements))
     scores: dict[str, Any] = {}
     words: dict[str, float] = {}
+    summaries: dict[str, str] = {}
     for method, select in methods.items():
         texts = [" ".join(statements[i].text for i in chosen) for chosen in select(statements, vectors, budget)]
+        summaries[method] = texts[0]
         words[method] = sum(len(text.split()) for text in texts) / len(texts)
         scores[method] = {}
         for kind, references in collection.references.items():
             measured = [rouge(text, references[name]) for text in texts]
             scores[method][kind] = {m: sum(row[m] for row in measured) / len(measured) for m in measured[0]}
-    return {"statements": len(statements), "words": words, "scores": scores}
+    return {"statements": len(statements), "words": words, "scores": scores, "summaries": summaries}
 
 
 def _compared(

@@ -1,6 +1,6 @@
 """Statements with a passage each, and what the passage says to them: what the check of citations is measured on.
 
-Parts are those of the reader's training (`reader_data.part_of`): "test" is reported, and "development" is the
+Parts are those of the reader's training (`reader_examples.part_of`): "test" is reported, and "development" is the
 validation part, on which the threshold is chosen; nothing here was trained on.
 """
 
@@ -17,9 +17,10 @@ from ..models.statements import Claim
 from ..models.words import words
 from ..state.errors import UsageError
 from ..state.values import Passage
+from .collection import check_selection
 from .reader_cloze import Text, candidates, statements
-from .reader_data import CLAPNQ, SCIFACT, SETS, Example, Part, Verdict, examples, part_of
-from .reading_sets import READ_PARTS
+from .reader_data import CLAPNQ, SCIFACT, SETS, examples
+from .reader_examples import READ_PARTS, Example, Part, Verdict, part_of
 from .records import find, json_lines
 
 RUNNING = ("nq_open_oracle", "xquad_en", "covidqa", "ramdocs", "pubmedqa")
@@ -73,10 +74,7 @@ class StatementSet:
         Raises:
             UsageError: There is no such part, the limit is below 1, or no case is left.
         """
-        if part not in READ_PARTS:
-            raise UsageError(f"part {part!r} is unknown", help=f"Choose {' or '.join(READ_PARTS)}.")
-        if limit is not None and limit < 1:
-            raise UsageError(f"limit {limit} leaves no statement", help="Give 1 or more, or leave --limit out.")
+        check_selection(part, limit, of="statement")
         found = {case.id: case for named in READ_PARTS[part] for case in self.read(named)}
         if not found:
             raise UsageError(f"{self.name} has no statement in its {part} part", help="Try --part all.")
@@ -181,8 +179,8 @@ def _passage(title: str, text: str) -> Passage:
 
 KINDS: dict[str, tuple[Callable[[Path, Part, random.Random], Iterator[Case]], str, str, bool]] = {
     "scifact": (scifact, "SciFact, claims of experts", SCIFACT, False),
-    "made": (made, "statements made of passages by rule", ", ".join(SETS[name][1] for name in RUNNING), False),
+    "made": (made, "statements made of passages by rule", ", ".join(SETS[name].source for name in RUNNING), False),
     "clapnq": (clapnq, "ClapNQ, answers that people wrote", CLAPNQ, True),
-    "answers": (answers, "short answers to questions", ", ".join(SETS[name][1] for name in ASKED), True),
+    "answers": (answers, "short answers to questions", ", ".join(SETS[name].source for name in ASKED), True),
 }
 """Name to reader of the cases, title, place of publication, and whether the statements answer questions."""

@@ -29,7 +29,8 @@ from ..models.minilm import weights_folder
 from ..models.onnx_export import file_sha256
 from ..models.reader_input import Window, load_tokenizer, padded, windows
 from .reader_cloze import answered, cloze, statements, training_texts
-from .reader_data import SETS, Example, Span, examples
+from .reader_data import SETS, examples
+from .reader_examples import Example, Span
 from .reader_network import UNKNOWN, VERDICTS, ReaderNetwork, Targets, export, loss
 from .reader_paraphrase import paraphrased, prompted
 

@@ -16,7 +16,7 @@ from ..state.errors import UnreadableDocument
 from ..state.values import Document
 from . import datasets
 from .collection import Collection, Query
-from .long_documents import COVIDQA, QMSUM, Stretch, covidqa_questions, meetings, texts
+from .long_documents import COVIDQA, QMSUM, MarkedQuestion, Stretch, covidqa_questions, meetings, texts
 from .records import find
 
 
@@ -55,8 +55,9 @@ def qmsum(folder: Path) -> UnitCollection:
     for meeting in meetings(path):
         name = f"meeting{meeting.number}"
         units[name] = _units(name, (f"{speaker}: {said}" for speaker, said in meeting.turns))
-        for text, spans in meeting.specific:
-            query = Query(f"{name}:{len(queries)}", text)
+        for place, (text, spans) in enumerate(meeting.specific):
+            worded = tuple(filter(None, meeting.specific_answers[place : place + 1]))
+            query = MarkedQuestion(f"{name}:{len(queries)}", text, name, worded=worded)
             marked = {turn for first, last in spans for turn in range(first, last + 1)}
             queries.append(query)
             scope[query.id] = name

@@ -26,7 +26,8 @@
     │   ├── ModelTimeout           (retryable)
     │   ├── ModelRateLimited       (retryable)
     │   ├── ContextOverflow
-    │   └── BadReply               cut off, refused, filtered, empty, or not a completion at all
+    │   ├── BadReply               cut off, refused, filtered, empty, or not a completion at all
+    │   └── BudgetUsedUp           an evaluation's limit of calls or of cost is reached; the call was not made
     └── TurnError
         ├── AllPartitionsFailed    no partition of a map/reduce turn could be read
         ├── ThreadNotFound
@@ -182,6 +183,10 @@ class ContextOverflow(ModelError):
 
 class BadReply(ModelError):
     """The reply was cut off, refused, filtered, empty, or not a chat completion."""
+
+
+class BudgetUsedUp(ModelError):
+    """One more call would exceed what an evaluation may spend."""
 
 
 class TurnError(PreflightError):

@@ -50,5 +50,5 @@ def test_the_readers_example_runs(capsys):
 
 def test_the_readers_card_names_every_data_set():
     card = (DOCS / "reader.md").read_text(encoding="utf-8")
-    for name, (_, origin, licence) in SETS.items():
-        assert f"| {name} | {origin} | {licence} |" in card
+    for name, found in SETS.items():
+        assert f"| {name} | {found.source} | {found.licence} |" in card

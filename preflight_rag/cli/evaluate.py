@@ -1,103 +1,228 @@
-"""`eval`: the experiments."""
+"""`eval`: the experiments; `eval show`: one case of a run."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from ..evaluation.experiments import EXPERIMENTS, Progress
+from ..evaluation.experiments import EXPERIMENTS, Progress, dataset_names
+from ..evaluation.harness.budget import Budget, Price
+from ..state.errors import BudgetUsedUp
 from .main import EmbedderOption, app, command
+from .show_case import show_case
 
 if TYPE_CHECKING:
+    from ..evaluation.experiments import Run
     from ..evaluation.report import Report
 
+FILES = "table.md, results.jsonl, report.html and manifest.json"
 EXPERIMENT_HELP = "; ".join(f"{name}: {entry.summary}" for name, entry in EXPERIMENTS.items())
 
 
-@app.command("eval", epilog="Example: preflight eval retrieval --data data --dataset scifact --out results")
+class Experiments(TyperGroup):
+    """`eval EXPERIMENT` runs the group itself, unless the experiment's place holds the name of a command."""
+
+    allow_interspersed_args = True
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """Hand a command's arguments to it before an experiment is read from them."""
+        if args and args[0] in self.commands:
+            return self.commands[args[0]].make_context(f"{info_name} {args[0]}", args[1:], parent=parent, **extra)
+        return super().make_context(info_name, args, parent=parent, **extra)
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The parameters, with the names of data sets as the experiments' own modules list them."""
+        params: list[Any] = super().get_params(ctx)
+        for param in params:
+            if param.name == "dataset":
+                param.help = dataset_help()
+        return params
+
+
+def dataset_help() -> str:
+    """Every experiment's data sets, one list for those that read the same ones."""
+    lists = "; ".join(f"for {', '.join(names)}: {', '.join(sets)}" for names, sets in dataset_names().items())
+    return f"A data set; repeat. Without it, the experiment's usual ones. There are, {lists}."
+
+
+evaluation = typer.Typer(cls=Experiments, invoke_without_command=True, subcommand_metavar="")
+app.add_typer(evaluation, name="eval")
+evaluation.command("show", epilog="Example: preflight eval show results 54c12fd1f693c3b16b000001")(command(show_case))
+
+ExperimentArgument = Annotated[str, typer.Argument(help=f"What to measure. {EXPERIMENT_HELP}.")]
+DataOption = Annotated[
+    Path | None,
+    typer.Option("--data", envvar="PREFLIGHT_DATA", help="The folder that holds a folder of each data set."),
+]
+DatasetOption = Annotated[list[str] | None, typer.Option("--dataset")]
+PartOption = Annotated[str, typer.Option("--part", help="Which questions: test, development or all.")]
+LimitOption = Annotated[int | None, typer.Option("--limit", help="Take this many questions, a fixed sample.")]
+OutOption = Annotated[Path | None, typer.Option("--out", help=f"Write {FILES} here.")]
+LibraryCacheOption = Annotated[
+    Path | None,
+    typer.Option("--library-cache", help="Where the collections' libraries are kept. Without it: the user's cache."),
+]
+ExtractiveOption = Annotated[
+    str,
+    typer.Option(
+        "--extractive-reader",
+        help="What reads without a language model: default, a SQuAD-v2 model of the Hub, or an .onnx file.",
+    ),
+]
+RerankerOption = Annotated[
+    list[str] | None,
+    typer.Option("--reranker", help="For pairs: a reranker, as ask takes it; repeat. Without it: those built in."),
+]
+SeedOption = Annotated[int, typer.Option("--seed", help="Of every random number.")]
+ModelOption = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        "-m",
+        help="provider:name, as in openai:gpt-4.1-mini, or offline (or PREFLIGHT_MODEL); simulated is a stand-in with "
+        "a known positional bias, to try an experiment out.",
+    ),
+]
+ConcurrencyOption = Annotated[
+    int, typer.Option("--concurrency", min=1, help="Most cases put to the model at a time.", show_default=True)
+]
+MaxCostOption = Annotated[
+    float | None, typer.Option("--max-cost", help="Most USD to spend on the model; needs --price.")
+]
+MaxCallsOption = Annotated[int | None, typer.Option("--max-calls", help="Most calls of the model.")]
+PriceOption = Annotated[
+    str | None,
+    typer.Option(
+        "--price", metavar="IN/OUT", help="The model's price, USD per million tokens read and written, as in 0.15/0.60."
+    ),
+]
+ReplyCacheOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--reply-cache", help="The file that keeps the model's replies: none is paid for twice. Without it: the user's."
+    ),
+]
+
+
+@evaluation.callback(epilog="Example: preflight eval retrieval --data data --dataset scifact --out results")
 @command
 def evaluate(
-    experiment: Annotated[str, typer.Argument(help=f"What to measure. {EXPERIMENT_HELP}.")],
-    data: Annotated[
-        Path | None,
-        typer.Option("--data", envvar="PREFLIGHT_DATA", help="The folder that holds a folder of each data set."),
-    ] = None,
-    dataset: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--dataset",
-            help="bioasq, scifact, biomix-bioasq, biomix-scifact, nfcorpus, cranfield, cisi, medquad, or the name of a "
-            "folder in BEIR's form; for splitting, diversity and summaries also covidqa, evidence_inference, qmsum, "
-            "financebench, mediqa2021_mas; for reading nq_open_oracle, xquad_en, covidqa, ramdocs, clapnq, bioasq, "
-            "pubmedqa, scifact; for answering biomix-bioasq, ramdocs. Repeat. Without it: bioasq, or for the last two "
-            "all that are named here.",
-        ),
-    ] = None,
-    part: Annotated[str, typer.Option("--part", help="Which questions: test, development or all.")] = "test",
-    limit: Annotated[int | None, typer.Option("--limit", help="Take this many questions, a fixed sample.")] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Write table.md, results.jsonl and manifest.json here.")
-    ] = None,
-    library_cache: Annotated[
-        Path | None,
-        typer.Option(
-            "--library-cache", help="Where the collections' libraries are kept. Without it: the user's cache."
-        ),
-    ] = None,
+    experiment: ExperimentArgument,
+    data: DataOption = None,
+    dataset: DatasetOption = None,
+    part: PartOption = "test",
+    limit: LimitOption = None,
+    out: OutOption = None,
+    library_cache: LibraryCacheOption = None,
     embedder: EmbedderOption = None,
-    extractive_reader: Annotated[
-        str,
-        typer.Option(
-            "--extractive-reader",
-            help="What reading and answering measure: default, a SQuAD-v2 model of the Hub, or an .onnx file.",
-        ),
-    ] = "default",
-    seed: Annotated[int, typer.Option("--seed", help="Of the bootstrap.")] = 0,
+    reranker: RerankerOption = None,
+    extractive_reader: ExtractiveOption = "default",
+    seed: SeedOption = 0,
+    model: ModelOption = None,
+    concurrency: ConcurrencyOption = 16,
+    max_cost: MaxCostOption = None,
+    max_calls: MaxCallsOption = None,
+    price: PriceOption = None,
+    reply_cache: ReplyCacheOption = None,
 ) -> None:
     """Run an experiment over data sets with known answers and report the numbers."""
-    from ..evaluation.experiments import Run, run
+    from ..evaluation.experiments import Run
 
-    with _progress() as progress:
+    budget = Budget(max_cost, max_calls, Price.parse(price) if price else None)
+    with _progress(budget) as (progress, warn):
         settings = Run(
             part=part,
             limit=limit,
             seed=seed,
             embedder=embedder,
+            rerankers=tuple(reranker or ()),
             library_cache=library_cache,
             extractive_reader=extractive_reader,
             progress=progress,
+            model=_model(experiment, model),
+            concurrency=concurrency,
+            budget=budget,
+            reply_cache=reply_cache,
+            warn=warn,
         )
-        reports = run(experiment, data, dataset or [], settings)
+        reports = _run(experiment, data, dataset or [], settings)
+    _deliver(reports, settings, out)
+
+
+def _model(experiment: str, name: str | None) -> str:
+    """The model of an experiment that asks one, told on stderr; others run offline."""
+    if experiment not in EXPERIMENTS or not EXPERIMENTS[experiment].asks:
+        return "offline"
+    from ..evaluation.harness.asking import chosen_model
+    from .show import model_line
+
+    chosen = chosen_model(name)
+    model_line(chosen)
+    return chosen
+
+
+def _run(experiment: str, data: Path | None, datasets: list[str], settings: Run) -> list[Report]:
+    from ..evaluation.experiments import run
+
+    try:
+        return run(experiment, data, datasets, settings)
+    except BudgetUsedUp:
+        raise _unfinished(settings.budget) from None
+
+
+def _deliver(reports: list[Report], settings: Run, out: Path | None) -> None:
+    """Write and show what there is, then say what is missing.
+
+    Raises:
+        BudgetUsedUp: Cases are missing because the budget is used up.
+    """
+    budget = settings.budget
     if out is not None:
         from ..evaluation.report import write
 
         write(reports, out, settings, command=["preflight", *sys.argv[1:]])
-        typer.echo(f"table.md, results.jsonl and manifest.json are in {out}", err=True)
+        typer.echo(f"{FILES} are in {out}", err=True)
     _show(reports)
+    if budget.calls or budget.replayed:
+        typer.echo(f"{budget.spent}; {budget.replayed:,} replies were cached", err=True)
+    if budget.used_up:
+        raise _unfinished(budget)
+    if failed := budget.cases - budget.answered:
+        line = f"warning: {failed} of {budget.cases} cases failed; results.jsonl says why. Run the same command again:"
+        typer.echo(f"{line} only what is missing is asked.", err=True)
+
+
+def _unfinished(budget: Budget) -> BudgetUsedUp:
+    return budget.refusal(f"{budget.answered} of {budget.cases} cases answered; the budget is used up")
 
 
 @contextmanager
-def _progress() -> Iterator[Progress]:
-    """A bar on stderr for each stage, shown only where stderr is a terminal."""
+def _progress(budget: Budget) -> Iterator[tuple[Progress, Callable[[str], None]]]:
+    """A bar on stderr for each stage, with what was spent, where stderr is a terminal; and a way to say something."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    spent = TextColumn("{task.fields[spent]}")
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), spent)
     with Bars(*columns, console=Console(stderr=True)) as bars:
         tasks: dict[str, Any] = {}
 
         def advance(stage: str, done: int, total: int) -> None:
             if stage not in tasks:
-                tasks[stage] = bars.add_task(stage, total=total)
-            bars.update(tasks[stage], completed=done)
+                tasks[stage] = bars.add_task(stage, total=total, spent="")
+            bars.update(tasks[stage], completed=done, spent=budget.spent if budget.calls else "")
 
-        yield advance
+        def warn(line: str) -> None:
+            bars.console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+        yield advance, warn
 
 
 def _show(reports: list[Report]) -> None:

@@ -17,7 +17,7 @@ from preflight_rag.evaluation.calibrate_reader import (
     shares,
     write,
 )
-from preflight_rag.evaluation.reader_data import Example
+from preflight_rag.evaluation.reader_examples import Example
 from preflight_rag.models.own_reader import Calibration, OwnReader
 
 LINE = Calibration(1.0, 0.0, 0.0, 0.5)

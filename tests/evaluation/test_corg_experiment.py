@@ -8,19 +8,8 @@ import json
 import pytest
 from value_reader import ValueReader
 
-from preflight_rag.evaluation.corg import (
-    Measured,
-    Shown,
-    Systems,
-    connected,
-    main,
-    measure,
-    names,
-    readers,
-    set_beside,
-    share,
-    tables,
-)
+from preflight_rag.evaluation.corg import Measured, main, measure, names, readers, share, tables
+from preflight_rag.evaluation.corg_systems import Shown, Systems, connected, set_beside
 from preflight_rag.evaluation.relations import questions
 from preflight_rag.models.offline import OfflineReader
 

@@ -7,7 +7,7 @@ import json
 import pytest
 from value_reader import ValueReader
 
-from preflight_rag.evaluation.reader_data import part_of
+from preflight_rag.evaluation.reader_examples import part_of
 from preflight_rag.evaluation.relations import (
     Context,
     Question,

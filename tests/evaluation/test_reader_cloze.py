@@ -7,7 +7,8 @@ import random
 import pytest
 
 from preflight_rag.evaluation.reader_cloze import Text, answered, candidates, cloze, statements, training_texts
-from preflight_rag.evaluation.reader_data import examples, part_of, spans_of
+from preflight_rag.evaluation.reader_data import examples
+from preflight_rag.evaluation.reader_examples import part_of, spans_of
 
 KITE = "The kite was built in 1843 by Ada Almgren in Estmoor. It weighed 12 kg and crossed the whole river twice."
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from preflight_rag.evaluation.reader_data import part_of
+from preflight_rag.evaluation.reader_examples import part_of
 from preflight_rag.evaluation.reader_paraphrase import CHANGES, LEAST, paraphrased, prompted
 
 

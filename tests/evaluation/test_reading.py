@@ -8,6 +8,7 @@ import pytest
 
 from preflight_rag.evaluation import risk_coverage
 from preflight_rag.evaluation.experiments import Run, run
+from preflight_rag.evaluation.reader_data import SETS
 from preflight_rag.evaluation.reading import open_named
 from preflight_rag.evaluation.reading_sets import bioasq_answers, open_dataset
 from preflight_rag.models.own_reader import MODEL
@@ -87,6 +88,14 @@ def test_yes_no_questions_are_also_put_as_options(data):
 )
 def test_answers_of_bioasq(kind, exact, expected):
     assert bioasq_answers({"type": kind, "exact_answer": exact}) == expected
+
+
+@pytest.mark.parametrize("name", [*SETS, "bioasq"])
+def test_every_set_opens_with_what_the_report_says_of_it(name, tmp_path):
+    (tmp_path / name).mkdir()
+    found = open_dataset(name, tmp_path)
+    assert found.name == name
+    assert all((found.title, found.source, found.licence))
 
 
 def test_a_limit_takes_questions_with_all_their_passages(data):

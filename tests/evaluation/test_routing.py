@@ -42,6 +42,7 @@ def data(tmp_path):
             "question": f"What is the population of {town}?",
             "documents": [document(town, "Kent", "1,200"), document(town, "Devon", "3,400")],
             "gold_answers": ["1,200", "3,400"],
+            "disambig_entity": [f"{town}, Kent", f"{town}, Devon"],
             "wrong_answers": [],
         }
         for town in TOWNS
@@ -53,12 +54,15 @@ def data(tmp_path):
     ]
     write(folder / "ramdocs", "RAMDocs_test.jsonl", ambiguous)
     write(folder / "dragged_conflicts", "sample.jsonl", conflicts)
-    abstracts = {str(i): {"QUESTION": f"Does drug {i} help?", "CONTEXTS": ["It helps."]} for i in range(6)}
+    told = {"CONTEXTS": ["It helps."], "LONG_ANSWER": "It does.", "final_decision": "yes"}
+    abstracts = {str(i): {"QUESTION": f"Does drug {i} help?", **told} for i in range(6)}
     write(folder / "pubmedqa", "ori_pqal.json", json.dumps(abstracts))
-    gold = [{"title": "Paris", "text": "Paris is the capital of France."}]
+    gold = [{"title": "Paris", "text": "Paris is the capital of France.", "isgold": True}]
     asked = [{"question": f"what is the capital of france {i}", "answers": ["Paris"], "ctxs": gold} for i in range(6)]
     write(folder / "nq_open_oracle", "nq-open-oracle.jsonl", asked)
-    paragraph = {"context": "The oven is hot.", "qas": [{"question": f"Is oven {i} hot?"} for i in range(6)]}
+    answers = [{"text": "hot", "answer_start": 12}]
+    ovens = [{"id": str(i), "question": f"Is oven {i} hot?", "answers": answers} for i in range(6)]
+    paragraph = {"context": "The oven is hot.", "qas": ovens}
     write(folder / "xquad_en", "xquad.en.json", json.dumps({"data": [{"title": "Oven", "paragraphs": [paragraph]}]}))
     write(folder / "bioasq", "corpus.jsonl", [{"_id": "7", "title": "", "text": "The p53 protein guards the genome."}])
     write(folder / "bioasq", "questions.jsonl", [{"id": str(i), "question": f"What guards {i}?"} for i in range(6)])

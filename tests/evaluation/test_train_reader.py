@@ -11,7 +11,8 @@ import pytest
 import torch
 
 from preflight_rag.evaluation import train_reader
-from preflight_rag.evaluation.reader_data import SETS, Example, examples
+from preflight_rag.evaluation.reader_data import SETS, examples
+from preflight_rag.evaluation.reader_examples import Example
 from preflight_rag.evaluation.reader_network import UNKNOWN, Targets, loss
 from preflight_rag.evaluation.train_reader import (
     BATCH,

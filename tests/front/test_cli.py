@@ -230,7 +230,7 @@ def test_the_demo_takes_three_routes(run, tmp_path):
     assert "route: plain - risk 0.0" in plain
     assert "Alexander Fleming discovered penicillin" in map_reduce
     assert "route: map/reduce - risk 0." in map_reduce
-    assert "Broken Bow (Oklahoma): 4,120" in corg
+    assert "Broken Bow (Oklahoma): 4,228" in corg
     assert "Broken Bow (Nebraska): 3,559" in corg
     assert "route: COrg - COrg score" in corg
 

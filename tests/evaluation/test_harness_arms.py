@@ -1,0 +1,141 @@
+"""Arms see identical passages, are scored strictly with a reason, and are compared in pairs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+from scripted_server import Reply, ScriptedServer
+
+from preflight_rag.evaluation.experiments import Run
+from preflight_rag.evaluation.harness.arms import Arm, Case, Told, answered, ask_arms, pairs, score
+from preflight_rag.evaluation.harness.asking import Asking, open_asking
+from preflight_rag.evaluation.harness.budget import Budget
+from preflight_rag.evaluation.harness.compared import compare
+from preflight_rag.evaluation.question_sets import Question
+from preflight_rag.prompts import answer_plain
+from preflight_rag.state.reading import Source
+
+OPTIONS = ("yes", "no")
+CHOICE = Question("c", "Does aspirin thin blood?", "yes/no", OPTIONS, "no")
+SHORT = Question("s", "Who wrote it?", "short", answers=(("Ada Lovelace", "Ada"), ("Babbage",)), wrong=("Turing",))
+LIST = Question("l", "Who wrote it?", "list", answers=(("Ada Lovelace", "Ada"), ("Babbage",)))
+NONE = Question("n", "Who wrote it?", "short", answers=(("Ada",),), answerable=False)
+
+
+@pytest.mark.parametrize(
+    ("question", "told", "value", "reason"),
+    [
+        (CHOICE, Told("CHOICE: B"), 1.0, "chose 'no', which is right"),
+        (CHOICE, Told("It does [1].", choice="yes"), 0.0, "chose 'yes', right is 'no'"),
+        (CHOICE, Told("qqq"), 0.0, "no option can be read"),
+        (CHOICE, Told("NOT IN THE PASSAGES"), 0.0, "abstained from a choice"),
+        (CHOICE, Told("I cannot help with that."), 0.0, "refused to choose"),
+        (CHOICE, Told("", error="cut off"), 0.0, "cut off"),
+        (SHORT, Told("It was Ada [1]."), 1.0, "gives 'Ada Lovelace'"),
+        (SHORT, Told("Lovelace, Ada"), 1.0, "gives 'Ada Lovelace'"),
+        (SHORT, Told("Babbage or Turing"), 1.0, "gives 'Babbage'; gives a wrong answer too"),
+        (SHORT, Told("Adam"), 0.0, "does not give 'Ada Lovelace'"),
+        (SHORT, Told("NOT IN THE PASSAGES"), 0.0, "abstained, though there is an answer"),
+        (SHORT, Told("I'm sorry, I can't."), 0.0, "refused to answer"),
+        (LIST, Told("Ada [1] and others"), 0.5, "gives 1 of 2, not 'Babbage'"),
+        (LIST, Told("Babbage and Ada"), 1.0, "gives 2 of 2"),
+        (NONE, Told("Not stated.", abstained=True), 1.0, "abstained, rightly"),
+        (NONE, Told("Ada"), 0.0, "answered what the passages do not hold"),
+    ],
+)
+def test_a_score_has_its_reason(question: Question, told: Told, value: float, reason: str) -> None:
+    scored = score(question, told)[1]
+    assert (scored.value, scored.reason) == (value, reason)
+
+
+def test_garbage_is_wrong_and_the_first_option_for_mirage() -> None:
+    right_is_first = Question("c", "?", "yes/no", OPTIONS, "yes")
+    scored = score(right_is_first, Told("%% 17"))[1]
+    assert (scored.value, scored.fallback, scored.unreadable) == (0.0, 1.0, True)
+
+
+def questions(count: int) -> list[Question]:
+    return [Question(f"q{n}", f"Is {n} even?", "yes/no", OPTIONS, OPTIONS[n % 2]) for n in range(count)]
+
+
+def passages(question: Question) -> list[Source]:
+    return [Source(1, f"{question.id}-a", "Numbers", "Even numbers are divisible by 2.")]
+
+
+def plain(asking: Asking, mark: str) -> Arm:
+    """An arm whose prompts hold a mark."""
+
+    async def answer(question: Question, sources: Sequence[Source]) -> Told:
+        prompt = answer_plain.render(question=f"{mark} {question.text}", sources=sources, options=question.options)
+        text, usage = await asking.prompts.reply(prompt)
+        return Told(text, usage=usage)
+
+    return Arm(mark, answer)
+
+
+def run_arms(server: ScriptedServer, monkeypatch, tmp_path, count: int = 6, **options) -> list[Case]:
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    run = Run(model="openai:scripted", reply_cache=tmp_path / "replies.db", **options)
+    with open_asking(run) as asking:
+        arms = [plain(asking, "first"), plain(asking, "second")]
+        return asyncio.run(ask_arms(arms, questions(count), passages, asking))
+
+
+def even(body: dict) -> Reply | str:
+    """The first arm is always right; the second sends garbage, a refusal, a broken reply, and one failure."""
+    prompt = body["messages"][-1]["content"]
+    number = int(prompt.split(" even?")[0].split()[-1])
+    if "first" not in prompt:
+        special = {0: "%%%", 1: "I cannot say.", 2: Reply("so", finish_reason="length"), 3: Reply(refusal="no")}
+        if number in special:
+            return special[number]
+        if number == 5:
+            return Reply("down", status=503)
+    return f"CHOICE: {'AB'[number % 2]}"
+
+
+def test_garbage_refusals_and_errors_are_counted_and_rows(monkeypatch, tmp_path) -> None:
+    with ScriptedServer(even) as server:
+        cases = run_arms(server, monkeypatch, tmp_path)
+    assert len(cases) == 6
+    assert [case.question.id for case in answered(cases)] == ["q0", "q1", "q2", "q3", "q4"]
+    assert "503" in cases[5].as_json()["error"]
+    found = compare(cases, seed=0)
+    second = found.figures["arms"]["second"]
+    assert (second["unreadable"], second["refused"], second["no_reply"]) == (1, 2, 2)
+    assert (second["strict"]["value"], second["fallback"]["value"]) == (0.2, 0.6)
+    assert found.figures["arms"]["first"]["strict"]["value"] == 1.0
+    test = found.tests["second", "first"]
+    assert (test.wins, test.ties, test.losses) == (0, 1, 4)
+    assert "1 questions that not every arm has answered are left out" in found.tables[0].note
+    assert found.tables[1].rows[0][0] == "second − first"
+
+
+def test_a_row_holds_what_show_prints_and_is_the_same_again(monkeypatch, tmp_path) -> None:
+    with ScriptedServer(default="CHOICE: A") as server:
+        rows = [[case.as_json() for case in run_arms(server, monkeypatch, tmp_path, 2)] for _ in range(2)]
+        assert server.count() == 4
+    assert rows[0] == rows[1]
+    row = rows[0][1]
+    assert row["passages"] == [{"id": "q1-a", "title": "Numbers", "text": "Even numbers are divisible by 2."}]
+    arm = row["arms"]["first"]
+    (call,) = arm["calls"]
+    assert [message["role"] for message in call["messages"]] == ["system", "human"]
+    assert "first Is 1 even?" in call["messages"][1]["content"]
+    assert (call["text"], arm["choice"], arm["score"]) == ("CHOICE: A", "yes", 0.0)
+    assert arm["usage"]["input_tokens"] == call["input_tokens"] > 0
+
+
+def test_a_budget_keeps_whole_pairs_only(monkeypatch, tmp_path) -> None:
+    with ScriptedServer(default="CHOICE: A") as server:
+        cases = run_arms(server, monkeypatch, tmp_path, budget=Budget(max_calls=5), concurrency=1)
+        assert server.count() == 5
+    assert [bool(case.error) for case in cases] == [False, False, True, True, True, True]
+    assert compare(cases, seed=0).figures["questions"] == 2
+
+
+def test_with_a_baseline_each_arm_is_compared_with_it() -> None:
+    assert pairs(["a", "b", "c"], "a") == [("b", "a"), ("c", "a")]
+    assert pairs(["a", "b", "c"]) == [("b", "a"), ("c", "a"), ("c", "b")]

@@ -1,0 +1,68 @@
+"""Which option a free reply names."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from preflight_rag.evaluation.harness.choices import read_choice
+
+OPTIONS = ("aspirin", "ibuprofen", "paracetamol", "morphine")
+
+
+@pytest.mark.parametrize(
+    ("reply", "option"),
+    [
+        ("B", "ibuprofen"),
+        ("(B)", "ibuprofen"),
+        ("B. ibuprofen", "ibuprofen"),
+        ("B) it lowers fever", "ibuprofen"),
+        ("Reasons.\nCHOICE: B", "ibuprofen"),
+        ("**Answer:** C", "paracetamol"),
+        ("Answer: A\nOn second thought.\nFinal answer: D", "morphine"),
+        ("The answer is (D).", "morphine"),
+        ("The answer is B because it says so [1].", "ibuprofen"),
+        ("The correct option is **C**", "paracetamol"),
+        ('{"step_by_step_thinking": "It is A drug.", "answer_choice": "C"}', "paracetamol"),
+        ("So \\boxed{\\text{D}}", "morphine"),
+        ("<think>A or B?</think>C", "paracetamol"),
+        ("It is paracetamol.", "paracetamol"),
+        ('CHOICE: B\nQUOTES\n[1] "Answer: C"', "ibuprofen"),
+        ("I am sorry for the delay. Answer: B", "ibuprofen"),
+    ],
+)
+def test_an_option_is_read(reply: str, option: str) -> None:
+    choice = read_choice(reply, OPTIONS)
+    assert (choice.option, choice.fallback, choice.refused, choice.unreadable) == (option, option, False, False)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    ["", "qqq 17 %%", "Answer: A and C", "A or B", "Either aspirin or morphine.", "The answer is a drug.", "Answer: Z",
+     "Answer: A drug for pain", "The answer is A. No, the answer is B."],
+)  # fmt: skip
+def test_garbage_is_unreadable_and_the_first_option_for_mirage(reply: str) -> None:
+    choice = read_choice(reply, OPTIONS)
+    assert (choice.option, choice.fallback, choice.unreadable) == (None, "aspirin", True)
+
+
+@pytest.mark.parametrize(
+    "reply", ["NOT IN THE PASSAGES", "I'm sorry, I cannot help with that.", "I cannot answer medical questions.",
+              "I don't know."],
+)  # fmt: skip
+def test_a_refusal_is_no_choice(reply: str) -> None:
+    choice = read_choice(reply, OPTIONS)
+    assert (choice.option, choice.refused, choice.unreadable) == (None, True, False)
+
+
+@pytest.mark.parametrize(("reply", "option"), [("Yes, it does.", "yes"), ("no", "no"), ("**Maybe**", "maybe")])
+def test_yes_and_no_are_read_from_the_first_word(reply: str, option: str) -> None:
+    assert read_choice(reply, ("yes", "no", "maybe")).option == option
+
+
+@given(st.text())
+def test_any_text_gives_one_verdict(reply: str) -> None:
+    choice = read_choice(reply, OPTIONS)
+    assert (choice.option in OPTIONS) + choice.refused + choice.unreadable == 1
+    assert choice.fallback == (choice.option or "aspirin")

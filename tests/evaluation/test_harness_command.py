@@ -1,0 +1,180 @@
+"""`preflight eval` with a model, and `preflight eval show`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import typer.main
+from scripted_server import ScriptedServer
+from typer.testing import CliRunner, Result
+
+from preflight_rag.cli import app
+from preflight_rag.evaluation import experiments
+from preflight_rag.evaluation.experiments import Entry, Run
+from preflight_rag.evaluation.harness.arms import Arm, Told, ask_arms
+from preflight_rag.evaluation.harness.asking import open_asking
+from preflight_rag.evaluation.harness.compared import compare
+from preflight_rag.evaluation.question_sets import Question
+from preflight_rag.evaluation.report import Report
+from preflight_rag.prompts import answer_plain
+from preflight_rag.state.reading import Source
+
+PASSAGE = Source(1, "doc-1", "Numbers", "Even numbers are divisible by 2.")
+
+
+def parity(collection: list[Question], run: Run) -> Report:
+    """A whole experiment in a few lines: one arm, one passage."""
+    with open_asking(run, collection) as asking:
+
+        async def answer(question, sources):
+            prompt = answer_plain.render(question=question.text, sources=sources, options=question.options)
+            return Told((await asking.prompts.reply(prompt))[0], route="plain")
+
+        cases = asyncio.run(ask_arms([Arm("plain", answer)], collection, lambda _: [PASSAGE], asking))
+    found = compare(cases, seed=run.seed)
+    rows = tuple(case.as_json() for case in cases)
+    return Report("parity", "Numbers", "Ten questions.", found.tables, rows, found.figures, {"model": asking.name})
+
+
+@pytest.fixture(autouse=True)
+def experiment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Registers `parity` over two sets of ten questions."""
+    module = ModuleType("preflight_rag.evaluation.parity")
+    module.run = parity
+    module.ADAPTERS = {"first": 0, "second": 1}
+    options = ("yes", "no")
+    module.open_dataset = lambda name, data: [
+        Question(f"{name}{n}", f"{name}: is {n} even?", "yes/no", options, options[n % 2]) for n in range(10)
+    ]
+    monkeypatch.setitem(__import__("sys").modules, module.__name__, module)
+    entry = Entry(".parity", "whether numbers are even", ".parity", ("first",), asks=True)
+    monkeypatch.setitem(experiments.EXPERIMENTS, "parity", entry)
+
+
+def invoke(*arguments: object, url: str = "") -> Result:
+    environment = {"PREFLIGHT_DATA": "", "COLUMNS": "300", "OPENAI_BASE_URL": url or "http://127.0.0.1:9/v1"}
+    return CliRunner().invoke(app, ["eval", *map(str, arguments)], env=environment)
+
+
+def run_parity(server: ScriptedServer, folder: Path, *options: object) -> Result:
+    model = ("--model", "openai:scripted", "--reply-cache", folder / "replies.db", "--out", folder / "out")
+    return invoke("parity", *model, *options, url=server.url)
+
+
+def manifest(folder: Path) -> dict:
+    return json.loads((folder / "out" / "manifest.json").read_text(encoding="utf-8"))
+
+
+def test_a_run_says_what_it_asked_and_what_it_cost(tmp_path: Path) -> None:
+    with ScriptedServer(default="CHOICE: A") as server:
+        result = run_parity(server, tmp_path, "--price", "1/2")
+        assert result.exit_code == 0, result.output
+        assert server.count() == 10
+    assert "model: openai:scripted" in result.stderr
+    assert "10 calls" in result.stderr
+    assert "USD 0.00" in result.stderr
+    told = manifest(tmp_path)
+    assert told["model"] == "openai:scripted"
+    assert (told["replies"]["asked"], told["replies"]["cached"]) == (10, 0)
+    assert told["replies"]["cost_usd"] > 0
+    assert len(told["prompts"]["answer_plain"]) == 64
+
+
+def test_a_budget_that_is_used_up_is_one_line_and_more_goes_on(tmp_path: Path) -> None:
+    with ScriptedServer(default="CHOICE: A") as server:
+        result = run_parity(server, tmp_path, "--max-calls", 4, "--concurrency", 2)
+        assert result.exit_code == 1
+        line = result.stderr.strip().splitlines()[-1]
+        assert line.startswith("preflight: 4 of 10 cases answered; the budget is used up: 4 calls")
+        assert "6 questions that not every arm has answered" in result.stdout
+        assert len((tmp_path / "out" / "results.jsonl").read_text(encoding="utf-8").splitlines()) == 10
+        assert run_parity(server, tmp_path).exit_code == 0
+        assert server.count() == 10
+    assert manifest(tmp_path)["replies"]["cached"] == 4
+
+
+def test_the_first_data_set_is_told_when_the_budget_ends_before_the_second(tmp_path: Path) -> None:
+    with ScriptedServer(default="CHOICE: A") as server:
+        result = run_parity(server, tmp_path, "--dataset", "first", "--dataset", "second", "--max-calls", 10)
+    assert result.exit_code == 1
+    assert "10 of 20 cases answered" in result.stderr
+    assert len(manifest(tmp_path)["reports"]) == 1
+
+
+def test_a_simulated_model_is_named_so(tmp_path: Path) -> None:
+    result = invoke("parity", "--model", "simulated", "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    assert "model: simulated" in result.stderr
+    assert manifest(tmp_path)["reports"][0]["model"].startswith("simulated")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("parity", "--max-cost", "1"), "--max-cost 1.0 needs the model's price. Add --price IN/OUT"),
+        (("parity", "--price", "cheap"), "the price 'cheap' cannot be read"),
+        (("parity", "--model", "magic"), "model 'magic' is unknown"),
+        (("parity", "--model", "offline"), "this needs a language model"),
+        (("parity", "--model", "openai:x"), "cannot be reached"),
+        (("show", "nowhere", "q1"), "there is no results.jsonl in 'nowhere'"),
+    ],
+)
+def test_a_mistake_is_one_line(arguments: tuple[str, ...], message: str) -> None:
+    result = invoke(*arguments)
+    assert result.exit_code in (1, 2)
+    last = result.stderr.strip().splitlines()[-1]
+    assert message in last
+    assert last.startswith("preflight: ")
+    assert "Traceback" not in result.stderr
+
+
+def test_a_case_is_shown(tmp_path: Path) -> None:
+    with ScriptedServer([("first: is 3 even?", "They are [1].\nCHOICE: A")], default="CHOICE: B") as server:
+        assert run_parity(server, tmp_path).exit_code == 0
+    result = invoke("show", tmp_path / "out", "first3")
+    assert result.exit_code == 0, result.output
+    for part in (
+        "parity: Numbers, case first3", "Question (yes/no): first: is 3 even?", "B. no   <- right", "[1] doc-1 Numbers",
+        "=== plain: score 0.0: chose 'yes', right is 'no'", "route: plain", "system:", "human:", "CHOICE: A",
+    ):  # fmt: skip
+        assert part in result.stdout
+    (row,) = json.loads(invoke("show", tmp_path / "out", "first3", "--json", "--arm", "plain").stdout)
+    assert row["arms"]["plain"]["calls"][0]["messages"][0]["role"] == "system"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("first99",), "there is no case 'first99'"),
+        (("first3", "--arm", "none"), "the case has no arm 'none'. Choose plain"),
+        (("first3", "--dataset", "other"), "is not in the data set 'other'"),
+    ],
+)
+def test_a_case_that_is_not_there_is_a_line(tmp_path: Path, options: tuple[str, ...], message: str) -> None:
+    with ScriptedServer(default="CHOICE: B") as server:
+        run_parity(server, tmp_path, "--limit", 1)
+    result = invoke("show", tmp_path / "out", *options)
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_rows_of_other_experiments_are_shown_as_they_are(tmp_path: Path) -> None:
+    row = {"experiment": "retrieval", "dataset": "small", "id": "q1", "question": "Why?", "gold_ranks": {"fused": [1]}}
+    (tmp_path / "results.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
+    result = invoke("show", tmp_path, "q1")
+    assert "Why?" in result.stdout
+    assert 'gold_ranks: {"fused": [1]}' in result.stdout
+
+
+def test_the_help_names_every_data_set_and_the_command_show() -> None:
+    text = " ".join(invoke("--help").stdout.split())
+    group = typer.main.get_command(app).commands["eval"]
+    told = next(param for param in group.get_params(typer.Context(group)) if param.name == "dataset").help
+    assert "for parity: first, second" in told
+    for names in experiments.dataset_names().values():
+        assert ", ".join(names) in told
+    assert all(option in text for option in ("--max-cost", "--concurrency", "--reply-cache", "show"))

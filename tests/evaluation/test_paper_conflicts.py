@@ -1,0 +1,118 @@
+"""Planted conflicts are counted, resolved ones too, and every arm reads the same passages."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from paper_files import report_of, small_sets
+
+from preflight_rag.evaluation.experiments import Run
+from preflight_rag.evaluation.harness.asking import Asking
+from preflight_rag.evaluation.harness.simulated import Bias, SimulatedChat
+from preflight_rag.evaluation.papers.briefcontext import MAP_REDUCE, RAG
+from preflight_rag.evaluation.papers.conflicts import VOTE, Stand, ask, measured, parts_of, shuffled, stand_of
+from preflight_rag.evaluation.question_sets import Given, Question
+from preflight_rag.state.reading import Draft, Source
+
+PLANTED = {"apart": 5, "together": 4, "alone": 3}
+"""Both answers in two partitions, both in one, and the right one alone."""
+PLACES = {"apart": ("gold", *["noise"] * 4, "wrong"), "together": ("gold", "wrong"), "alone": ("gold",)}
+
+
+@pytest.fixture(scope="module")
+def small(data_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return small_sets(data_dir, tmp_path_factory.getbasetemp() / "paper-files")
+
+
+def planted() -> list[Question]:
+    questions = []
+    for kind, count in PLANTED.items():
+        for n in range(count):
+            roles = [*PLACES[kind], *["noise"] * (8 - len(PLACES[kind]))]
+            given = tuple(
+                Given(f"{kind}{n}/{i}", "", f"On {kind} {n}, passage {i}.", role=role, answer="morphine")
+                for i, role in enumerate(roles)
+            )
+            question = Question(f"{kind}{n}", f"What helps {kind} {n}?", "short", answers=(("aspirin",),), given=given)
+            questions.append(Question(**{**vars(question), "wrong": ("morphine",)}))
+    return questions
+
+
+def in_order(question: Question) -> tuple[Source, ...]:
+    return tuple(Source(n, passage.id, "", passage.text) for n, passage in enumerate(question.given, 1))
+
+
+@pytest.mark.parametrize(("resolves", "resolved"), [(1.0, 5), (0.0, 0)])
+def test_it_counts_what_was_planted(resolves: float, resolved: int) -> None:
+    questions = planted()
+    bias = Bias(edge=1.0, middle=1.0, resolves=resolves)
+    asking = Asking(Run(model="simulated"), SimulatedChat.of(questions, bias))
+    sources = {question.id: in_order(question) for question in questions}
+    cases, heard = asyncio.run(ask(questions, sources, asking, asking.prompts, "planted"))
+    assert {case.question.id for case in cases if heard.conflict(case.question)} == {f"apart{n}" for n in range(5)}
+    tables, numbers, _ = measured(cases, heard, "simulated", 0)
+    counts = {name: (row["count"], row["of"]) for name, row in numbers["counts"].items()}
+    assert counts["partitions disagree"] == (PLANTED["apart"], len(questions))
+    assert counts["… and one of them is right by itself"] == (5, 5)
+    assert counts[f"… and {MAP_REDUCE} resolves it"] == counts[f"… and {RAG} resolves it"] == (resolved, 5)
+    assert counts[f"… and {VOTE} resolves it"] == (5, 5)
+    assert tables[1].rows[0][:5] == (f"conflict: {MAP_REDUCE} − {RAG}", "+0.0 [+0.0, +0.0]", "0", "5", "0")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "disagree"),
+    [
+        (Stand("Ada", frozenset({"Ada"})), Stand("Ada Lovelace", frozenset({"Ada"})), False),
+        (Stand("Ada", frozenset({"Ada"})), Stand("Babbage", frozenset({"Babbage"})), True),
+        (Stand("Ada and Babbage", frozenset({"Ada", "Babbage"})), Stand("Babbage", frozenset({"Babbage"})), False),
+        (Stand("Ada", frozenset({"Ada"})), Stand("Turing"), True),
+        (Stand("in 1843"), Stand("1843"), False),
+        (Stand("yes", frozenset({"yes"})), Stand("no", frozenset({"no"})), True),
+    ],
+)
+def test_answers_disagree(first: Stand, second: Stand, disagree: bool) -> None:
+    assert first.disagrees(second) is second.disagrees(first) is disagree
+
+
+def test_a_partition_without_an_answer_takes_no_side() -> None:
+    choice = Question("c", "?", "yes/no", ("yes", "no"), "yes")
+    assert stand_of(choice, Draft("unclear", choice=None)) is None
+    assert stand_of(choice, Draft("It is [1].", choice="no")) == Stand("no", frozenset({"no"}))
+    short = Question("s", "?", "short", answers=(("Ada", "A. L."),), wrong=("Turing",))
+    assert stand_of(short, Draft("", found=False)) is None
+    assert stand_of(short, Draft("It was A. L. [2], not Turing.")).known == {"Ada", "Turing"}
+
+
+@pytest.mark.parametrize(("count", "sizes"), [(2, [1, 1]), (3, [2, 1]), (5, [2, 3]), (8, [4, 4]), (16, [4] * 4)])
+def test_there_are_at_least_two_partitions(count: int, sizes: list[int]) -> None:
+    sources = [Source(n, str(n), "", "x") for n in range(1, count + 1)]
+    assert sorted(map(len, parts_of(sources))) == sorted(sizes)
+    assert [source for part in parts_of(sources) for source in part] == sources
+
+
+def test_the_order_is_drawn_by_the_seed() -> None:
+    question = planted()[0]
+    assert shuffled(question, 0) == shuffled(question, 0)
+    assert {source.passage_id for source in shuffled(question, 1)} == {given.id for given in question.given}
+    assert len({tuple(source.text for source in shuffled(question, seed)) for seed in range(5)}) > 1
+
+
+@pytest.mark.parametrize("model", ["offline", "simulated"])
+@pytest.mark.parametrize("dataset", ["ramdocs", "conflictqa"])
+def test_it_runs_on_sets_with_planted_passages(small, library_cache, dataset, model) -> None:
+    report = report_of("conflicts", dataset, small, library_cache, model=model, limit=3)
+    assert report.figures["questions"] == len(report.rows) == 3
+    for row in report.rows:
+        assert list(row["arms"]) == [RAG, MAP_REDUCE, VOTE]
+        assert not any("passages" in arm for arm in row["arms"].values())
+        assert len(row["partitions"]) >= 2
+
+
+def test_passages_are_retrieved_where_none_are_planted(small, library_cache) -> None:
+    report = report_of("conflicts", "mirage-bioasq", small, library_cache, model="simulated", limit=2)
+    for row in report.rows:
+        assert len(row["passages"]) == 16
+        prompts = [call["messages"][-1]["content"] for call in row["arms"][VOTE]["calls"]]
+        assert all(sum(passage["text"] in prompt for prompt in prompts) == 1 for passage in row["passages"])

@@ -1,0 +1,275 @@
+"""The corg experiment: its measures by hand, what the arms are shown and asked, and whole runs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+from broken_bow import QUESTION, documents, relation_calls, script
+from scripted_server import Reply, ScriptedServer
+from value_reader import ValueReader
+
+from preflight_rag.evaluation.corg_systems import Systems, Variant
+from preflight_rag.evaluation.experiments import Run, run
+from preflight_rag.evaluation.harness.arms import Told
+from preflight_rag.evaluation.harness.asking import open_asking
+from preflight_rag.evaluation.papers import corg
+from preflight_rag.evaluation.papers.corg_arms import (
+    CORG,
+    SYSTEMS,
+    SystemArms,
+    as_organised,
+    given_sources,
+    unremembering,
+    with_passages,
+)
+from preflight_rag.evaluation.papers.corg_measures import (
+    MEASURES,
+    Grader,
+    Thing,
+    answer_recall,
+    disambiguated,
+    entity_recall,
+    f1,
+    shared_name,
+    things,
+)
+from preflight_rag.evaluation.papers.metered import Metered
+from preflight_rag.evaluation.question_sets import Given, Question, QuestionSet
+from preflight_rag.models.offline import OfflineReader
+from preflight_rag.state.errors import BadReply, UsageError
+
+SPRINGFIELD = "What is the population of Springfield?"
+TOWNS = Question(
+    "towns", SPRINGFIELD, "list", answers=(("58,662",), ("61,851",)), wrong=("90,000",), answerable=True,
+    given=(
+        Given("1", "", "Springfield, Ohio is a city. Its population was 58,662.", role="gold", answer="58,662",
+              entity="Springfield, Ohio"),
+        Given("2", "", "Springfield, Oregon is a city. Its population was 61,851.", role="gold", answer="61,851",
+              entity="Springfield, Oregon"),
+        Given("3", "", "Springfield, Ohio is a city. Its population was 90,000.", role="wrong", answer="90,000"),
+        Given("4", "", "Yeast gives off carbon dioxide.", role="noise"),
+    ),
+)  # fmt: skip
+AMBIGDOCS = {
+    "qid": 12,
+    "question": SPRINGFIELD,
+    "ambiguous_entity": "Springfield (disambiguation)",
+    "documents": [
+        {"title": "Springfield, Ohio", "text": "The population of Springfield in Ohio was 58,662.", "pid": 5,
+         "answer": "58,662"},
+        {"title": "Springfield, Oregon", "text": "The population of Springfield in Oregon was 61,851.", "pid": 9,
+         "answer": "61,851"},
+    ],
+}  # fmt: skip
+
+
+def broken_bow(facts: list[str]) -> Question:
+    """A question with a passage for each fact; the first fact's answer is right."""
+    given = tuple(Given(d.id, d.title, d.text, role="gold") for d in documents(facts))
+    return Question("bow", QUESTION, "short", answers=((f"{int(facts[0][1:]) + 1000:,}",),), given=given)
+
+
+def as_set(tmp_path, *questions: Question) -> QuestionSet:
+    path = tmp_path / "made.jsonl"
+    path.write_text("{}\n", encoding="utf-8")
+    return QuestionSet("made", "Made", "here", "none", (path,), questions)
+
+
+@pytest.fixture
+def scripted(tmp_path, monkeypatch):
+    """A run whose model is a scripted server's."""
+
+    def make(server: ScriptedServer) -> Run:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "key")
+        return Run(part="all", model="openai:scripted", reply_cache=tmp_path / "replies.db")
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("names", "text", "expected"),
+    [
+        (["58,662"], "It has 58,662 people [1].", 1.0),
+        (["3,559 people"], "There were 3,559.", 0.5),
+        (["9 February 1936", "1936"], "in 1936", 1.0),
+        (["The Who"], "the who", 1.0),
+        (["The Who"], "a band", 0.0),
+        (["all-boys"], "It is for all boys.", 0.0),
+        (["1"], "58,662 [1]", 0.0),
+    ],
+)
+def test_answer_recall_is_of_words_that_count(names, text, expected):
+    assert answer_recall(names, text) == expected
+
+
+@pytest.mark.parametrize(
+    ("entity", "text", "expected"),
+    [
+        ("Springfield, Ohio", "Springfield: 58,662", 0.0),
+        ("Springfield, Ohio", "In Ohio 58,662", 1.0),
+        ("Springfield (Clark County, Ohio)", "Springfield in Ohio", 1 / 3),
+        ("Springfield", "Springfield has 58,662", 1.0),
+        ("Springfield", "It has 58,662", 0.0),
+    ],
+)
+def test_entity_recall_leaves_out_the_shared_name(entity, text, expected):
+    assert entity_recall(entity, "Springfield", text) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("found", "answer", "expected"),
+    [("58,662", "58,662", 1.0), ("58,662 people", "58,662", 2 / 3), ("", "58,662", 0.0), ("Paris", "Rome", 0.0)],
+)
+def test_f1_is_that_of_squad_without_stop_words(found, answer, expected):
+    assert f1(found, answer) == pytest.approx(expected)
+
+
+def test_the_shared_name_gives_way_to_the_things_own():
+    assert things(TOWNS) == (Thing("Springfield, Ohio", "58,662"), Thing("Springfield, Oregon", "61,851"))
+    assert shared_name(TOWNS) == "Springfield"
+    assert disambiguated(TOWNS, "Springfield, Ohio") == "What is the population of Springfield, Ohio?"
+    assert disambiguated(Question("q", "how many?", "short"), "Ohio") == "how many?"
+
+
+def test_an_answer_of_the_wrong_thing_earns_recall_and_no_ear():
+    grader = Grader()
+    right = grader.grade(TOWNS, "Ohio: 58,662 [1]\nOregon: 61,851 [2]")
+    half = grader.grade(TOWNS, "Ohio: 61,851 [1]")
+    assert (right["answers"], right["entities"], right["both"]) == (1.0, 1.0, 1.0)
+    assert (half["answers"], half["entities"], half["both"]) == (0.5, 0.5, 0.0)
+    assert grader.grade(TOWNS, "")["disambig"] == 0
+    assert grader.ceiling(TOWNS) > 0
+    assert grader.name == Grader("none").name
+
+
+def test_disambig_f1_asks_for_each_thing_by_its_full_name(monkeypatch):
+    grader, reader = Grader(), ValueReader()
+    monkeypatch.setattr(grader, "_reader", reader)
+    told = grader.grade(TOWNS, "Springfield, Ohio: 58,662 [1]")
+    asked = [question for question, _, _ in reader.calls[0]]
+    assert asked == ["What is the population of Springfield, Ohio?", "What is the population of Springfield, Oregon?"]
+    assert {text for _, _, text in reader.calls[0]} == {"Springfield, Ohio: 58,662"}
+    assert told["disambig"] == pytest.approx(0.5)
+
+
+def test_without_things_only_answers_are_measured():
+    asked = Question("q", "Who?", "short", answers=(("Ada",),))
+    told = Grader().grade(asked, "Ada")
+    assert told == {"answers": 1.0, "entities": None, "both": None, "disambig": None}
+    with pytest.raises(UsageError, match="no question of this data set comes with passages"):
+        with_passages([asked])
+
+
+def test_offline_every_system_runs_on_the_published_file(data_dir):
+    (report,) = run("corg", data_dir, ["ramdocs"], Run(limit=2))
+    assert [row[0] for row in report.tables[0].rows] == list(SYSTEMS)
+    assert len(report.rows) == 2
+    assert "offline: " in report.about
+    assert set(report.figures["measures"]) == {*SYSTEMS, "ceiling"}
+    assert report.plots[0].categories == SYSTEMS
+
+
+def test_all_systems_are_shown_the_same_contexts(data_dir):
+    (report,) = run("corg", data_dir, ["ramdocs"], Run(limit=3, model="simulated"))
+    assert "simulated" in report.tables[0].title
+    for row in report.rows:
+        assert "passages" not in row["arms"]["Base"]
+        texts = {passage["text"] for passage in row["passages"]}
+        for name in ("Base", "Separate", "Random", "KMeans"):
+            prompts = "".join(m["content"] for c in row["arms"][name]["calls"] for m in c["messages"])
+            assert all(text in prompts for text in texts), name
+        calls = {name: arm["usage"]["calls"] for name, arm in row["arms"].items()}
+        assert (calls["Base"], calls["Separate"]) == (1, len(texts))
+        assert calls["Summarize"] in (len(texts), len(texts) + 1)
+        assert set(row["arms"]["Base"]["measures"]) == set(MEASURES)
+
+
+def test_ambigdocs_runs_as_it_is_published(tmp_path):
+    (tmp_path / "ambigdocs").mkdir()
+    (tmp_path / "ambigdocs" / "test.json").write_text(json.dumps([AMBIGDOCS]), encoding="utf-8")
+    (report,) = run("corg", tmp_path, ["ambigdocs"], Run(part="all"))
+    assert report.dataset == "AmbigDocs"
+    assert report.rows[0]["arms"]["Separate"]["measures"]["answers"] == 1
+
+
+def test_calls_are_counted_at_the_server(tmp_path, scripted):
+    facts = ["A1", "A2", "B1"]
+    with ScriptedServer(script(facts, notes=True)) as server:
+        report = corg.run(as_set(tmp_path, broken_bow(facts)), scripted(server))
+        related, total = relation_calls(server), server.count()
+    (row,) = report.rows
+    calls = {name: arm["usage"]["calls"] for name, arm in row["arms"].items()}
+    assert calls[CORG] == related + 2
+    assert row["arms"][CORG]["route"] == "2 groups"
+    assert calls["Random"] == calls["KMeans"] == 2
+    assert total <= sum(calls.values())
+    assert "Broken Bow (Nebraska): 1,001 [1]" in row["arms"][CORG]["reply"]
+
+
+def test_a_refused_group_is_left_out_of_the_answer(tmp_path, scripted):
+    facts = ["A1", "A2"]
+    told = script(facts, notes=True)
+
+    def reply(body):
+        text = told(body)
+        withheld = "Context2\n" not in str(body) and "1,002" in text and "1,001" not in text
+        return Reply(finish_reason="content_filter") if withheld else text
+
+    with ScriptedServer(reply) as server:
+        report = corg.run(as_set(tmp_path, broken_bow(facts)), scripted(server))
+    arms = report.rows[0]["arms"]
+    assert "1,001" in arms[CORG]["reply"]
+    assert "1,002" not in arms[CORG]["reply"]
+    assert "1,002" in arms["Base"]["reply"]
+
+
+def test_what_was_refused_throughout_is_an_error(tmp_path, scripted):
+    with ScriptedServer(default=Reply(finish_reason="content_filter")) as server:
+        report = corg.run(as_set(tmp_path, broken_bow(["A1", "B1"])), scripted(server))
+    arms = report.rows[0]["arms"]
+    assert all("refused to answer" in arms[name]["error"] for name in ("Base", "Separate", CORG))
+    assert report.figures["arms"]["Base"]["refused"] == 1
+
+
+def test_groups_are_taken_from_corg(embedder):
+    systems = SystemArms(OfflineReader(embedder), OfflineReader(embedder), seed=0)
+    corg_arm, random_arm = systems.arms(["Random"])
+    with pytest.raises(BadReply, match="COrg made no groups"):
+        asyncio.run(random_arm.answer(TOWNS, given_sources(TOWNS)))
+    told = asyncio.run(corg_arm.answer(TOWNS, given_sources(TOWNS)))
+    again = asyncio.run(random_arm.answer(TOWNS, given_sources(TOWNS)))
+    assert isinstance(told, Told)
+    assert told.route == again.route
+
+
+def test_a_chat_reader_needs_the_sentence_reader_beside_it(embedder):
+    with open_asking(Run(model="simulated"), [TOWNS]) as asking:
+        reader = asking.reader(embedder)
+        with pytest.raises(TypeError, match="has no vectors of sentences"):
+            Systems(reader)
+        assert unremembering(reader) is reader
+
+
+def test_variants_change_what_they_say(embedder):
+    asked, systems = as_organised(TOWNS, given_sources(TOWNS)), Systems(OfflineReader(embedder))
+
+    def made(variant):
+        return asyncio.run(systems.organise(asked, variant))
+
+    assert len(made(Variant()).groups) == 2
+    assert len(made(Variant(no_grouping=True)).groups) == 1
+    assert made(Variant(no_grouping=True)).kept == made(Variant()).kept
+
+
+def test_a_meter_counts_what_a_reader_without_receipts_reads(embedder):
+    metered = Metered(OfflineReader(embedder))
+    sources = given_sources(TOWNS)
+    asyncio.run(metered.answer(question=SPRINGFIELD, sources=sources))
+    asyncio.run(metered.relate(question=SPRINGFIELD, pivot=sources[0], others=sources[1:]))
+    read = sum(metered.count_tokens(text) for text in (SPRINGFIELD, *(source.text for source in sources)))
+    assert (metered.usage.calls, metered.usage.input_tokens, metered.usage.estimated) == (2, 2 * read, True)
+    assert metered.usage.output_tokens > 0
+    assert unremembering(metered.reader) is not metered.reader
