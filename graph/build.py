@@ -12,6 +12,8 @@ from ..nodes.aggregate_groups import aggregate_groups
 from ..nodes.answer_group import answer_group
 from ..nodes.answer_plain import answer_plain
 from ..nodes.cite import cite
+from ..nodes.clarify import clarify
+from ..nodes.converse import converse
 from ..nodes.map_context import map_context
 from ..nodes.organize_contexts import organize_contexts
 from ..nodes.preflight import preflight
@@ -21,7 +23,8 @@ from ..nodes.retrieve import retrieve
 from ..nodes.rewrite import rewrite
 from ..state.context import Context
 from ..state.schema import Question, State
-from .routes import after_draft, after_organize, after_preflight
+from . import routes
+from .runnable import StageRunnable
 from .stage import given, stage
 
 RECURSION_LIMIT = 40
@@ -39,29 +42,27 @@ def build_graph(
     """
     graph: StateGraph[State, Any, Question, State] = StateGraph(State, context_schema, input_schema=Question)
     for node in (
-        *(rewrite, retrieve, preflight),
+        *(rewrite, converse, retrieve, preflight),
         *(answer_plain, map_context, reduce_context),
-        *(relate_contexts, organize_contexts, answer_group, aggregate_groups),
+        *(relate_contexts, organize_contexts, clarify, answer_group, aggregate_groups),
         *(cite, abstain),
     ):
         name, run, view = stage(node, resolve)
-        graph.add_node(name, run, input_schema=view)
+        graph.add_node(name, StageRunnable(name, run), input_schema=view)
 
     graph.add_edge(START, "rewrite")
-    graph.add_edge("rewrite", "retrieve")
+    graph.add_conditional_edges("rewrite", routes.after_rewrite, routes.AFTER_REWRITE)
     graph.add_edge("retrieve", "preflight")
-    graph.add_conditional_edges(
-        "preflight", after_preflight, ["answer_plain", "map_context", "relate_contexts", "abstain"]
-    )
-    graph.add_conditional_edges(
-        "answer_plain", after_draft, ["cite", "abstain", "map_context", "relate_contexts", "aggregate_groups"]
-    )
+    graph.add_conditional_edges("preflight", routes.after_preflight, routes.AFTER_PREFLIGHT)
+    graph.add_conditional_edges("answer_plain", routes.after_draft, routes.AFTER_PLAIN)
     graph.add_edge("map_context", "reduce_context")
-    graph.add_conditional_edges("reduce_context", after_draft, ["cite", "abstain", "relate_contexts"])
+    graph.add_conditional_edges("reduce_context", routes.after_draft, routes.AFTER_REDUCE)
     graph.add_edge("relate_contexts", "organize_contexts")
-    graph.add_conditional_edges("organize_contexts", after_organize, ["answer_plain", "answer_group", "abstain"])
+    graph.add_conditional_edges("organize_contexts", routes.after_organize, routes.AFTER_ORGANIZE)
+    graph.add_conditional_edges("clarify", routes.after_clarify, routes.AFTER_CLARIFY)
     graph.add_edge("answer_group", "aggregate_groups")
-    graph.add_conditional_edges("aggregate_groups", after_draft, ["cite", "abstain"])
+    graph.add_conditional_edges("aggregate_groups", routes.after_draft, routes.AFTER_AGGREGATE)
     graph.add_edge("cite", END)
     graph.add_edge("abstain", END)
+    graph.add_edge("converse", END)
     return graph

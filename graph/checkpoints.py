@@ -231,10 +231,21 @@ async def _open(path: Path) -> SqliteCheckpointer:
 
 @asynccontextmanager
 async def studio_saver() -> AsyncIterator[SqliteCheckpointer]:
-    """The checkpointer for `langgraph.json`: that of the library that PREFLIGHT_LIBRARY names, or of ./library."""
-    folder = Path(os.environ.get("PREFLIGHT_LIBRARY") or "library")
+    """The checkpointer for `langgraph.json`: that of the library in `studio_folder()`."""
+    folder = await asyncio.to_thread(studio_folder)
     async with open_checkpointer(folder / "threads.db") as saver:
         yield saver
+
+
+def studio_folder() -> Path:
+    """The library of `langgraph dev`: what PREFLIGHT_LIBRARY names, else ./library where one is, else the demo's.
+
+    In a clone, ./library is a folder of the source code.
+    """
+    named, usual = os.environ.get("PREFLIGHT_LIBRARY"), Path("library")
+    if named:
+        return Path(named)
+    return usual if (usual / "library.db").is_file() else Path("demo-library")
 
 
 def _json_texts(values: Iterable[str]) -> str:

@@ -2,7 +2,8 @@
 
 It lives in the same `threads.db` as the checkpoints, in plain columns and JSON, so that `sqlite-utils` and Datasette
 open it. A row is written as `running` before the turn's first step and brought to its outcome after the last, so a row
-that stays `running` while nothing runs tells of a process that was killed.
+that stays `running` while nothing runs tells of a process that was killed. `asking` is a turn that waits for the person
+to say which of several things is meant. Titles that people gave their conversations are in the table `thread_titles`.
 
 sqlite-utils makes the table; rows are read and written with plain `sqlite3`, because a question should not wait for
 what sqlite-utils imports (pandas, where it is installed).
@@ -22,13 +23,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..state.errors import LibraryCorrupt, LibraryError, TurnError
+from ..state.errors import LibraryCorrupt, LibraryError, ThreadNotFound, TurnError, UsageError
 
 if TYPE_CHECKING:
-    from ..state.values import Answer
+    from ..state.values import Answer, Clarification
 
-Status = Literal["running", "answered", "abstained", "failed", "interrupted"]
+Status = Literal["running", "asking", "answered", "abstained", "failed", "interrupted"]
 TABLE = "turns"
+TITLES = "thread_titles"
+TITLE_CHARACTERS = 200
 BUSY_SECONDS = 30.0
 COLUMNS: dict[str, type] = {
     "id": str,
@@ -50,8 +53,9 @@ COLUMNS: dict[str, type] = {
     "answer": str,
     "error": str,
     "result": str,
+    "clarification": str,
 }
-JSON_COLUMNS = ("signals", "settings", "result")
+JSON_COLUMNS = ("signals", "settings", "result", "clarification")
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,8 @@ class Turn:
     """One row of the ledger.
 
     `turn` counts 1, 2, 3 within the thread; `started_at` and `finished_at` are ISO 8601 in UTC; `settings` is what the
-    turn was asked with; `result` is the answer as `Answer.model_dump(mode="json")`.
+    turn was asked with; `result` is the answer as `Answer.model_dump(mode="json")`, `clarification` what the turn asked
+    the person, as `Clarification.model_dump(mode="json")`.
     """
 
     id: str
@@ -81,17 +86,22 @@ class Turn:
     answer: str | None
     error: str | None
     result: dict[str, Any] | None
+    clarification: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
 class ThreadSummary:
-    """A thread as `threads list` shows it: how many turns, and its last turn's question, status and time."""
+    """A thread as `threads list` shows it: how many turns, and its last turn's question, status and time.
+
+    `title` is the one it was given, else its first question.
+    """
 
     thread_id: str
     turns: int
     question: str
     status: Status
     updated: str
+    title: str
 
 
 class Ledger:
@@ -119,8 +129,9 @@ class Ledger:
             self._connection.row_factory = sqlite3.Row
             try:
                 self._connection.execute("pragma synchronous = normal")
-                if not self._connection.execute("select 1 from sqlite_master where name = ?", [TABLE]).fetchone():
-                    self._create_table()
+                self._connection.create_function("holds", 2, _holds, deterministic=True)
+                if not self._is_complete():
+                    self._create_tables()
             except BaseException:
                 self._connection.close()
                 raise
@@ -177,8 +188,13 @@ class Ledger:
         spent = _cost(receipt) if receipt else {}
         return self._update(id, status=status, error=error, **_route(decision), **spent)
 
+    def ask(self, id: str, *, clarification: Clarification, receipt: Mapping[str, Any]) -> Turn:
+        """Record that a turn asks the person first, and what it had spent by then."""
+        asked = _json(clarification.model_dump(mode="json"))
+        return self._update(id, status="asking", clarification=asked, **_cost(receipt))
+
     def reopen(self, id: str) -> Turn:
-        """Set a turn that came to no answer to `running` again, because it is resumed."""
+        """Set a turn that came to no answer to `running` again, because it is resumed or was replied to."""
         return self._update(id, status="running", finished_at=None, error=None)
 
     def turns(self, thread_id: str) -> list[Turn]:
@@ -202,20 +218,46 @@ class Ledger:
         turn = self.last(thread_id)
         return turn if turn is not None and turn.status == "running" else None
 
-    def threads(self) -> list[ThreadSummary]:
-        """All threads, the one used last first."""
+    def threads(self, query: str | None = None) -> list[ThreadSummary]:
+        """All threads, the one used last first; with a query, those whose title, questions or answers hold it."""
         newest = """
             select thread_id, max(turn) as turn, count(*) as turns, question, status,
-                   coalesce(finished_at, started_at) as updated
-            from turns group by thread_id order by updated desc, thread_id
+                   coalesce(finished_at, started_at) as updated,
+                   coalesce((select title from thread_titles where thread_titles.thread_id = turns.thread_id),
+                            (select question from turns as first where first.thread_id = turns.thread_id
+                             order by turn limit 1)) as title
+            from turns
+            where :query = '' or thread_id in (
+                select thread_id from turns where holds(:query, question) or holds(:query, answer)
+                union select thread_id from thread_titles where holds(:query, title))
+            group by thread_id order by updated desc, thread_id
         """
         with self._reading() as connection:
-            rows = connection.execute(newest).fetchall()
+            rows = connection.execute(newest, {"query": (query or "").strip().casefold()}).fetchall()
         return [ThreadSummary(**{name: row[name] for name in _names(ThreadSummary)}) for row in rows]
 
-    def delete(self, thread_id: str) -> bool:
-        """Remove a thread's turns; False when there were none."""
+    def rename(self, thread_id: str, title: str) -> str:
+        """Give a thread a title, and say how it is kept: on one line; an empty one takes the title away.
+
+        Raises:
+            UsageError: The title is too long.
+            ThreadNotFound: There is no such thread.
+        """
+        title = " ".join(title.split())
+        if len(title) > TITLE_CHARACTERS:
+            raise UsageError(f"a title of {len(title)} characters is too long", help=f"Use {TITLE_CHARACTERS} at most.")
         with self._writing() as connection:
+            if not connection.execute("select 1 from turns where thread_id = ?", [thread_id]).fetchone():
+                raise ThreadNotFound(f"there is no thread {thread_id!r}", help="See `preflight threads list`.")
+            connection.execute("delete from thread_titles where thread_id = ?", [thread_id])
+            if title:
+                connection.execute("insert into thread_titles (thread_id, title) values (?, ?)", [thread_id, title])
+        return title
+
+    def delete(self, thread_id: str) -> bool:
+        """Remove a thread's turns and its title; False when there were none."""
+        with self._writing() as connection:
+            connection.execute("delete from thread_titles where thread_id = ?", [thread_id])
             return bool(connection.execute("delete from turns where thread_id = ?", [thread_id]).rowcount)
 
     def _update(self, id: str, **values: Any) -> Turn:
@@ -226,16 +268,27 @@ class Ledger:
                 raise TurnError(f"Turn {id!r} is not in {self.path}", help="Its thread was deleted while it ran.")
             return _get(connection, id)
 
-    def _create_table(self) -> None:
+    def _is_complete(self) -> bool:
+        """Whether the file has both tables, with every column; one of an older version lacks some."""
+        columns = {row["name"] for row in self._connection.execute("select name from pragma_table_info(?)", [TABLE])}
+        titles = self._connection.execute("select 1 from sqlite_master where name = ?", [TITLES]).fetchone()
+        return titles is not None and columns >= set(COLUMNS)
+
+    def _create_tables(self) -> None:
         from sqlite_utils import Database
 
         counts = {"calls": 0, "input_tokens": 0, "output_tokens": 0, "seconds": 0.0}
         required = {"thread_id", "turn", "status", "started_at", "question", "settings", "model", *counts}
         with self._writing() as connection:
-            table = Database(connection).table(TABLE)
+            database = Database(connection)
+            table, titles = database.table(TABLE), database.table(TITLES)
             if not table.exists():
                 table.create(COLUMNS, pk="id", not_null=required, defaults=counts)
                 table.create_index(["thread_id", "turn"], unique=True)
+            for name in COLUMNS.keys() - table.columns_dict.keys():
+                table.add_column(name, COLUMNS[name])
+            if not titles.exists():
+                titles.create({"thread_id": str, "title": str}, pk="thread_id", not_null={"title"})
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
@@ -291,6 +344,11 @@ def make_database(path: Path) -> None:
                 if "locked" not in str(error) or time.monotonic() > deadline:
                     raise
             time.sleep(0.01)
+
+
+def _holds(query: str, text: str | None) -> bool:
+    """Whether a text holds a casefolded query."""
+    return text is not None and query in text.casefold()
 
 
 def _last_number(connection: sqlite3.Connection, thread_id: str) -> int:

@@ -64,6 +64,8 @@ def answer_of(
         relations=relations_of(state),
         pruned=tuple(PrunedPassage.model_validate(passage) for passage in state.get("pruned") or []),
         gaps=tuple(Gap.model_validate(gap) for gap in state["gaps"]),
+        condensed=state.get("condensed_messages") or 0,
+        left_out=tuple(state.get("left_out") or ()),
         receipt=receipt_of(state, reader=reader, settings=settings or Settings(), seconds=seconds),
     )
 

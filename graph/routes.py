@@ -1,53 +1,90 @@
-"""The conditional edges. They read decisions that stages wrote into the state, and decide nothing themselves."""
+"""The conditional edges. They read decisions that stages wrote into the state, and decide nothing themselves.
+
+Each returns a branch's name as people read it in the graph's picture; the tables say which node the branch leads to.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Literal
 
 from langgraph.types import Send
 
-from ..state.schema import Chosen, GroupView, Onward, Organised, Partition, PassageRef, Routed
+from ..state.schema import Chosen, GroupView, Heard, Onward, Organised, Partition, PassageRef, Routed
+from .progress import ROUTES
+
+Branches = dict[Hashable, str]
+NOTHING = "nothing found"
+AFTER_REWRITE: Branches = {"question": "retrieve", "conversation": "converse"}
+AFTER_PREFLIGHT: Branches = {
+    "plain": "answer_plain",
+    "map/reduce": "map_context",
+    "COrg": "relate_contexts",
+    NOTHING: "abstain",
+}
+AFTER_PLAIN: Branches = {
+    "answered": "cite",
+    NOTHING: "abstain",
+    "on to map/reduce": "map_context",
+    "on to COrg": "relate_contexts",
+    "one group": "aggregate_groups",
+}
+AFTER_REDUCE: Branches = {"answered": "cite", NOTHING: "abstain", "on to COrg": "relate_contexts"}
+AFTER_AGGREGATE: Branches = {"answered": "cite", NOTHING: "abstain"}
+AFTER_CLARIFY: Branches = {"one group": "answer_plain", "several groups": "answer_group", NOTHING: "abstain"}
+AFTER_ORGANIZE: Branches = {"ask first": "clarify", **AFTER_CLARIFY}
+_ONWARD = {node: str(branch) for branch, node in AFTER_PLAIN.items()}
 
 
-def after_preflight(state: Routed) -> list[Send] | Literal["answer_plain", "relate_contexts", "abstain"]:
+def after_rewrite(state: Heard) -> Literal["question", "conversation"]:
+    """A question goes to retrieval, a message of the conversation alone does not."""
+    return "conversation" if state["decision"].get("name") == "conversation" else "question"
+
+
+def after_preflight(state: Routed) -> list[Send] | str:
     """The route that preflight chose; for map/reduce, one `Send` for each partition."""
     route = state["decision"]["name"]
-    if route == "abstain":
-        return "abstain"
-    if route == "plain":
-        return "answer_plain"
-    return "relate_contexts" if route == "corg" else _partitions(state)
+    return _partitions(state) if route == "map_reduce" else ROUTES[route]
 
 
-def after_draft(
-    state: Onward,
-) -> list[Send] | Literal["cite", "abstain", "relate_contexts", "aggregate_groups"]:
+def after_draft(state: Onward) -> list[Send] | str:
     """Where the node that drafted sent the turn: to its end, to the groups' answer, or to a dearer route."""
     onward = state["onward"]
-    return _partitions(state) if onward == "map_context" else onward
+    return _partitions(state) if onward == "map_context" else _ONWARD[onward]
 
 
-def after_organize(state: Organised) -> list[Send] | Literal["abstain"]:
+def after_organize(state: Organised) -> list[Send] | str:
+    """The person is asked first where there is much to choose from; else the groups are answered."""
+    return "ask first" if state["choices"] else after_clarify(state)
+
+
+def after_clarify(state: Organised) -> list[Send] | str:
     """One group is answered directly, and so is a question with options; of several, each by a `Send` of its own."""
     groups, options = state["organisation"]["groups"], state["options"]
     question, refs = state["standalone_question"], state["passages"]
     if not groups:
-        return "abstain"
+        return NOTHING
     if len(groups) == 1 or options:
         kept = _of([rank for ranks in groups for rank in ranks], refs)
         direct = Chosen(standalone_question=question, options=options, passages=kept, group=1)
         return [Send("answer_plain", direct)]
     return [
-        Send("answer_group", GroupView(standalone_question=question, group=number, passages=_of(ranks, refs)))
+        Send(
+            "answer_group",
+            GroupView(standalone_question=question, group=number, of=len(groups), passages=_of(ranks, refs)),
+        )
         for number, ranks in enumerate(groups, 1)
     ]
 
 
 def _partitions(state: Routed | Onward) -> list[Send]:
-    question, refs = state["standalone_question"], state["passages"]
+    question, refs, parts = state["standalone_question"], state["passages"], state["partitions"]
     return [
-        Send("map_context", Partition(standalone_question=question, partition=number, passages=_of(ranks, refs)))
-        for number, ranks in enumerate(state["partitions"], 1)
+        Send(
+            "map_context",
+            Partition(standalone_question=question, partition=number, of=len(parts), passages=_of(ranks, refs)),
+        )
+        for number, ranks in enumerate(parts, 1)
     ]
 
 

@@ -1,4 +1,4 @@
-"""What every stage is wrapped in: its context is resolved and guarded, and what it spent is recorded."""
+"""What every stage is wrapped in: its context is resolved and guarded, its progress told, what it spent recorded."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from ..state.context import Context
 from ..state.errors import UsageError
 from ..state.schema import State
 from ..state.values import Usage
+from .progress import begun, ended
+from .tracing import stage_span
 
 Node = Callable[[Any, Runtime[Context]], Awaitable[State]]
 
@@ -40,10 +42,14 @@ def stage(node: Node, resolve: Callable[[Any], Context]) -> tuple[str, Callable[
     async def run(state: Any, runtime: Runtime[Any]) -> State:
         context = await asyncio.to_thread(resolve, runtime.context)
         started = time.time()
-        update = await node(state, runtime.override(context=context))
+        begun(name, state, runtime)
+        with stage_span(name, context.trace) as span:
+            update = await node(state, runtime.override(context=context))
+            spent = update.get("spent") or [{"stage": name, **Usage().model_dump()}]
+            rows = spent.value if isinstance(spent, Overwrite) else spent
+            span.done(state, rows, update)
+        ended(name, state, update, runtime)
         seconds = time.time() - started
-        spent = update.get("spent") or [{"stage": name, **Usage().model_dump()}]
-        rows = spent.value if isinstance(spent, Overwrite) else spent
         timed = [{**row, "started": started, "seconds": seconds} for row in rows]
         update["spent"] = Overwrite(timed) if isinstance(spent, Overwrite) else timed  # type: ignore[typeddict-item]
         return update

@@ -5,48 +5,71 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter, time
 from typing import Any
 
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph.types import StateSnapshot
+from langgraph.types import Command, StateSnapshot
 
+from ..models.choices import chosen
 from ..models.open import extractive_for
 from ..models.protocol import Reader
 from ..nodes.rewrite import check_question, normalised
-from ..prompts.visible import VisibleText
 from ..state.context import Context, Settings
-from ..state.errors import ModelError, PreflightError, ThreadNotFound, TurnError, TurnUnfinished
+from ..state.errors import ModelError, PreflightError, ThreadNotFound, TurnError, TurnUnfinished, UsageError
 from ..state.schema import Question
-from ..state.values import Answer, Receipt
+from ..state.values import Answer, Clarification, Receipt
 from .build import RECURSION_LIMIT, build_graph
 from .checkpoints import SqliteCheckpointer
+from .events import Event, Narrator, ProgressEvent, StageEvent, TokenEvent
 from .ledger import Ledger, Turn
 from .locks import thread_lock, validate_thread_id
 from .outcome import answer_of, receipt_of
+from .tracing import TurnSpan
 
-ANSWERING = ("answer_plain", "reduce_context")
+__all__ = ["Ask", "Event", "ProgressEvent", "StageEvent", "TokenEvent", "Turns"]
 
-
-@dataclass(frozen=True)
-class StageEvent:
-    """A stage has ended; `update` is what it wrote into the state."""
-
-    stage: str
-    update: dict[str, Any]
+ROLES = {"user": HumanMessage, "assistant": AIMessage}
 
 
 @dataclass(frozen=True)
-class TokenEvent:
-    """A piece of the answer, as it is being written."""
+class Ask:
+    """What a turn is asked with.
 
-    text: str
+    Attributes:
+        question: What the person asks.
+        settings: The numbers of the turn.
+        options: The choices of a multiple-choice question.
+        history: `(role, text)` of the messages before it, for a thread without turns; roles are "user", "assistant".
+        model: The model of this turn by name; None for the one that the library was opened with.
+    """
 
+    question: str
+    settings: Settings = field(default_factory=Settings)
+    options: Sequence[str] = ()
+    history: Sequence[tuple[str, str]] = ()
+    model: str | None = None
 
-Event = StageEvent | TokenEvent | Answer
+    def recorded(self) -> dict[str, Any]:
+        """As the ledger keeps it beside the question."""
+        own = {"options": list(self.options), "history": [list(pair) for pair in self.history], "model": self.model}
+        return {**self.settings.model_dump(), **own}
+
+    @classmethod
+    def of(cls, turn: Turn) -> Ask:
+        """What a recorded turn was asked with."""
+        given = dict(turn.settings)
+        options, history, model = (given.pop(name, None) for name in ("options", "history", "model"))
+        pairs = [(role, text) for role, text in history or []]
+        return cls(turn.question, Settings.model_validate(given), options or (), pairs, model)
+
+    def input(self) -> Question:
+        """What the graph takes in."""
+        earlier: list[AnyMessage] = [ROLES[role](text) for role, text in self.history if text.strip()]
+        return Question(messages=[*earlier, HumanMessage(self.question)], options=list(self.options))
 
 
 class Turns:
@@ -57,7 +80,7 @@ class Turns:
         saver: Where checkpoints go.
         ledger: Where turns are recorded.
         library: The collection.
-        reader: The reader of all turns.
+        reader: Gives the reader for a model's name; None names the library's own.
     """
 
     def __init__(
@@ -66,7 +89,7 @@ class Turns:
         saver: SqliteCheckpointer,
         ledger: Ledger,
         library: Any,
-        reader: Reader,
+        reader: Callable[[str | None], Reader],
         pubmed: Callable[[], Any] | None = None,
     ) -> None:
         self.folder = folder
@@ -78,75 +101,102 @@ class Turns:
         self.graph = build_graph().compile(checkpointer=saver, name="preflight")
 
     async def stream(
-        self,
-        question: str,
-        *,
-        thread_id: str,
-        settings: Settings,
-        options: Sequence[str] = (),
-        tokens: bool = True,
-        discard: bool = False,
+        self, asked: Ask, *, thread_id: str, tokens: bool = True, discard: bool = False
     ) -> AsyncGenerator[Event, None]:
-        """Take a turn: stage events, with `tokens` also the answer's pieces, at last the `Answer`.
+        """Take a turn: progress and stages, with `tokens` the answer's pieces, at last the answer or what is asked.
 
         Args:
-            question: What the person asks.
+            asked: The question and what goes with it.
             thread_id: The conversation.
-            settings: The numbers of the turn.
-            options: The choices of a multiple-choice question.
             tokens: Whether the answer's pieces are wanted.
             discard: Give up an earlier turn of the thread that was cut off.
 
         Raises:
-            UsageError: The question or the thread id cannot be used.
+            UsageError: The question, the history or the thread id cannot be used.
             ThreadBusy: Another turn runs on the thread, longer than `settings.lock_wait`.
             TurnUnfinished: The thread's last turn was cut off, and `discard` is False.
         """
-        thread_id = validate_thread_id(thread_id)
-        check_question(normalised(question), settings.max_question_chars)
+        thread_id, settings = validate_thread_id(thread_id), asked.settings
+        check_question(normalised(asked.question), settings.max_question_chars)
+        if unknown := sorted({role for role, _ in asked.history} - ROLES.keys()):
+            raise UsageError(f"history has the role {unknown[0]!r}", help='Use "user" and "assistant".')
+        reader = await asyncio.to_thread(self.reader, asked.model)
         async with thread_lock(self.folder, thread_id, wait=settings.lock_wait):
-            cut_off = await asyncio.to_thread(self.ledger.unfinished, thread_id)
-            if cut_off and not discard:
-                raise TurnUnfinished(
-                    f"the last turn of thread {thread_id!r} was cut off: {cut_off.question[:80]!r}",
-                    help=f"Finish it with `preflight threads resume {thread_id}`, or ask with --discard to drop it.",
+            last = await asyncio.to_thread(self.ledger.last, thread_id)
+            if last and asked.history:
+                raise UsageError(
+                    f"thread {thread_id!r} has a conversation of its own", help="Give history= with a new thread only."
                 )
-            if cut_off:
-                await asyncio.to_thread(self.ledger.fail, cut_off.id, error="discarded", status="interrupted")
+            if last and last.status == "asking" and (labels := chosen(asked.question, _choices(last))):
+                async with aclosing(self._reply(last, labels, tokens=tokens)) as events:
+                    async for event in events:
+                        yield event
+                return
+            await self._leave(last, discard=discard)
             turn = await asyncio.to_thread(
-                self.ledger.begin, thread_id, question, settings=_asked(settings, options), model=self.reader.name
+                self.ledger.begin, thread_id, asked.question, settings=asked.recorded(), model=reader.name
             )
-            asked = Question(messages=[HumanMessage(question)], options=list(options))
-            async with aclosing(self._drive(asked, turn, settings, tokens=tokens and not options)) as events:
+            async with aclosing(self._drive(asked.input(), turn, asked, reader, tokens=tokens)) as events:
                 async for event in events:
                     yield event
 
-    async def resume(self, thread_id: str, *, lock_wait: float = 30.0) -> Answer:
+    async def reply(
+        self, thread_id: str, choice: str | Sequence[str], *, lock_wait: float = 30.0, tokens: bool = True
+    ) -> AsyncGenerator[Event, None]:
+        """Answer what the thread's last turn has asked, and go on with that turn.
+
+        Args:
+            thread_id: The conversation.
+            choice: One or several labels or numbers from 1, or "all".
+            lock_wait: Seconds to wait for another turn on the thread.
+            tokens: Whether the answer's pieces are wanted.
+
+        Raises:
+            ThreadNotFound: No such thread.
+            TurnError: Its last turn asks nothing.
+            UsageError: The choice names nothing that was offered.
+        """
+        thread_id = validate_thread_id(thread_id)
+        async with thread_lock(self.folder, thread_id, wait=lock_wait):
+            turn = await self._last(thread_id)
+            if turn.status != "asking":
+                raise TurnError(f"the last turn of thread {thread_id!r} asks nothing", help="Ask a new question.")
+            labels = chosen(choice, _choices(turn))
+            if not labels:
+                offered = "; ".join(f"{n}: {each['label']}" for n, each in enumerate(_choices(turn), 1))
+                raise UsageError(f"{choice!r} is none of the choices", help=f'Choose of {offered}; or "all".')
+            async with aclosing(self._reply(turn, labels, tokens=tokens)) as events:
+                async for event in events:
+                    yield event
+
+    async def resume(
+        self, thread_id: str, *, lock_wait: float = 30.0, tokens: bool = True
+    ) -> AsyncGenerator[Event, None]:
         """Finish the thread's last turn where it stopped; stages and partitions that had ended are not run again.
 
         Raises:
             ThreadNotFound: No such thread.
-            TurnError: Its last turn has been answered.
+            TurnError: Its last turn has been answered, or waits for a reply.
         """
         thread_id = validate_thread_id(thread_id)
         async with thread_lock(self.folder, thread_id, wait=lock_wait):
-            turn = await asyncio.to_thread(self.ledger.last, thread_id)
-            if turn is None:
-                raise ThreadNotFound(f"there is no thread {thread_id!r}", help="See `preflight threads list`.")
+            turn = await self._last(thread_id)
             if turn.status in ("answered", "abstained"):
                 raise TurnError(
                     f"the last turn of thread {thread_id!r} is finished", help="There is nothing to resume."
                 )
+            if turn.status == "asking":
+                offered = "; ".join(each["label"] for each in _choices(turn))
+                raise TurnError(f"the last turn of thread {thread_id!r} waits for a reply", help=f"Choose: {offered}.")
+            asked = Ask.of(turn)
+            reader = await asyncio.to_thread(self.reader, asked.model)
             await asyncio.to_thread(self.ledger.reopen, turn.id)
-            options = turn.settings.get("options", [])
-            settings = Settings.model_validate({k: v for k, v in turn.settings.items() if k != "options"})
-            snapshot = await self.graph.aget_state(self._config(turn, settings))
+            snapshot = await self.graph.aget_state(self._config(turn, asked.settings))
             begun = (snapshot.metadata or {}).get("turn_id") == turn.id
-            asked = None if begun else Question(messages=[HumanMessage(turn.question)], options=options)
-            async for event in self._drive(asked, turn, settings, tokens=False):
-                if isinstance(event, Answer):
-                    return event
-        raise AssertionError("a turn ends with its answer or an error")
+            given = None if begun else asked.input()
+            async with aclosing(self._drive(given, turn, asked, reader, tokens=tokens)) as events:
+                async for event in events:
+                    yield event
 
     async def delete(self, thread_id: str) -> bool:
         """Forget a thread: its turns and its checkpoints; the file shrinks. False when there is none."""
@@ -157,11 +207,39 @@ class Turns:
         return known
 
     async def prune(self, keep_turns: int) -> None:
-        """Drop the intermediate checkpoints of every thread that has no turn to resume; the file shrinks."""
+        """Drop the intermediate checkpoints of every thread that has no turn to go on with; the file shrinks."""
         for thread_id in await self.saver.athreads():
-            if not await asyncio.to_thread(self.ledger.unfinished, thread_id):
+            last = await asyncio.to_thread(self.ledger.last, thread_id)
+            if last is None or last.status not in ("running", "asking"):
                 await self.saver.prune_turn(thread_id, keep_turns)
         await self.saver.vacuum()
+
+    async def _last(self, thread_id: str) -> Turn:
+        turn = await asyncio.to_thread(self.ledger.last, thread_id)
+        if turn is None:
+            raise ThreadNotFound(f"there is no thread {thread_id!r}", help="See `preflight threads list`.")
+        return turn
+
+    async def _leave(self, last: Turn | None, *, discard: bool) -> None:
+        """Close the turn before, if it has not ended: one that was cut off only on purpose."""
+        if last is None or last.status not in ("running", "asking"):
+            return
+        if last.status == "running" and not discard:
+            raise TurnUnfinished(
+                f"the last turn of thread {last.thread_id!r} was cut off: {last.question[:80]!r}",
+                help=f"Finish it with `preflight threads resume {last.thread_id}`, or ask with --discard to drop it.",
+            )
+        error = "discarded" if last.status == "running" else "what it asked was not answered"
+        await asyncio.to_thread(self.ledger.fail, last.id, error=error, status="interrupted")
+
+    async def _reply(self, turn: Turn, labels: Sequence[str], *, tokens: bool) -> AsyncGenerator[Event, None]:
+        asked = Ask.of(turn)
+        reader = await asyncio.to_thread(self.reader, asked.model)
+        await asyncio.to_thread(self.ledger.reopen, turn.id)
+        given: Command[Any] = Command(resume=list(labels))
+        async with aclosing(self._drive(given, turn, asked, reader, tokens=tokens)) as events:
+            async for event in events:
+                yield event
 
     def _config(self, turn: Turn, settings: Settings) -> RunnableConfig:
         return {
@@ -172,59 +250,77 @@ class Turns:
         }
 
     async def _drive(
-        self, asked: Question | None, turn: Turn, settings: Settings, *, tokens: bool
+        self, given: Question | Command[Any] | None, turn: Turn, asked: Ask, reader: Reader, *, tokens: bool
     ) -> AsyncGenerator[Event, None]:
-        started = perf_counter()
-        config = self._config(turn, settings)
+        """Run the graph to the end of the turn, or to where it asks; the ledger learns of every way that it ends."""
+        started = perf_counter() - (turn.seconds if isinstance(given, Command) else 0.0)
+        config = self._config(turn, asked.settings)
+        narrator = Narrator(tokens=tokens)
+        span = TurnSpan(turn.question, turn.thread_id, turn.turn)
+        last: Answer | Clarification
         try:
-            async with aclosing(self._events(asked, config, settings, tokens=tokens)) as events:
+            async with aclosing(self._events(given, config, asked, reader, narrator, span.context)) as events:
                 async for event in events:
                     yield event
             state = (await self.graph.aget_state(config)).values
+            seconds = perf_counter() - started
+            if narrator.asked is not None:
+                last = _clarification(narrator.asked, turn)
+                receipt = receipt_of(state, reader=reader, settings=asked.settings, seconds=seconds)
+                await asyncio.to_thread(self.ledger.ask, turn.id, clarification=last, receipt=receipt.model_dump())
+            else:
+                last = answer_of(
+                    state,
+                    reader=reader,
+                    settings=asked.settings,
+                    thread_id=turn.thread_id,
+                    turn=turn.turn,
+                    seconds=seconds,
+                )
+                for piece in narrator.rest(last.answer):
+                    yield piece
+                await asyncio.to_thread(self.ledger.finish, turn.id, answer=last)
         except BaseException as error:
-            failure = await self._failed(error, turn, config, settings, perf_counter() - started)
+            span.failed(error)
+            failure = await self._failed(error, turn, config, asked.settings, reader, perf_counter() - started)
             if failure is error:
                 raise
             raise failure from error
-        answer = answer_of(
-            state,
-            reader=self.reader,
-            settings=settings,
-            thread_id=turn.thread_id,
-            turn=turn.turn,
-            seconds=perf_counter() - started,
-        )
-        await asyncio.to_thread(self.ledger.finish, turn.id, answer=answer)
-        await self.saver.prune_turn(turn.thread_id, settings.keep_turns)
-        yield answer
+        span.ended(last)
+        if isinstance(last, Answer):
+            await self.saver.prune_turn(turn.thread_id, asked.settings.keep_turns)
+        yield last
 
     async def _events(
-        self, asked: Question | None, config: RunnableConfig, settings: Settings, *, tokens: bool
+        self,
+        given: Question | Command[Any] | None,
+        config: RunnableConfig,
+        asked: Ask,
+        reader: Reader,
+        narrator: Narrator,
+        trace: Any,
     ) -> AsyncGenerator[Event, None]:
+        settings = asked.settings
         pubmed = self.pubmed() if self.pubmed is not None and settings.pubmed else None
-        extractive = await asyncio.to_thread(extractive_for, self.reader, settings.extractive_reader)
-        context = Context(self.reader, self.library, settings, pubmed, extractive)
-        visible = VisibleText()
-        modes: list[Any] = ["updates", "messages"] if tokens else ["updates"]
-        run: Any = self.graph.astream(asked, config, context=context, stream_mode=modes, durability="async")
+        extractive = await asyncio.to_thread(extractive_for, reader, settings.extractive_reader)
+        context = Context(reader, self.library, settings, pubmed, extractive, trace)
+        modes: list[Any] = ["updates", "custom"]
+        if narrator.tokens and not asked.options:
+            modes.append("messages")
+        run: Any = self.graph.astream(given, config, context=context, stream_mode=modes, durability="async")
         async with aclosing(run):
             async for mode, payload in run:
-                if mode == "messages":
-                    piece, metadata = payload
-                    if metadata["langgraph_node"] in ANSWERING and (text := visible.feed(str(piece.text))):
-                        yield TokenEvent(text)
-                    continue
-                for stage, update in payload.items():
-                    if stage in ANSWERING:
-                        if text := visible.finish():
-                            yield TokenEvent(text)
-                        visible = VisibleText()
-                        if (update or {}).get("escalations"):
-                            yield TokenEvent("\n\n")
-                    yield StageEvent(stage, update or {})
+                for event in narrator.hear(mode, payload):
+                    yield event
 
     async def _failed(
-        self, error: BaseException, turn: Turn, config: RunnableConfig, settings: Settings, seconds: float
+        self,
+        error: BaseException,
+        turn: Turn,
+        config: RunnableConfig,
+        settings: Settings,
+        reader: Reader,
+        seconds: float,
     ) -> BaseException:
         """Record a failed turn; an error that is not ours becomes a `TurnError`."""
         if not isinstance(error, Exception):
@@ -233,7 +329,7 @@ class Turns:
             return error
         failure = error if isinstance(error, PreflightError) else _unexpected(error)
         snapshot = await self.graph.aget_state(config)
-        receipt = self._receipt_so_far(snapshot, turn, failure, settings, seconds)
+        receipt = _receipt_so_far(snapshot, turn, failure, settings, reader, seconds)
         failure.receipt = receipt.model_dump()
         decision = snapshot.values.get("decision") if snapshot.next != ("rewrite",) else None
         await asyncio.to_thread(
@@ -241,19 +337,26 @@ class Turns:
         )
         return failure
 
-    def _receipt_so_far(
-        self, snapshot: StateSnapshot, turn: Turn, error: PreflightError, settings: Settings, seconds: float
-    ) -> Receipt:
-        begun = (snapshot.metadata or {}).get("turn_id") == turn.id and "rewrite" not in snapshot.next
-        state = dict(snapshot.values) if begun else {}
-        if isinstance(error, ModelError) and error.spent and snapshot.next:
-            row = {"stage": snapshot.next[0], "started": time() - error.spent["seconds"], **error.spent}
-            state["spent"] = [*state.get("spent", []), row]
-        return receipt_of(state, reader=self.reader, settings=settings, seconds=seconds)
+
+def _receipt_so_far(
+    snapshot: StateSnapshot, turn: Turn, error: PreflightError, settings: Settings, reader: Reader, seconds: float
+) -> Receipt:
+    begun = (snapshot.metadata or {}).get("turn_id") == turn.id and "rewrite" not in snapshot.next
+    state = dict(snapshot.values) if begun else {}
+    if isinstance(error, ModelError) and error.spent and snapshot.next:
+        row = {"stage": snapshot.next[0], "started": time() - error.spent["seconds"], **error.spent}
+        state["spent"] = [*state.get("spent", []), row]
+    return receipt_of(state, reader=reader, settings=settings, seconds=seconds)
 
 
-def _asked(settings: Settings, options: Sequence[str]) -> dict[str, Any]:
-    return {**settings.model_dump(), "options": list(options)}
+def _choices(turn: Turn) -> list[Any]:
+    return list((turn.clarification or {}).get("choices") or [])
+
+
+def _clarification(asked: dict[str, Any], turn: Turn) -> Clarification:
+    return Clarification(
+        thread_id=turn.thread_id, turn=turn.turn, question=asked["question"], choices=tuple(asked["choices"])
+    )
 
 
 def _unexpected(error: Exception) -> TurnError:

@@ -119,9 +119,10 @@ def gather(
     except LibraryEmpty as error:
         raise error if pubmed is None else live.nothing(error) from None
     gathered = Gathered(found[0], rungs=live.rungs, problems=live.problems)
+    gathered.problems += [("retriever", problem) for part in found for problem in part.problems]
     if where is not None and not found[0].fused:
         gathered.problems.append(("where", found[0].note))
-    if expressions and hasattr(library, "match"):
+    if expressions and getattr(library, "can_match", hasattr(library, "match")):
         gathered.rungs = [*_climbed(library, expressions, settings), *live.rungs]
     pools = []
     for query, part in zip(queries, found, strict=True):

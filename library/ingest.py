@@ -27,7 +27,7 @@ BATCH_PASSAGES = 128
 BATCH_DOCUMENTS = 512
 MAX_BYTES = 200 * 1024 * 1024
 
-_ONE_DOCUMENT = (".docx", ".htm", ".html", ".markdown", ".md", ".pdf", ".text", ".txt", ".xhtml")
+ONE_DOCUMENT = (".docx", ".htm", ".html", ".markdown", ".md", ".pdf", ".text", ".txt", ".xhtml")
 
 
 class Splitter(Protocol):
@@ -209,14 +209,16 @@ class Ingestion:
 
     def _flush(self) -> None:
         """Embed the waiting documents' passages and store each document in a transaction of its own."""
-        inputs = {_key(passage): (passage.title, passage.text) for item in self._pending for passage in item.passages}
+        inputs = {
+            vector_key(passage): (passage.title, passage.text) for item in self._pending for passage in item.passages
+        }
         vectors = self._store.embedded(list(inputs))
         missing = [key for key in inputs if key not in vectors]
         encoded = self._embedder.encode_passages([inputs[key] for key in missing])
         vectors |= {key: row.astype("<f4").tobytes() for key, row in zip(missing, encoded, strict=True)}
         pending, self._pending = self._pending, []
         for item in pending:
-            rows = [(passage, _key(passage), vectors[_key(passage)]) for passage in item.passages]
+            rows = [(passage, vector_key(passage), vectors[vector_key(passage)]) for passage in item.passages]
             self._store.write_document(item.document, origin=item.origin, content_hash=item.content_hash, passages=rows)
             self.report.added += item.is_new
             self.report.updated += not item.is_new
@@ -241,7 +243,7 @@ def count_documents(files: Sequence[Path | DocumentError]) -> int | None:
 
     total = 0
     for file in files:
-        if isinstance(file, DocumentError) or suffix_of(file) in _ONE_DOCUMENT:
+        if isinstance(file, DocumentError) or suffix_of(file) in ONE_DOCUMENT:
             total += 1
         elif suffix_of(file).startswith((".jsonl", ".ndjson")):
             try:
@@ -259,7 +261,7 @@ def file_origin(path: Path) -> str:
     return unicode_text(os.path.abspath(path))
 
 
-def _key(passage: Passage) -> str:
+def vector_key(passage: Passage) -> str:
     """Names what is embedded of a passage: equal keys have equal vectors."""
     return hashlib.sha256(f"{passage.title}\0{passage.text}".encode()).hexdigest()[:32]
 

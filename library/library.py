@@ -13,6 +13,7 @@ from ..state.errors import LibraryCorrupt, PreflightError, UsageError
 from ..state.retrieval import Candidate
 from ..state.values import Document, Passage
 from . import health
+from .catalogue import Catalogue
 from .current import CurrentIndex
 from .dense import FLAT_LIMIT, IndexKind
 from .dense_kinds import check_kind
@@ -374,6 +375,11 @@ class Library:
     def documents(self) -> Iterator[dict[str, Any]]:
         """Rows of all documents, ordered by id."""
         return self._store.documents()
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """Its documents and passages as people look at them."""
+        return Catalogue(self._store)
 
     def stats(self) -> dict[str, Any]:
         """Counts, sizes in bytes, and what the library was made with."""

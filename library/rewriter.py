@@ -65,8 +65,15 @@ class QueryRewriter(Runnable[str, Rewrite]):
         """As `invoke`."""
         return (await self.rewritten(input)).value
 
-    async def rewritten(self, message: str, history: Sequence[Message] = ()) -> Reply[Rewrite]:
+    async def rewritten(
+        self, message: str, history: Sequence[Message] = (), questions: Sequence[str] | None = None
+    ) -> Reply[Rewrite]:
         """The rewrite, with what it cost and what had to be assumed.
+
+        Args:
+            message: What was asked.
+            history: The conversation before it, as a model reads it.
+            questions: The questions before it, for the rules; None: those of the history.
 
         Raises:
             UsageError: There is no MeSH file at the path.
@@ -79,7 +86,7 @@ class QueryRewriter(Runnable[str, Rewrite]):
             if reply.value.by == "rules" and reply.value.question == message:
                 reply = replace(reply, value=await asyncio.to_thread(self._by_rules, message, []))
         else:
-            earlier = [turn.text for turn in history if turn.role == "user"]
+            earlier = [turn.text for turn in history if turn.role == "user"] if questions is None else questions
             reply = Reply(await asyncio.to_thread(self._by_rules, message, earlier))
         return await asyncio.to_thread(self._searchable, reply)
 

@@ -34,6 +34,7 @@ class Found:
         fused: By reciprocal rank over the candidates of both; the score is the fused one.
         dense_scores: Cosine of query and passage for every passage of `fused`, from the stored vectors.
         note: What the filter left out; empty without one.
+        problems: What went wrong on the way and left something out, one line each.
     """
 
     dense: Ranking
@@ -41,6 +42,7 @@ class Found:
     fused: Ranking
     dense_scores: dict[str, float]
     note: str = ""
+    problems: tuple[str, ...] = ()
 
     def candidates(self, passages: Sequence[Passage]) -> list[Candidate]:
         """The fused ranking's passages, which are given in its order, with their places in all rankings."""

@@ -66,7 +66,7 @@ class Writer:
         from .loaders import find_files
 
         given = [Path(path).expanduser() for path in ([paths] if isinstance(paths, (str, Path)) else paths)]
-        with self._writing():
+        with self.writing():
             files = list(find_files(given))
             run = self._ingestion(progress, count_documents(files))
             run.add_files(files, max_bytes)
@@ -77,23 +77,23 @@ class Writer:
 
     def add(self, documents: Iterable[Document], progress: Progress | None) -> IngestReport:
         """Add or update documents that are in memory."""
-        with self._writing():
+        with self.writing():
             run = self._ingestion(progress, len(documents) if isinstance(documents, Sequence) else None)
             run.add_documents(documents)
             self._refresh(progress)
         return run.report
 
-    def intern(self, documents: Sequence[Document], deadline: float) -> Interned:
-        """Take in documents within `deadline` seconds; the index is rebuilt while it is small."""
+    def intern(self, documents: Sequence[Document], deadline: float, *, index: bool = True) -> Interned:
+        """Take in documents within `deadline` seconds; with `index` it is rebuilt while it is small."""
         end = time.monotonic() + deadline
         documents = [storable(document) for document in {document.id: document for document in documents}.values()]
         known = held(self._store, documents)
         problems: list[str] = []
         if new := [document for document in documents if document.id not in known]:
             try:
-                with self._writing(min(deadline, self._lock_seconds)):
+                with self.writing(min(deadline, self._lock_seconds)):
                     problems = take_in(self._ingestion(None, len(new)), new, end)
-                    if self._store.count_passages() <= REBUILD_PASSAGES:
+                    if index and self._store.count_passages() <= REBUILD_PASSAGES:
                         self._refresh(None)
             except LibraryError as error:
                 problems.append(f"What was found elsewhere could not be stored: {error}")
@@ -105,7 +105,7 @@ class Writer:
 
     def delete_document(self, document_id: str) -> bool:
         """Delete a document; false where there is none."""
-        with self._writing():
+        with self.writing():
             found = self._store.retire_document(document_id)
             if found:
                 self._build()
@@ -113,7 +113,7 @@ class Writer:
 
     def rebuild(self) -> None:
         """Rebuild the index from the database."""
-        with self._writing():
+        with self.writing():
             self._build()
 
     def set_index_kind(self, kind: IndexKind) -> None:
@@ -124,13 +124,13 @@ class Writer:
             built = read_manifest(self._root)
         if kind == self.index_kind and (built is None or built.kind == kind):
             return
-        with self._writing():
+        with self.writing():
             self._store.set_meta("index", kind)
             if self._store.count_passages():
                 self._build()
 
     @contextmanager
-    def _writing(self, seconds: float | None = None) -> Iterator[None]:
+    def writing(self, seconds: float | None = None) -> Iterator[None]:
         """Hold the write lock, for which `seconds` are waited, else as long as the writer was told to.
 
         Raises:

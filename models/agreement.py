@@ -113,8 +113,11 @@ def _names(text: str) -> set[str]:
 
 
 def contradiction(parts: Sequence[str]) -> tuple[str, str] | None:
-    """The first two statements of different parts that contradict each other, or None."""
-    split = [[part[slice(*span)].strip() for span in sentence_spans(part)] for part in parts]
+    """The first two statements of different parts that contradict each other, or None.
+
+    A statement that is repeated counts once: a model may go round in circles up to its limit.
+    """
+    split = [list(dict.fromkeys(part[slice(*span)].strip() for span in sentence_spans(part))) for part in parts]
     for i, statements in enumerate(split):
         for later in split[i + 1 :]:
             found = next(((a, b) for a in statements for b in later if contradicts(a, b)), None)

@@ -331,7 +331,12 @@ def _line(item: Item, groups: Groups) -> str:
 
 def label(item: Item) -> str:
     """What an answer is the answer to."""
-    entity, descriptor = _plain(item.entity), _plain(item.descriptor or "")
+    return labelled(item.entity, item.descriptor)
+
+
+def labelled(entity: str, descriptor: str | None) -> str:
+    """A name with what tells it from others of that name."""
+    entity, descriptor = _plain(entity), _plain(descriptor or "")
     return f"{entity} ({descriptor})" if descriptor and descriptor.casefold() not in entity.casefold() else entity
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from ..state.reading import Earlier
+from .conversation import ORDINALS
 from .words import words
 
 _PREPOSITIONS = "in|of|for|at|on|with|after|during|among|from|under|to|by"
@@ -29,6 +31,55 @@ _PEOPLE = re.compile(
     re.I,
 )
 _NAME_AT_END = re.compile(r"(?<=[a-z] )(?:[A-Z0-9][\w-]* )*[A-Z0-9][\w-]*$")
+
+
+_PLACE = "first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|last|[1-9]\\d?(?:st|nd|rd|th)"
+_COUNT = r"(?:(?:no\.?|number|#)\s*)?\[?([1-9]\d?|one|two|three|four|five|six|seven|eight|nine|ten)\]?(?!\w)"
+_SOURCE = re.compile(
+    rf"\b(?:the\s+|your\s+)?({_PLACE})\s+(?:source|citation|reference|footnote)\b"
+    rf"|\b(?:the\s+)?({_PLACE})\s+(?:document|paper|study|article|passage|file)\b"
+    r"(?!\s+(?:on|of|to|that|which|about|in|by|ever|for|with|from|was|were|is|are)\b)"
+    rf"|\b(?:source|citation|reference|footnote)\s+{_COUNT}|\[([1-9]\d?)\]",
+    re.I,
+)
+_ANSWER = re.compile(
+    rf"\bthe\s+({_PLACE})\s+(?:one|answer|group|of (?:them|these|those))\b|\bthe\s+(former|latter)\b", re.I
+)
+
+
+def pointed_at(message: str, earlier: Earlier) -> tuple[str, tuple[int, ...]]:
+    """The message with the titles of the sources, and the names of the answers, that it counts out of the last answer.
+
+    Returns:
+        The message, and the numbers of the sources that were named.
+    """
+    by_number = {source.n: source.title or source.source for source in earlier.sources}
+    named: list[int] = []
+
+    def titled(match: re.Match[str]) -> str:
+        number = _number(next(filter(None, match.groups())), len(by_number))
+        if not by_number.get(number):
+            return match[0]
+        named.append(number)
+        return f'"{by_number[number]}"'
+
+    def labelled(match: re.Match[str]) -> str:
+        number = 1 if (match[2] or "").lower() == "former" else _number(match[1] or "last", len(earlier.groups))
+        return earlier.groups[number - 1][0] if 0 < number <= len(earlier.groups) else match[0]
+
+    text = _SOURCE.sub(titled, message) if by_number else message
+    text = _ANSWER.sub(labelled, text) if len(earlier.groups) > 1 else text
+    return text, tuple(dict.fromkeys(named))
+
+
+def counts_out(message: str) -> bool:
+    """Whether a message names a source or an answer by its place, which means nothing without the answer before it."""
+    return bool(_SOURCE.search(message) or _ANSWER.search(message))
+
+
+def _number(text: str, last: int) -> int:
+    number = ORDINALS.get(text.lower()) or int(re.sub(r"\D", "", text))
+    return last if number == -1 else number
 
 
 def standalone(message: str, earlier: Sequence[str]) -> str:

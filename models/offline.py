@@ -14,11 +14,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..state.reading import Comparison, Draft, Extract, Message, Reply, Rewrite, Source
+from ..state.reading import Comparison, Draft, Earlier, Extract, Message, Reply, Rewrite, Source, Talk
 from .agreement import same_answer
 from .concepts import rewrite_by_rules
 from .context_readings import Said
 from .follow_ups import standalone
+from .history import in_short
 from .offline_answers import AnswerReader, agreed
 from .offline_relations import Contexts
 from .offline_sentences import (
@@ -34,6 +35,7 @@ from .offline_sentences import (
     sentences_of,
 )
 from .question_forms import form_of
+from .told import told
 from .words import encodable
 
 if TYPE_CHECKING:
@@ -109,6 +111,14 @@ class OfflineReader:
             return Reply(Draft("\n\n".join(part.text for part in parts), quotes))
         text = "\n\n".join(" ".join(f"{plain(item.text)} [{item.n}]" for item in section) for section in sections)
         return Reply(Draft(text, tuple((item.n, item.text) for section in sections for item in section)))
+
+    async def converse(self, *, message: str, talk: Talk, history: Sequence[Message], earlier: Earlier) -> Reply[Draft]:
+        """What the conversation and its sources say themselves; see `told.py`."""
+        return Reply(told(talk, history, earlier))
+
+    async def condense(self, *, summary: str, messages: Sequence[Message]) -> Reply[str]:
+        """Each question with the beginning of its answer."""
+        return Reply(in_short(summary, messages))
 
     def count_tokens(self, text: str) -> int:
         """Word pieces of the embedder's tokenizer."""

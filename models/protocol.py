@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from ..state.reading import Comparison, Draft, Extract, Message, Reply, Rewrite, Source
+from ..state.reading import Comparison, Draft, Earlier, Extract, Message, Reply, Rewrite, Source, Talk
 
-__all__ = ["Comparison", "Draft", "Extract", "Message", "Reader", "Reply", "Rewrite", "Source"]
+__all__ = ["Comparison", "Draft", "Earlier", "Extract", "Message", "Reader", "Reply", "Rewrite", "Source", "Talk"]
 
 
 @runtime_checkable
@@ -48,6 +48,14 @@ class Reader(Protocol):
         self, *, title: str, sections: Sequence[Sequence[Source]], parts: Sequence[Extract] = ()
     ) -> Reply[Draft]:
         """Summarise a document from its sentences, section by section, or from the summaries of its `parts`."""
+        ...
+
+    async def converse(self, *, message: str, talk: Talk, history: Sequence[Message], earlier: Earlier) -> Reply[Draft]:
+        """Reply to a message that asks nothing of the documents; it may point back to the last answer."""
+        ...
+
+    async def condense(self, *, summary: str, messages: Sequence[Message]) -> Reply[str]:
+        """Put messages of a conversation, and the summary of those before them, in short."""
         ...
 
     def count_tokens(self, text: str) -> int:

@@ -30,7 +30,7 @@ _EXPLANATION = re.compile(
     r"|what (?:causes?|caused|triggers?|triggered|happens?|happened|leads?|led|makes|made)\b"
     r"|(?:describe|explain|summari[sz]e|discuss|outline|compare|define|elaborate|tell (?:me|us) (?:about|more))\b"
     rf"|what (?:is|are|was|were) (?:the |an? )?(?:[\w-]+ ){{0,3}}?{_SUBJECTS} (?:of|for|between|in|behind|on|to)\b"
-    r"|what (?:do|does|did) .+ (?:do|mean|look like|stand for)\W*$"
+    r"|what (?:do|does|did) .+ (?:(?:do|mean|look like|stand for)\W*$|say about\b)"
     r"|in what ways?\b)",
     re.I,
 )

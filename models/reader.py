@@ -11,13 +11,25 @@ from typing import TYPE_CHECKING
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.messages.utils import count_tokens_approximately
 
-from ..prompts import answer_group, answer_plain, map_context, reduce_context, relate_contexts, rewrite, summarize
+from ..prompts import (
+    answer_group,
+    answer_plain,
+    condense,
+    converse,
+    map_context,
+    reduce_context,
+    relate_contexts,
+    rewrite,
+    summarize,
+)
 from ..prompts.replies import choices_line, match_option
 from ..state.errors import BadReply, ModelError
-from ..state.reading import Comparison, Draft, Extract, Message, Reply, Rewrite, Source
+from ..state.reading import Comparison, Draft, Earlier, Extract, Message, Reply, Rewrite, Source, Talk
 from ..state.values import Usage
 from .chat import in_our_words
 from .concepts import expressions, rewrite_by_rules
+from .history import in_short
+from .own_clients import OwnClients
 from .survival import corrections, lost, strays
 
 if TYPE_CHECKING:
@@ -39,6 +51,7 @@ class ChatReader:
         self.chat_model = chat_model
         self.name = name or _name_of(chat_model)
         self.deadline = deadline
+        self._clients = OwnClients()
 
     async def rewrite(self, *, message: str, history: Sequence[Message]) -> Reply[Rewrite]:
         """The model's rewrite; what it leaves out is filled in by rule.
@@ -116,6 +129,19 @@ class ChatReader:
         quotes = draft.quotes or tuple(quote for part in parts for quote in part.quotes)
         return Reply(replace(draft, quotes=quotes), usage)
 
+    async def converse(self, *, message: str, talk: Talk, history: Sequence[Message], earlier: Earlier) -> Reply[Draft]:
+        """The model's own words, whatever the talk is about; they may cite the last answer's sources."""
+        text, usage = await self._call(converse.render(message=message, history=history, sources=earlier.sources))
+        return Reply(converse.parse(text), usage)
+
+    async def condense(self, *, summary: str, messages: Sequence[Message]) -> Reply[str]:
+        """The model's summary; one that is no summary is put in short by rule."""
+        text, usage = await self._call(condense.render(summary=summary, messages=messages))
+        short = condense.parse(text)
+        if short is None:
+            return Reply(in_short(summary, messages), usage, ("the model's summary was too long; it was made by rule",))
+        return Reply(short, usage)
+
     def count_tokens(self, text: str) -> int:
         """Tokens of a text, estimated (about four characters each)."""
         return count_tokens_approximately([HumanMessage(text)])
@@ -139,7 +165,7 @@ class ChatReader:
         started = perf_counter()
         try:
             async with asyncio.timeout(self.deadline):
-                message = await self.chat_model.ainvoke(prompt)
+                message = await self._clients.of(self.chat_model).ainvoke(prompt)
         except Exception as error:
             failure = in_our_words(error, self.name)
             failure.spent = Usage(calls=1, seconds=perf_counter() - started).model_dump()

@@ -114,6 +114,10 @@ class RelationGraph:
         self.relevant = [n for n in self.contexts if n not in self.notes or self.notes[n].answer is not None]
         self._live = set(self.relevant)
 
+    def settled(self) -> int:
+        """How many contexts have no relation left that is neither told nor follows."""
+        return sum(n not in self._live or not self._open(n) for n in self.contexts)
+
     def edges(self, by_rule: Mapping[int, ContextNote]) -> list[Edge]:
         """The relation of every two relevant contexts.
 

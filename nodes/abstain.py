@@ -5,6 +5,7 @@ from __future__ import annotations
 from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
 
+from ..models.choices import left_out
 from ..state.context import Context
 from ..state.schema import State, Unanswered
 from .cite import unread
@@ -16,6 +17,7 @@ NOT_ANSWERED = "The documents do not answer this question."
 async def abstain(state: Unanswered, runtime: Runtime[Context]) -> State:
     """Answer that there is no answer, and name the partitions that could not be read."""
     text = (NOT_ANSWERED if state["passages"] else NOTHING_FOUND) + unread(state["extracts"])
+    text += left_out(state.get("left_out") or [])
     return {
         "answer": text,
         "abstained": True,

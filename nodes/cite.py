@@ -16,6 +16,7 @@ from typing import Any
 from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
 
+from ..models.choices import left_out
 from ..models.quotes import locate, strongest, support
 from ..models.sentences import sentence_spans
 from ..models.statements import MARK, Claim, check, claims
@@ -43,7 +44,7 @@ async def cite(state: Drafted, runtime: Runtime[Context]) -> State:
     groups = [group(entry, numbers) for entry in state.get("entries") or []]
     by_number = {numbers[rank]: passages[rank] for rank in order if rank in passages}
     checked, problems = await _checked(runtime.context, state["standalone_question"], answer, groups, by_number)
-    answer += unread(state["extracts"])
+    answer += unread(state["extracts"]) + left_out(state.get("left_out") or [])
     return {
         "answer": answer,
         "abstained": False,
@@ -141,9 +142,7 @@ def citation(n: int, rank: int, text: str, draft: DraftState, passages: Mapping[
     unverified = (quotes or said or [""])[0]
     passage = passages.get(rank)
     if passage is None:
-        return Citation(
-            n=n, passage_id="", document_id="", title="", source="", quote=unverified, start=0, end=0, verified=False
-        )
+        return unknown(n, unverified)
     spans = [locate(quote, passage.text) for quote in quotes] + [support(statement, passage.text) for statement in said]
     span = next((found for found in spans if found), None)
     start, end = span or (0, 0)
@@ -159,6 +158,13 @@ def citation(n: int, rank: int, text: str, draft: DraftState, passages: Mapping[
         verified=span is not None,
         page=passage.page_at(start),
         date=passage.date,
+    )
+
+
+def unknown(n: int, quote: str = "") -> Citation:
+    """A citation of nothing that was given to the reader."""
+    return Citation(
+        n=n, passage_id="", document_id="", title="", source="", quote=quote, start=0, end=0, verified=False
     )
 
 

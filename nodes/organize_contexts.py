@@ -1,4 +1,7 @@
-"""Stage `organize_contexts`: drop contexts that others stand for, and put those that contradict each other apart."""
+"""Stage `organize_contexts`: drop contexts that others stand for, and put those that contradict each other apart.
+
+With `clarify` on, the person is asked first which of the answers are wanted where there are more than `clarify_above`.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import asyncio
 
 from langgraph.runtime import Runtime
 
+from ..models.choices import choices_of
 from ..models.grouping import organise
 from ..models.relations import Edge
 from ..state.context import Context
@@ -26,4 +30,5 @@ async def organize_contexts(state: Unorganised, runtime: Runtime[Context]) -> St
         no_grouping=settings.no_grouping,
         seed=settings.random_duplicate,
     )
-    return {"organisation": organisation}
+    choices = choices_of(organisation, contexts) if settings.clarify and not state.get("options") else []
+    return {"organisation": organisation, "choices": choices if len(choices) > settings.clarify_above else []}

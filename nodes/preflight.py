@@ -106,7 +106,7 @@ def decide(
     if corg.score >= settings.corg_threshold:
         return decision("corg", f"COrg score {corg.score:.2g} >= {settings.corg_threshold:g}: {'; '.join(corg.fired)}")
     if len(refs) <= ALWAYS_PLAIN_PASSAGES:
-        return decision("plain", f"only {len(refs)} passages: nothing can be lost between them")
+        return decision("plain", f"only {len(refs)} passage{'s' * (len(refs) > 1)}: nothing can be lost between them")
     if tokens < settings.map_prompt_tokens:
         return decision("plain", f"the passages have {tokens} tokens: they fit one map prompt")
     return decision("map_reduce" if forecast.lost else "plain", forecast.reason)
@@ -149,7 +149,11 @@ def _calibrated(model: RiskModel, values: Mapping[str, float], iou: float) -> Fo
 
 
 def dense_order(refs: Sequence[PassageRef]) -> list[int]:
-    """Ranks of the passages, ordered by cosine with the question (R_LLM of equation 1)."""
+    """Ranks of the passages in the dense ranking's order (R_LLM of equation 1), or by cosine where it misses some."""
+    places = [ref.get("dense_rank") for ref in refs]
+    ranked = [(place, ref) for place, ref in zip(places, refs, strict=True) if place is not None]
+    if len(ranked) == len(refs):
+        return [ref["rank"] for _, ref in sorted(ranked, key=lambda pair: (pair[0], pair[1]["rank"]))]
     return [ref["rank"] for ref in sorted(refs, key=lambda ref: (-ref["cosine"], ref["rank"]))]
 
 

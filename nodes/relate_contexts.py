@@ -11,6 +11,7 @@ from ..models.agreement import note_by_rule
 from ..models.relations import RelationGraph
 from ..state.context import Context
 from ..state.errors import ModelError
+from ..state.progress import progress
 from ..state.reading import Comparison, ContextNote, Reply, Source
 from ..state.schema import ContextState, Related, RelationState, State
 from ..state.values import RelationKind, Usage
@@ -45,6 +46,8 @@ async def relate_contexts(state: Related, runtime: Runtime[Context]) -> State:
             _gap(n, f"how it relates to context {pivot} could not be read: none") for n in others if n not in told.kinds
         ]
         graph.absorb(pivot, others, told)
+        done, total = graph.settled(), len(sources)
+        runtime.stream_writer(progress("relate_contexts", f"relating contexts: {done} of {total}", done, total))
         if not told.kinds and not told.notes:
             break
     by_rule = await asyncio.to_thread(_notes_by_rule, question, sources)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from langgraph.runtime import Runtime
 
 from ..library.gather import Gathered, gather
-from ..state.context import Context
+from ..state.context import Context, Settings
 from ..state.schema import PassageRef, Rewritten, State
 from ..state.values import PrunedPassage
 
@@ -24,7 +24,7 @@ async def retrieve(state: Rewritten, runtime: Runtime[Context]) -> State:
         gather,
         context.library,
         state["queries"],
-        context.settings,
+        _within(context.settings, state.get("within") or []),
         expressions=state["rewrite"]["expressions"] if "rewrite" in state else (),
         pubmed=context.pubmed if context.settings.pubmed else None,
         extractive=context.extractive,
@@ -41,6 +41,13 @@ async def retrieve(state: Rewritten, runtime: Runtime[Context]) -> State:
         "rungs": gathered.rungs,
         "gaps": [{"stage": "retrieve", "item": item, "error": error} for item, error in gathered.problems],
     }
+
+
+def _within(settings: Settings, documents: Sequence[str]) -> Settings:
+    """The settings for a question about the only document that it names."""
+    if len(documents) != 1:
+        return settings
+    return settings.model_copy(update={"where": (*settings.where, f"id = {documents[0]}")})
 
 
 def _prune(gathered: Gathered, questions: Sequence[str], context: Context) -> list[PrunedPassage]:

@@ -1,37 +1,139 @@
-"""Stage `rewrite`: one standalone question out of the message and its history; the last turn's channels are cleared."""
+"""Stage `rewrite`: one standalone question out of the message and its history; the last turn's channels are cleared.
+
+A message that asks nothing of the documents is seen here, and so is what a long conversation comes to in short. What
+the turn before answered and cited is kept (`earlier`), since the message may point back to it.
+"""
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.messages import AnyMessage, HumanMessage
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
 from ..library.rewriter import QueryRewriter
-from ..state.context import Context
-from ..state.errors import UsageError
-from ..state.reading import Message
-from ..state.schema import STATE_VERSION, Asked, DraftState, State
+from ..models.conversation import is_of_the_conversation, talk_of, without_courtesy
+from ..models.follow_ups import counts_out, pointed_at
+from ..models.history import Said, in_parts, in_short, known_of, notes_on, overflow, said_before
+from ..models.reader import add
+from ..models.told import earlier_of
+from ..state.context import Context, Settings
+from ..state.errors import ModelError, UsageError
+from ..state.progress import progress
+from ..state.reading import Message, Reply, Rewrite, Talk
+from ..state.schema import STATE_VERSION, Asked, CondensedState, DraftState, EarlierState, State, TalkState
+from ..state.values import RouteDecision, Usage
 
-HISTORY_MESSAGES = 8
+NOTHING_CONDENSED = CondensedState(text="", messages=0, upto="")
+REASONS = {
+    "source": "the message asks to see a source of the last answer",
+    "sources": "the message asks for the sources of the last answer",
+    "asked": "the message asks what was asked before",
+    "questions": "the message asks what was asked before",
+    "repeat": "the message asks for the last answer again",
+    "summary": "the message asks what was said so far",
+    "shorter": "the message asks for the last answer in short",
+    "restyle": "the message asks for the last answer in other words",
+    "other": "the message asks nothing of the documents",
+}
 
 
 async def rewrite(state: Asked, runtime: Runtime[Context]) -> State:
     """Turn the last message and the conversation before it into one standalone question, its parts and expressions."""
     context, settings = runtime.context, runtime.context.settings
-    question, history = last_question(state["messages"], settings.max_question_chars)
+    question = last_question(state["messages"], settings.max_question_chars)
+    history = said_before(before(state["messages"]), question)
+    known = earlier_turn(state)
+    short = await _shortened(history, state.get("condensed"), runtime)
+    update: State = {
+        "schema_version": STATE_VERSION,
+        "question": question,
+        "options": state.get("options") or [],
+        "condensed": short.value,
+        "condensed_messages": short.value["messages"],
+        **_cleared(),
+    }
+    if known:
+        update["earlier"] = known
+    chatting = settings.rewrite != "off" and not state.get("options")
+    talk = talk_of(question) if chatting else None
+    if talk is None:
+        reply, within = await _question(question, history, short.value, known, context)
+        made, notes, usage = reply.value, [*short.notes, *reply.notes], add(short.usage, reply.usage)
+        update |= _searched(question, made)
+        update["within"] = within
+        if made.kind == "conversation" and chatting and is_of_the_conversation(question):
+            talk = Talk("other")
+    else:
+        notes, usage = list(short.notes), short.usage
+        update |= _searched(question, Rewrite(question))
+    if talk is not None:
+        update["queries"] = []
+        update["talk"] = TalkState(kind=talk.kind, numbers=list(talk.numbers))
+        update["decision"] = _decision(talk, settings).model_dump()
+    rows = [{"stage": "rewrite", "item": "reply", "error": note} for note in notes]
+    update["gaps"] = Overwrite(rows)  # type: ignore[typeddict-item]
+    update["spent"] = Overwrite([{"stage": "rewrite", **usage.model_dump()}])  # type: ignore[typeddict-item]
+    return update
+
+
+async def _question(
+    question: str, history: Sequence[Said], short: CondensedState, known: EarlierState | None, context: Context
+) -> tuple[Reply[Rewrite], list[str]]:
+    """The message as a question of its own, and the documents that it names as sources of the last answer."""
+    settings, earlier = context.settings, earlier_of(known)
+    summary, rest = known_of(history, short)
+    message, named = pointed_at(without_courtesy(question), earlier) if settings.rewrite != "off" else (question, ())
+    read = [*([Message("summary", summary)] if summary else []), *(said.message for said in rest)]
     rewriter = QueryRewriter(
         context.library, reader=context.reader, mode=settings.rewrite, mesh=settings.mesh, pubmed=settings.pubmed
     )
-    reply = await rewriter.rewritten(question, history)
-    made = reply.value
+    asked = [m.text for m in (said.message for said in history) if m.role == "user" and talk_of(m.text) is None]
+    if known and asked and counts_out(asked[-1]):
+        asked[-1] = known["question"]
+    asked = [text for text in asked if not counts_out(text)]
+    reply = await rewriter.rewritten(message, [*read, *(notes_on(earlier) if read else [])], asked)
+    documents = {citation["n"]: citation["document_id"] for citation in known["citations"]} if known else {}
+    return reply, [documents[n] for n in named if documents.get(n)]
+
+
+async def _shortened(
+    history: Sequence[Said], condensed: CondensedState | None, runtime: Runtime[Context]
+) -> Reply[CondensedState]:
+    """What the part of the conversation that does not fit `history_tokens` comes to; a model that fails is a gap."""
+    context, settings = runtime.context, runtime.context.settings
+    summary, rest = known_of(history, condensed)
+    known = condensed if condensed and summary else NOTHING_CONDENSED
+    older = list(rest[: overflow(summary, rest, settings.history_tokens)])
+    if not older:
+        return Reply(known)
+    count = known["messages"] + len({said.id for said in older})
+    runtime.stream_writer(progress("rewrite", f"putting {count} earlier messages in short"))
+    by_rule = settings.rewrite in ("rules", "off") or getattr(context.reader, "by_rule", context.reader is None)
+    usage, notes = Usage(), []
+    for part in in_parts([said.message for said in older]):
+        if by_rule:
+            summary = in_short(summary, part)
+            continue
+        try:
+            reply: Reply[str] = await context.reader.condense(summary=summary, messages=part)
+        except ModelError as error:
+            usage = add(usage, Usage.model_validate(error.spent or {"calls": 1}))
+            notes.append(f"earlier messages were put in short by rule: {error}")
+            summary = in_short(summary, part)
+        else:
+            summary, usage = reply.value, add(usage, reply.usage)
+            notes += reply.notes
+    return Reply(CondensedState(text=summary, messages=count, upto=older[-1].id), usage, tuple(notes))
+
+
+def _searched(question: str, made: Rewrite) -> State:
+    """What is searched for."""
     standalone = normalised(made.question) or question
-    notes = [{"stage": "rewrite", "item": "reply", "error": note} for note in reply.notes]
     return {
-        "schema_version": STATE_VERSION,
-        "question": question,
         "standalone_question": standalone,
         "queries": list(dict.fromkeys([standalone, *filter(None, map(normalised, made.subquestions))])),
         "rewrite": {
@@ -40,10 +142,27 @@ async def rewrite(state: Asked, runtime: Runtime[Context]) -> State:
             "concepts": list(made.concepts),
             "expressions": list(made.expressions),
         },
-        **_cleared(),
-        "gaps": Overwrite(notes),  # type: ignore[typeddict-item]
-        "spent": Overwrite([{"stage": "rewrite", **reply.usage.model_dump()}]),  # type: ignore[typeddict-item]
     }
+
+
+def _decision(talk: Talk, settings: Settings) -> RouteDecision:
+    """The route without retrieval, and why."""
+    reason = REASONS.get(talk.kind, f"the message is small talk ({talk.kind})")
+    reason = f"{reason}: nothing is searched for"
+    return RouteDecision(name="conversation", reason=reason, top_n=settings.top_n, threshold=settings.threshold)
+
+
+def earlier_turn(state: Mapping[str, Any]) -> EarlierState | None:
+    """The last turn that answered from the documents, before its channels are cleared."""
+    answered = state.get("answer") and (state.get("decision") or {}).get("name") != "conversation"
+    if not answered:
+        return state.get("earlier")
+    return EarlierState(
+        question=state.get("standalone_question") or "",
+        answer=state["answer"],
+        citations=state.get("citations") or [],
+        groups=state.get("groups") or [],
+    )
 
 
 def _cleared() -> State:
@@ -53,6 +172,8 @@ def _cleared() -> State:
         "passages": [],
         "pruned": [],
         "rankings": {"dense": [], "lexical": []},
+        "talk": TalkState(kind="other", numbers=[]),
+        "within": [],
         "decision": {},
         "partitions": [],
         "extracts": Overwrite([]),  # type: ignore[typeddict-item]  # a reducer's channel is set, not added to
@@ -60,6 +181,8 @@ def _cleared() -> State:
         "contexts": [],
         "relations": [],
         "organisation": {},
+        "choices": [],
+        "left_out": [],
         "group_drafts": Overwrite([]),  # type: ignore[typeddict-item]
         "entries": [],
         "escalations": [],
@@ -74,21 +197,25 @@ def _cleared() -> State:
     }
 
 
-def last_question(messages: Sequence[AnyMessage], longest: int) -> tuple[str, list[Message]]:
-    """The last human message, normalised, and the messages before it that count as history (oldest first).
+def last_question(messages: Sequence[AnyMessage], longest: int) -> str:
+    """The last human message, normalised.
 
     Raises:
         UsageError: There is no such message, it is empty, or it is longer than `longest` characters.
     """
-    at = next((i for i in range(len(messages) - 1, -1, -1) if isinstance(messages[i], HumanMessage)), None)
+    at = _place(messages)
     question = normalised(str(messages[at].text)) if at is not None else ""
     check_question(question, longest)
-    history = [
-        Message("user" if isinstance(message, HumanMessage) else "assistant", str(message.text))
-        for message in messages[:at]
-        if isinstance(message, HumanMessage | AIMessage) and str(message.text).strip()
-    ]
-    return question, history[-HISTORY_MESSAGES:]
+    return question
+
+
+def before(messages: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
+    """The messages before the last human one."""
+    return messages[: _place(messages)]
+
+
+def _place(messages: Sequence[AnyMessage]) -> int | None:
+    return next((i for i in range(len(messages) - 1, -1, -1) if isinstance(messages[i], HumanMessage)), None)
 
 
 def check_question(question: str, longest: int) -> None:

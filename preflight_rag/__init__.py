@@ -17,21 +17,24 @@ if TYPE_CHECKING:
     from .app import Preflight
     from .graph.build import build_graph
     from .graph.outcome import answer_of
-    from .graph.turns import StageEvent, TokenEvent
+    from .graph.turns import ProgressEvent, StageEvent, TokenEvent
     from .library import Library
     from .models.open import open_reader
     from .state.context import Context, Settings
     from .state.errors import PreflightError
-    from .state.values import Answer, SearchResult
+    from .state.values import Answer, Choice, Clarification, SearchResult
 
 __version__ = "0.1.0"
 
 _HOME = {
     "Answer": ".state.values",
+    "Choice": ".state.values",
+    "Clarification": ".state.values",
     "Context": ".state.context",
     "Library": ".library",
     "Preflight": ".app",
     "PreflightError": ".state.errors",
+    "ProgressEvent": ".graph.turns",
     "SearchResult": ".state.values",
     "Settings": ".state.context",
     "StageEvent": ".graph.turns",
@@ -43,10 +46,13 @@ _HOME = {
 
 __all__ = [
     "Answer",
+    "Choice",
+    "Clarification",
     "Context",
     "Library",
     "Preflight",
     "PreflightError",
+    "ProgressEvent",
     "SearchResult",
     "Settings",
     "StageEvent",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -12,15 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 from .library import Library
 from .loop import LoopThread
+from .models.chat import OFFLINE
 from .models.extractive_reader import ExtractiveReader
 from .models.open import extractive_for, open_reader
-from .state.context import Settings
-from .state.errors import PreflightError, UsageError
-from .state.values import Answer, Gap, Hit, Preview, SearchResult, Summary
+from .state.context import Context, Settings
+from .state.errors import PreflightError, ReplyNeeded, UsageError
+from .state.values import Answer, Clarification, SearchResult, Summary
 
 if TYPE_CHECKING:
     from .graph.ledger import Ledger
-    from .graph.turns import Event, Turns
+    from .graph.turns import Ask, Event, Turns
     from .library.ingest import IngestReport
     from .library.pubmed import EntrezClient
     from .models.protocol import Reader
@@ -46,9 +48,11 @@ class Preflight:
         self._loop: LoopThread | None = None
         self._turns: Turns | None = None
         self._resources = AsyncExitStack()
-        self._opening = threading.Lock()
+        self._opening = threading.RLock()
+        self._opening_readers = threading.Lock()
         self._warming: threading.Thread | None = None
         self._entrez: EntrezClient | None = None
+        self._readers: dict[str, Reader] = {}
 
     @classmethod
     def open(
@@ -71,15 +75,50 @@ class Preflight:
             UsageError: A setting is wrong.
         """
         numbers = Settings.read(**settings)
-        library = Library.open(path, embedder=embedder, create=create)
+        return cls._over(Library.open(path, embedder=embedder, create=create), model, numbers)
+
+    @classmethod
+    def from_retriever(
+        cls,
+        retriever: Any,
+        model: Any = None,
+        *,
+        folder: str | Path | None = None,
+        embedder: Any = None,
+        fetch: int = 32,
+        **settings: Any,
+    ) -> Preflight:
+        """Answer from the documents of your own LangChain retriever or vector store.
+
+        Args:
+            retriever: A `VectorStore`, a `BaseRetriever`, or another `Runnable` from a text to documents.
+            model: As for `open`.
+            folder: Where conversations and what the retriever returned are kept; None for a temporary folder.
+            embedder: What compares passages, its name or a LangChain `Embeddings`; None for the default one.
+            fetch: How many documents a vector store is asked for; a retriever decides itself.
+            **settings: As for `open`.
+
+        Raises:
+            UsageError: That is no retriever, or the folder holds a library with documents of its own.
+            EmbedderMismatch, UnknownModel, ExtractiveReaderError: As `open`.
+        """
+        from .library.borrowed import BorrowedLibrary
+
+        numbers = Settings.read(**settings)
+        library = BorrowedLibrary.around(retriever, folder=folder, embedder=embedder, fetch=fetch)
+        return cls._over(library, model, numbers)
+
+    @classmethod
+    def _over(cls, library: Library, model: Any, settings: Settings) -> Preflight:
+        """The application over an open library, which is closed where no reader can be opened."""
         try:
             reader = open_reader(
-                model, library.embedder, deadline=numbers.deadline, extractive_reader=numbers.extractive_reader
+                model, library.embedder, deadline=settings.deadline, extractive_reader=settings.extractive_reader
             )
         except BaseException:
             library.close()
             raise
-        return cls(Path(path), library, reader, numbers)
+        return cls(library.path, library, reader, settings)
 
     def ingest(self, paths: Sequence[str | Path], *, prune: bool = False) -> IngestReport:
         """Add or update files and folders."""
@@ -93,35 +132,20 @@ class Preflight:
             k: How many passages.
             **settings: Fields of `Settings` for this search, such as `where=("year>=2020",)`.
         """
-        from .library.gather import gather
-        from .library.rewriter import QueryRewriter
-        from .nodes.preflight import decide, risk_model_of
-        from .nodes.retrieve import score_of
-        from .nodes.rewrite import check_question, normalised
+        from .searching import search
 
-        numbers = self._settings({"k": k, **settings})
-        query = normalised(query)
-        check_question(query, numbers.max_question_chars)
-        pubmed = self._pubmed() if numbers.pubmed else None
-        ladder = QueryRewriter(self.library, mode="rules", mesh=numbers.mesh, pubmed=True).invoke(query).expressions
+        return search(self, query, self._settings({"k": k, **settings}))
+
+    def context(self, **settings: Any) -> Context:
+        """What `build_graph`'s graph needs as its `context`, to run it yourself over this library with this reader.
+
+        Args:
+            **settings: Fields of `Settings` for those runs.
+        """
+        numbers = self._settings(settings)
         extractive = extractive_for(self.reader, numbers.extractive_reader)
-        expressions = ladder if pubmed else ()
-        gathered = gather(self.library, [query], numbers, expressions=expressions, pubmed=pubmed, extractive=extractive)
-        refs = gathered.references()
-        decision = decide(query, refs, gathered.sources(), numbers, risk_model_of(self.library), extractive)
-        found, top = gathered.found, slice(numbers.k)
-        return SearchResult(
-            query=query,
-            dense=found.dense[top],
-            lexical=found.lexical[top],
-            fused=found.fused[top],
-            selected=tuple(
-                Hit(passage_id=ref["id"], document_id=ref["document_id"], rank=ref["rank"], score=score_of(ref))
-                for ref in refs
-            ),
-            gaps=tuple(Gap(stage="retrieve", item=item, error=error) for item, error in gathered.problems),
-            preflight=Preview(route=decision.name, **decision.model_dump(exclude={"name", "forced"})),
-        )
+        pubmed = self.pubmed() if numbers.pubmed else None
+        return Context(self.reader, self.library, numbers, pubmed, extractive)
 
     def summarize(self, document: str | Path, *, tokens: int = 800, **settings: Any) -> Summary:
         """Put a document in short, without a question.
@@ -150,6 +174,8 @@ class Preflight:
         thread_id: str = DEFAULT_THREAD,
         options: Sequence[str] = (),
         discard: bool = False,
+        history: Sequence[tuple[str, str]] = (),
+        model: str | None = None,
         on_event: Callable[[Event], None] | None = None,
         **settings: Any,
     ) -> Answer:
@@ -160,33 +186,24 @@ class Preflight:
             thread_id: The conversation; follow-ups on one thread are understood from it.
             options: The choices of a multiple-choice question; the answer's `choice` names one.
             discard: Drop an earlier turn of the thread that was cut off.
+            history: `("user" | "assistant", text)` of earlier messages, for a thread that has no turns yet.
+            model: Another model for this turn, as `provider:name` or `offline`; opened once and kept.
             on_event: Called with each stage and each piece of the answer as it comes.
             **settings: Fields of `Settings` for this turn, such as `route="plain"` or `k=8`.
 
         Raises:
+            ReplyNeeded: With `clarify` on, the turn asks which of many things is meant; `reply` goes on with it.
             PreflightError: The turn could not be brought to an answer; `error.receipt` says what it cost.
         """
-        turn = self._turn(question, thread_id, options, discard, settings, tokens=on_event is not None)
-
-        async def run() -> Answer:
-            async for event in turn:
-                if on_event:
-                    on_event(event)
-                if isinstance(event, Answer):
-                    return event
-            raise AssertionError("a turn ends with its answer or an error")
-
-        return self._running().call(run())
+        asked = self._asked(question, options, history, model, settings)
+        turn = self._open_turns().stream(asked, thread_id=thread_id, tokens=on_event is not None, discard=discard)
+        return self._running().call(_answer(turn, on_event))
 
     async def aask(self, question: str, **arguments: Any) -> Answer:
         """`ask` for asynchronous code."""
-        async with aclosing(self.astream(question, tokens=False, **arguments)) as events:
-            async for event in events:
-                if isinstance(event, Answer):
-                    return event
-        raise AssertionError("a turn ends with its answer or an error")
+        return await _answer(self.astream(question, tokens=False, **arguments))
 
-    async def astream(
+    def astream(
         self,
         question: str,
         *,
@@ -194,18 +211,60 @@ class Preflight:
         options: Sequence[str] = (),
         discard: bool = False,
         tokens: bool = True,
+        history: Sequence[tuple[str, str]] = (),
+        model: str | None = None,
         **settings: Any,
     ) -> AsyncGenerator[Event, None]:
-        """Take one turn: `StageEvent`s and `TokenEvent`s as they come, at last the `Answer`."""
-        turn = self._turn(question, thread_id, options, discard, settings, tokens=tokens)
-        async with aclosing(self._running().iterate(turn)) as events:
-            async for event in events:
-                yield event
+        """Take one turn: `ProgressEvent`s, `StageEvent`s and `TokenEvent`s as they come, at last the `Answer`.
 
-    def resume(self, thread_id: str) -> Answer:
+        The last event is a `Clarification` where the turn asks the person first. Closing the stream stops the turn.
+        """
+
+        def begin(turns: Turns) -> AsyncGenerator[Event, None]:
+            asked = self._asked(question, options, history, model, settings)
+            return turns.stream(asked, thread_id=thread_id, tokens=tokens, discard=discard)
+
+        return self._stream(begin)
+
+    def reply(
+        self, thread_id: str, choice: str | Sequence[str], *, on_event: Callable[[Event], None] | None = None
+    ) -> Answer:
+        """Answer what the thread's last turn has asked, and go on with that turn.
+
+        Args:
+            thread_id: The conversation.
+            choice: One or several labels or 1-based numbers, or "all".
+            on_event: Called with each event as it comes.
+
+        Raises:
+            UsageError: The choice names nothing that was offered.
+            TurnError: The thread's last turn asks nothing.
+        """
+        wait = self.settings.lock_wait
+        turn = self._open_turns().reply(thread_id, choice, lock_wait=wait, tokens=on_event is not None)
+        return self._running().call(_answer(turn, on_event))
+
+    async def areply(self, thread_id: str, choice: str | Sequence[str]) -> Answer:
+        """`reply` for asynchronous code."""
+        return await _answer(self.astream_reply(thread_id, choice, tokens=False))
+
+    def astream_reply(
+        self, thread_id: str, choice: str | Sequence[str], *, tokens: bool = True
+    ) -> AsyncGenerator[Event, None]:
+        """`reply` as a stream of events, as `astream` gives them."""
+        wait = self.settings.lock_wait
+        return self._stream(lambda turns: turns.reply(thread_id, choice, lock_wait=wait, tokens=tokens))
+
+    def resume(self, thread_id: str, *, on_event: Callable[[Event], None] | None = None) -> Answer:
         """Finish the thread's last turn where it was cut off."""
-        turns = self._open_turns()
-        return self._running().call(turns.resume(thread_id, lock_wait=self.settings.lock_wait))
+        wait = self.settings.lock_wait
+        turn = self._open_turns().resume(thread_id, lock_wait=wait, tokens=on_event is not None)
+        return self._running().call(_answer(turn, on_event))
+
+    def astream_resume(self, thread_id: str, *, tokens: bool = True) -> AsyncGenerator[Event, None]:
+        """`resume` as a stream of events, as `astream` gives them."""
+        wait = self.settings.lock_wait
+        return self._stream(lambda turns: turns.resume(thread_id, lock_wait=wait, tokens=tokens))
 
     @property
     def ledger(self) -> Ledger:
@@ -246,21 +305,28 @@ class Preflight:
         given = {name: value for name, value in changes.items() if value is not None}
         return Settings.read({}, **{**self.settings.model_dump(), **given}) if given else self.settings
 
-    def _turn(
+    async def _stream(self, begin: Callable[[Turns], AsyncGenerator[Event, None]]) -> AsyncGenerator[Event, None]:
+        turns = await asyncio.to_thread(self._open_turns)
+        async with aclosing(self._running().iterate(begin(turns))) as events:
+            async for event in events:
+                yield event
+
+    def _asked(
         self,
         question: str,
-        thread_id: str,
         options: Sequence[str],
-        discard: bool,
+        history: Sequence[tuple[str, str]],
+        model: str | None,
         changes: dict[str, Any],
-        *,
-        tokens: bool,
-    ) -> AsyncGenerator[Event, None]:
+    ) -> Ask:
+        from .graph.turns import Ask
+
         if isinstance(options, str) or len(options) == 1:
             raise UsageError(f"options={options!r} is no choice", help="Give two or more options.")
         settings = self._settings(changes)
         own = self.settings.extractive_reader
-        if settings.extractive_reader != own and getattr(self.reader, "by_rule", False):
+        by_rule = model == OFFLINE or (model is None and getattr(self.reader, "by_rule", False))
+        if settings.extractive_reader != own and by_rule:
             raise UsageError(
                 f"extractive_reader={settings.extractive_reader!r} cannot take a turn that {own!r} was opened for",
                 help="Give it to Preflight.open.",
@@ -268,9 +334,26 @@ class Preflight:
         if self._turns is None and self._warming is None:
             self._warming = threading.Thread(target=self._warm, name="preflight-warm", daemon=True)
             self._warming.start()
-        return self._open_turns().stream(
-            question, thread_id=thread_id, settings=settings, options=options, tokens=tokens, discard=discard
-        )
+        return Ask(question, settings, options, history, model)
+
+    def _reader_of(self, model: str | None) -> Reader:
+        """The reader for a model's name, opened at its first use; None names the library's own.
+
+        Raises:
+            UnknownModel: No model of that name.
+        """
+        if model is None:
+            return self.reader
+        with self._opening_readers:
+            if model not in self._readers:
+                numbers = self.settings
+                self._readers[model] = open_reader(
+                    model,
+                    self.library.embedder,
+                    deadline=numbers.deadline,
+                    extractive_reader=numbers.extractive_reader,
+                )
+            return self._readers[model]
 
     def _warm(self) -> None:
         """Load what a turn needs while the rest of it is made ready."""
@@ -280,9 +363,10 @@ class Preflight:
                 extractive.read([("warm", "", "warm")])
 
     def _running(self) -> LoopThread:
-        if self._loop is None:
-            self._loop = LoopThread()
-        return self._loop
+        with self._opening:
+            if self._loop is None:
+                self._loop = LoopThread()
+            return self._loop
 
     def _open_turns(self) -> Turns:
         with self._opening:
@@ -298,9 +382,9 @@ class Preflight:
         saver = await self._resources.enter_async_context(open_checkpointer(self.folder / THREADS))
         ledger = Ledger(self.folder / THREADS)
         self._resources.callback(ledger.close)
-        return Turns(self.folder, saver, ledger, self.library, self.reader, self._pubmed)
+        return Turns(self.folder, saver, ledger, self.library, self._reader_of, self.pubmed)
 
-    def _pubmed(self) -> EntrezClient:
+    def pubmed(self) -> EntrezClient:
         """The client of NCBI, made at first use."""
         from .library.pubmed import EntrezClient
 
@@ -308,3 +392,25 @@ class Preflight:
             if self._entrez is None:
                 self._entrez = EntrezClient.of_environment(os.environ)
             return self._entrez
+
+
+async def _answer(turn: AsyncGenerator[Event, None], on_event: Callable[[Event], None] | None = None) -> Answer:
+    """The answer that a turn ends with; one that asks the person first is an error here.
+
+    Raises:
+        ReplyNeeded: The turn asks.
+    """
+    async with aclosing(turn) as events:
+        async for event in events:
+            if on_event:
+                on_event(event)
+            if isinstance(event, Answer):
+                return event
+            if isinstance(event, Clarification):
+                labels = "; ".join(f"{n}: {choice.label}" for n, choice in enumerate(event.choices, 1))
+                raise ReplyNeeded(
+                    f"which is meant? {labels}",
+                    help=f'Reply on thread {event.thread_id!r} with a number, a label, or "all".',
+                    clarification=event,
+                )
+    raise AssertionError("a turn ends with its answer or an error")

@@ -10,9 +10,11 @@ import re
 from collections.abc import Sequence
 from html import escape
 
-from ..state.reading import Extract, Source
+from ..state.reading import Extract, Message, Source
 
-_TAG = re.compile(r"<(?=/?\s*(?:passages?|extracts?|message|question|contexts?|conversation|options)\b)", re.IGNORECASE)
+_TAG = re.compile(
+    r"<(?=/?\s*(?:passages?|extracts?|message|question|contexts?|conversation|summary|options)\b)", re.IGNORECASE
+)
 
 
 def fenced(text: str) -> str:
@@ -29,6 +31,12 @@ def passages(sources: Sequence[Source]) -> str:
             attributes += f' date="{escape(source.date)}"'
         blocks.append(f"<passage {attributes}>\n{fenced(source.text)}\n</passage>")
     return "<passages>\n" + "\n".join(blocks) + "\n</passages>"
+
+
+def conversation(history: Sequence[Message]) -> str:
+    """Messages before the question, oldest first, each behind who said it; what stands for several says so."""
+    named = {"summary": "summary of what was said before", "sources": "what the last answer rests on"}
+    return "\n".join(f"{named.get(turn.role, turn.role)}: {fenced(turn.text)}" for turn in history)
 
 
 def extracts(found: Sequence[Extract]) -> str:

@@ -7,6 +7,7 @@ The reply is line-based, and a reply of one line is a whole one: the standalone 
     CONCEPTS: statins; muscle pain; people over 75
     SEARCH: statins AND "muscle pain" AND (elderly OR aged)
     SEARCH: statins AND "muscle pain"
+    KIND: question
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ Reply with these lines and nothing else:
 QUESTION: the standalone question, on one line
 PART: one line for each part that can be answered on its own, as a full question; leave out when there is only one
 CONCEPTS: the key concepts, most important first, separated by ;
-SEARCH: three or four lines with search expressions of AND, OR, "phrases" and parentheses, the most specific first"""
+SEARCH: three or four lines with search expressions of AND, OR, "phrases" and parentheses, the most specific first
+KIND: question, or conversation when the message is only small talk or only about this conversation, so that nothing has
+to be looked up"""
 
 USER = """\
 <conversation>
@@ -46,17 +49,18 @@ LONGEST_REPLY = 1_000
 MOST_PARTS, MOST_CONCEPTS, MOST_EXPRESSIONS = 4, 8, 8
 _LABEL = re.compile(
     r"^[\s*_#>-]*(?:\d+[.)]\s*)?(?P<label>(?:standalone |rewritten )?(?:question|message)|(?:sub-?question|part)s?"
-    r"|(?:key )?concepts?|search(?:es| expressions?)?)[\s*_]*\d*[\s*_]*:[\s*_]*",
+    r"|(?:key )?concepts?|search(?:es| expressions?)?|kind)[\s*_]*\d*[\s*_]*:[\s*_]*",
     re.IGNORECASE,
 )
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
+_CONVERSATION = re.compile(r"[\W_]*(?:conversation|small[- ]?talk|chat)", re.IGNORECASE)
 _NOTHING = re.compile(r"(?:none|n/?a|-+|no parts?|only one)\W*", re.IGNORECASE)
 
 
 def render(*, message: str, history: Sequence[Message]) -> list[BaseMessage]:
     """Messages for the model."""
-    lines = "\n".join(f"{turn.role}: {fences.fenced(turn.text)}" for turn in history)
-    return [SystemMessage(SYSTEM), HumanMessage(USER.format(history=lines, message=fences.fenced(message)))]
+    values = {"history": fences.conversation(history), "message": fences.fenced(message)}
+    return [SystemMessage(SYSTEM), HumanMessage(USER.format(**values))]
 
 
 def parse(reply: str) -> Rewrite | None:
@@ -65,6 +69,7 @@ def parse(reply: str) -> Rewrite | None:
     What the reply leaves out is empty.
     """
     unlabelled, said = _sections(clean(reply))
+    talk = any(_CONVERSATION.match(text) for text in said.pop("kind"))
     questions = said["question"] or ([] if any(said.values()) else unlabelled)
     question = _unquoted(questions[0]) if len(questions) == 1 else ""
     if not 0 < len(question) <= LONGEST_REPLY:
@@ -78,13 +83,14 @@ def parse(reply: str) -> Rewrite | None:
         concepts=tuple(dict.fromkeys(text for text in concepts if text))[:MOST_CONCEPTS],
         expressions=tuple(dict.fromkeys(text for text in searches if text))[:MOST_EXPRESSIONS],
         by="model",
+        kind="conversation" if talk else "",
     )
 
 
 def _sections(reply: str) -> tuple[list[str], dict[str, list[str]]]:
     """Lines without a label before the first one that has one, and the texts behind or under each label."""
     unlabelled: list[str] = []
-    said: dict[str, list[str]] = {"question": [], "part": [], "concept": [], "search": []}
+    said: dict[str, list[str]] = {"question": [], "part": [], "concept": [], "search": [], "kind": []}
     current: list[str] | None = None
     for line in (line.strip() for line in reply.splitlines()):
         if not line:
@@ -105,7 +111,7 @@ def _sections(reply: str) -> tuple[list[str], dict[str, list[str]]]:
 def _kind(label: str) -> str:
     if label.startswith(("sub", "part")):
         return "part"
-    return next((kind for kind in ("concept", "search") if kind in label), "question")
+    return next((kind for kind in ("concept", "search", "kind") if kind in label), "question")
 
 
 def _unquoted(text: str) -> str:

@@ -1,7 +1,7 @@
 """What a person may see of a reply while it is still being written.
 
 Quotes under their heading, a choice line and the not-found phrase are for the parser; citation marks are numbered in
-order of first use, as the finished answer numbers them.
+order of first use, as the finished answer numbers them. Space waits for what follows it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class VisibleText:
 
     def finish(self) -> str:
         """The rest, when the reply has ended."""
-        text = self._before_quotes(_THOUGHT.sub("", self._reply))
+        text = self._before_quotes(_THOUGHT.sub("", self._reply)).rstrip()
         return "" if _may_be_hidden(text) else self._release(text)
 
     def _settled(self, reply: str) -> str:
@@ -44,7 +44,7 @@ class VisibleText:
         lines = text.splitlines(keepends=True)
         while lines and _may_be_hidden(lines[-1]):
             lines.pop()
-        return "".join(lines)
+        return "".join(lines).rstrip()
 
     def _before_quotes(self, text: str) -> str:
         lines = text.splitlines(keepends=True)

@@ -108,6 +108,11 @@ class Settings(BaseModel):
     random_duplicate: int | None = Field(
         default=None, description="A seed: of duplicated contexts keep a random one; without it, the best-ranked."
     )
+    clarify: bool = Field(default=False, description="Ask first which is meant where many things go by one name.")
+    clarify_above: int = Field(default=4, ge=1, description="More things of one name than this are asked about.")
+    history_tokens: int = Field(
+        default=2000, ge=100, description="Tokens of the conversation read word for word; what is older, in short."
+    )
     max_concurrency: int = Field(default=8, ge=1, le=256, description="Model calls at once within a turn.")
     deadline: float = Field(default=120.0, gt=0, description="Seconds that one model call may take in all.")
     max_question_chars: int = Field(default=8_000, ge=1, description="Longest question that is accepted.")
@@ -159,6 +164,7 @@ class Context:
         settings: The numbers of a turn.
         pubmed: An `EntrezClient`, which is asked where the settings say so.
         extractive: An `ExtractiveReader`; with None nothing is pruned, no statement checked, no answers are compared.
+        trace: The OpenTelemetry context of the turn's span, which the stages' spans belong to.
     """
 
     reader: Opaque = None
@@ -166,6 +172,7 @@ class Context:
     settings: Settings = field(default_factory=Settings)
     pubmed: Opaque = None
     extractive: Opaque = None
+    trace: Opaque = None
 
     async def sources(self, refs: Sequence[PassageRef]) -> list[Source]:
         """The referenced passages with their text, numbered by rank."""

@@ -6,6 +6,7 @@
     │   ├── LibraryMissing         no library at that path
     │   ├── LibraryEmpty           a library without passages
     │   ├── LibraryCorrupt         the database or an index cannot be read
+    │   ├── RetrieverError         somebody's own retriever or vector store failed
     │   └── EmbedderMismatch       opened with another embedder than it was built with
     ├── DocumentError              one document cannot be read; an ingest goes on without it
     │   ├── UnsupportedDocument
@@ -32,7 +33,8 @@
         ├── AllPartitionsFailed    no partition of a map/reduce turn could be read
         ├── ThreadNotFound
         ├── ThreadBusy             (retryable) another turn runs on the thread
-        └── TurnUnfinished         an earlier turn was cut off and can be resumed
+        ├── TurnUnfinished         an earlier turn was cut off and can be resumed
+        └── ReplyNeeded            the turn asks which of several things is meant
 
 Each carries `help`, the way out, and `retryable`: whether the same call may succeed later.
 """
@@ -42,8 +44,10 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 
-class PreflightError(Exception):
+class PreflightError(RuntimeError):
     """Base of all errors; `str(error)` is one line that says what went wrong and what to do.
+
+    A `RuntimeError`, because the LangGraph server passes on the text of those, and hides that of unknown kinds.
 
     Args:
         message: What went wrong, with the offending value.
@@ -85,6 +89,10 @@ class LibraryEmpty(LibraryError):
 
 class LibraryCorrupt(LibraryError):
     """The database or an index file cannot be read, or fails its checksum."""
+
+
+class RetrieverError(LibraryError):
+    """Somebody's own retriever or vector store failed, or gave something else than documents."""
 
 
 class EmbedderMismatch(LibraryError):
@@ -209,3 +217,11 @@ class ThreadBusy(TurnError):
 
 class TurnUnfinished(TurnError):
     """The thread's last turn was cut off; resume it, or drop it on purpose."""
+
+
+class ReplyNeeded(TurnError):
+    """The turn waits for the person to say which of several things is meant; `clarification` holds the choices."""
+
+    def __init__(self, message: str, *, help: str = "", clarification: Any = None) -> None:
+        super().__init__(message, help=help)
+        self.clarification = clarification

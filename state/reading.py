@@ -27,12 +27,54 @@ class Source:
         return cls(n, passage.id, passage.title, passage.text, passage.source, passage.date)
 
 
+Role = Literal["user", "assistant", "summary", "sources"]
+SmallTalk = Literal["greeting", "thanks", "goodbye", "wellbeing", "assent", "identity", "abilities"]
+OfTheConversation = Literal[
+    "source", "sources", "asked", "questions", "repeat", "summary", "shorter", "restyle", "other"
+]
+TalkKind = SmallTalk | OfTheConversation
+
+
 @dataclass(frozen=True)
 class Message:
-    """One message of the conversation before the question."""
+    """One message of the conversation before the question.
 
-    role: Literal["user", "assistant"]
+    A "summary" stands for messages that are too many to be read word for word; "sources" says what the last answer was
+    made of.
+    """
+
+    role: Role
     text: str
+
+
+@dataclass(frozen=True)
+class Talk:
+    """What a message wants that the documents need not be searched for.
+
+    Attributes:
+        kind: What it is about.
+        numbers: The sources, or the questions, that it names: from 1, or -1 for the last.
+    """
+
+    kind: TalkKind
+    numbers: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """The last answer from the documents, to which a message may point back.
+
+    Attributes:
+        question: What it answers.
+        answer: Its text, with `[n]` marks.
+        sources: What it cites: the quotes, under their numbers.
+        groups: `(what it is the answer to, the answer)` of each of several answers.
+    """
+
+    question: str = ""
+    answer: str = ""
+    sources: tuple[Source, ...] = ()
+    groups: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -46,6 +88,7 @@ class Rewrite:
         expressions: Boolean search expressions, most specific first (AND of all, fewer, OR).
         corrections: `(as written, corrected)` words.
         by: Who rewrote: "model", "rules" or "" where nothing was to do.
+        kind: "conversation" where the model says that nothing is to be searched for.
     """
 
     question: str
@@ -54,6 +97,7 @@ class Rewrite:
     expressions: tuple[str, ...] = ()
     corrections: tuple[tuple[str, str], ...] = ()
     by: str = ""
+    kind: str = ""
 
 
 @dataclass(frozen=True)

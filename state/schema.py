@@ -7,11 +7,13 @@ that a checkpoint stays small however long the conversation is.
 from __future__ import annotations
 
 import operator
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, Literal, NotRequired
 
 from langchain_core.messages import AnyMessage
 from langgraph.graph.message import add_messages
+from typing_extensions import TypedDict  # that of `typing` gives no JSON schema before Python 3.12
 
+from .reading import TalkKind
 from .values import RelationKind
 
 STATE_VERSION = 1
@@ -124,6 +126,41 @@ class Organisation(TypedDict, total=False):
     sources: dict[str, list[int]]
 
 
+class ChoiceState(TypedDict):
+    """One thing that the question may be about: `Choice.model_dump()`."""
+
+    label: str
+    entity: str
+    descriptor: str | None
+
+
+class TalkState(TypedDict):
+    """What a message wants that needs no retrieval: a `Talk`."""
+
+    kind: TalkKind
+    numbers: list[int]
+
+
+class EarlierState(TypedDict):
+    """The last turn that answered from the documents: what a follow-up may point to.
+
+    `citations` are `Citation.model_dump()`, `groups` are `Group.model_dump()`.
+    """
+
+    question: str
+    answer: str
+    citations: list[dict[str, Any]]
+    groups: list[dict[str, Any]]
+
+
+class CondensedState(TypedDict):
+    """The older part of the conversation in short: the text, how many messages it stands for, and the last one's id."""
+
+    text: str
+    messages: int
+    upto: str
+
+
 GroupStatus = Literal["answered", "nothing", "unreadable", "failed"]
 
 
@@ -168,6 +205,16 @@ class State(TypedDict, total=False):
     """What was searched for: the standalone question, then its parts, where it has several."""
     rewrite: RewriteState
     """How the message was made ready for search."""
+    talk: TalkState
+    """What a message wants that needs no retrieval; read where the decision is "conversation"."""
+    earlier: EarlierState
+    """The last turn that answered from the documents; kept while the conversation is about it."""
+    condensed: CondensedState
+    """The part of the conversation that is too long to be read word for word."""
+    condensed_messages: int
+    """How many earlier messages the turn read in short."""
+    within: list[str]
+    """Ids of the documents that the question names by their place among the last answer's sources; else empty."""
     rungs: list[Rung]
     """The search expressions that were tried, in order, with their hits."""
     passages: list[PassageRef]
@@ -190,6 +237,10 @@ class State(TypedDict, total=False):
     """How the relevant contexts relate, pair by pair."""
     organisation: Organisation
     """The groups, and why contexts are in none."""
+    choices: list[ChoiceState]
+    """What the person is asked to choose from before the groups are answered; empty where nothing is asked."""
+    left_out: list[str]
+    """Labels of the choices that the person did not choose."""
     group_drafts: Annotated[list[GroupDraft], operator.add]
     """What the groups gave; reset by `rewrite`."""
     entries: list[EntryState]
@@ -226,9 +277,33 @@ class Question(TypedDict, total=False):
 
 
 class Asked(TypedDict):
-    """View of `rewrite`."""
+    """View of `rewrite`; besides the messages, what the turn before has left."""
 
     messages: list[AnyMessage]
+    options: NotRequired[list[str]]
+    decision: NotRequired[dict[str, Any]]
+    standalone_question: NotRequired[str]
+    answer: NotRequired[str]
+    citations: NotRequired[list[dict[str, Any]]]
+    groups: NotRequired[list[dict[str, Any]]]
+    earlier: NotRequired[EarlierState]
+    condensed: NotRequired[CondensedState]
+
+
+class Heard(TypedDict):
+    """View of the conditional edge after `rewrite`."""
+
+    decision: dict[str, Any]
+
+
+class Talked(TypedDict):
+    """View of `converse`."""
+
+    question: str
+    messages: list[AnyMessage]
+    talk: TalkState
+    earlier: NotRequired[EarlierState]
+    condensed: NotRequired[CondensedState]
 
 
 class Rewritten(TypedDict):
@@ -236,6 +311,7 @@ class Rewritten(TypedDict):
 
     queries: list[str]
     rewrite: NotRequired[RewriteState]
+    within: NotRequired[list[str]]
 
 
 class Retrieved(TypedDict):
@@ -270,6 +346,7 @@ class Partition(TypedDict):
 
     standalone_question: str
     partition: int
+    of: NotRequired[int]
     passages: list[PassageRef]
 
 
@@ -306,15 +383,26 @@ class Unorganised(TypedDict):
 
     contexts: list[ContextState]
     relations: list[RelationState]
+    options: NotRequired[list[str]]
 
 
 class Organised(TypedDict):
-    """View of the conditional edge after `organize_contexts`."""
+    """View of the conditional edges after `organize_contexts` and `clarify`."""
 
     standalone_question: str
     options: list[str]
     passages: list[PassageRef]
     organisation: Organisation
+    choices: list[ChoiceState]
+
+
+class Unclear(TypedDict):
+    """View of `clarify`."""
+
+    question: str
+    contexts: list[ContextState]
+    organisation: Organisation
+    choices: list[ChoiceState]
 
 
 class GroupView(TypedDict):
@@ -322,6 +410,7 @@ class GroupView(TypedDict):
 
     standalone_question: str
     group: int
+    of: NotRequired[int]
     passages: list[PassageRef]
 
 
@@ -346,6 +435,7 @@ class Drafted(TypedDict):
     passages: list[PassageRef]
     extracts: list[ExtractState]
     entries: NotRequired[list[EntryState]]
+    left_out: NotRequired[list[str]]
 
 
 class Unanswered(TypedDict):
@@ -353,3 +443,4 @@ class Unanswered(TypedDict):
 
     passages: list[PassageRef]
     extracts: list[ExtractState]
+    left_out: NotRequired[list[str]]

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-RouteName = Literal["plain", "map_reduce", "corg", "abstain"]
+RouteName = Literal["plain", "map_reduce", "corg", "abstain", "conversation"]
 RelationKind = Literal["distracting", "ambiguous", "counterfactual", "duplicated", "none"]
 
 
@@ -217,7 +217,9 @@ class Answer(Value):
     """The outcome of one turn.
 
     A reader that reads short answers gives the `short_answer` of an answer that is one, and its `confidence` in [0, 1]:
-    the probability that it is right, or of an abstention, that the passages do not hold the answer.
+    the probability that it is right, or of an abstention, that the passages do not hold the answer. `condensed` is how
+    many earlier messages of a long conversation were read in short; `left_out` are the answers that the person, asked
+    which were meant, did not choose.
     """
 
     schema_version: Literal[1] = Field(default=1, alias="schema")
@@ -240,7 +242,26 @@ class Answer(Value):
     relations: tuple[Relation, ...] = ()
     pruned: tuple[PrunedPassage, ...] = ()
     gaps: tuple[Gap, ...] = ()
+    condensed: int = 0
+    left_out: tuple[str, ...] = ()
     receipt: Receipt
+
+
+class Choice(Value):
+    """One of several things of one name that a question may be about; its `label` names it."""
+
+    label: str
+    entity: str
+    descriptor: str | None = None
+
+
+class Clarification(Value):
+    """What a turn asks the person before it answers: which of the `choices` the question is about."""
+
+    thread_id: str
+    turn: int
+    question: str
+    choices: tuple[Choice, ...]
 
 
 class Preview(Value):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections.abc import Iterator, Mapping
@@ -16,6 +17,7 @@ class Reply:
     `delay` seconds pass before the first byte and `chunk_delay` before each streamed word. A `status` of 400 or more
     sends `text` as the message of an error in OpenAI's form, with `code` if given. `raw` replaces the whole body.
     `drop_after` closes the connection after that many streamed words, or bytes of a reply that is not streamed.
+    `tool_calls` are names and arguments of tools that the model calls; the text is then left out.
     `finish_reason=None` ends the reply without one.
     """
 
@@ -31,6 +33,7 @@ class Reply:
     refusal: str | None = None
     content_null: bool = False
     code: str | None = None
+    tool_calls: tuple[tuple[str, dict[str, Any]], ...] = ()
 
 
 def prompt_of(body: Mapping[str, Any]) -> str:
@@ -56,8 +59,9 @@ def usage(reply: Reply, body: Mapping[str, Any]) -> dict[str, int]:
 
 def completion(reply: Reply, body: Mapping[str, Any]) -> dict[str, Any]:
     """The body of a reply that is not streamed."""
-    content = None if reply.content_null or reply.refusal is not None else reply.text
+    content = None if reply.content_null or reply.refusal is not None or reply.tool_calls else reply.text
     message = {"role": "assistant", "content": content, "refusal": reply.refusal}
+    message |= {"tool_calls": _calls(reply)} if reply.tool_calls else {}
     choice = {"index": 0, "message": message, "finish_reason": reply.finish_reason}
     counted = {"usage": usage(reply, body)} if reply.usage else {}
     return {**_head(body, "chat.completion"), "choices": [choice], **counted}
@@ -67,6 +71,8 @@ def deltas(reply: Reply) -> Iterator[dict[str, Any]]:
     """What is streamed, word by word; put together it is the reply."""
     if reply.refusal is not None:
         yield {"role": "assistant", "content": None, "refusal": reply.refusal}
+    elif reply.tool_calls:
+        yield {"role": "assistant", "content": None, "tool_calls": _calls(reply)}
     elif reply.content_null:
         yield {"role": "assistant", "content": None}
     else:
@@ -79,6 +85,14 @@ def chunk(body: Mapping[str, Any], delta: dict[str, Any], finish_reason: str | N
     """One event of a streamed reply."""
     choice = {"index": 0, "delta": delta, "finish_reason": finish_reason}
     return {**_head(body, "chat.completion.chunk"), "choices": [choice]}
+
+
+def _calls(reply: Reply) -> list[dict[str, Any]]:
+    functions = [{"name": name, "arguments": json.dumps(given)} for name, given in reply.tool_calls]
+    return [
+        {"index": at, "id": f"call-{at}", "type": "function", "function": function}
+        for at, function in enumerate(functions)
+    ]
 
 
 def _head(body: Mapping[str, Any], kind: str) -> dict[str, Any]:

@@ -49,7 +49,8 @@ Rules = Sequence[Rule | tuple[str, Reply | str] | tuple[str, Reply | str, int]]
 class Received:
     """One chat request. `finished`, `status` and `delivered` stay unset while it is being answered.
 
-    `delivered` is False when the client was gone before the reply was whole; times are seconds of `time.time()`.
+    `delivered` is False when the client was gone before the reply was whole, and `gone` is when that was seen; times
+    are seconds of `time.time()`.
     """
 
     body: dict[str, Any]
@@ -57,6 +58,7 @@ class Received:
     finished: float | None = None
     status: int | None = None
     delivered: bool | None = None
+    gone: float | None = None
 
     @property
     def prompt(self) -> str:
@@ -237,13 +239,26 @@ class _Handler(BaseHTTPRequestHandler):
         request, delivered, reply = scripted.begin(body), False, Reply(status=500)
         try:
             reply = scripted.reply_to(body)
-            scripted.closing.wait(reply.delay)
-            if not scripted.closing.is_set() and not self._client_gone():
+            if self._wait(reply.delay):
                 delivered = self._write(reply, body)
         except ConnectionError:
             self.close_connection = True
         finally:
+            request.gone = time.time() if self._gone else None
             scripted.finish(request, reply.status, delivered=delivered)
+
+    _gone = False
+
+    def _wait(self, seconds: float) -> bool:
+        """Let time pass; False as soon as the client is gone or the server closes."""
+        end = time.monotonic() + seconds
+        while not self.server.scripted.closing.wait(max(0.0, min(0.02, end - time.monotonic()))):
+            if self._client_gone():
+                self._gone = True
+                return False
+            if time.monotonic() >= end:
+                return True
+        return False
 
     def _client_gone(self) -> bool:
         readable, _, _ = select.select([self.connection], [], [], 0)
@@ -293,7 +308,8 @@ class _Handler(BaseHTTPRequestHandler):
             if place == reply.drop_after:
                 self._drop()
                 return False
-            self.server.scripted.closing.wait(reply.chunk_delay)
+            if reply.chunk_delay and not self._wait(reply.chunk_delay):
+                return False
             self._send_event(chunk(body, delta))
         if reply.finish_reason is not None:
             self._send_event(chunk(body, {}, reply.finish_reason))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...state.errors import EncryptedDocument, UnreadableDocument
+from ...state.errors import DocumentTooLarge, EncryptedDocument, UnreadableDocument
 from ...state.values import Document
 from .fields import clean, file_document, iso_date, people, title_like
 from .files import too_large
@@ -45,6 +45,8 @@ def load_docx(path: Path, max_bytes: int) -> Iterator[Document]:
             if sum(archive.getinfo(name).file_size for name in wanted) > max_bytes:
                 raise too_large(path, max_bytes)
             parts = {name: parse_xml(archive.read(name)) for name in wanted}
+    except DocumentTooLarge:
+        raise
     except (zipfile.BadZipFile, XMLSyntaxError, NotImplementedError, RuntimeError) as error:
         raise UnreadableDocument(f"{path} is no readable Word document: {error}") from error
     if "word/document.xml" not in parts:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..state.errors import PreflightError
+from ..state.errors import PreflightError, ReplyNeeded
 from . import show
 from .main import DEFAULT_LIBRARY, EmbedderOption, JsonOption, LibraryOption, ModelOption, app, command
 from .options import SEARCH, TURN, with_settings
@@ -74,7 +74,11 @@ def chat(
     *,
     settings: dict[str, Any],
 ) -> None:
-    """Hold a conversation in the terminal; an empty line or Ctrl-D ends it, the same thread goes on later."""
+    """Hold a conversation in the terminal; an empty line or Ctrl-D ends it, the same thread goes on later.
+
+    With --clarify, a question about many things of one name is answered with a numbered list; reply with a number,
+    several, a name, or "all".
+    """
     from ..app import Preflight
 
     with Preflight.open(library, model, embedder=embedder, create=_may_create(settings), **settings) as preflight:
@@ -84,6 +88,8 @@ def chat(
         while question := _next_line():
             try:
                 _turn(preflight, question, thread)
+            except ReplyNeeded as asked:
+                show.clarification(asked.clarification)
             except PreflightError as error:
                 typer.echo(f"preflight: {error}", err=True)
     typer.echo(f"preflight: the conversation is kept as thread {thread!r}", err=True)
@@ -98,9 +104,13 @@ def _next_line() -> str:
 
 def _pick_up(preflight: Preflight, thread: str) -> None:
     """Show where the thread stands; a turn that was cut off is finished first."""
+    from ..state.values import Clarification
+
     turns = preflight.ledger.turns(thread)
     if turns:
         typer.echo(f"thread {thread!r} has {len(turns)} turns; the last question was: {turns[-1].question}", err=True)
+    if turns and turns[-1].status == "asking":
+        show.clarification(Clarification.model_validate(turns[-1].clarification))
     if preflight.ledger.unfinished(thread):
         typer.echo("the last turn was cut off; finishing it", err=True)
         show.answer(preflight.resume(thread))
@@ -123,7 +133,7 @@ def _turn(preflight: Preflight, question: str, thread: str) -> None:
     answer = preflight.ask(question, thread_id=thread, on_event=on_event)
     if streamed:
         typer.echo("")
-    show.answer(answer, with_text="".join(streamed).strip() != answer.answer.strip())
+    show.answer(answer, with_text=not "".join(streamed).strip().endswith(answer.answer.strip()))
 
 
 @app.command(epilog='Example: preflight search "boiling point" --library library --json')

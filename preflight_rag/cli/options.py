@@ -15,7 +15,7 @@ from ..state.context import Settings
 REWRITING = ("rewrite", "enough_documents", "mesh", "subtree")
 RETRIEVAL = ("pubmed", "pubmed_documents", "where", "since", "recency", "reranker", "rerank_candidates")
 SELECTION = ("diversity", "preset", "alpha", "window", "budget_tokens", "compression", "ordering")
-ROUTING = ("route", "preflight", "k")
+ROUTING = ("route", "preflight", "k", "clarify", "clarify_above")
 READING = ("extractive_reader", "prune", "check_citations")
 SEARCH = ("preflight", "k", *RETRIEVAL, "subtree", "mesh", *SELECTION)
 TURN = (*ROUTING, *READING, *REWRITING, *RETRIEVAL, *SELECTION)

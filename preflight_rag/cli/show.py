@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
-    from ..state.values import Answer, Ranking, RouteDecision, SearchResult, Statement
+    from ..state.values import Answer, Citation, Clarification, Ranking, RouteDecision, SearchResult, Statement
 
-ROUTES = {"plain": "plain", "map_reduce": "map/reduce", "corg": "COrg", "abstain": "abstain"}
+ROUTES = {
+    **{"plain": "plain", "map_reduce": "map/reduce", "corg": "COrg"},
+    **{"abstain": "abstain", "conversation": "conversation"},
+}
 
 
 def as_json(value: Any) -> None:
@@ -41,16 +44,8 @@ def answer(found: Answer, *, explain: bool = False, with_text: bool = True) -> N
     if found.citations:
         typer.echo("")
     for citation in found.citations:
-        place = ", ".join(
-            part
-            for part in (citation.source, f"p. {citation.page}" if citation.page else "", citation.date or "")
-            if part
-        )
-        mark = "" if citation.verified else "  (not found in the passage)"
-        typer.echo(f"[{citation.n}] {citation.title or citation.document_id} - {place}")
-        typer.echo(f'    "{" ".join(citation.quote.split())}"{mark}')
-    for gap in found.gaps:
-        typer.echo(f"gap: {gap.stage} {gap.item}: {gap.error}")
+        _source(citation)
+    _missing(found)
     typer.echo(f"\nroute: {ROUTES[found.route.name]} - {found.route.reason}")
     receipt = found.receipt
     about = "about " if receipt.estimated else ""
@@ -60,6 +55,31 @@ def answer(found: Answer, *, explain: bool = False, with_text: bool = True) -> N
     )
     if explain:
         explanation(found)
+
+
+def _missing(found: Answer) -> None:
+    """What the answer lacks, and how much of the conversation was not read word for word."""
+    for gap in found.gaps:
+        typer.echo(f"gap: {gap.stage} {gap.item}: {gap.error}")
+    if found.condensed:
+        typer.echo(f"note: {found.condensed} earlier messages were read in short")
+
+
+def _source(citation: Citation) -> None:
+    """A citation's number, document and quote."""
+    page = f"p. {citation.page}" if citation.page else ""
+    place = ", ".join(part for part in (citation.source, page, citation.date or "") if part)
+    mark = "" if citation.verified else "  (not found in the passage)"
+    typer.echo(f"[{citation.n}] {citation.title or citation.document_id} - {place}")
+    typer.echo(f'    "{" ".join(citation.quote.split())}"{mark}')
+
+
+def clarification(asked: Clarification) -> None:
+    """What the turn asks, with a number for each choice."""
+    typer.echo(f"Which one is meant? ({asked.question})")
+    for number, choice in enumerate(asked.choices, 1):
+        typer.echo(f"  {number}. {choice.label}")
+    typer.echo('Reply with a number, several (1, 3), a name, or "all"; or ask something else.')
 
 
 def _judgement(statement: Statement) -> str:

@@ -14,6 +14,7 @@ from .main import DEFAULT_LIBRARY, JsonOption, LibraryOption, ModelOption, app, 
 threads = typer.Typer(help="Conversations in the library's checkpoint database.", no_args_is_help=True)
 app.add_typer(threads, name="threads")
 
+CUT_OFF = "cut off; finish it with `preflight threads resume`"
 ThreadArgument = Annotated[str, typer.Argument(metavar="ID", help="The thread.")]
 
 
@@ -31,8 +32,8 @@ def list_threads(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = Fa
     if not rows:
         typer.echo("There are no conversations yet.")
     for row in rows:
-        state = "cut off, can be resumed" if row.status == "running" else row.status
-        typer.echo(f"{row.thread_id}  {row.turns} turns  {row.updated}  {state}  {row.question[:70]}")
+        state = {"running": "cut off, can be resumed", "asking": "waits for a reply"}.get(row.status, row.status)
+        typer.echo(f"{row.thread_id}  {row.turns} turns  {row.updated}  {state}  {row.title[:70]}")
 
 
 @threads.command("show", epilog="Example: preflight threads show trip --library library")
@@ -51,7 +52,8 @@ def show_thread(thread: ThreadArgument, library: LibraryOption = DEFAULT_LIBRARY
     for turn in turns:
         typer.echo(f"{turn.turn}. {turn.question}")
         typer.echo(f"   {turn.status}, route {turn.route or '-'}, {turn.model}, {turn.started_at}")
-        typer.echo(f"   {turn.answer or turn.error or 'cut off; finish it with `preflight threads resume`'}\n")
+        open_end = "waits for a reply; give it in `preflight chat`" if turn.status == "asking" else CUT_OFF
+        typer.echo(f"   {turn.answer or turn.error or open_end}\n")
 
 
 @threads.command("resume", epilog="Example: preflight threads resume trip --library library")

@@ -345,15 +345,21 @@ async def test_an_error_of_the_block_is_passed_on_as_it_is(path):
             raise sqlite3.OperationalError("mine")
 
 
-@pytest.mark.parametrize("given", ["elsewhere", None])
-async def test_studio_finds_the_library_by_its_variable(tmp_path, monkeypatch, given):
+@pytest.mark.parametrize(
+    ("given", "there", "folder"),
+    [("elsewhere", True, "elsewhere"), (None, True, "library"), (None, False, "demo-library")],
+)
+async def test_studio_finds_its_library(tmp_path, monkeypatch, given, there, folder):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("PREFLIGHT_LIBRARY", raising=False)
+    (tmp_path / "library").mkdir()
+    if there:
+        (tmp_path / "library" / "library.db").touch()
     if given:
         monkeypatch.setenv("PREFLIGHT_LIBRARY", str(tmp_path / given))
     async with studio_saver() as saver:
         await put_steps(saver, "a", 1)
-    assert (tmp_path / (given or "library") / "threads.db").exists()
+    assert (tmp_path / folder / "threads.db").exists()
 
 
 def test_processes_may_make_the_same_file_at_once(path):

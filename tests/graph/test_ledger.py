@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from preflight_rag.graph.checkpoints import open_checkpointer
 from preflight_rag.graph.ledger import COLUMNS, Ledger
-from preflight_rag.state.errors import LibraryCorrupt, LibraryError, TurnError
-from preflight_rag.state.values import Answer, Receipt, RouteDecision
+from preflight_rag.state.errors import LibraryCorrupt, LibraryError, ThreadNotFound, TurnError, UsageError
+from preflight_rag.state.values import Answer, Choice, Clarification, Receipt, RouteDecision
 
 DECISION = RouteDecision(name="plain", reason="IoU 0.5 > 0.2", iou=0.5, top_n=3, threshold=0.2, signals={"iou": 0.5})
 RECEIPT = Receipt(model="any", model_calls=2, input_tokens=30, output_tokens=4, seconds=1.5)
@@ -110,6 +110,67 @@ def test_threads_are_listed_by_last_use(ledger):
     assert ledger.threads()[0].updated.startswith("2999")
 
 
+def test_a_thread_is_called_by_its_first_question_until_it_has_a_title(ledger):
+    begin(ledger, "a", "first")
+    begin(ledger, "a", "second")
+    assert [thread.title for thread in ledger.threads()] == ["first"]
+    assert ledger.rename("a", " My\n trip ") == "My trip"
+    assert [thread.title for thread in ledger.threads()] == ["My trip"]
+    ledger.rename("a", "")
+    assert [thread.title for thread in ledger.threads()] == ["first"]
+
+
+def test_a_title_goes_with_its_thread(ledger):
+    begin(ledger, "a")
+    ledger.rename("a", "old")
+    ledger.delete("a")
+    begin(ledger, "a", "new")
+    assert ledger.threads()[0].title == "new"
+
+
+def test_a_title_needs_a_thread_and_a_length(ledger):
+    with pytest.raises(ThreadNotFound, match="'a'"):
+        ledger.rename("a", "title")
+    begin(ledger, "a")
+    with pytest.raises(UsageError, match="201"):
+        ledger.rename("a", "x" * 201)
+
+
+@pytest.mark.parametrize(
+    ("query", "found"), [("ÄRGER", ["a"]), ("This [1]", ["b"]), ("trip", ["c"]), ("%", []), ("", ["a", "b", "c"])]
+)
+def test_threads_are_found_by_title_question_and_answer(ledger, query, found):
+    begin(ledger, "a", "Warum der Ärger?")
+    ledger.finish(begin(ledger, "b").id, answer=answer())
+    begin(ledger, "c")
+    ledger.rename("c", "My Trip")
+    assert sorted(thread.thread_id for thread in ledger.threads(query)) == found
+
+
+def test_a_turn_that_asks_keeps_what_it_asks_and_is_not_unfinished(ledger):
+    choices = (Choice(label="Bow (Iowa)", entity="Bow", descriptor="Iowa"),)
+    asked = Clarification(thread_id="t", turn=1, question="What?", choices=choices)
+    turn = ledger.ask(begin(ledger).id, clarification=asked, receipt=RECEIPT.model_dump())
+    assert (turn.status, turn.calls, ledger.unfinished("t")) == ("asking", 2, None)
+    assert Clarification.model_validate(ledger.last("t").clarification) == asked
+    assert ledger.reopen(turn.id).status == "running"
+    assert ledger.finish(turn.id, answer=answer()).status == "answered"
+
+
+def test_a_ledger_of_an_older_version_gets_what_it_lacks(tmp_path):
+    path = tmp_path / "threads.db"
+    old = {name: kind for name, kind in COLUMNS.items() if name != "clarification"}
+    database = sqlite_utils.Database(path)
+    database["turns"].create(old, pk="id")
+    row = {"id": "1", "thread_id": "t", "turn": 1, "status": "answered", "started_at": "2020", "question": "Old?"}
+    database["turns"].insert({**row, "settings": "{}", "model": "m", "calls": 0, "seconds": 0.0})
+    database.close()
+    ledger = Ledger(path)
+    assert (ledger.last("t").question, ledger.last("t").clarification) == ("Old?", None)
+    assert ledger.rename("t", "Kept") == "Kept"
+    ledger.close()
+
+
 def test_a_deleted_thread_is_gone_and_its_running_turn_cannot_come_back(ledger):
     turn = begin(ledger, "a")
     begin(ledger, "b")
@@ -147,7 +208,7 @@ async def test_it_shares_its_file_with_the_checkpointer(tmp_path):
         await saver.aprune(["t"])
         assert [turn.turn for turn in ledger.turns("t")] == [1]
         ledger.close()
-    assert set(sqlite_tables(path)) == {"checkpoints", "writes", "turns"}
+    assert set(sqlite_tables(path)) == {"checkpoints", "writes", "turns", "thread_titles"}
 
 
 def sqlite_tables(path):

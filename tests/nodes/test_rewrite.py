@@ -6,7 +6,8 @@ from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 from scripted_server import ScriptedServer
 
-from preflight_rag.nodes.rewrite import last_question, normalised, rewrite
+from preflight_rag.models.history import said_before
+from preflight_rag.nodes.rewrite import before, last_question, normalised, rewrite
 from preflight_rag.state.context import Context, Settings
 from preflight_rag.state.errors import UsageError
 
@@ -73,8 +74,9 @@ def test_a_question_that_cannot_be_asked(messages, says):
 
 
 def test_history_is_what_people_and_assistants_said():
-    question, history = last_question([SystemMessage("be kind"), *TALK], 8_000)
-    assert question == "And in children?"
+    messages = [SystemMessage("be kind"), *TALK]
+    assert last_question(messages, 8_000) == "And in children?"
+    history = [said.message for said in said_before(before(messages), "And in children?")]
     assert [(m.role, m.text) for m in history] == [("user", TALK[0].text), ("assistant", TALK[1].text)]
 
 

@@ -1,0 +1,102 @@
+"""Progress for people: what each stage says when it begins, and, where it runs in parts, when one of them is done."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from langgraph.runtime import Runtime
+
+from ..state.progress import progress
+
+ROUTES = {"plain": "plain", "map_reduce": "map/reduce", "corg": "COrg", "abstain": "nothing found"}
+COUNTED = 1024
+"""Fan-outs whose finished parts are remembered."""
+
+
+def _reading(state: Mapping[str, Any]) -> str:
+    return f"reading {_counted(len(state['passages']), 'passage')}"
+
+
+def _reducing(state: Mapping[str, Any]) -> str:
+    return f"putting together what {_counted(len(state['extracts']), 'partition')} gave"
+
+
+BEGINS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
+    "rewrite": "rewriting",
+    "converse": "replying",
+    "retrieve": "searching",
+    "preflight": "preflight",
+    "answer_plain": _reading,
+    "reduce_context": _reducing,
+    "relate_contexts": "relating contexts",
+    "organize_contexts": "grouping what agrees",
+    "clarify": "asking which is meant",
+    "aggregate_groups": "putting the groups' answers together",
+    "cite": "checking citations",
+    "abstain": "nothing answers",
+}
+
+
+class Parts:
+    """How many parts of each fan-out are done; those of one step of a run have its checkpoint's id in common."""
+
+    def __init__(self) -> None:
+        self._done: OrderedDict[tuple[str, str], int] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def begin(self, stage: str, step: str) -> bool:
+        """Whether this is the first part that begins."""
+        with self._lock:
+            first = (stage, step) not in self._done
+            self._done.setdefault((stage, step), 0)
+            if len(self._done) > COUNTED:
+                self._done.popitem(last=False)
+            return first
+
+    def end(self, stage: str, step: str) -> int:
+        """The number of parts that are done, this one included."""
+        with self._lock:
+            done = self._done.get((stage, step), 0) + 1
+            self._done[stage, step] = done
+            return done
+
+
+_parts = Parts()
+
+
+def begun(stage: str, state: Mapping[str, Any], runtime: Runtime[Any]) -> None:
+    """Tell that a stage begins; of several parts, the first one tells."""
+    if (total := state.get("of")) is not None:
+        if _parts.begin(stage, _step(runtime)):
+            runtime.stream_writer(progress(stage, _parts_note(stage, 0, total), 0, total))
+    elif (note := BEGINS.get(stage)) is not None:
+        runtime.stream_writer(progress(stage, note if isinstance(note, str) else note(state)))
+
+
+def ended(stage: str, state: Mapping[str, Any], update: Mapping[str, Any], runtime: Runtime[Any]) -> None:
+    """Tell that one of several parts is done, and what the preflight has decided."""
+    if (total := state.get("of")) is not None:
+        done = min(_parts.end(stage, _step(runtime)), total)
+        runtime.stream_writer(progress(stage, _parts_note(stage, done, total), done, total))
+    elif stage == "preflight":
+        runtime.stream_writer(progress(stage, _decided(update["decision"])))
+
+
+def _decided(decision: Mapping[str, Any]) -> str:
+    iou = "" if decision["iou"] is None else f"IoU {decision['iou']:.2g}, "
+    return f"preflight: {iou}{ROUTES[decision['name']]}"
+
+
+def _parts_note(stage: str, done: int, total: int) -> str:
+    return f"reading partitions: {done} of {total}" if stage == "map_context" else f"answering {done} of {total} groups"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def _step(runtime: Runtime[Any]) -> str:
+    return runtime.execution_info.checkpoint_id if runtime.execution_info else ""

@@ -1,0 +1,144 @@
+"""OpenTelemetry spans of turns and stages, for those who export them; without a tracer provider nothing is done.
+
+A turn's span is the parent of its stages' spans. They tell route, tokens, calls and passages, and no text of a person
+or a document, unless `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true` asks for it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from langgraph.errors import GraphBubbleUp
+
+from ..state.values import Answer, Clarification
+
+if TYPE_CHECKING:
+    from opentelemetry.context import Context as TraceContext
+    from opentelemetry.trace import Span, Tracer
+
+CONTENT = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+NAME = "preflight-rag"
+
+
+class TurnSpan:
+    """The span of one turn; `context` is what its stages' spans belong to, None where nobody listens."""
+
+    def __init__(self, question: str, thread_id: str, turn: int) -> None:
+        self.context: TraceContext | None = None
+        self._span: Span | None = None
+        tracer = _tracer()
+        if tracer is None:
+            return
+        from opentelemetry.trace import set_span_in_context
+
+        self._span = tracer.start_span("preflight.turn")
+        self.context = set_span_in_context(self._span)
+        self._span.set_attributes({"preflight.thread_id": thread_id, "preflight.turn": turn})
+        if _content():
+            self._span.set_attribute("preflight.question", question)
+
+    def ended(self, answer: Answer | Clarification) -> None:
+        """Tell how the turn ended, or that it asks back, and end the span."""
+        if self._span is None:
+            return
+        if not isinstance(answer, Answer):
+            self._span.set_attribute("preflight.waiting", True)
+            self._span.end()
+            return
+        receipt = answer.receipt
+        self._span.set_attributes(
+            {
+                "preflight.route": answer.route.name,
+                "preflight.abstained": answer.abstained,
+                "preflight.citations": len(answer.citations),
+                "preflight.gaps": len(answer.gaps),
+                "preflight.calls": receipt.model_calls,
+                "gen_ai.request.model": receipt.model,
+                "gen_ai.usage.input_tokens": receipt.input_tokens,
+                "gen_ai.usage.output_tokens": receipt.output_tokens,
+            }
+        )
+        if _content():
+            self._span.set_attributes({"preflight.answer": answer.answer, "preflight.reason": answer.route.reason})
+        self._span.end()
+
+    def failed(self, error: BaseException) -> None:
+        """Tell that the turn was stopped or failed, and end it."""
+        if self._span is not None:
+            _mark(self._span, error)
+            self._span.end()
+
+
+class StageSpan:
+    """The span of one stage, or of one item of it."""
+
+    def __init__(self, span: Span | None = None) -> None:
+        self._span = span
+
+    def done(self, state: Mapping[str, Any], rows: list[dict[str, Any]], update: Mapping[str, Any]) -> None:
+        """Tell what the stage read and spent, and what it decided."""
+        if self._span is None:
+            return
+        passages = update.get("passages", state.get("passages"))
+        decision = update.get("decision") or state.get("decision") or {}
+        told = {
+            "preflight.calls": sum(row["calls"] for row in rows),
+            "gen_ai.usage.input_tokens": sum(row["input_tokens"] for row in rows),
+            "gen_ai.usage.output_tokens": sum(row["output_tokens"] for row in rows),
+            "preflight.passages": len(passages) if isinstance(passages, list) else None,
+            "preflight.route": decision.get("name"),
+            "preflight.partition": state.get("partition"),
+            "preflight.group": state.get("group"),
+        }
+        self._span.set_attributes({name: value for name, value in told.items() if value is not None})
+
+
+@contextmanager
+def stage_span(name: str, turn: TraceContext | None) -> Iterator[StageSpan]:
+    """A stage's span, current while the stage runs, so that spans of HTTP clients and databases belong to it.
+
+    Args:
+        name: The stage.
+        turn: `TurnSpan.context`, or None: the span belongs to whatever is current.
+    """
+    tracer = _tracer()
+    if tracer is None:
+        yield StageSpan()
+        return
+    with tracer.start_as_current_span(
+        f"preflight.{name}", turn, record_exception=False, set_status_on_exception=False
+    ) as span:
+        try:
+            yield StageSpan(span)
+        except BaseException as error:
+            _mark(span, error)
+            raise
+
+
+def _tracer() -> Tracer | None:
+    """A tracer where one may have been set up: that needs the API to be imported already."""
+    api = sys.modules.get("opentelemetry.trace")
+    if api is None or isinstance(api.get_tracer_provider(), api.ProxyTracerProvider):
+        return None
+    tracer: Tracer = api.get_tracer(NAME)
+    return tracer
+
+
+def _content() -> bool:
+    return os.environ.get(CONTENT, "").strip().lower() == "true"
+
+
+def _mark(span: Span, error: BaseException) -> None:
+    """Say that a span failed, by the kind of error: its text may hold a question or a document."""
+    from opentelemetry.trace import StatusCode
+
+    if isinstance(error, GraphBubbleUp):
+        span.set_attribute("preflight.waiting", True)
+        return
+    span.set_attribute("error.type", type(error).__name__)
+    if isinstance(error, Exception):
+        span.set_status(StatusCode.ERROR)

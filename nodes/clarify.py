@@ -1,0 +1,28 @@
+"""Stage `clarify`: ask the person which of many things of one name is meant, and keep to what is chosen.
+
+The graph stops here until it is resumed with a reply (`Command(resume=...)`), and then runs this stage from its top.
+"""
+
+from __future__ import annotations
+
+from langgraph.runtime import Runtime
+from langgraph.types import interrupt
+
+from ..models.choices import chosen, narrowed
+from ..state.context import Context
+from ..state.schema import State, Unclear
+
+NOT_UNDERSTOOD = 'Reply with a label, a number, several of these, or "all".'
+
+
+async def clarify(state: Unclear, runtime: Runtime[Context]) -> State:
+    """Wait for a reply that names choices; one that names none is asked for again."""
+    asked = {"question": state["question"], "choices": state["choices"]}
+    labels = chosen(interrupt(asked), state["choices"])
+    while labels is None:
+        labels = chosen(interrupt({**asked, "problem": NOT_UNDERSTOOD}), state["choices"])
+    return {
+        "organisation": narrowed(state["organisation"], state["contexts"], labels),
+        "left_out": [choice["label"] for choice in state["choices"] if choice["label"] not in labels],
+        "choices": [],
+    }

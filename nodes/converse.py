@@ -1,0 +1,78 @@
+"""Stage `converse`: reply to small talk, thanks, or a question about the conversation itself. Nothing is retrieved."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage
+from langgraph.runtime import Runtime
+
+from ..models.history import known_of, notes_on, said_before
+from ..models.statements import MARK
+from ..models.told import QUOTED, earlier_of, told
+from ..state.context import Context
+from ..state.errors import LibraryCorrupt
+from ..state.reading import Message, Reply, Talk
+from ..state.schema import State, Talked
+from ..state.values import Citation
+from .cite import unknown
+from .rewrite import before
+
+
+async def converse(state: Talked, runtime: Runtime[Context]) -> State:
+    """Have the reader reply; sources and earlier messages are told word for word, and citations checked once more."""
+    context, known = runtime.context, state.get("earlier")
+    earlier, talk = earlier_of(known), Talk(state["talk"]["kind"], tuple(state["talk"]["numbers"]))
+    history = said_before(before(state["messages"]), state["question"])
+    messages = [said.message for said in history]
+    if talk.kind in QUOTED or getattr(context.reader, "by_rule", False):
+        reply = Reply(told(talk, messages, earlier))
+    else:
+        summary, rest = known_of(history, state.get("condensed"))
+        read = [*([Message("summary", summary)] if summary else []), *(said.message for said in rest)]
+        read += notes_on(earlier)
+        reply = await context.reader.converse(message=state["question"], talk=talk, history=read, earlier=earlier)
+    text, citations, gaps = await _cited(reply.value.text, known["citations"] if known else [], context)
+    notes = [{"stage": "converse", "item": "reply", "error": note} for note in reply.notes]
+    return {
+        "answer": text,
+        "abstained": False,
+        "citations": [citation.model_dump() for citation in citations],
+        "gaps": notes + gaps,
+        "spent": [{"stage": "converse", **reply.usage.model_dump()}],
+        "options": [],
+        "messages": [AIMessage(text)],
+    }
+
+
+async def _cited(
+    text: str, known: Sequence[Mapping[str, Any]], context: Context
+) -> tuple[str, list[Citation], list[dict[str, str]]]:
+    """The reply with its marks numbered anew, the citations behind them, and what is wrong with any."""
+    by_number = {citation["n"]: Citation.model_validate(citation) for citation in known}
+    order = list(dict.fromkeys(int(n) for n in MARK.findall(text)))
+    numbers = {mark: n for n, mark in enumerate(order, 1)}
+    citations, gaps = [], []
+    for mark in order:
+        found = by_number.get(mark)
+        if found is None:
+            error = f"the reply cites [{mark}], but the last answer has {len(by_number)} citations"
+            gaps.append({"stage": "converse", "item": str(mark), "error": error})
+            citations.append(unknown(numbers[mark]))
+            continue
+        stands = found.verified and await _stands(found, context)
+        if found.verified and not stands:
+            error = "its passage is no longer in the library"
+            gaps.append({"stage": "converse", "item": str(mark), "error": error})
+        citations.append(found.model_copy(update={"n": numbers[mark], "verified": stands}))
+    return MARK.sub(lambda match: f"[{numbers[int(match[1])]}]", text), citations, gaps
+
+
+async def _stands(citation: Citation, context: Context) -> bool:
+    try:
+        passages = await asyncio.to_thread(context.library.passages, [citation.passage_id])
+    except LibraryCorrupt:
+        return False
+    return bool(passages[0].text[citation.start : citation.end] == citation.quote)

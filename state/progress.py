@@ -1,0 +1,10 @@
+"""What a stage tells while it runs, as plain values: items of the graph's `custom` stream."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def progress(stage: str, note: str, done: int | None = None, total: int | None = None) -> dict[str, Any]:
+    """A sentence for people about a stage that begins or moves on, and how many parts of how many are done."""
+    return {"type": "progress", "stage": stage, "note": note, "done": done, "total": total}

@@ -1,0 +1,62 @@
+"""A scripted chat model that answers every prompt of the product and of the experiments in the form it asks for.
+
+What it says is taken from the prompt: the beginning of the first passage, the first option, one relation for all
+contexts. So everything that reads replies has something to read, and a whole run can be asked over HTTP.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from preflight_rag.evaluation.papers import corg_writing, pairs
+from preflight_rag.prompts import relate_contexts, rewrite
+
+WORDS = 12
+_PASSAGE = re.compile(r'<passage n="(\d+)"[^>]*>\n(.*?)\n</passage>', re.DOTALL)
+_EXTRACT = re.compile(r"<extract>\n(.*?)\n</extract>", re.DOTALL)
+_CONTEXT = re.compile(r'<context n="(\d+)"')
+_MESSAGE = re.compile(r"<message>\s*(.*?)\s*</message>", re.DOTALL)
+
+
+def reply(body: Mapping[str, Any]) -> str:
+    """The reply to a request, as `ScriptedServer` takes a script."""
+    system, prompt = str(body["messages"][0]["content"]), str(body["messages"][-1]["content"])
+    if system == rewrite.SYSTEM:
+        return f"QUESTION: {_MESSAGE.findall(prompt)[-1]}"
+    if system == relate_contexts.SYSTEM:
+        return _related([int(n) for n in _CONTEXT.findall(prompt)])
+    if system == corg_writing.SYSTEM:
+        return _passage(prompt)
+    if system == pairs.SYSTEM:
+        return f"What is known about {_beginning(_PASSAGE.findall(prompt)[0][1], 4)}?"
+    return _answer(prompt) + ("\nCHOICE: A" if "<options>" in prompt else "")
+
+
+def _answer(prompt: str) -> str:
+    """The first extract as it is; else the first passage's beginning, cited and quoted; else no more than a word."""
+    if extracts := _EXTRACT.findall(prompt):
+        return str(extracts[0])
+    if not (passages := _PASSAGE.findall(prompt)):
+        return "ANSWER: unknown"
+    n, text = passages[0]
+    said = _beginning(text, WORDS)
+    return f'{said} [{n}].\nQUOTES\n[{n}] "{said}"'
+
+
+def _related(contexts: list[int]) -> str:
+    kinds = [f"Context{n} - Duplicated" for n in contexts[1:]]
+    return "\n".join([*kinds, *(f"Context{n}: it | none | something" for n in contexts)])
+
+
+def _passage(prompt: str) -> str:
+    """A passage with the original's own thing and answer, which is what a duplicated context asks for."""
+    entity, answer = (
+        re.findall(rf"^{line}: (.*)$", prompt, re.MULTILINE)[0] for line in ("The passage is about", "It answers")
+    )
+    return f"ENTITY: {entity}\nANSWER: {answer}\nPASSAGE:\nAs is well known of {entity}, it is {answer}."
+
+
+def _beginning(text: str, words: int) -> str:
+    return " ".join(text.split()[:words]).rstrip(".,;:?!\"'")
