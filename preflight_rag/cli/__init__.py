@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
-from . import ask, calibrate, collection, demo, doctor, evaluate, summarize, threads
+from . import ask, calibrate, collection, demo, doctor, evaluate, keys, mcp, serve, summarize, threads
 from .main import app
 
-__all__ = ["app", "ask", "calibrate", "collection", "demo", "doctor", "evaluate", "main", "summarize", "threads"]
+__all__ = [
+    "app",
+    "ask",
+    "calibrate",
+    "collection",
+    "demo",
+    "doctor",
+    "evaluate",
+    "keys",
+    "main",
+    "mcp",
+    "serve",
+    "summarize",
+    "threads",
+]
 
 
 def main() -> None:

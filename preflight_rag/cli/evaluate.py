@@ -1,4 +1,4 @@
-"""`eval`: the experiments; `eval show`: one case of a run."""
+"""`eval`: the experiments; `eval list`: which there are; `eval show`: one case of a run."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from ..evaluation.experiments import EXPERIMENTS, Progress, dataset_names
+from ..evaluation.experiments import EXPERIMENTS, Progress
 from ..evaluation.harness.budget import Budget, Price
 from ..state.errors import BudgetUsedUp
+from .experiments import list_experiments
 from .main import EmbedderOption, app, command
 from .show_case import show_case
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from ..evaluation.report import Report
 
 FILES = "table.md, results.jsonl, report.html and manifest.json"
-EXPERIMENT_HELP = "; ".join(f"{name}: {entry.summary}" for name, entry in EXPERIMENTS.items())
 
 
 class Experiments(TyperGroup):
@@ -36,33 +36,36 @@ class Experiments(TyperGroup):
             return self.commands[args[0]].make_context(f"{info_name} {args[0]}", args[1:], parent=parent, **extra)
         return super().make_context(info_name, args, parent=parent, **extra)
 
-    def get_params(self, ctx: Any) -> list[Any]:
-        """The parameters, with the names of data sets as the experiments' own modules list them."""
-        params: list[Any] = super().get_params(ctx)
-        for param in params:
-            if param.name == "dataset":
-                param.help = dataset_help()
-        return params
-
-
-def dataset_help() -> str:
-    """Every experiment's data sets, one list for those that read the same ones."""
-    lists = "; ".join(f"for {', '.join(names)}: {', '.join(sets)}" for names, sets in dataset_names().items())
-    return f"A data set; repeat. Without it, the experiment's usual ones. There are, {lists}."
-
 
 evaluation = typer.Typer(cls=Experiments, invoke_without_command=True, subcommand_metavar="")
 app.add_typer(evaluation, name="eval")
 evaluation.command("show", epilog="Example: preflight eval show results 54c12fd1f693c3b16b000001")(command(show_case))
+evaluation.command("list", epilog="Example: preflight eval list")(command(list_experiments))
 
-ExperimentArgument = Annotated[str, typer.Argument(help=f"What to measure. {EXPERIMENT_HELP}.")]
+ExperimentArgument = Annotated[
+    str | None, typer.Argument(help="What to measure, as `preflight eval list` names it. Without it: that list.")
+]
 DataOption = Annotated[
     Path | None,
     typer.Option("--data", envvar="PREFLIGHT_DATA", help="The folder that holds a folder of each data set."),
 ]
-DatasetOption = Annotated[list[str] | None, typer.Option("--dataset")]
+DatasetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--dataset",
+        help="A data set of the list, or one's own; repeat. Without it, the experiment's usual ones.",
+    ),
+]
 PartOption = Annotated[str, typer.Option("--part", help="Which questions: test, development or all.")]
 LimitOption = Annotated[int | None, typer.Option("--limit", help="Take this many questions, a fixed sample.")]
+DocumentsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--documents",
+        min=1,
+        help="Search only this many documents of a collection: those that answer, and a sample of the others.",
+    ),
+]
 OutOption = Annotated[Path | None, typer.Option("--out", help=f"Write {FILES} here.")]
 LibraryCacheOption = Annotated[
     Path | None,
@@ -113,11 +116,12 @@ ReplyCacheOption = Annotated[
 @evaluation.callback(epilog="Example: preflight eval retrieval --data data --dataset scifact --out results")
 @command
 def evaluate(
-    experiment: ExperimentArgument,
+    experiment: ExperimentArgument = None,
     data: DataOption = None,
     dataset: DatasetOption = None,
     part: PartOption = "test",
     limit: LimitOption = None,
+    documents: DocumentsOption = None,
     out: OutOption = None,
     library_cache: LibraryCacheOption = None,
     embedder: EmbedderOption = None,
@@ -134,11 +138,15 @@ def evaluate(
     """Run an experiment over data sets with known answers and report the numbers."""
     from ..evaluation.experiments import Run
 
+    if experiment is None:
+        list_experiments()
+        return
     budget = Budget(max_cost, max_calls, Price.parse(price) if price else None)
     with _progress(budget) as (progress, warn):
         settings = Run(
             part=part,
             limit=limit,
+            documents=documents,
             seed=seed,
             embedder=embedder,
             rerankers=tuple(reranker or ()),
@@ -211,18 +219,23 @@ def _progress(budget: Budget) -> Iterator[tuple[Progress, Callable[[str], None]]
 
     spent = TextColumn("{task.fields[spent]}")
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), spent)
-    with Bars(*columns, console=Console(stderr=True)) as bars:
-        tasks: dict[str, Any] = {}
+    bars = Bars(*columns, console=Console(stderr=True))
+    tasks: dict[str, Any] = {}
 
-        def advance(stage: str, done: int, total: int) -> None:
-            if stage not in tasks:
-                tasks[stage] = bars.add_task(stage, total=total, spent="")
-            bars.update(tasks[stage], completed=done, spent=budget.spent if budget.calls else "")
+    def advance(stage: str, done: int, total: int) -> None:
+        if stage not in tasks:
+            bars.start()
+            tasks[stage] = bars.add_task(stage, total=total, spent="")
+        bars.update(tasks[stage], completed=done, spent=budget.spent if budget.calls else "")
 
-        def warn(line: str) -> None:
-            bars.console.print(line, markup=False, highlight=False, soft_wrap=True)
+    def warn(line: str) -> None:
+        bars.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
+    try:
         yield advance, warn
+    finally:
+        if tasks:
+            bars.stop()
 
 
 def _show(reports: list[Report]) -> None:

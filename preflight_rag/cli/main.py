@@ -12,6 +12,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from ..state.errors import PreflightError
+from ..telemetry import configure
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -43,6 +44,8 @@ def command(function: F) -> F:
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
+        if problem := configure():
+            typer.echo(f"preflight: {problem}", err=True)
         try:
             return function(*args, **kwargs)
         except PreflightError as error:

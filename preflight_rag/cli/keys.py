@@ -1,0 +1,61 @@
+"""`keys add|list|revoke`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from ..state.errors import UsageError
+from . import show
+from .main import DEFAULT_LIBRARY, JsonOption, LibraryOption, app, command
+
+keys = typer.Typer(help="Keys of the people who use a server.", no_args_is_help=True)
+app.add_typer(keys, name="keys")
+
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Whose key it is.")]
+
+
+@keys.command("add", epilog="Example: preflight keys add anna --write --library library")
+@command
+def add_key(
+    name: NameArgument,
+    library: LibraryOption = DEFAULT_LIBRARY,
+    write: Annotated[bool, typer.Option("--write", help="May upload and delete documents.")] = False,
+) -> None:
+    """Make a key and print it, once; from then on the server asks for one."""
+    from ..server.keys import KeyRing
+
+    typer.echo(KeyRing(library).add(name, write=write))
+    typer.echo("preflight: keep it; it is stored as a hash and cannot be shown again", err=True)
+
+
+@keys.command("list", epilog="Example: preflight keys list --library library")
+@command
+def list_keys(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> None:
+    """List whose keys there are."""
+    from contextlib import closing
+
+    from ..server.keys import KeyRing
+
+    with closing(KeyRing(library)) as ring:
+        rows = ring.all()
+    if json:
+        show.as_json([asdict(row) for row in rows])
+        return
+    if not rows:
+        typer.echo("There are no keys; a server on this machine needs none.")
+    for row in rows:
+        typer.echo(f"{row.name}  {'may change documents' if row.write else 'may ask'}  {row.created}")
+
+
+@keys.command("revoke", epilog="Example: preflight keys revoke anna --library library")
+@command
+def revoke_key(name: NameArgument, library: LibraryOption = DEFAULT_LIBRARY) -> None:
+    """Take a key away, at once; the conversations stay."""
+    from ..server.keys import KeyRing
+
+    if not KeyRing(library).revoke(name):
+        raise UsageError(f"there is no key {name[:80]!r}", help="See `preflight keys list`.")
+    typer.echo(f"revoked the key of {name}")

@@ -1,0 +1,35 @@
+"""`mcp`: the library for assistants that speak the Model Context Protocol."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from .main import DEFAULT_LIBRARY, EmbedderOption, LibraryOption, ModelOption, app, command
+
+
+@app.command(epilog="Example: preflight mcp --library library")
+@command
+def mcp(
+    library: LibraryOption = DEFAULT_LIBRARY,
+    transport: Annotated[
+        Literal["stdio", "http"], typer.Option("--transport", help="stdio, for a client that starts it, or http.")
+    ] = "stdio",
+    host: Annotated[str, typer.Option("--host", help="Where to listen; elsewhere than here only with keys.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port; 0 for a free one.")] = 8790,
+    model: ModelOption = None,
+    embedder: EmbedderOption = None,
+) -> None:
+    """Serve a library over MCP: tools that ask, search and read, and its documents as resources."""
+    from ..app import Preflight
+    from ..mcp_server.serve import serve_http, serve_stdio
+
+    with Preflight.open(library, model, embedder=embedder) as preflight:
+        typer.echo(f"model: {preflight.reader.name}", err=True)
+        if transport == "stdio":
+            serve_stdio(preflight)
+        else:
+            serve_http(preflight, host, port, lambda url: typer.echo(f"listening: {url}", err=True))

@@ -1,0 +1,68 @@
+"""`serve`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from ..state.errors import LibraryMissing
+from . import show
+from .main import DEFAULT_LIBRARY, EmbedderOption, LibraryOption, ModelOption, app, command
+from .options import TURN, with_settings
+
+
+@app.command(epilog="Example: preflight serve --library library --port 8765")
+@command
+@with_settings(*TURN)
+def serve(
+    library: LibraryOption = DEFAULT_LIBRARY,
+    host: Annotated[str, typer.Option("--host", help="Another address than this machine's own needs a key.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 for a free one.")] = 8765,
+    model: ModelOption = None,
+    offer: Annotated[
+        list[str] | None,
+        typer.Option("--offer", help="Another model that people may choose. Repeat."),
+    ] = None,
+    create: Annotated[bool, typer.Option("--create", help="Make the library where there is none.")] = False,
+    cors: Annotated[
+        list[str] | None, typer.Option("--cors", help="An origin whose pages may call the API. Repeat.")
+    ] = None,
+    rate: Annotated[int, typer.Option("--rate", min=0, help="Requests a minute for each user; 0: no limit.")] = 600,
+    turns: Annotated[int, typer.Option("--turns", min=1, help="Turns at once; others wait.")] = 32,
+    upload_mb: Annotated[int, typer.Option("--upload-mb", min=1, help="Largest upload, in megabytes.")] = 200,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No line for each request.")] = False,
+    embedder: EmbedderOption = None,
+    *,
+    settings: dict[str, Any],
+) -> None:
+    """Serve the library: a web page, an HTTP API, and OpenAI's API for any client of it."""
+    from ..app import Preflight
+    from ..server import ServerOptions
+    from ..server.options import MEGABYTE
+    from ..server.run import is_local
+    from ..server.run import serve as run
+
+    try:
+        preflight = Preflight.open(library, model, embedder=embedder, create=create, **settings)
+    except LibraryMissing as error:
+        help = "Make one with `preflight ingest PATH`, or an empty one with --create."
+        raise LibraryMissing(error.message, help=help) from None
+    options = ServerOptions(
+        require_keys=not is_local(host),
+        cors=tuple(cors or ()),
+        offered=tuple(offer or ()),
+        rate=rate,
+        turns=turns,
+        upload_bytes=upload_mb * MEGABYTE,
+    )
+    with preflight:
+        show.model_line(preflight.reader.name)
+        run(preflight, host=host, port=port, options=options, access_log=not quiet, started=_tell)
+    typer.echo("preflight: the server has ended", err=True)
+
+
+def _tell(url: str) -> None:
+    typer.echo(f"{url}  the page; {url}/v1 for OpenAI clients, {url}/api/docs for programs; Ctrl-C ends")

@@ -1,0 +1,37 @@
+"""Which thread a conversation belongs to that a client sends as a whole, each time.
+
+After each answer the conversation so far is remembered by its hash, with the thread that holds it. When a client sends
+it again with one more question, that thread goes on, so that follow-ups know its citations, and a question back can be
+answered. A conversation that is not remembered, or was gone on with already, gets a thread of its own with the messages
+as its history.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+
+MOST = 10_000
+
+
+class Conversations:
+    """Threads by what was said on them, in memory."""
+
+    def __init__(self) -> None:
+        self._threads: dict[str, tuple[str, int]] = {}
+
+    def take(self, user: str, history: Sequence[tuple[str, str]]) -> tuple[str, int] | None:
+        """The thread that holds a history, and how many turns it has; nobody else gets it until it is kept again."""
+        return self._threads.pop(_hash(user, history), None)
+
+    def keep(self, user: str, history: Sequence[tuple[str, str]], thread_id: str, turns: int) -> None:
+        """Remember what has been said on a thread."""
+        self._threads[_hash(user, history)] = (thread_id, turns)
+        if len(self._threads) > MOST:
+            self._threads.pop(next(iter(self._threads)))
+
+
+def _hash(user: str, history: Sequence[tuple[str, str]]) -> str:
+    said = [user, *([role, " ".join(text.split())] for role, text in history)]
+    return hashlib.sha256(json.dumps(said).encode()).hexdigest()

@@ -1,0 +1,186 @@
+"""What every request passes: host, user, rate, origin and size; and what every response carries.
+
+Plain ASGI, so that streams leave at once. Who asks is `scope["state"]["user"]` for the routes behind it. Questions and
+answers are never logged: a line holds the route's template, not its path.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import MutableMapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from .errors import Refused, response_of
+from .service import Service
+from .users import User, user_of
+
+access = logging.getLogger("preflight.access")
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "font-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+SECURITY = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+OPEN = ("/", "/favicon.ico", "/health", "/api/session", "/api/docs", "/api/docs.css", "/api/openapi.json")
+UPLOADS = "/api/documents"
+SAFE = ("GET", "HEAD", "OPTIONS")
+
+
+class Gate:
+    """The ASGI middleware around the whole application."""
+
+    def __init__(self, app: ASGIApp, service: Service) -> None:
+        self.app = app
+        self.service = service
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request through, or refuse it."""
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self.app(scope, receive, send)
+            return
+        started, seen = time.perf_counter(), {"status": 499}
+
+        async def respond(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                seen["status"] = message["status"]
+                _secure(message, scope)
+            await send(message)
+
+        try:
+            try:
+                limited = self._admit(scope, receive)
+            except Refused as refused:
+                await response_of(refused, scope["path"])(scope, receive, respond)
+            else:
+                await self.app(scope, limited, respond)
+        finally:
+            self._record(scope, seen["status"], time.perf_counter() - started)
+
+    def _admit(self, scope: Scope, receive: Receive) -> Receive:
+        """Check a request before its body is read; returns what reads the body, within its limits."""
+        headers = Headers(scope=scope)
+        address = scope["client"][0] if scope.get("client") else "unknown"
+        required = self.service.needs_key()
+        if not required:
+            _check_host(headers)
+        user = self._user(scope, headers, address, required=required)
+        scope.setdefault("state", {})["user"] = user
+        if not scope["path"].startswith("/static/"):
+            self.service.take(f"user {user.name}" if user and required else address)
+        if scope["method"] not in SAFE:
+            self._check_origin(scope, headers, user)
+            _check_kind(scope, headers)
+        return self._limited(scope, headers, receive)
+
+    def _user(self, scope: Scope, headers: Headers, address: str, *, required: bool) -> User | None:
+        try:
+            return user_of(headers, self.service.keys, self.service.sessions, required=required)
+        except Refused as refused:
+            if refused.code == "invalid_key":
+                self.service.wrong_key(address)
+            if scope["path"] in OPEN or scope["path"].startswith("/static/"):
+                return None
+            raise
+
+    def _check_origin(self, scope: Scope, headers: Headers, user: User | None) -> None:
+        """A page of another origin must not change anything in the name of who looks at it."""
+        origin, site = headers.get("origin"), headers.get("sec-fetch-site")
+        if origin in self.service.options.cors and not (user and user.by_cookie):
+            return
+        own = site in ("same-origin", "none") if site else origin is None or _same_origin(origin, headers)
+        if origin is not None and own:
+            own = _same_origin(origin, headers)
+        unsure = user is not None and user.by_cookie and site is None and origin is None
+        if not own or unsure:
+            raise Refused(403, "this came from a page of another origin", help="Use the page of this server.")
+
+    def _limited(self, scope: Scope, headers: Headers, receive: Receive) -> Receive:
+        options = self.service.options
+        upload = scope["path"] == UPLOADS
+        limit = options.upload_bytes if upload else options.body_bytes
+        refused = Refused(413, f"the body is longer than {limit:,} bytes", help="Send less at once.")
+        length = headers.get("content-length", "0")
+        if length.isdigit() and int(length) > limit:
+            raise refused
+        read, done = 0, False
+
+        async def limited() -> Message:
+            nonlocal read, done
+            if done:
+                return await receive()
+            try:
+                async with asyncio.timeout(options.body_seconds):
+                    message = await receive()
+            except TimeoutError:
+                raise Refused(408, "the body came too slowly", help="Send it again.") from None
+            read += len(message.get("body", b""))
+            done = not message.get("more_body", False)
+            if read > limit:
+                raise refused
+            return message
+
+        return limited
+
+    def _record(self, scope: Scope, status: int, seconds: float) -> None:
+        path = template(scope)
+        self.service.metrics.requests.labels(scope["method"], path, str(status)).inc()
+        self.service.metrics.request_seconds.labels(path).observe(seconds)
+        user, client = scope.get("state", {}).get("user"), scope.get("client") or ("-",)
+        name = user.name if user else "-"
+        access.info("%s %s %s %s %d %.0f ms", client[0], name, scope["method"], path, status, seconds * 1000)
+
+
+def template(scope: MutableMapping[str, Any]) -> str:
+    """The route that served a request, such as `/api/threads/{thread_id}`; never what the caller wrote into it."""
+    return getattr(scope.get("route"), "path", "other")
+
+
+def _secure(message: Message, scope: Scope) -> None:
+    headers = MutableHeaders(scope=message)
+    for name, value in SECURITY.items():
+        headers.setdefault(name, value)
+    if scope["path"].startswith(("/api/", "/v1/")):
+        headers.setdefault("Cache-Control", "no-store")
+
+
+def _check_host(headers: Headers) -> None:
+    """Without keys only this machine's own names are served, so that no outside name can be pointed here."""
+    name = _host(headers.get("host", ""))
+    if name not in LOOPBACK:
+        raise Refused(421, f"this server is not {name[:80]!r}", help="Use http://127.0.0.1 with its port.")
+
+
+def _host(host: str) -> str:
+    try:
+        return (urlsplit(f"//{host}").hostname or "").lower()
+    except ValueError:
+        return ""
+
+
+def _same_origin(origin: str, headers: Headers) -> bool:
+    """Whether an origin is the one that the request went to; the scheme may have been changed by a proxy."""
+    return urlsplit(origin).netloc.lower() == headers.get("host", "").lower()
+
+
+def _check_kind(scope: Scope, headers: Headers) -> None:
+    """Bodies are JSON, uploads are forms."""
+    length = headers.get("content-length")
+    if length == "0" or (length is None and "transfer-encoding" not in headers):
+        return
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    wanted = "multipart/form-data" if scope["path"] == UPLOADS else "application/json"
+    if kind != wanted:
+        raise Refused(415, f"the body is {kind[:80] or 'of no type'}", help=f"Send it as {wanted}.")

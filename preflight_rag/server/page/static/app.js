@@ -1,0 +1,197 @@
+/** The page: puts its parts together, and says which view is shown, which panels are open, which keys do what. */
+
+import { call, whenKeyIsWanted } from "./api.js";
+import { Chat, welcome } from "./chat.js";
+import { announce, find, h } from "./dom.js";
+import { Evidence } from "./evidence.js";
+import { Library } from "./library.js";
+import { login } from "./login.js";
+import { Settings } from "./settings.js";
+import { Threads } from "./threads.js";
+import { plural, said } from "./words.js";
+
+const threadsColumn = matchMedia("(min-width: 760px)");
+const evidenceColumn = matchMedia("(min-width: 1180px)");
+
+whenKeyIsWanted(login);
+
+let info = { limits: {} };
+let suggestions = [];
+const settings = new Settings();
+const evidence = new Evidence({ onOpen: () => panel("evidence", true), onClose: () => panel("evidence", false), partitionSize: () => settings.partitionSize() });
+const threads = new Threads({
+  current: () => (find("library").hidden ? chat.id : null),
+  onDeleted: (id) => id === chat.id && go("#/"),
+  onRenamed: (id, title) => id === chat.id && (find("chat-title").textContent = title),
+});
+const library = new Library({ onChange: loadInfo, limits: () => info.limits ?? {}, onAsk: () => go("#/") });
+const chat = new Chat({ evidence, settings, threads, go, welcome: () => welcome({ library: info.library, write: info.write ?? true, suggestions, onAsk: (question) => chat.ask(question), onFiles: addFiles }) });
+
+/** What the server is, what it offers, and what could be asked first. */
+async function loadInfo() {
+  info = await call("/api/info");
+  settings.offered(info);
+  library.allow(info.write ?? true);
+  const { name, documents } = info.library;
+  find("where").textContent = `${name} · ${plural(documents, "document")}`;
+  const { documents: some } = documents ? await call("/api/documents?limit=3") : { documents: [] };
+  suggestions = some.filter(({ title }) => title).map(({ title }) => `Tell me about “${title.replace(/\.$/, "")}”.`);
+  if (!chat.id && !chat.runs.size) chat.startNew();
+}
+
+function addFiles(files) {
+  if (!files.length || info.write === false) return;
+  go("#/library");
+  library.upload(files);
+}
+
+/** Go to a view; quietly, when what it shows stands there already. */
+function go(hash, quiet = false) {
+  if (quiet) history.replaceState(null, "", hash);
+  else if (location.hash === hash || (hash === "#/" && !location.hash)) route();
+  else location.hash = hash;
+  if (quiet) threads.mark();
+}
+
+/** Show what the address names. */
+function route() {
+  const hash = location.hash || "#/";
+  if (!hash.startsWith("#/")) return;
+  const inLibrary = hash === "#/library";
+  find("rooms").dataset.view = inLibrary ? "library" : "chat";
+  find("library").hidden = !inLibrary;
+  find("chat").hidden = inLibrary;
+  for (const [id, shown] of [["to-chat", !inLibrary], ["to-library", inLibrary]]) {
+    if (shown) find(id).setAttribute("aria-current", "page");
+    else find(id).removeAttribute("aria-current");
+  }
+  panel("threads", false);
+  panel("evidence", false);
+  if (inLibrary) {
+    library.refresh();
+    document.title = "Library - Preflight RAG";
+  } else if (hash.startsWith("#/t/")) {
+    chat.open(decodeURIComponent(hash.slice(4)));
+  } else {
+    chat.startNew();
+    if (threadsColumn.matches) find("question").focus();
+  }
+  threads.mark();
+}
+
+/** Open or close a panel that lies over the page where there is no room for a column of its own. */
+function panel(name, open) {
+  const column = name === "threads" ? threadsColumn.matches : evidenceColumn.matches;
+  const shown = open && !column;
+  const place = find(name);
+  const was = place.classList.contains("open");
+  place.classList.toggle("open", shown);
+  place.inert = !column && !open;
+  find(`open-${name}`).setAttribute("aria-expanded", String(shown));
+  const over = ["threads", "evidence"].some((one) => find(one).classList.contains("open"));
+  find("backdrop").hidden = !over;
+  for (const id of ["middle", name === "threads" ? "evidence" : "threads"]) {
+    if (id === "middle") find(id).inert = over;
+  }
+  if (shown && !was) place.querySelector("button, a, input")?.focus();
+  if (!shown && was) find(`open-${name}`).focus();
+}
+
+function closePanels() {
+  for (const name of ["threads", "evidence"]) if (find(name).classList.contains("open")) panel(name, false);
+}
+
+/** Keys that work everywhere on the page. */
+function pressed(event) {
+  if (document.querySelector("dialog[open]")) return;
+  const typing = event.target.closest?.("input, textarea, select");
+  if (event.key === "Escape") {
+    if (document.querySelector(".open")) closePanels();
+    else if (!find("stop").hidden) chat.stop();
+  } else if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey) {
+    event.preventDefault();
+    toQuestion();
+  } else if (event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey)) {
+    event.preventDefault();
+    panel("threads", true);
+    find("thread-search").select();
+  }
+}
+
+function toQuestion() {
+  closePanels();
+  if (!find("library").hidden) {
+    addEventListener("hashchange", () => find("question").focus(), { once: true });
+    go("#/");
+  }
+  find("question").focus();
+}
+
+/** Light or dark: the system's, until one is chosen. */
+function themed() {
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const button = find("toggle-theme");
+  const isDark = () => (document.documentElement.dataset.theme ?? (system.matches ? "dark" : "light")) === "dark";
+  const show = () => {
+    button.setAttribute("aria-label", isDark() ? "Use light colours" : "Use dark colours");
+    button.querySelector("use").setAttribute("href", isDark() ? "#i-light" : "#i-dark");
+  };
+  button.addEventListener("click", () => {
+    const theme = isDark() ? "light" : "dark";
+    document.documentElement.dataset.theme = theme;
+    try {
+      localStorage.setItem("preflight.theme", theme);
+    } catch {
+      /* storage is switched off: it holds until the page is closed */
+    }
+    show();
+    announce(`${theme} colours`);
+  });
+  system.addEventListener("change", show);
+  show();
+}
+
+/** Files may be dropped anywhere. */
+function dropping() {
+  const carriesFiles = (event) => [...(event.dataTransfer?.types ?? [])].includes("Files");
+  const over = (event) => {
+    if (!carriesFiles(event)) return;
+    event.preventDefault();
+    document.body.classList.add("dropping");
+  };
+  document.addEventListener("dragover", over);
+  document.addEventListener("dragleave", (event) => !event.relatedTarget && document.body.classList.remove("dropping"));
+  document.addEventListener("drop", (event) => {
+    document.body.classList.remove("dropping");
+    if (!carriesFiles(event)) return;
+    event.preventDefault();
+    addFiles([...event.dataTransfer.files]);
+  });
+}
+
+async function begin() {
+  themed();
+  dropping();
+  find("new-thread").addEventListener("click", () => go("#/"));
+  find("open-threads").addEventListener("click", () => panel("threads", true));
+  find("close-threads").addEventListener("click", () => panel("threads", false));
+  find("open-evidence").addEventListener("click", () => panel("evidence", true));
+  find("backdrop").addEventListener("click", closePanels);
+  find("skip").addEventListener("click", (event) => {
+    event.preventDefault();
+    toQuestion();
+  });
+  document.addEventListener("keydown", pressed);
+  addEventListener("hashchange", route);
+  for (const column of [threadsColumn, evidenceColumn]) column.addEventListener("change", () => ["threads", "evidence"].forEach((name) => panel(name, false)));
+  route();
+  try {
+    await loadInfo();
+    await threads.refresh();
+  } catch (error) {
+    const retry = h("button.button", { type: "button", onclick: () => location.reload() }, "Try again");
+    find("turns").replaceChildren(h("p.notice.error", { role: "alert" }, said(error)), retry);
+  }
+}
+
+begin();

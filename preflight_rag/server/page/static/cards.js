@@ -1,0 +1,53 @@
+/** Several answers: one card for each thing that was asked about, and contradictions side by side. */
+
+import { h, icon } from "./dom.js";
+import { day, light } from "./words.js";
+
+/** Sets of groups whose cited passages contradict each other; a group that nothing contradicts is a set of its own. */
+export function sides(answer) {
+  const passages = answer.groups.map(({ citations }) =>
+    new Set(answer.citations.filter(({ n }) => citations.includes(n)).map((found) => found.passage_id)),
+  );
+  const set = answer.groups.map((_, place) => place);
+  const join = (a, b) => {
+    const [from, to] = [Math.max(set[a], set[b]), Math.min(set[a], set[b])];
+    set.forEach((value, place) => value === from && (set[place] = to));
+  };
+  for (const { a, b, kind } of answer.relations) {
+    if (kind !== "counterfactual") continue;
+    const [one, other] = [a, b].map((id) => passages.findIndex((ids) => ids.has(id)));
+    if (one >= 0 && other >= 0 && one !== other) join(one, other);
+  }
+  return [...new Set(set)].map((name) => answer.groups.filter((_, place) => set[place] === name));
+}
+
+function card(group, answer, withQuote) {
+  const cited = answer.citations.filter(({ n }) => group.citations.includes(n));
+  const [first] = cited;
+  const mark = ({ n }) => h("button.cite", { type: "button", "data-n": String(n), "aria-label": `Source ${n}` }, String(n));
+  return h(
+    "article.card",
+    {},
+    h("h3", {}, group.entity, group.descriptor ? h("span.descriptor", {}, group.descriptor) : null),
+    h("div.card-answer", { class: group.answer.length <= 40 ? "short" : null }, light(group.answer)),
+    withQuote && first ? h("blockquote", {}, first.quote) : null,
+    h("p.card-foot", {}, h("span.marks", {}, cited.map(mark)), h("span", {}, [first?.title, day(first?.date)].filter(Boolean).join(" · "))),
+  );
+}
+
+/** All answers of a turn as cards. */
+export function cards(answer) {
+  const sets = sides(answer);
+  const alone = sets.filter((groups) => groups.length === 1).map(([group]) => card(group, answer, false));
+  const against = sets
+    .filter((groups) => groups.length > 1)
+    .map((groups) =>
+      h(
+        "section.against",
+        { "aria-label": "Sources that contradict each other" },
+        h("p.against-head", {}, icon("warn"), "These sources contradict each other"),
+        h("div.cards", {}, groups.map((group) => card(group, answer, true))),
+      ),
+    );
+  return h("div.groups", {}, against, alone.length ? h("div.cards", {}, alone) : null);
+}

@@ -1,0 +1,244 @@
+/** The panel beside the answer: its sources word for word, how they relate, and how they were read. */
+
+import { call } from "./api.js";
+import { announce, dialog, find, h, icon } from "./dom.js";
+import { draw, legend, table } from "./graph.js";
+import { cost, ICONS, numbers, sentence, stageName } from "./route.js";
+import { finished } from "./timeline.js";
+import { cut, place, plural, said } from "./words.js";
+
+const TABS = { sources: "Sources", relations: "Relations", how: "How it was read" };
+const passages = new Map();
+
+/** A passage with its surroundings, asked for once. */
+function passage(id) {
+  if (!passages.has(id)) {
+    const asked = call(`/api/passages/${encodeURIComponent(id)}`);
+    asked.catch(() => passages.delete(id));
+    passages.set(id, asked);
+  }
+  return passages.get(id);
+}
+
+export class Evidence {
+  /** @param {{ onOpen: () => void, onClose: () => void, partitionSize: () => number }} page */
+  constructor(page) {
+    this.page = page;
+    this.root = find("evidence");
+    this.tab = "sources";
+    this.turn = null;
+    this.clear();
+  }
+
+  clear() {
+    this.turn = null;
+    this.root.replaceChildren(
+      this.#head([]),
+      h("div.evidence-empty", {}, icon("quote"), h("p", {}, "What an answer stands on appears here: each source word for word, and how it was read.")),
+    );
+  }
+
+  /** Show a turn's evidence; with `n`, its citation is opened and scrolled to. */
+  async show(turn, { tab, n, open = true } = {}) {
+    this.turn = turn;
+    this.tab = tab ?? (this.#tabs().includes(this.tab) ? this.tab : "sources");
+    if (open) this.page.onOpen();
+    this.#draw();
+    if (n) await this.#openSource(n);
+  }
+
+  /** The turn that is shown has moved on. */
+  refresh(turn) {
+    if (this.turn !== turn) return;
+    if (!this.#tabs().includes(this.tab)) this.tab = "sources";
+    this.#draw();
+  }
+
+  #tabs() {
+    const { answer } = this.turn;
+    if (!answer) return ["how"];
+    return ["sources", ...(answer.relations.length || answer.groups.length > 1 ? ["relations"] : []), "how"];
+  }
+
+  #head(tabs) {
+    const buttons = tabs.map((name) => {
+      const count = name === "sources" ? h("span.count", {}, String(this.turn.answer.citations.length)) : null;
+      return h(
+        "button",
+        { type: "button", role: "tab", id: `tab-${name}`, "aria-controls": "evidence-body", "aria-selected": String(name === this.tab), tabindex: name === this.tab ? "0" : "-1", onclick: () => this.#choose(name) },
+        TABS[name],
+        count,
+      );
+    });
+    const list = tabs.length ? h("div.tabs", { role: "tablist", "aria-label": "Evidence" }, buttons) : h("h2", {}, "Evidence");
+    list.addEventListener("keydown", (event) => this.#arrow(event, tabs));
+    const close = h("button.icon-button.no-evidence-column", { type: "button", "aria-label": "Close evidence", onclick: () => this.page.onClose() }, icon("close"));
+    return h("div.evidence-head", {}, list, close);
+  }
+
+  #arrow(event, tabs) {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    this.#choose(tabs[(tabs.indexOf(this.tab) + step + tabs.length) % tabs.length]);
+    find(`tab-${this.tab}`).focus();
+  }
+
+  #choose(name) {
+    this.tab = name;
+    this.#draw();
+  }
+
+  #draw() {
+    const tabs = this.#tabs();
+    if (!tabs.includes(this.tab)) this.tab = tabs[0];
+    const focused = this.root.contains(document.activeElement) ? document.activeElement.id : "";
+    const body = h("div.evidence-body", { id: "evidence-body", role: "tabpanel", "aria-labelledby": `tab-${this.tab}`, tabindex: "0" });
+    this.root.replaceChildren(this.#head(this.turn.answer ? tabs : []), body);
+    if (!this.turn.answer) body.removeAttribute("role");
+    body.append(...{ sources: () => this.#sources(), relations: () => this.#relations(body), how: () => this.#how() }[this.tab]());
+    if (focused) find(focused)?.focus();
+  }
+
+  #sources() {
+    const { answer } = this.turn;
+    const doubted = answer.statements.filter((statement) => statement.supported === false);
+    const list = answer.citations.length
+      ? answer.citations.map((found) => this.#source(found))
+      : [h("p.empty-note", {}, answer.abstained ? "The documents do not answer this question, so there is nothing to cite." : "This answer cites no passage.")];
+    return [...(doubted.length ? [doubts(doubted)] : []), ...list];
+  }
+
+  #source(found) {
+    const content = h("div.passage", { id: `passage-${found.n}`, hidden: true });
+    const toggle = h(
+      "button.source-head",
+      { type: "button", id: `source-${found.n}`, "aria-expanded": "false", "aria-controls": content.id },
+      h("span.n", {}, h("span.sr-only", {}, "Source "), String(found.n)),
+      h("span.source-title", {}, found.title || found.document_id),
+      icon("down"),
+    );
+    toggle.addEventListener("click", () => (content.hidden ? this.#openSource(found.n) : this.#closeSource(found.n)));
+    return h(
+      "article.source",
+      { class: found.verified ? null : "unverified" },
+      h("h3", {}, toggle),
+      h("p.meta", {}, place(found)),
+      found.verified ? null : h("p.verdict", {}, icon("warn"), "This quote was not found in the passage."),
+      h("blockquote.quote", { id: `quote-${found.n}` }, found.quote),
+      content,
+    );
+  }
+
+  #closeSource(n) {
+    find(`passage-${n}`).hidden = true;
+    find(`quote-${n}`).hidden = false;
+    find(`source-${n}`).setAttribute("aria-expanded", "false");
+  }
+
+  async #openSource(n) {
+    const found = this.turn.answer.citations.find((citation) => citation.n === n);
+    const content = find(`passage-${n}`);
+    if (!found || !content) return;
+    for (const other of this.turn.answer.citations) if (other.n !== n) this.#closeSource(other.n);
+    find(`source-${n}`).setAttribute("aria-expanded", "true");
+    try {
+      content.replaceChildren(...inContext(await passage(found.passage_id), found));
+      find(`quote-${n}`).hidden = found.verified;
+    } catch (error) {
+      content.replaceChildren(h("p.verdict", {}, icon("warn"), said(error)));
+    }
+    content.hidden = false;
+    (content.querySelector("mark") ?? content).scrollIntoView({ block: "center" });
+    announce(`Source ${n}: ${found.title || found.document_id}. ${found.verified ? "The quote is highlighted." : "The quote was not found in the passage."}`);
+  }
+
+  #relations(body) {
+    const { answer } = this.turn;
+    const slot = h("div.graph-slot");
+    const enlarge = h("button.quiet-button", { type: "button", onclick: () => this.#enlarge() }, icon("open"), "Enlarge");
+    this.#titles().then((titles) => {
+      const { picture, told } = draw(answer, titles, Math.min(Math.max(body.clientWidth - 32, 300), 560));
+      slot.replaceChildren(h("p.told", {}, told), picture, h("div.graph-foot", {}, legend(answer.relations), enlarge), table(answer, titles));
+    });
+    return [slot];
+  }
+
+  async #enlarge() {
+    const titles = await this.#titles();
+    const { picture } = draw(this.turn.answer, titles, Math.min(window.innerWidth - 80, 860));
+    dialog("How the passages relate", () => h("div.graph-slot", {}, picture, legend(this.turn.answer.relations)), { kind: "large" });
+  }
+
+  /** Titles and dates of the passages that are related but not cited. */
+  async #titles() {
+    const { answer } = this.turn;
+    const cited = new Set(answer.citations.map((found) => found.passage_id));
+    const others = [...new Set(answer.relations.flatMap(({ a, b }) => [a, b]))].filter((id) => !cited.has(id));
+    const found = await Promise.allSettled(others.map(async (id) => [id, (await passage(id)).passage]));
+    const known = found.filter(({ status }) => status === "fulfilled").map(({ value }) => value);
+    return new Map(known.map(([id, one]) => [id, { title: one.title || one.document_id, date: one.date }]));
+  }
+
+  #how() {
+    const { answer, progress } = this.turn;
+    if (!answer) return [h("h3", {}, "So far"), progress.view()];
+    const { route, receipt } = answer;
+    const size = this.page.partitionSize();
+    return [
+      h("p.route-told", {}, icon(ICONS[route.name] ?? "plain"), sentence(answer, size)),
+      numbers(route),
+      h("h3", {}, "Time line"),
+      finished(receipt),
+      h("p.meta", {}, cost(receipt).join(" · ")),
+      ...saved(receipt.saved),
+      ...searched(answer),
+      ...listed("Left out before reading", answer.pruned.map((one) => `${one.title || one.document_id}: ${Math.round(one.answerable * 100)}% likely to hold the answer`)),
+      ...listed("Missing from this answer", answer.gaps.map((gap) => `${stageName(gap.stage)}: ${gap.error}`)),
+    ];
+  }
+}
+
+function inContext({ passage: one, before, after, file }, found) {
+  const [start, end] = found.verified ? [found.start, found.end] : [0, 0];
+  const [left, quote, right] = cut(one.text, start, end);
+  const address = `/api/documents/file?id=${encodeURIComponent(one.document_id)}${found.page ? `#page=${found.page}` : ""}`;
+  const original = h("a.quiet-button", { href: address, target: "_blank", rel: "noopener" }, icon("open"), found.page ? `Open the original at page ${found.page}` : "Open the original");
+  return [
+    h(
+      "p.passage-text",
+      {},
+      before ? h("span.around", {}, `… ${before.trimStart()} `) : null,
+      left,
+      quote ? h("mark", {}, quote) : null,
+      right,
+      after ? h("span.around", {}, ` ${after.trimEnd()} …`) : null,
+    ),
+    file ? original : h("p.meta", {}, "The original is not kept with the library."),
+  ];
+}
+
+function doubts(statements) {
+  const line = (statement) => {
+    const marks = statement.citations.map((n) => `[${n}]`).join("");
+    return h("li", { class: statement.contradicted ? "against" : null }, h("strong", {}, statement.contradicted ? "Contradicted" : "Not supported"), ` by ${marks}: ${statement.text}`);
+  };
+  return h("section.doubts", { "aria-label": "Statements that do not hold" }, h("h3", {}, icon("warn"), `${plural(statements.length, "statement")} did not hold`), h("ul", {}, statements.map(line)));
+}
+
+function saved({ calls, input_tokens: tokens, why }) {
+  if (!why) return [];
+  const change = (value, one) => `${plural(Math.abs(value), one)} ${value < 0 ? "more" : "fewer"}`;
+  return [h("p.meta", {}, `Against the other way: ${change(calls, "call")}, ${change(tokens, "input token")} (${why}).`)];
+}
+
+function searched(answer) {
+  const queries = listed("Searched for", answer.queries);
+  const spelling = listed("Spelling", answer.corrections.map(([was, now]) => `${was} → ${now}`));
+  const rungs = listed("Search expressions", answer.expressions.map((rung) => `${rung.where}: ${rung.expression}, ${plural(rung.hits, "hit")}${rung.note ? ` (${rung.note})` : ""}`));
+  return [...queries, ...spelling, ...rungs];
+}
+
+function listed(title, items) {
+  return items.length ? [h("h3", {}, title), h("ul.plain-list", {}, items.map((item) => h("li", {}, item)))] : [];
+}
+

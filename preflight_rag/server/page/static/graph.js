@@ -1,0 +1,234 @@
+/**
+ * The relations of COrg as a picture: passages as rows in boxes, one box for each answer, in two columns; what relates
+ * them runs through the space between, relations of one kind together. The same input gives the same picture.
+ */
+
+import { h, svg } from "./dom.js";
+import { plural } from "./words.js";
+
+export const KINDS = {
+  counterfactual: { name: "contradicts", long: "contradict each other", told: "contradicting each other", dash: "" },
+  distracting: { name: "different", long: "speak of different things of one name", told: "speaking of different things of one name", dash: "7 5" },
+  duplicated: { name: "the same", long: "say the same", told: "saying the same", dash: "1 5" },
+  ambiguous: { name: "unclear", long: "do not say what they speak of", told: "not saying what they speak of", dash: "12 4 2 4" },
+};
+
+const HEAD = 42;
+const GAP = 18;
+const LINE = 14;
+const CHARACTER = 6.3;
+
+/**
+ * Boxes of passages: one for each group that has any, then one for what was set aside.
+ * A passage: `{ id, n, title, date }`; `n` is the citation's number, or null.
+ */
+export function boxesOf(answer, titles) {
+  const numbers = new Map();
+  for (const found of answer.citations) {
+    titles.set(found.passage_id, { title: found.title || found.document_id, date: found.date });
+    if (!numbers.has(found.passage_id)) numbers.set(found.passage_id, found.n);
+  }
+  const placed = new Set();
+  const passage = (id) => ({ id, n: numbers.get(id) ?? null, ...(titles.get(id) ?? { title: "A passage" }) });
+  const take = (ids) => ids.filter((id) => id && !placed.has(id) && placed.add(id)).map(passage);
+  const ofCitation = new Map(answer.citations.map((found) => [found.n, found.passage_id]));
+  const boxes = answer.groups.map((group) => ({
+    entity: group.entity,
+    descriptor: group.descriptor ?? "",
+    passages: take(group.citations.map((n) => ofCitation.get(n))),
+  }));
+  const others = take(answer.relations.flatMap(({ a, b }) => [a, b]));
+  if (others.length) boxes.push({ entity: "Not cited", descriptor: "", aside: true, passages: others });
+  return boxes.filter((box) => box.passages.length);
+}
+
+/** Where everything stands in a picture of this width. Pure: values in, values out. */
+export function layout(boxes, relations, width) {
+  const gutter = Math.max(102, Math.round(width * 0.29));
+  const breadth = (width - gutter) / 2;
+  const bottoms = [0, 0];
+  const placed = boxes.map((box) => {
+    const column = bottoms[1] < bottoms[0] ? 1 : 0;
+    const [x, top] = [column ? width - breadth : 0, bottoms[column]];
+    let y = top + HEAD;
+    const passages = box.passages.map((passage) => {
+      const title = lines(passage.title, Math.floor((breadth - 50) / CHARACTER), 3);
+      const height = title.length * LINE + 14;
+      y += height;
+      return { ...passage, title, y: y - height / 2 };
+    });
+    bottoms[column] = y + 4 + GAP;
+    return { ...box, passages, column, x, y: top, width: breadth, height: y + 4 - top, side: column ? x : x + breadth, ends: 0 };
+  });
+  const { between, within } = bundles(placed, relations);
+  const edges = between.map((bundle) => ({ ...bundle, ...curve(bundle, gutter) }));
+  label(edges);
+  return { width, height: Math.max(...bottoms) - GAP, boxes: placed, edges, within };
+}
+
+/** Relations between two boxes run together where they are of one kind; those within a box join its passages. */
+function bundles(boxes, relations) {
+  const home = new Map(boxes.flatMap((box) => box.passages.map((passage) => [passage.id, { box, passage }])));
+  const between = new Map();
+  const within = [];
+  for (const { a, b, kind, inferred } of relations) {
+    const [from, to] = [home.get(a), home.get(b)];
+    if (!(kind in KINDS) || !from || !to) continue;
+    if (from.box === to.box) {
+      within.push({ kind, box: from.box, ys: [from.passage.y, to.passage.y].sort((one, other) => one - other) });
+      continue;
+    }
+    const [first, last] = boxes.indexOf(from.box) < boxes.indexOf(to.box) ? [from, to] : [to, from];
+    const key = `${boxes.indexOf(first.box)} ${boxes.indexOf(last.box)} ${kind}`;
+    if (!between.has(key)) between.set(key, { kind, first, last, count: 0, inferred: false });
+    const bundle = between.get(key);
+    bundle.count += 1;
+    bundle.inferred ||= inferred;
+  }
+  return { between: [...between.values()], within };
+}
+
+/** Where a bundle leaves a box: beside its passage when there is one, else beside the middle, each a little lower. */
+function end({ box, passage }, count) {
+  box.ends += 1;
+  return { x: box.side, y: count === 1 ? passage.y : box.y + box.height / 2 + (box.ends - 1) * 13 - 6, column: box.column };
+}
+
+/** A curve through the space between the columns. */
+function curve({ first, last, count }, gutter) {
+  const [from, to] = [end(first, count), end(last, count)];
+  const reach = gutter * (from.column === to.column ? 0.75 : 0.5);
+  const inner = (point) => point.x + (point.column ? -reach : reach);
+  const [c1, c2] = [inner(from), inner(to)];
+  const at = (t) => {
+    const [a, b, c, d] = [(1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t ** 3];
+    return { x: a * from.x + b * c1 + c * c2 + d * to.x, y: (a + b) * from.y + (c + d) * to.y };
+  };
+  return { path: `M${from.x} ${from.y}C${c1} ${from.y} ${c2} ${to.y} ${to.x} ${to.y}`, at };
+}
+
+/** Give each curve its label where none stands yet; where there is no room the line's style has to say it. */
+function label(edges) {
+  const taken = [];
+  for (const edge of edges) {
+    const spot = [0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74].map(edge.at).find(({ y }) => taken.every((other) => Math.abs(other - y) > 21));
+    if (spot) taken.push(spot.y);
+    edge.spot = spot ?? null;
+  }
+}
+
+/** A text in at most so many lines of so many characters. */
+function lines(text, room, most) {
+  const found = [""];
+  for (const word of text.split(/\s+/)) {
+    const longer = `${found.at(-1)} ${word}`.trim();
+    if (longer.length <= room || !found.at(-1)) found[found.length - 1] = longer;
+    else found.push(word);
+  }
+  const kept = found.slice(0, most).map((line) => (line.length > room ? `${line.slice(0, room - 1)}…` : line));
+  if (found.length > most) kept[most - 1] = `${kept[most - 1].slice(0, room - 1).trimEnd()}…`;
+  return kept;
+}
+
+function text(name, x, y, content, anchor = "start") {
+  const node = svg("text", { class: name, x, y, "text-anchor": anchor });
+  node.textContent = content;
+  return node;
+}
+
+function drawBox(box) {
+  const room = (each) => Math.floor((box.width - 20) / each);
+  const [entity] = lines(box.entity, room(CHARACTER + 1), 1);
+  const [descriptor = ""] = lines(box.descriptor, room(CHARACTER), 1);
+  const title = svg("title");
+  title.textContent = [box.entity, box.descriptor].filter(Boolean).join(", ");
+  const frame = { class: box.aside ? "box aside" : "box", x: box.x + 1, y: box.y + 1, width: box.width - 2, height: box.height - 2, rx: 12 };
+  const parts = [svg("rect", frame), text("box-name", box.x + 12, box.y + (descriptor ? 20 : 27), entity)];
+  if (descriptor) parts.push(text("box-descriptor", box.x + 12, box.y + 35, descriptor));
+  return svg("g", {}, title, ...parts);
+}
+
+function drawPassage({ n, title, y }, box) {
+  const top = y + 4 - ((title.length - 1) * LINE) / 2;
+  return [
+    svg("circle", { class: n ? "dot" : "dot aside", cx: box.x + 23, cy: y, r: 11 }),
+    text("dot-number", box.x + 23, y + 4, n ? String(n) : "–", "middle"),
+    ...title.map((line, place) => text("node-title", box.x + 42, top + place * LINE, line)),
+  ];
+}
+
+const stroke = (kind, path) => svg("path", { class: `edge ${kind}`, d: path, "stroke-dasharray": KINDS[kind].dash });
+
+/** A relation within a box: a line down its numbers, that goes round those between. */
+function drawWithin({ kind, box, ys: [from, to] }) {
+  const x = box.x + 23;
+  const near = to - from < 60;
+  return stroke(kind, near ? `M${x} ${from + 12}V${to - 12}` : `M${x - 10} ${from + 6}C${x - 22} ${from + 20} ${x - 22} ${to - 20} ${x - 10} ${to - 6}`);
+}
+
+function drawLabel({ kind, spot, count, inferred }) {
+  if (!spot) return [];
+  const name = KINDS[kind].name + (count > 1 ? ` ×${count}` : "") + (inferred ? "*" : "");
+  const half = name.length * 2.75 + 7;
+  const pill = { class: `pill ${kind}`, x: spot.x - half, y: spot.y - 9, width: half * 2, height: 18, rx: 9 };
+  return [svg("rect", pill), text(`pill-name ${kind}`, spot.x, spot.y + 3.8, name, "middle")];
+}
+
+/** In one sentence, what the picture shows. */
+export function summary(boxes, relations) {
+  const counts = Object.entries(KINDS)
+    .map(([kind, { told }]) => [relations.filter((relation) => relation.kind === kind).length, told])
+    .filter(([count]) => count)
+    .map(([count, told]) => `${plural(count, "pair")} ${told}`);
+  const answers = boxes.filter((box) => !box.aside).length;
+  const passages = boxes.reduce((sum, box) => sum + box.passages.length, 0);
+  return `${plural(passages, "passage")} in ${plural(answers, "group")}${counts.length ? `: ${counts.join(", ")}` : ""}.`;
+}
+
+/** The picture with its text alternative. */
+export function draw(answer, titles, width) {
+  const boxes = boxesOf(answer, titles);
+  const plan = layout(boxes, answer.relations, width);
+  const told = summary(boxes, answer.relations);
+  const picture = svg(
+    "svg",
+    { class: "graph", viewBox: `0 0 ${plan.width} ${plan.height}`, role: "img", "aria-label": `Relations: ${told}` },
+    ...plan.boxes.map(drawBox),
+    ...plan.within.map(drawWithin),
+    ...plan.boxes.flatMap((box) => box.passages.flatMap((passage) => drawPassage(passage, box))),
+    ...plan.edges.map(({ kind, path }) => stroke(kind, path)),
+    ...plan.edges.flatMap(drawLabel),
+  );
+  return { picture, told };
+}
+
+/** What the lines mean: only the kinds that occur. */
+export function legend(relations) {
+  const kinds = Object.keys(KINDS).filter((kind) => relations.some((relation) => relation.kind === kind));
+  const sample = (kind) =>
+    svg("svg", { class: "sample", viewBox: "0 0 36 10", "aria-hidden": "true" }, svg("path", { class: `edge ${kind}`, d: "M2 5H34", "stroke-dasharray": KINDS[kind].dash }));
+  return h(
+    "ul.legend",
+    {},
+    kinds.map((kind) => h("li", {}, sample(kind), KINDS[kind].long)),
+    relations.some((relation) => relation.inferred) ? h("li", {}, "* inferred from other pairs, at least in part") : null,
+  );
+}
+
+/** The same as a table, for those who cannot see the picture or want it exactly. */
+export function table(answer, titles) {
+  const passages = new Map(boxesOf(answer, titles).flatMap((box) => box.passages.map((one) => [one.id, one])));
+  const name = (id) => {
+    const one = passages.get(id);
+    return one ? `${one.n ? `[${one.n}] ` : ""}${one.title}` : id;
+  };
+  const row = ({ a, b, kind, inferred }) =>
+    h("tr", {}, h("td", {}, name(a)), h("td", {}, (KINDS[kind]?.name ?? "unrelated") + (inferred ? " (inferred)" : "")), h("td", {}, name(b)));
+  const heads = ["Passage", "Relation", "Passage"].map((head) => h("th", { scope: "col" }, head));
+  return h(
+    "details.numbers",
+    {},
+    h("summary", {}, "As a table"),
+    h("div.wide-table", { tabindex: "0", role: "region", "aria-label": "Relations of passages" }, h("table", {}, h("thead", {}, h("tr", {}, heads)), h("tbody", {}, answer.relations.map(row)))),
+  );
+}

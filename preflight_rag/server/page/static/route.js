@@ -1,0 +1,122 @@
+/** The way a question took, in one plain sentence, and the numbers behind it. */
+
+import { h } from "./dom.js";
+import { number, plural, seconds } from "./words.js";
+
+export const ROUTES = { auto: "Automatic", plain: "In one go", "map-reduce": "In parts", corg: "Compared and grouped" };
+
+export const ICONS = { plain: "plain", map_reduce: "parts", corg: "groups", abstain: "none", conversation: "chat" };
+
+export const STAGES = {
+  rewrite: "Understanding the question",
+  retrieve: "Searching",
+  preflight: "Choosing how to read",
+  answer_plain: "Reading and answering",
+  map_context: "Reading the parts",
+  reduce_context: "Putting the parts together",
+  relate_contexts: "Comparing passages",
+  organize_contexts: "Grouping passages",
+  answer_group: "Answering each group",
+  aggregate_groups: "Setting answers side by side",
+  cite: "Checking citations",
+  abstain: "Finding no answer",
+  converse: "Answering from the conversation",
+};
+
+export const stageName = (stage) => STAGES[stage] ?? stage.replaceAll("_", " ").replace(/^./, (first) => first.toUpperCase());
+
+/** How many parts map/reduce reads: as `nodes/preflight.py` cuts them. */
+const parts = (route, size) => Math.max(1, Math.ceil((route.signals.passages ?? 0) / size));
+
+const AS_ASKED = ", as you asked.";
+
+/** One sentence for people. `size` is the number of passages in one part. */
+export function sentence(answer, size = 4) {
+  const { route } = answer;
+  const [first, then] = route.reason.split("; then ");
+  if (route.name === "conversation") return "Answered from the conversation, without a search.";
+  if (route.name === "abstain") return "Nothing was found that could be read.";
+  if (then !== undefined) return escalated(route, then, size);
+  if (route.name === "plain") return `Read in one go${route.forced ? AS_ASKED : `, since ${plainly(route, first)}.`}`;
+  if (route.name === "map_reduce") {
+    const how = `Read in ${plural(parts(route, size), "part")}`;
+    return `${how}${route.forced ? AS_ASKED : ", since the key passage might have been lost among the others."}`;
+  }
+  return `Compared and grouped${route.forced ? AS_ASKED : `, since ${differing(first, answer.relations)}.`}`;
+}
+
+function plainly(route, reason) {
+  const few = /^only (\d+) passages?/.exec(reason);
+  if (few) return few[1] === "1" ? "only one passage was found" : `only ${few[1]} passages were found`;
+  if (/fit one map prompt/.test(reason)) return "the passages are short";
+  if (/\bagree \(IoU/.test(reason)) return "both searches agree on the top passages";
+  if ((route.iou ?? 0) >= 0.5) return "both searches agree on the top passages";
+  return "the key passage most likely stands among the first";
+}
+
+function differing(reason, relations) {
+  const related = (kind) => relations.some((relation) => relation.kind === kind);
+  if (related("counterfactual") && !related("distracting")) return "passages contradict each other";
+  if (related("counterfactual")) return "several things go by this name, and some passages contradict each other";
+  const names = /one name, several things/.test(reason);
+  const answers = /different (numbers|answers|dates)|written \d+ years? apart|edited copy/.test(reason);
+  if (names && answers) return "several things go by this name, with different answers";
+  if (names) return "several things go by this name";
+  return answers ? "passages disagree" : "passages speak of different things";
+}
+
+function escalated(route, then, size) {
+  const start = then.startsWith("corg") && /read in parts|risk .* >=|disagree \(/.test(route.reason) ? "parts" : "one go";
+  if (then.startsWith("corg")) return `First read in ${start}; then compared and grouped, since what was found disagrees.`;
+  const why = /verified/.test(then) ? "no quote could be verified" : "that found nothing";
+  return `First read in one go; ${why}, so it was read again in ${plural(parts(route, size), "part")}.`;
+}
+
+const SIGNALS = {
+  passages: "Passages read",
+  context_tokens: "Their tokens",
+  corg: "Score for comparing (0 to 1)",
+  corg_names: "Several things of one name",
+  corg_values: "Different numbers",
+  corg_duplicates: "Near copies",
+  corg_dates: "Written years apart",
+  corg_answers: "Different answers",
+  risk_first_places: "Places of the best passages",
+  risk_no_lead: "Lead of the best passages",
+  risk_bm25_missed: "Missed by the word search",
+  risk_uncovered: "Question not covered",
+  risk_untitled: "Question not in titles",
+};
+
+/** The numbers behind the sentence, for those who open them. */
+export function numbers(route) {
+  const rows = [];
+  if (route.risk !== null && route.risk !== undefined) {
+    rows.push(["Risk that the key passage is lost", number(route.risk), `in parts from ${number(route.threshold)}`]);
+  }
+  if (route.iou !== null && route.iou !== undefined) {
+    rows.push([`Agreement of both searches' top ${route.top_n} (IoU)`, number(route.iou), "0 none, 1 the same"]);
+  }
+  const signals = Object.entries(route.signals).map(([name, value]) => [SIGNALS[name] ?? name.replaceAll("_", " "), number(value, 3), ""]);
+  const row = ([name, value, note]) =>
+    h("tr", {}, h("th", { scope: "row" }, name, note ? h("small", {}, note) : null), h("td", {}, value));
+  return h(
+    "details.numbers",
+    {},
+    h("summary", {}, "The numbers behind it"),
+    h("p.reason", {}, route.reason),
+    h("table", {}, h("tbody", {}, [...rows, ...signals].map(row))),
+  );
+}
+
+/** What the turn cost, in one line. */
+export function cost(receipt) {
+  const tokens = receipt.input_tokens + receipt.output_tokens;
+  const about = receipt.estimated ? "about " : "";
+  return [
+    receipt.model,
+    receipt.model_calls ? plural(receipt.model_calls, "model call") : "no model call",
+    tokens ? `${about}${plural(tokens, "token")}` : null,
+    seconds(receipt.seconds),
+  ].filter(Boolean);
+}

@@ -1,0 +1,148 @@
+/** How questions are asked: route, model, filters. Remembered in this browser. */
+
+import { call } from "./api.js";
+import { dialog, find, h } from "./dom.js";
+import { ROUTES } from "./route.js";
+import { plural } from "./words.js";
+
+const KEY = "preflight.settings";
+
+const NOTES = {
+  auto: "Each question is read in the way that its passages call for.",
+  plain: "All passages in one go: the quickest.",
+  "map-reduce": "A few passages at a time, then put together: for what hides among much.",
+  corg: "Passages are compared first: for several things of one name, and for contradictions.",
+};
+
+export class Settings {
+  constructor() {
+    this.info = { models: [], routes: Object.keys(ROUTES), settings: {}, limits: {} };
+    try {
+      this.chosen = JSON.parse(localStorage.getItem(KEY)) ?? {};
+    } catch {
+      this.chosen = {};
+    }
+    this.partitionSize = () => this.info.settings?.partition_size ?? 4;
+    find("quick-route").addEventListener("change", (event) => this.#keep({ ...this.chosen, route: event.target.value }));
+    for (const id of ["open-settings", "quick-settings"]) find(id).addEventListener("click", () => this.edit());
+  }
+
+  /** What the server offers has come. */
+  offered(info) {
+    this.info = info;
+    if (this.chosen.model && !info.models.includes(this.chosen.model)) delete this.chosen.model;
+    const options = info.routes.map((name) => h("option", { value: name }, ROUTES[name] ?? name));
+    find("quick-route").replaceChildren(...options);
+    this.#show();
+  }
+
+  /** The settings as fields of a question; what is not set is left to the server. */
+  body() {
+    const { route, model, k, where, since, pubmed, clarify } = this.chosen;
+    const given = { route: route === "auto" ? undefined : route, model, k, since, pubmed, clarify };
+    const lines = (where ?? "").split("\n").map((line) => line.trim()).filter(Boolean);
+    if (lines.length) given.where = lines;
+    return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined && value !== "" && value !== null));
+  }
+
+  #keep(chosen) {
+    this.chosen = chosen;
+    try {
+      localStorage.setItem(KEY, JSON.stringify(chosen));
+    } catch {
+      /* storage is switched off: they hold until the page is closed */
+    }
+    this.#show();
+  }
+
+  #show() {
+    find("quick-route").value = this.chosen.route ?? "auto";
+    const { where, since } = this.body();
+    const filters = (where?.length ?? 0) + (since ? 1 : 0);
+    const parts = [filters ? plural(filters, "filter") : "All documents", this.body().pubmed ? "PubMed" : null, this.chosen.model ?? this.info.model];
+    find("quick-summary").textContent = parts.filter(Boolean).join(" · ");
+  }
+
+  /** The dialog. */
+  async edit() {
+    const { settings = {} } = this.info;
+    const chosen = { ...this.chosen };
+    await dialog("Settings", (close) => {
+      const form = h("form.settings", {}, this.#routes(chosen), this.#sources(chosen, settings), this.#reading(chosen, settings), this.#account(close));
+      const actions = h("div.dialog-actions", {}, h("button.button", { type: "button", onclick: () => this.#reset(close) }, "Defaults"), h("button.button.primary", { type: "submit" }, "Save"));
+      form.append(actions);
+      form.addEventListener("submit", (event) => {
+        event.preventDefault();
+        this.#keep(read(form));
+        close();
+      });
+      return form;
+    });
+  }
+
+  #reset(close) {
+    this.#keep({});
+    close();
+  }
+
+  #routes(chosen) {
+    const option = (name) => {
+      const input = h("input", { type: "radio", name: "route", value: name, checked: (chosen.route ?? "auto") === name });
+      return h("label.radio", {}, input, h("span", {}, h("strong", {}, ROUTES[name] ?? name), h("small", {}, NOTES[name])));
+    };
+    return h("fieldset", {}, h("legend", {}, "How passages are read"), this.info.routes.map(option));
+  }
+
+  #sources(chosen, settings) {
+    const where = h("textarea", { name: "where", rows: "2", placeholder: "year>=2020\ntitle ~ trial", spellcheck: "false" });
+    where.value = chosen.where ?? "";
+    return h(
+      "fieldset",
+      {},
+      h("legend", {}, "Which documents"),
+      h("label.field", {}, h("span", {}, "Only where", h("small", {}, " one condition a line")), where),
+      h("label.field", {}, h("span", {}, "Not older than"), h("input", { name: "since", value: chosen.since ?? "", placeholder: "2020, 2020-06 or 2020-06-30", autocomplete: "off" })),
+      check("pubmed", "Also search PubMed, live", chosen.pubmed ?? settings.pubmed),
+    );
+  }
+
+  #reading(chosen, settings) {
+    const models = this.info.models.length > 1 ? [h("label.field", {}, h("span", {}, "Model"), h("select", { name: "model" }, this.info.models.map((name) => h("option", { value: name, selected: name === (chosen.model ?? this.info.model) }, name))))] : [];
+    return h(
+      "fieldset",
+      {},
+      h("legend", {}, "Answers"),
+      models,
+      h("label.field", {}, h("span", {}, "Passages read"), h("input", { name: "k", type: "number", min: "1", max: "200", value: chosen.k ?? "", placeholder: String(settings.k ?? 16) })),
+      check("clarify", "Ask me when many things go by one name", chosen.clarify ?? settings.clarify),
+    );
+  }
+
+  #account(close) {
+    if (!this.info.auth) return null;
+    const leave = async () => {
+      await call("/api/session", { method: "DELETE" });
+      close();
+      location.reload();
+    };
+    return h("p.account", {}, `Signed in as ${this.info.user}. `, h("button.quiet-button", { type: "button", onclick: leave }, "Sign out"));
+  }
+}
+
+function check(name, label, checked) {
+  return h("label.check", {}, h("input", { type: "checkbox", name, checked: Boolean(checked) }), h("span", {}, label));
+}
+
+function read(form) {
+  const fields = new FormData(form);
+  const text = (name) => String(fields.get(name) ?? "").trim() || undefined;
+  return {
+    route: text("route"),
+    model: text("model"),
+    k: text("k") ? Number(text("k")) : undefined,
+    where: text("where"),
+    since: text("since"),
+    pubmed: fields.has("pubmed"),
+    clarify: fields.has("clarify"),
+  };
+}

@@ -1,0 +1,206 @@
+/** One turn of the conversation: the question, what happens meanwhile, the answer, and what can be done with it. */
+
+import { announce, h, icon, nodesOf, showNodes, toast } from "./dom.js";
+import { doubt } from "./doubt.js";
+import { cards } from "./cards.js";
+import { ICONS, sentence, stageName } from "./route.js";
+import { Progress } from "./timeline.js";
+import { asMarkdown, asSentence, seconds } from "./words.js";
+
+export class TurnView {
+  /**
+   * @param {string} question
+   * @param {{ evidence: object, again: Function, reply: Function, resume: Function, partitionSize: Function }} page
+   */
+  constructor(question, page) {
+    Object.assign(this, { question, page, answer: null, progress: null, pace: 0 });
+    this.head = h("div.reply-head");
+    this.body = h("div.answer");
+    this.foot = h("div.reply-foot");
+    this.element = h(
+      "article.turn",
+      {},
+      h("h2.asked", {}, h("span.sr-only", {}, "You asked: "), question),
+      h("div.reply", {}, this.head, this.body, this.foot),
+    );
+    this.element.addEventListener("click", (event) => {
+      const mark = event.target.closest(".cite");
+      if (mark) this.#evidence({ tab: "sources", n: Number(mark.dataset.n) });
+    });
+  }
+
+  #evidence(where = {}) {
+    this.page.evidence.show(this, where);
+  }
+
+  /** The turn begins, or goes on. */
+  start() {
+    this.progress = new Progress();
+    this.live = false;
+    this.answer = null;
+    this.note = h("span.note", {}, "Sending");
+    this.clock = h("span.clock", { "aria-hidden": "true" });
+    const stages = h("button.progress", { type: "button", title: "Show the stages", onclick: () => this.#evidence({ tab: "how" }) }, h("span.pulse", { "aria-hidden": "true" }), this.note, this.clock);
+    this.head.replaceChildren(stages);
+    this.body.replaceChildren();
+    this.foot.replaceChildren();
+    this.element.setAttribute("aria-busy", "true");
+    this.pace = setInterval(() => this.#tick(), 200);
+    announce("Working on the answer.");
+  }
+
+  #tick() {
+    if (this.progress.elapsed > 0.6 && !this.live) {
+      this.live = true;
+      this.page.evidence.show(this, { tab: "how", open: false });
+    }
+    this.clock.textContent = this.progress.elapsed < 1 ? "" : seconds(this.progress.elapsed);
+    this.page.evidence.refresh(this);
+  }
+
+  #end() {
+    clearInterval(this.pace);
+    this.element.removeAttribute("aria-busy");
+    this.head.replaceChildren();
+  }
+
+  moved(event) {
+    this.progress.moved(event);
+    const count = event.total ? ` (${event.done ?? 0} of ${event.total})` : "";
+    const said = event.note && !/\d+ of \d+/.test(event.note) ? event.note + count : event.note || stageName(event.stage) + count;
+    this.note.textContent = said.replace(/^./, (first) => first.toUpperCase());
+  }
+
+  ended(event) {
+    this.progress.ended(event);
+  }
+
+  /** The answer so far. */
+  html(html) {
+    showNodes(this.body, nodesOf(html));
+  }
+
+  /** The whole answer. */
+  finish(answer, html, { quiet = false } = {}) {
+    this.#end();
+    this.answer = answer;
+    this.html(html ?? "");
+    if (html === null || html === undefined) this.body.textContent = answer.answer;
+    this.body.classList.toggle("abstained", answer.abstained);
+    this.body.classList.toggle("with-short", Boolean(answer.short_answer));
+    const told = sentence(answer, this.page.partitionSize());
+    this.head.replaceChildren(
+      h("button.route", { type: "button", title: "How it was read", onclick: () => this.#evidence({ tab: "how" }) }, icon(ICONS[answer.route.name] ?? "plain"), h("span", {}, told)),
+    );
+    if (answer.groups.length > 1) this.#asCards(answer);
+    doubt(this.body, answer.statements);
+    const sources = answer.groups.length > 1 ? [] : this.#sources(answer);
+    this.foot.replaceChildren(...this.#notices(answer), ...sources, this.#actions(answer));
+    if (quiet) return;
+    const cited = answer.citations.length;
+    announce(`The answer is ready, with ${cited === 1 ? "one source" : `${cited} sources`}. ${told}`);
+    this.page.evidence.show(this, { open: false, tab: "sources" });
+  }
+
+  #asCards(answer) {
+    const text = h("details.whole", {}, h("summary", {}, "The same as text"), h("div", {}, [...this.body.childNodes]));
+    this.body.replaceChildren(cards(answer), text);
+  }
+
+  #notices(answer) {
+    const found = [];
+    const doubted = answer.statements.filter((statement) => statement.supported === false);
+    const against = doubted.some((statement) => statement.contradicted);
+    if (doubted.length) {
+      const what = doubted.length === 1 ? "One statement is" : `${doubted.length} statements are`;
+      found.push(`${what} ${against ? "contradicted or not supported" : "not supported"} by the cited sources.`);
+    }
+    const loose = answer.citations.filter((citation) => !citation.verified).length;
+    if (loose) found.push(`${loose === 1 ? "One quote was" : `${loose} quotes were`} not found in the source.`);
+    if (answer.gaps.length) found.push(`Something is missing: ${answer.gaps[0].error}${answer.gaps.length > 1 ? ` (and ${answer.gaps.length - 1} more)` : ""}`);
+    return found.map((text) => h("p.notice", {}, icon("warn"), h("span", {}, text)));
+  }
+
+  #sources(answer) {
+    const chip = ({ n, title, document_id: id, verified }) =>
+      h(
+        "li",
+        {},
+        h(
+          "button.chip",
+          { type: "button", class: verified ? null : "unverified", onclick: () => this.#evidence({ tab: "sources", n }), "aria-label": `Source ${n}: ${title || id}${verified ? "" : ", quote not found"}` },
+          h("span.n", {}, String(n)),
+          h("span.chip-title", {}, title || id),
+        ),
+      );
+    return answer.citations.length ? [h("ul.chips", { "aria-label": "Sources" }, answer.citations.map(chip))] : [];
+  }
+
+  #actions(answer) {
+    const sure = answer.confidence === null || answer.abstained ? null : h("span.sure", { title: "The reader's own estimate that this is right" }, `${Math.round(answer.confidence * 100)}% sure`);
+    const act = (name, text, run) => h("button.quiet-button", { type: "button", onclick: run }, icon(name), h("span", {}, text));
+    return h(
+      "div.turn-actions",
+      {},
+      act("copy", "Copy", () => this.#copy(answer)),
+      act("again", "Ask again", () => this.page.again(this.question)),
+      act("quote", "Evidence", () => this.#evidence()),
+      sure,
+      h("span.sure.time", {}, seconds(answer.receipt.seconds)),
+    );
+  }
+
+  async #copy(answer) {
+    try {
+      await navigator.clipboard.writeText(asMarkdown(answer));
+      toast("Copied, with its sources.");
+    } catch {
+      toast("The browser did not allow copying.");
+    }
+  }
+
+  /** The turn waits for the person to say what is meant; several choices may be taken, or all. */
+  clarify({ question, choices }) {
+    this.#end();
+    const buttons = choices.map(({ label, entity, descriptor }) => {
+      const about = descriptor && !label.includes(descriptor) ? `${entity} · ${descriptor}` : "";
+      const button = h("button.option", { type: "button", "aria-pressed": "false", "data-label": label }, icon("check"), h("span", {}, label, about ? h("small", {}, about) : null));
+      button.addEventListener("click", () => {
+        button.setAttribute("aria-pressed", String(button.getAttribute("aria-pressed") !== "true"));
+        go.disabled = !buttons.some((one) => one.getAttribute("aria-pressed") === "true");
+      });
+      return button;
+    });
+    const taken = () => buttons.filter((one) => one.getAttribute("aria-pressed") === "true").map((one) => one.dataset.label);
+    const go = h("button.button.primary", { type: "button", disabled: true, onclick: () => this.page.reply(this, taken()) }, "Answer for these");
+    const all = h("button.button", { type: "button", onclick: () => this.page.reply(this, "all") }, "Answer for all");
+    this.body.replaceChildren(h("div.clarify", { role: "group", "aria-label": question }, h("p", {}, question), h("div.options", {}, buttons), h("div.dialog-actions", {}, all, go)));
+    this.foot.replaceChildren();
+    announce(`${question} ${choices.length} choices.`);
+  }
+
+  /** The turn was stopped by the person, or cut off earlier. */
+  stopped(text = "Stopped.") {
+    this.#end();
+    this.#offer(h("p.notice.calm", {}, h("span", {}, text)), true);
+    announce(text);
+  }
+
+  /** The turn failed: what happened, what helps, and a way to go on. */
+  fail({ code, message, help }, { resumable = false } = {}) {
+    this.#end();
+    if (code === "turn_unfinished") {
+      const drop = h("button.button", { type: "button", onclick: () => this.page.again(this.question, { discard: true }) }, "Drop it and ask this");
+      const back = h("button.button", { type: "button", onclick: () => this.page.reload() }, "Show it");
+      this.foot.replaceChildren(h("p.notice", { role: "alert" }, icon("warn"), h("span", {}, "An earlier answer in this conversation was not finished.")), h("div.dialog-actions.start", {}, back, drop));
+      return;
+    }
+    this.#offer(h("p.notice.error", { role: "alert" }, icon("warn"), h("span", {}, h("strong", {}, asSentence(message)), help ? ` ${asSentence(help)}` : "")), resumable);
+  }
+
+  #offer(notice, resumable) {
+    const again = h("button.button", { type: "button", onclick: () => this.page.again(this.question) }, icon("again"), "Ask again");
+    const resume = resumable ? h("button.button", { type: "button", onclick: () => this.page.resume(this) }, "Finish this answer") : null;
+    this.foot.replaceChildren(notice, h("div.dialog-actions.start", {}, resume, again));
+  }
+}

@@ -1,0 +1,85 @@
+/** Small pieces of text: dates, places, plurals, and the light markup of a group's answer. */
+
+import { h } from "./dom.js";
+
+export const plural = (count, one, many = `${one}s`) => `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
+
+export const number = (value, digits = 2) =>
+  value === null || value === undefined ? "–" : Number(value.toPrecision(digits)).toLocaleString("en", { maximumFractionDigits: 4 });
+
+/** A line as a sentence: its first letter large, a full stop at its end. */
+export const asSentence = (line) => line.trim().replace(/^./, (first) => first.toUpperCase()).replace(/([^.!?])$/, "$1.");
+
+/** What went wrong and what helps, as sentences. */
+export const said = ({ message, help }) => [message, help].filter(Boolean).map(asSentence).join(" ");
+
+/** Seconds as people say them: `40 ms`, `1.3 s`, `2 min 5 s`. */
+export function seconds(value) {
+  if (value < 0.0995) return `${Math.max(1, Math.round(value * 1000))} ms`;
+  if (value < 60) return `${value < 9.95 ? value.toFixed(1) : Math.round(value)} s`;
+  return `${Math.floor(value / 60)} min ${Math.round(value % 60)} s`;
+}
+
+/** `2022-01-10` as `10 Jan 2022`; a year or a month stays one. */
+export function day(date) {
+  const parts = /^(\d{4})(?:-(\d{2}))?(?:-(\d{2}))?/.exec(date ?? "");
+  if (!parts) return date ?? "";
+  const [, year, month, dayOfMonth] = parts;
+  const name = month && ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"][month - 1];
+  return [dayOfMonth && Number(dayOfMonth), name, year].filter(Boolean).join(" ");
+}
+
+/** How long ago a moment was; moments are ISO texts or seconds since 1970. */
+export function ago(moment) {
+  if (!moment) return "";
+  const then = typeof moment === "number" ? moment * 1000 : Date.parse(moment);
+  const minutes = Math.floor((Date.now() - then) / 60000);
+  if (Number.isNaN(minutes)) return "";
+  if (minutes < 1) return "just now";
+  if (minutes < 60) return `${minutes} min ago`;
+  if (minutes < 24 * 60) return `${Math.floor(minutes / 60)} h ago`;
+  if (minutes < 7 * 24 * 60) return plural(Math.floor(minutes / 1440), "day") + " ago";
+  return day(new Date(then).toISOString());
+}
+
+/** A path's last part; addresses and PMIDs stay whole. */
+export const basename = (source) => (/^(https?:|PMID|PMC)/i.test(source) ? source : source.split(/[\\/]/).pop() || source);
+
+/** Where a citation stands: file, page, date. */
+export const place = ({ source, page, date }) =>
+  [source && basename(source), page && `page ${page}`, date && day(date)].filter(Boolean).join(" · ");
+
+/** A text in code points, as the server counts them, cut at these offsets. */
+export function cut(text, start, end) {
+  const points = Array.from(text);
+  return [points.slice(0, start), points.slice(start, end), points.slice(end)].map((part) => part.join(""));
+}
+
+/** Lines of light Markdown (bold, code, lists) as nodes; citation marks are left out, since a card shows its own. */
+export function light(text) {
+  const blocks = [];
+  for (const line of text.replace(/\s*\[\d+\]/g, "").split(/\n+/)) {
+    if (!line.trim()) continue;
+    const item = /^\s*(?:[-*]|\d+\.)\s+(.*)$/.exec(line);
+    if (!item) blocks.push(h("p", {}, inline(line)));
+    else if (blocks.at(-1)?.tagName === "UL") blocks.at(-1).append(h("li", {}, inline(item[1])));
+    else blocks.push(h("ul", {}, h("li", {}, inline(item[1]))));
+  }
+  return blocks;
+}
+
+function inline(line) {
+  return line.split(/(\*\*[^*]+\*\*|`[^`]+`)/).map((part) => {
+    if (/^\*\*.+\*\*$/.test(part)) return h("strong", {}, part.slice(2, -2));
+    if (/^`.+`$/.test(part)) return h("code", {}, part.slice(1, -1));
+    return part;
+  });
+}
+
+/** An answer as Markdown with its sources, for the clipboard. */
+export function asMarkdown(answer) {
+  const notes = answer.citations.map(
+    (found) => `[${found.n}] ${found.title || found.document_id} - ${place(found)}: "${found.quote.replace(/\s+/g, " ")}"`,
+  );
+  return [answer.answer, ...(notes.length ? [notes.join("\n")] : [])].join("\n\n");
+}

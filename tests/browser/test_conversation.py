@@ -1,0 +1,200 @@
+"""The conversation: streaming, stopping, going on, asking back, errors in one line with the way out."""
+
+import re
+import time
+
+import pytest
+from broken_bow import documents, script
+from playwright.sync_api import expect
+from scripted_replies import Reply
+
+SLOW = Reply("Basalt is **hard** [1]. " + "It really is so. " * 60, chunk_delay=0.04)
+
+
+def test_an_answer_is_shown_while_it_is_written(visit, scripted_url, ask):
+    page = visit(scripted_url(default=SLOW))
+    ask(page, "How is basalt?", wait=False)
+    expect(page.locator(".answer strong")).to_have_text("hard")
+    expect(page.locator(".answer .cite")).to_have_text("1")
+    first = page.locator(".answer").inner_text()
+    page.wait_for_timeout(500)
+    assert page.locator(".answer").inner_text().startswith(first.rstrip())
+    expect(page.get_by_role("button", name="Stop the answer")).to_be_visible()
+    expect(page.locator(".turn-actions")).to_have_count(0)
+    top = page.locator(".asked").bounding_box()["y"]
+    expect(page.locator(".turn-actions")).to_be_attached(timeout=30_000)
+    assert page.locator(".asked").bounding_box()["y"] == top
+
+
+@pytest.mark.parametrize("way", ["button", "Escape"])
+def test_a_stopped_answer_ends_the_models_call_and_the_conversation_goes_on(visit, scripted_url, ask, way):
+    page = visit(scripted_url([("How is basalt", SLOW)], default="Light [1]."))
+    ask(page, "How is basalt?", wait=False)
+    expect(page.locator(".answer strong")).to_be_visible()
+    if way == "button":
+        page.get_by_role("button", name="Stop the answer").click()
+    else:
+        page.keyboard.press("Escape")
+    expect(page.locator(".turn:last-child .notice")).to_have_text("Stopped.", timeout=3000)
+    expect(page.get_by_role("button", name="Send")).to_be_visible()
+    deadline = time.time() + 2
+    while scripted_url.model.active and time.time() < deadline:
+        time.sleep(0.05)
+    assert scripted_url.model.active == 0
+    ask(page, "How is pumice?")
+    expect(page.locator(".turn:last-child .answer")).to_contain_text("Light")
+
+
+def test_a_turn_that_was_cut_off_is_found_and_finished(visit, scripted_url, ask):
+    url = scripted_url([("How is basalt", SLOW, 1)], default="Basalt is hard [1].")
+    page = visit(url)
+    ask(page, "How is basalt?", wait=False)
+    expect(page.locator(".answer strong")).to_be_visible()
+    page.reload()
+    expect(page.locator(".notice")).to_have_text("This answer was not finished.")
+    page.get_by_role("button", name="Finish this answer").click()
+    expect(page.locator(".turn-actions")).to_be_visible()
+    expect(page.locator(".answer")).to_contain_text("Basalt is hard")
+    expect(page.locator(".turn")).to_have_count(1)
+
+
+def test_a_turn_that_a_crash_left_open_is_shown_or_dropped(visit, scripted_url, ask):
+    url = scripted_url(default="Basalt is hard [1].")
+    page = visit(url)
+    page.watch.allowed = ["409"]
+    ask(page, "How is basalt?")
+    thread_id = page.url.rsplit("/", 1)[-1]
+    scripted_url.app.ledger.begin(thread_id, "How is slate?", settings={}, model="scripted")
+    ask(page, "How is marble?", wait=False)
+    expect(page.get_by_role("alert")).to_contain_text("was not finished")
+    page.get_by_role("button", name="Show it").click()
+    expect(page.locator(".turn:last-child .asked")).to_contain_text("How is slate?")
+    expect(page.get_by_role("button", name="Finish this answer")).to_be_visible()
+    ask(page, "How is marble?", wait=False)
+    page.get_by_role("button", name="Drop it and ask this").click()
+    expect(page.locator(".turn:last-child .answer")).to_contain_text("Basalt is hard")
+
+
+def test_a_failed_turn_is_shown_as_such_later(visit, scripted_url, ask):
+    page = visit(scripted_url([("How is basalt", Reply("no such key", status=401))]))
+    ask(page, "How is basalt?", wait=False)
+    said = page.get_by_role("alert").inner_text()
+    page.reload()
+    expect(page.get_by_role("alert")).to_contain_text(said.split(".")[0])
+
+
+def test_an_error_says_what_happened_and_offers_another_try(visit, scripted_url, ask):
+    page = visit(scripted_url([("How is basalt", Reply("no such key", status=401), 1)], default="Hard [1]."))
+    ask(page, "How is basalt?", wait=False)
+    expect(page.get_by_role("alert")).to_contain_text(re.compile("key|401"))
+    page.get_by_role("button", name="Ask again").click()
+    expect(page.locator(".turn:last-child .answer")).to_contain_text("Hard")
+
+
+def test_a_lost_connection_says_so_and_goes_on(visit, scripted_url, ask):
+    page = visit(scripted_url([("How is basalt", SLOW, 1)], default="Basalt is hard [1]."))
+    page.watch.allowed = ["ERR_INTERNET_DISCONNECTED", "net::ERR"]
+    ask(page, "How is basalt?", wait=False)
+    expect(page.locator(".answer strong")).to_be_visible()
+    page.context.set_offline(True)
+    page.evaluate("document.getElementById('question').focus()")
+    page.get_by_role("button", name="Stop the answer").click()
+    expect(page.locator(".turn:last-child .notice")).to_have_text("Stopped.")
+    ask(page, "How is basalt now?", wait=False)
+    expect(page.get_by_role("alert")).to_contain_text("The server cannot be reached.")
+    page.context.set_offline(False)
+    page.locator(".turn:last-child").get_by_role("button", name="Ask again").click()
+    expect(page.locator(".turn:last-child .answer")).to_contain_text("Basalt is hard")
+
+
+def test_several_things_of_one_name_are_asked_about_first(visit, scripted_url, ask):
+    facts = ["A1", "B2", "C3"]
+    settings = {"route": "corg", "clarify": True, "clarify_above": 2}
+    url = scripted_url(script(facts, notes=True), documents=documents(facts), **settings)
+    page = visit(url)
+    ask(page, "How many people live in Broken Bow?", wait=False)
+    options = page.locator(".option")
+    expect(options).to_have_count(3)
+    expect(page.get_by_role("button", name="Answer for these")).to_be_disabled()
+    page.reload()
+    expect(options).to_have_count(3)
+    options.nth(0).click()
+    options.nth(2).click()
+    expect(options.nth(0)).to_have_attribute("aria-pressed", "true")
+    page.get_by_role("button", name="Answer for these").click()
+    expect(page.locator(".card")).to_have_count(2)
+    ask(page, "How many people live in Broken Bow?", wait=False)
+    page.get_by_role("button", name="Answer for all").click()
+    expect(page.locator(".turn:last-child .card")).to_have_count(3)
+
+
+def test_conversations_are_renamed_searched_and_kept_apart(visit, scripted_url, ask):
+    url = scripted_url([("How is pumice", "Pumice is light [1].")], default="Basalt is hard [1].")
+    page = visit(url)
+    ask(page, "How is basalt?")
+    page.get_by_role("button", name="New conversation").click()
+    ask(page, "How is pumice?")
+    titles = page.locator(".thread-title")
+    expect(titles).to_have_text(["How is pumice?", "How is basalt?"])
+    page.locator("#thread-list li").last.hover()
+    page.get_by_role("button", name="Rename: How is basalt?").click()
+    page.get_by_label("Title").fill("Stones")
+    page.keyboard.press("Enter")
+    expect(titles).to_have_text(["How is pumice?", "Stones"])
+    titles.last.click()
+    expect(page.locator("#chat-title")).to_have_text("Stones")
+    expect(page.locator(".answer")).to_contain_text("Basalt is hard")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("light")
+    expect(titles).to_have_text(["How is pumice?"])
+
+
+def test_an_answer_goes_on_while_another_conversation_is_looked_at(visit, scripted_url, ask):
+    page = visit(scripted_url([("How is basalt", SLOW)], default="Light [1]."))
+    ask(page, "How is pumice?")
+    page.get_by_role("button", name="New conversation").click()
+    ask(page, "How is basalt?", wait=False)
+    expect(page.locator(".answer strong")).to_be_visible()
+    page.locator("#thread-list a", has_text="pumice").click()
+    expect(page.locator(".answer")).to_contain_text("Light")
+    page.locator("#thread-list a", has_text="basalt").click()
+    expect(page.locator(".turn")).to_have_count(1)
+    expect(page.locator(".turn-actions")).to_be_attached(timeout=30_000)
+    expect(page.locator(".answer")).to_contain_text("Basalt is hard")
+
+
+def test_answers_are_copied_and_exported_with_their_sources(visit, scripted_url, ask):
+    url = scripted_url(default='Basalt is hard [1].\n\nQUOTES\n[1] "Basalt is a rock that is hard."')
+    page = visit(url, permissions=["clipboard-read", "clipboard-write"])
+    ask(page, "How is basalt?")
+    page.get_by_role("button", name="Copy").click()
+    expect(page.locator("#toast")).to_have_text("Copied, with its sources.")
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied.startswith("Basalt is hard [1].\n\n[1] ")
+    assert '"Basalt is a rock that is hard."' in copied
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Export").click()
+    exported = download.value.path().read_text(encoding="utf-8")
+    assert download.value.suggested_filename.endswith(".md")
+    assert "How is basalt?" in exported
+    assert "Basalt is a rock that is hard." in exported
+
+
+def test_settings_are_sent_and_remembered(visit, scripted_url, ask):
+    page = visit(scripted_url(default="Hard [1].", route="auto"))
+    page.get_by_role("button", name="Settings").click()
+    page.get_by_role("radio", name="In one go").check()
+    page.get_by_label("Passages read").fill("2")
+    page.get_by_label("Only where").fill("title ~ Basalt")
+    page.get_by_role("button", name="Save").click()
+    page.reload()
+    expect(page.locator("#quick-route")).to_have_value("plain")
+    expect(page.locator("#quick-summary")).to_contain_text("1 filter")
+    with page.expect_request("**/api/ask") as asked:
+        ask(page, "How is basalt?", wait=False)
+    body = asked.value.post_data_json
+    assert (body["route"], body["k"], body["where"]) == ("plain", 2, ["title ~ Basalt"])
+    page.get_by_role("button", name="Settings").click()
+    page.get_by_role("button", name="Defaults").click()
+    expect(page.locator("#quick-route")).to_have_value("auto")
+    expect(page.locator("#quick-summary")).to_contain_text("All documents")

@@ -1,0 +1,117 @@
+"""The evidence: quotes in their place, what does not hold, the way it was read, relations as a picture."""
+
+import re
+
+import pytest
+from broken_bow import documents, script
+from playwright.sync_api import expect
+
+from preflight_rag.state.values import Document
+
+QUESTION = "How many people live in Broken Bow?"
+STYLES = """
+edges => Object.fromEntries(
+    edges.map(edge => [edge.classList[1], edge.getAttribute("stroke-dasharray") + getComputedStyle(edge).stroke])
+)
+"""
+WAYS = [
+    ("Which planet is the hottest?", "Read in one go, since both searches agree on the top passages."),
+    ("Which discovery was made by chance?", "Read in 4 parts, since the key passage might have been lost"),
+    (QUESTION, "Compared and grouped, since several things go by this name"),
+    ("Hello", "Answered from the conversation, without a search."),
+]
+
+
+@pytest.mark.parametrize(("question", "told"), WAYS)
+def test_the_way_is_told_in_one_sentence_with_the_numbers_on_demand(visit, demo_url, ask, question, told):
+    page = visit(demo_url)
+    ask(page, question)
+    route = page.locator(".route")
+    expect(route).to_contain_text(told)
+    route.click()
+    expect(page.get_by_role("tab", name="How it was read")).to_have_attribute("aria-selected", "true")
+    expect(page.locator(".timeline li").first).to_be_visible()
+    expect(page.locator(".numbers table")).to_be_hidden()
+    page.locator(".numbers summary").click()
+    expect(page.locator(".reason")).not_to_be_empty()
+
+
+def test_a_time_line_runs_while_the_answer_is_made(visit, scripted_url, ask):
+    from scripted_replies import Reply
+
+    page = visit(scripted_url(default=Reply("Hard [1].", delay=2.0)))
+    ask(page, "How is basalt?", wait=False)
+    page.get_by_title("Show the stages").click()
+    expect(page.locator(".timeline .live")).to_contain_text("Reading and answering")
+    expect(page.locator(".timeline li").first).to_contain_text("Understanding the question")
+    page.locator(".turn-actions").wait_for()
+    page.get_by_role("tab", name="How it was read").click()
+    expect(page.locator(".timeline")).to_contain_text(re.compile(r"1 call · \d+ tokens"))
+
+
+def test_a_quote_is_marked_where_it_stands_whatever_comes_before_it(visit, scripted_url, ask):
+    text = "🪨🪨🪨 Stones, in 𝒢ermany and beyond. Basalt is a rock that is hard. It comes from volcanoes. 🌋"
+    reply = 'Basalt is hard [1].\n\nQUOTES\n[1] "Basalt is a rock that is hard."'
+    page = visit(scripted_url(default=reply, documents=[Document(id="s", source="s", title="Stones", text=text)]))
+    ask(page, "How is basalt?")
+    page.locator(".answer .cite").click()
+    expect(page.locator("mark")).to_have_text("Basalt is a rock that is hard.")
+    assert page.locator(".passage-text").inner_text() == text
+
+
+def test_a_quote_that_is_nowhere_is_marked_as_such(visit, scripted_url, ask):
+    page = visit(scripted_url(default='Zebras sing at night [1].\n\nQUOTES\n[1] "Zebras sing at night in Milan."'))
+    ask(page, "How is basalt?")
+    expect(page.locator(".notice").last).to_contain_text("One quote was not found in the source.")
+    page.locator(".chip").click()
+    expect(page.locator(".source.unverified .verdict")).to_have_text("This quote was not found in the passage.")
+    expect(page.locator("mark")).to_have_count(0)
+
+
+def test_a_statement_that_its_source_does_not_support_is_shown_as_such(visit, scripted_url, ask):
+    reply = 'Venus is the home of seven million penguins [1].\n\nQUOTES\n[1] "Basalt is a rock that is hard."'
+    page = visit(scripted_url(default=reply))
+    ask(page, "How is basalt?")
+    expect(page.locator(".notice").first).to_contain_text("supported by the cited sources")
+    page.get_by_role("button", name="Evidence").click()
+    expect(page.locator(".doubts")).to_contain_text("Venus is the home of seven million penguins")
+    marked = page.evaluate("[...CSS.highlights.values()].flatMap(all => [...all].map(String))")
+    assert marked == ["Venus is the home of seven million penguins "] or marked[0].startswith("Venus is the home")
+
+
+def test_relations_are_a_picture_with_a_table(visit, scripted_url, ask):
+    facts = ["A1", "B2", "A1", "A4", "C3", "-"]
+    url = scripted_url(script(facts, notes=True), documents=documents(facts), route="corg")
+    page = visit(url)
+    ask(page, QUESTION)
+    expect(page.locator(".against .card")).to_have_count(2)
+    expect(page.locator(".against")).to_contain_text("These sources contradict each other")
+    expect(page.locator(".against blockquote").first).to_contain_text("people live in Broken Bow")
+    expect(page.locator(".groups > .cards .card")).to_have_count(2)
+    page.locator(".turn-actions").get_by_role("button", name="Evidence").click()
+    page.get_by_role("tab", name="Relations").click()
+    picture = page.locator(".graph")
+    expect(picture).to_have_attribute("aria-label", re.compile(r"\d+ pairs? contradicting each other"))
+    kinds = page.locator(".graph .edge").evaluate_all("edges => [...new Set(edges.map(e => e.classList[1]))].sort()")
+    assert set(kinds) >= {"counterfactual", "distracting", "duplicated"}
+    styles = page.locator(".graph .edge").evaluate_all(STYLES)
+    assert len(set(styles.values())) == len(kinds)
+    first = picture.evaluate("svg => svg.outerHTML")
+    page.reload()
+    page.locator(".turn-actions").get_by_role("button", name="Evidence").click()
+    page.get_by_role("tab", name="Relations").click()
+    expect(picture).to_be_visible()
+    assert picture.evaluate("svg => svg.outerHTML") == first
+    page.get_by_text("As a table").click()
+    expect(page.locator(".wide-table tbody tr").first).to_be_visible()
+    page.get_by_role("button", name="Enlarge").click()
+    expect(page.get_by_role("dialog").locator(".graph")).to_be_visible()
+    boxes = (
+        page.get_by_role("dialog")
+        .locator(".graph .box")
+        .evaluate_all("all => all.map(box => box.getBBox()).map(({x, y, width, height}) => ({x, y, width, height}))")
+    )
+    for place, a in enumerate(boxes):
+        for b in boxes[place + 1 :]:
+            apart = a["x"] + a["width"] <= b["x"] or b["x"] + b["width"] <= a["x"]
+            assert apart or a["y"] + a["height"] <= b["y"] or b["y"] + b["height"] <= a["y"]

@@ -1,0 +1,141 @@
+"""A first visit from an empty library to a deleted conversation, as a new user would take it."""
+
+import re
+
+import pytest
+from fpdf import FPDF
+from playwright.sync_api import expect
+
+from preflight_rag.cli.demo import DOCUMENTS
+
+HTML = """<!doctype html><html><head><title>The Harrow lighthouse</title></head><body><main>
+<h1>The Harrow lighthouse</h1><p>The Harrow lighthouse stands on Gull Rock, two miles off the coast. It was lit for the
+first time in 1867. Its lamp burned whale oil until 1911, when electricity was laid under the sea. The last keeper, Ada
+Thorne, left the tower in 1984, and since then it has been run from the harbour office.</p></main></body></html>"""
+
+
+def make_pdf(path):
+    """Two pages; the fact that is asked for stands on the second."""
+    document = FPDF()
+    document.set_font("Helvetica", size=12)
+    pages = (
+        "The Harrow suspension bridge. The first plans for a crossing were drawn after the flood, when the ferry sank.",
+        "The Harrow suspension bridge was opened on 4 May 1931 by the engineer Ruth Calder. It is 412 metres long and "
+        "carries two lanes of traffic and a footpath across the river.",
+    )
+    for text in pages:
+        document.add_page()
+        document.multi_cell(0, 8, text)
+    document.output(str(path))
+    return path
+
+
+@pytest.fixture
+def three_files(tmp_path):
+    """A PDF, a page of HTML and, for a question with two answers, two notes in Markdown."""
+    page = tmp_path / "lighthouse.html"
+    page.write_text(HTML, encoding="utf-8")
+    notes = [DOCUMENTS / f"broken-bow-{state}.md" for state in ("nebraska", "oklahoma")]
+    return [make_pdf(tmp_path / "bridge.pdf"), page, *notes]
+
+
+def test_a_first_visit(visit, empty_url, three_files, ask):
+    page = visit(empty_url)
+    expect(page.get_by_role("heading", name="Add documents to begin")).to_be_visible()
+
+    page.locator("#first-files").set_input_files(three_files)
+    expect(page.get_by_text("4 added.")).to_be_visible(timeout=60_000)
+    expect(page.locator(".documents li")).to_have_count(4)
+    expect(page.locator("#where")).to_have_text(re.compile("4 documents"))
+    page.get_by_role("button", name="Ask about it").click()
+
+    ask(page, "When was the Harrow suspension bridge opened?")
+    expect(page.locator(".answer")).to_contain_text("1931")
+    page.locator(".answer .cite").first.click()
+    expect(page.locator("mark")).to_contain_text("opened on 4 May 1931")
+    expect(page.locator("mark")).to_be_in_viewport()
+    expect(page.locator(".source .meta").first).to_have_text(re.compile(r"bridge\.pdf · page 2"))
+    original = page.get_by_role("link", name="Open the original at page 2")
+    assert original.get_attribute("href").endswith("#page=2")
+    opened = page.request.get(original.evaluate("link => link.href"))
+    assert opened.headers["content-type"] == "application/pdf"
+
+    ask(page, "How many people live in Broken Bow?")
+    expect(page.locator(".turn:last-child .card")).to_have_count(2)
+    page.locator(".turn:last-child").get_by_role("button", name="Evidence").click()
+    page.get_by_role("tab", name="Relations").click()
+    expect(page.get_by_role("img", name=re.compile("2 passages in 2 groups"))).to_be_visible()
+
+    page.reload()
+    expect(page.locator(".turn")).to_have_count(2)
+    page.goto(empty_url)
+    page.get_by_label("Search conversations").fill("suspension")
+    listed = page.locator("#thread-list a")
+    expect(listed).to_have_count(1)
+    listed.click()
+    expect(page.locator(".turn")).to_have_count(2)
+
+    page.locator("#thread-list li").hover()
+    page.get_by_role("button", name=re.compile("^Delete: ")).click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(page.locator("#no-threads")).to_be_visible()
+    expect(page.locator(".turn")).to_have_count(0)
+    assert page.request.get(f"{empty_url}/api/threads").json() == {"threads": []}
+
+
+def test_real_files_are_taken_in_and_cited(visit, empty_url, data_dir, ask):
+    folder = data_dir / "ingest_docs" / "markitdown"
+    files = [folder / name for name in ("movie-theater-booking-2024.pdf", "test_blog.html", "expected__test.md")]
+    page = visit(empty_url, path="/#/library")
+    page.locator("#files").set_input_files(files)
+    expect(page.get_by_text("3 added.")).to_be_visible(timeout=60_000)
+    page.get_by_role("button", name="Ask about it").click()
+    ask(page, "By how much can the baseline accuracy of untuned gpt-4 be improved?")
+    expect(page.locator(".answer")).to_contain_text("20%")
+    page.locator(".answer .cite").first.click()
+    expect(page.locator("mark")).to_contain_text("20%")
+
+
+def test_what_cannot_be_read_is_named_and_stops_nothing(visit, empty_url, tmp_path):
+    good, bad, empty = (tmp_path / name for name in ("notes.md", "program.exe", "empty.txt"))
+    good.write_text("# Notes\n\nBasalt is a rock that is hard.", encoding="utf-8")
+    bad.write_bytes(b"MZ")
+    empty.write_bytes(b"")
+    page = visit(empty_url, path="/#/library")
+    page.locator("#files").set_input_files([good, bad, empty])
+    expect(page.get_by_text("1 added, 2 not read.")).to_be_visible(timeout=60_000)
+    expect(page.locator(".upload.bad")).to_have_count(2)
+    expect(page.locator(".upload.bad").first).to_contain_text(".exe")
+    expect(page.locator(".upload.bad").last).to_contain_text("empty")
+    expect(page.locator(".documents li")).to_have_count(1)
+
+
+def test_a_document_is_searched_and_deleted(visit, empty_url, three_files):
+    page = visit(empty_url, path="/#/library")
+    page.locator("#files").set_input_files(three_files)
+    expect(page.locator(".documents li")).to_have_count(4, timeout=60_000)
+    page.get_by_label("Search documents").fill("lighthouse")
+    expect(page.locator(".documents li")).to_have_count(1)
+    page.get_by_role("button", name="Delete: The Harrow lighthouse").click()
+    page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+    expect(page.locator(".documents li")).to_have_count(1)
+    page.get_by_role("button", name="Delete: The Harrow lighthouse").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(page.locator(".documents li")).to_have_count(0)
+    page.get_by_label("Search documents").fill("")
+    expect(page.locator(".documents li")).to_have_count(3)
+
+
+def test_files_may_be_dropped_anywhere(visit, empty_url):
+    page = visit(empty_url)
+    expect(page.locator(".welcome")).to_be_visible()
+    carried = page.evaluate_handle(
+        """() => {
+            const carried = new DataTransfer();
+            carried.items.add(new File(["# Granite\\n\\nGranite is a rock that is grey."], "granite.md"));
+            return carried;
+        }"""
+    )
+    page.dispatch_event("body", "dragover", {"dataTransfer": carried})
+    page.dispatch_event("body", "drop", {"dataTransfer": carried})
+    expect(page.get_by_text("1 added.")).to_be_visible(timeout=60_000)

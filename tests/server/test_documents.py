@@ -1,0 +1,199 @@
+"""Documents over HTTP: uploads of all kinds, also hostile ones, lists, passages, files, deletion."""
+
+import gzip
+import unicodedata
+
+import pytest
+from serving import events, running
+
+from preflight_rag import Preflight
+from preflight_rag.server import ServerOptions
+from preflight_rag.server.uploads import safe_name
+
+MOSS = ("files", ("moss.md", b"# Moss\n\nMoss has no roots."))
+
+
+@pytest.fixture
+def served(offline_app, client_of):
+    with running(offline_app) as url:
+        yield client_of(url)
+
+
+def upload(client, *files):
+    return client.post("/api/documents", files=list(files))
+
+
+def kept(app):
+    return sorted(path.name for path in (app.folder / "uploads").rglob("*") if path.is_file())
+
+
+def test_an_upload_tells_its_progress_and_can_be_asked_about(served):
+    with served.stream("POST", "/api/documents", files=[MOSS], headers={"accept": "text/event-stream"}) as response:
+        told = list(events(response.iter_lines()))
+    assert told[0] == ("progress", {"name": "moss.md", "stage": "received", "done": 1, "total": 1})
+    assert told[-1] == ("report", {"added": 1, "updated": 0, "skipped": 0, "failed": []})
+    assert {data["stage"] for name, data in told if name == "progress"} == {"received", "documents", "index"}
+    assert "no roots" in served.ask("What does moss lack?").json()["answer"]
+
+
+def test_bad_files_are_listed_and_stop_nothing(served, offline_app):
+    found = upload(
+        served,
+        MOSS,
+        ("files", ("empty.txt", b"")),
+        ("files", ("blank.txt", b"  \n ")),
+        ("files", ("program.exe", b"MZ")),
+        ("files", ("noending", b"x")),
+        ("files", ("broken.pdf", b"%PDF-1.4 nothing")),
+        ("files", ("../../etc/passwd", b"root")),
+        ("files", ("bomb.jsonl.gz", gzip.compress(b"{}")[:-6])),
+    ).json()
+    assert found["added"] == 1
+    reasons = {each["name"]: each["reason"] for each in found["failed"]}
+    assert set(reasons) == {
+        "empty.txt",
+        "blank.txt",
+        "program.exe",
+        "noending",
+        "broken.pdf",
+        "passwd",
+        "bomb.jsonl.gz",
+    }
+    assert reasons["empty.txt"] == "the file is empty"
+    assert "files that end in .exe cannot be read" in reasons["program.exe"]
+    assert not any(str(offline_app.folder) in reason for reason in reasons.values())
+    assert kept(offline_app) == ["moss.md"]
+
+
+@pytest.mark.parametrize(
+    ("given", "kept_as"),
+    [
+        ("../../etc/passwd.txt", "passwd.txt"),
+        ("..\\..\\boot.txt", "boot.txt"),
+        ("con.txt", "_con.txt"),
+        ("LPT1.md", "_LPT1.md"),
+        (".txt", "txt"),
+        ("...", "document"),
+        ("a\x00b\n\u202e.md", "ab.md"),
+        ('a<b>"c:d|e?.md', "a_b__c_d_e_.md"),
+        ("😀 café.md", "😀 café.md"),
+        ("x" * 300 + ".jsonl.gz", "x" * 111 + ".jsonl.gz"),
+        ("é" * 300 + ".txt", "é" * 58 + ".txt"),
+        (unicodedata.normalize("NFD", "é.md"), "é.md"),
+    ],
+)
+def test_names_are_made_safe(given, kept_as):
+    assert safe_name(given) == kept_as
+    assert len(safe_name(given).encode()) <= 120
+
+
+def test_hostile_names_stay_below_the_librarys_folder(served, offline_app):
+    names = ["../../evil.txt", "con.txt", "😀.txt", "y" * 300 + ".txt", "/etc/cron.txt", "a\\..\\b.txt"]
+    found = upload(served, *[("files", (name, f"Text number {n} of moss.".encode())) for n, name in enumerate(names)])
+    assert found.json()["added"] == len(names)
+    assert kept(offline_app) == sorted(safe_name(name) for name in names)
+    assert not (offline_app.folder.parent / "evil.txt").exists()
+
+
+def test_files_of_one_name_do_not_replace_each_other(served, offline_app):
+    for text in (b"Moss has no roots.", b"Ferns have no seeds."):
+        assert upload(served, ("files", ("notes.txt", text))).json()["added"] == 1
+    assert upload(served, ("files", ("notes.txt", b"Moss has no roots."))).json()["skipped"] == 1
+    assert kept(offline_app) == ["notes.txt", "notes.txt"]
+
+
+def test_a_file_that_is_too_long_is_refused_and_removed(offline_app, client_of):
+    big = ("files", ("big.txt", b"moss " * 100_000))
+    with running(offline_app, ServerOptions(upload_bytes=100_000)) as url:
+        refused = upload(client_of(url), big)
+
+        def pieces():
+            yield b'--b\r\nContent-Disposition: form-data; name="files"; filename="big.txt"\r\n\r\n'
+            for _ in range(40):
+                yield b"moss " * 1000
+
+        kind = {"content-type": "multipart/form-data; boundary=b"}
+        streamed = client_of(url).post("/api/documents", content=pieces(), headers=kind)
+    assert refused.status_code == streamed.status_code == 413
+    assert kept(offline_app) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "content"),
+    [
+        ("multipart/form-data", b"x"),
+        ("multipart/form-data; boundary=b", b"not a form"),
+        ("multipart/form-data; boundary=b", b'--b\r\nContent-Disposition: form-data; name="a"\r\n\r\nx\r\n--b--\r\n'),
+        ("multipart/form-data; boundary=b", b'--b\r\nContent-Disposition: form-data; filename="a.txt"\r\n\r\nx'),
+        ("multipart/form-data; boundary=" + "b" * 400, b"x"),
+    ],
+)
+def test_what_is_no_form_of_files(served, offline_app, kind, content):
+    response = served.post("/api/documents", content=content, headers={"content-type": kind})
+    assert response.status_code == 400
+    assert response.json()["error"]["code"] == "invalid_request"
+    assert kept(offline_app) == []
+
+
+def test_documents_are_listed_searched_opened_and_deleted(served, offline_app):
+    upload(served, MOSS, ("files", ("page.html", b"<html><script>alert(1)</script><p>Ferns have no seeds.</p></html>")))
+    everything = served.get("/api/documents").json()
+    assert everything["total"] == 6
+    assert served.get("/api/documents", params={"limit": 2, "offset": 4}).json()["total"] == 6
+    (moss,) = served.get("/api/documents", params={"query": "MOSS"}).json()["documents"]
+    assert (moss["name"], moss["kind"], moss["file"], moss["passages"]) == ("moss.md", "md", True, 1)
+    assert served.get("/api/documents", params={"query": "%"}).json()["total"] == 0
+    (page,) = served.get("/api/documents", params={"query": "page.html"}).json()["documents"]
+    file = served.get("/api/documents/file", params={"id": page["id"]})
+    assert file.headers["content-type"] == "text/plain; charset=utf-8"
+    assert "sandbox" in file.headers["content-security-policy"]
+    assert served.delete("/api/documents", params={"id": moss["id"]}).status_code == 204
+    assert served.delete("/api/documents", params={"id": moss["id"]}).status_code == 404
+    assert kept(offline_app) == ["page.html"]
+
+
+def test_deleting_a_document_leaves_files_from_elsewhere(served, offline_app):
+    (basalt,) = served.get("/api/documents", params={"query": "basalt"}).json()["documents"]
+    assert served.delete("/api/documents", params={"id": basalt["id"]}).status_code == 204
+    assert (offline_app.folder.parent / "basalt.txt").exists()
+
+
+def test_a_file_of_records_goes_with_its_last_record(served, offline_app):
+    lines = b'{"id": "r1", "text": "Moss has no roots."}\n{"id": "r2", "text": "Ferns have no seeds."}\n'
+    assert upload(served, ("files", ("both.jsonl", lines))).json()["added"] == 2
+    assert served.get("/api/documents/file", params={"id": "r1"}).status_code == 404
+    served.delete("/api/documents", params={"id": "r1"})
+    assert kept(offline_app) == ["both.jsonl"]
+    served.delete("/api/documents", params={"id": "r2"})
+    assert kept(offline_app) == []
+
+
+def test_a_passage_comes_with_what_stands_around_it(served):
+    sentences = [
+        f"Sentence number {n} tells of moss and of stone, at some length, so that passages end." for n in range(90)
+    ]
+    upload(served, ("files", ("long.txt", " ".join(sentences).encode())))
+    found = served.post("/api/search", json={"query": "sentence number 45 of moss", "k": 8}).json()
+    texts = {id: each["text"] for id, each in found["passages"].items()}
+    middle = next(id for id, text in texts.items() if "number 45 " in text)
+    told = served.get(f"/api/passages/{middle}").json()
+    whole = told["before"] + " " + told["passage"]["text"] + " " + told["after"]
+    assert told["before"]
+    assert told["after"]
+    assert told["file"]
+    assert [n for n in range(90) if whole.count(f"number {n} ") > 1] == []
+    assert set(hit["passage_id"] for hit in found["selected"]) <= set(texts)
+
+
+def test_an_empty_library_lets_people_upload(tmp_path, embedder, client_of):
+    with Preflight.open(tmp_path / "new", "offline", embedder=embedder, create=True) as app, running(app) as url:
+        client = client_of(url)
+        assert client.get("/health").json()["index"] == "empty"
+        empty = client.ask("What does moss lack?")
+        upload(client, MOSS)
+        full = client.ask("What does moss lack?")
+        stats = client.get("/api/stats").json()
+    assert empty.status_code == 409
+    assert empty.json()["error"]["code"] == "library_empty"
+    assert "no roots" in full.json()["answer"]
+    assert (stats["documents"], stats["path"], stats["kinds"]) == (1, "new", {"md": 1})

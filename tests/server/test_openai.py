@@ -1,0 +1,201 @@
+"""The library as a model: the real `openai` client and LangChain's `ChatOpenAI` hold conversations with it."""
+
+import re
+
+import openai
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+from langchain_openai import ChatOpenAI, OpenAIEmbeddings
+from scripted_replies import Reply, prompt_of
+from scripted_server import ScriptedServer
+from serving import running
+
+QUESTION = "Which rock is hard?"
+RULES = [("Which rock is hard?", "Basalt is hard [1]."), ("light", "Pumice is light [1].")]
+
+
+def last_question(body):
+    """Answers with the words of the last question in the prompt."""
+    return f"{re.findall(r'rock is (hard|light|white|flat)', prompt_of(body))[-1]} [1]."
+
+
+@pytest.fixture
+def openai_client():
+    made = []
+
+    def make(url, key="none"):
+        made.append(openai.OpenAI(base_url=f"{url}/v1", api_key=key, max_retries=0, timeout=60))
+        return made[-1]
+
+    yield make
+    for client in made:
+        client.close()
+
+
+def user(text):
+    return {"role": "user", "content": text}
+
+
+def test_two_turns_by_the_messages_sent(scripted_app, openai_client, client_of):
+    with ScriptedServer(last_question) as server, running(scripted_app(server, rewrite="off")) as url:
+        client = openai_client(url)
+        first = client.chat.completions.create(model="preflight", messages=[user(QUESTION)])
+        said = first.choices[0].message.content
+        messages = [user(QUESTION), {"role": "assistant", "content": said}, user("And which rock is light?")]
+        second = client.chat.completions.create(model="preflight-plain", messages=messages)
+        elsewhere = client.chat.completions.create(model="preflight", messages=messages)
+        threads = client_of(url).get("/api/threads").json()["threads"]
+    answer = first.choices[0].message.preflight
+    assert first.choices[0].finish_reason == "stop"
+    assert said.startswith("hard [1].\n\n[1] ")
+    assert answer["citations"][0]["n"] == 1
+    assert (first.usage.prompt_tokens, first.usage.completion_tokens) == (
+        answer["receipt"]["input_tokens"],
+        answer["receipt"]["output_tokens"],
+    )
+    assert first.usage.total_tokens > 0
+    follow = second.choices[0].message.preflight
+    assert (follow["thread_id"], follow["turn"], follow["route"]["forced"]) == (answer["thread_id"], 2, True)
+    assert elsewhere.choices[0].message.preflight["turn"] == 1
+    assert elsewhere.choices[0].message.preflight["thread_id"] != answer["thread_id"]
+    assert len(threads) == 2
+
+
+def test_a_conversation_that_the_server_does_not_know_is_its_history(scripted_app, openai_client):
+    with ScriptedServer(default="Light [1].") as server, running(scripted_app(server, rewrite="model")) as url:
+        told = {"role": "assistant", "content": 'Basalt [1].\n\n[1] basalt - basalt.txt: "Basalt is a rock."'}
+        messages = [{"role": "system", "content": "Be kind."}, user(QUESTION), told, user("And which one is light?")]
+        found = openai_client(url).chat.completions.create(model="preflight", messages=messages)
+        prompts = "\n".join(request.prompt for request in server.requests)
+    assert found.choices[0].message.preflight["turn"] >= 1
+    assert QUESTION in prompts
+    assert "basalt - basalt.txt" not in prompts
+
+
+def test_a_stream_adds_up_to_the_answer_with_its_footnotes(scripted_app, openai_client):
+    with ScriptedServer(RULES) as server, running(scripted_app(server)) as url:
+        stream = openai_client(url).chat.completions.create(
+            model="preflight", messages=[user(QUESTION)], stream=True, stream_options={"include_usage": True}
+        )
+        chunks = list(stream)
+    text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
+    done = next(chunk for chunk in chunks if chunk.choices and chunk.choices[0].finish_reason)
+    assert done.choices[0].finish_reason == "stop"
+    assert text.startswith("Basalt is hard [1].\n\n[1] ")
+    assert done.preflight["answer"] == "Basalt is hard [1]."
+    assert chunks[-1].choices == []
+    assert chunks[-1].usage.completion_tokens == done.preflight["receipt"]["output_tokens"]
+    assert len([chunk for chunk in chunks if chunk.choices and chunk.choices[0].delta.content]) > 2
+
+
+def test_without_asking_for_it_a_stream_tells_no_usage(scripted_app, openai_client):
+    with ScriptedServer(RULES) as server, running(scripted_app(server)) as url:
+        chunks = list(
+            openai_client(url).chat.completions.create(model="preflight", messages=[user(QUESTION)], stream=True)
+        )
+    assert all(chunk.usage is None for chunk in chunks)
+
+
+@pytest.mark.parametrize("by_header", [False, True])
+def test_a_thread_of_ones_own_needs_no_messages(scripted_app, openai_client, by_header):
+    more = {"extra_headers": {"X-Preflight-Thread": "t1"}} if by_header else {"extra_body": {"thread_id": "t1"}}
+    with ScriptedServer(RULES) as server, running(scripted_app(server)) as url:
+        create = openai_client(url).chat.completions.create
+        turns = [create(model="preflight", messages=[user(QUESTION)], **more) for _ in range(2)]
+    assert [turn.choices[0].message.preflight["turn"] for turn in turns] == [1, 2]
+    assert turns[0].choices[0].message.preflight["thread_id"] == "t1"
+
+
+def test_langchains_chat_model_holds_two_turns_and_streams(scripted_app):
+    with ScriptedServer(last_question) as server, running(scripted_app(server, rewrite="off")) as url:
+        chat = ChatOpenAI(base_url=f"{url}/v1", api_key="any", model="preflight", max_retries=0, timeout=60)
+        messages = [SystemMessage("Be brief."), HumanMessage(QUESTION)]
+        first = chat.invoke(messages)
+        messages += [AIMessage(first.content), HumanMessage("Which rock is flat?")]
+        pieces = list(chat.stream(messages))
+    assert first.content.startswith("hard [1].")
+    assert first.usage_metadata["total_tokens"] > 0
+    assert "".join(piece.content for piece in pieces).startswith("flat [1].")
+    assert len(pieces) > 3
+
+
+def test_models_are_listed(offline_app, openai_client):
+    with running(offline_app) as url:
+        client = openai_client(url)
+        names = [model.id for model in client.models.list()]
+        assert client.models.retrieve("preflight-corg").id == "preflight-corg"
+        with pytest.raises(openai.NotFoundError):
+            client.models.retrieve("gpt-4")
+    assert names[:4] == ["preflight", "preflight-plain", "preflight-map-reduce", "preflight-corg"]
+
+
+def test_embeddings_are_the_librarys(offline_app, openai_client, embedder):
+    with running(offline_app) as url:
+        client = openai_client(url)
+        one = client.embeddings.create(model="preflight", input="Basalt", encoding_format="float")
+        two = client.embeddings.create(model=embedder.name, input=["Basalt", "Slate"])
+        chain = OpenAIEmbeddings(
+            base_url=f"{url}/v1", api_key="any", model="preflight", check_embedding_ctx_length=False
+        ).embed_query("Basalt")
+        with pytest.raises(openai.BadRequestError, match="token numbers"):
+            client.embeddings.create(model="preflight", input=[1, 2, 3])
+        with pytest.raises(openai.NotFoundError):
+            client.embeddings.create(model="other", input="x")
+    wanted = embedder.encode_passages(["Basalt"])[0]
+    assert one.data[0].embedding == pytest.approx(wanted.tolist(), abs=1e-6)
+    assert two.data[0].embedding == pytest.approx(wanted.tolist(), abs=1e-6)
+    assert chain == pytest.approx(wanted.tolist(), abs=1e-6)
+    assert len(two.data) == 2
+    assert one.usage.prompt_tokens >= 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "said"),
+    [
+        ({"model": "gpt-4o"}, openai.NotFoundError, "there is no model 'gpt-4o'"),
+        ({"messages": []}, openai.BadRequestError, "messages"),
+        ({"messages": [{"role": "system", "content": "x"}]}, openai.BadRequestError, "no message is the user's"),
+        ({"messages": [user("  ")]}, openai.BadRequestError, "question"),
+        ({"n": 3}, openai.BadRequestError, "n=3"),
+        (
+            {"messages": [user([{"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}}])]},
+            openai.BadRequestError,
+            "'image_url'",
+        ),
+        ({"messages": [user("x" * 9000)]}, openai.BadRequestError, "8,?000"),
+        ({"extra_body": {"settings": {"mesh": "/etc/passwd"}}}, openai.BadRequestError, "'mesh'"),
+        ({"extra_body": {"settings": {"k": -1}}}, openai.BadRequestError, "k = -1"),
+        ({"extra_body": {"thread_id": "a\u0000b"}}, openai.BadRequestError, "thread id"),
+    ],
+)
+@pytest.mark.parametrize("stream", [False, True])
+def test_what_cannot_be_answered_is_refused_in_openais_shape(offline_app, openai_client, changes, error, said, stream):
+    asked = {"model": "preflight", "messages": [user(QUESTION)], "stream": stream} | changes
+    with running(offline_app) as url, pytest.raises(error, match=said) as caught:
+        openai_client(url).chat.completions.create(**asked)
+    assert set(caught.value.body) == {"message", "type", "param", "code"}
+
+
+def test_what_means_nothing_to_a_library_is_passed_over(scripted_app, openai_client):
+    tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
+    parts = [{"type": "text", "text": "Which rock"}, {"type": "text", "text": "is light?"}]
+    with ScriptedServer(RULES) as server, running(scripted_app(server)) as url:
+        found = openai_client(url).chat.completions.create(
+            model="preflight",
+            messages=[user(parts)],
+            temperature=0.3,
+            max_tokens=5,
+            tools=[tool],
+            user="someone",
+            response_format={"type": "json_object"},
+        )
+    assert found.choices[0].message.content.startswith("Pumice is light [1].")
+
+
+def test_a_failing_model_is_an_error_of_openai(scripted_app, openai_client):
+    with ScriptedServer(default=Reply("slow down", status=429)) as server, running(scripted_app(server)) as url:
+        create = openai_client(url).chat.completions.create
+        with pytest.raises(openai.InternalServerError):
+            create(model="preflight", messages=[user(QUESTION)])
+        with pytest.raises(openai.APIError):
+            list(create(model="preflight", messages=[user(QUESTION)], stream=True))
