@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
@@ -68,6 +68,35 @@ class Collection:
                 help="Try --part all, or check the judgements.",
             )
         return tuple(chosen[:limit])
+
+
+def sampled(collection: Collection, wanted: Iterable[str], count: int | None) -> Collection:
+    """A collection of few documents: all that are wanted, and others by the hash of their ids until there are `count`.
+
+    Judgements of the rest are left out with it, so that a question is asked only for what is there.
+
+    Args:
+        collection: The whole; it is left as it is where no count is given.
+        wanted: Ids of documents that answer; those that the collection has not are passed over.
+        count: How many documents there are to be; more where more are wanted.
+    """
+    if count is None:
+        return collection
+    names = sorted((document.id for document in collection.documents()), key=_digest)
+    asked = frozenset(wanted)
+    held = [name for name in names if name in asked]
+    kept = frozenset([*held, *(name for name in names if name not in asked)][: max(count, len(held))])
+    drawn = hashlib.sha256("\n".join(sorted(kept)).encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return replace(
+        collection,
+        documents=lambda: (document for document in collection.documents() if document.id in kept),
+        qrels={
+            query: judged
+            for query, grades in collection.qrels.items()
+            if (judged := {name: grade for name, grade in grades.items() if name in kept})
+        },
+        corpus=f"{collection.corpus or collection.name} {len(kept)} {drawn}",
+    )
 
 
 def check_selection(part: str, limit: int | None, *, of: str = "question") -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..state.errors import BudgetUsedUp, UsageError
 from .harness.budget import Budget
@@ -40,22 +41,35 @@ EXPERIMENTS = {
     "sources": Entry(".hsrdr", "what semantic search, Boolean search and both find, and where it comes to stand"),
     "calibration": Entry(".calibration", "the calibrated preflight beside the IoU rule, on collections it never saw"),
     "splitters": Entry(
-        ".splitting", "how much of an answer's span each splitter's chunks bring in equal budgets", ".span_datasets"
+        ".splitting",
+        "how much of an answer's span each splitter's chunks bring in equal budgets",
+        ".span_datasets",
+        ("covidqa", "qmsum"),
     ),
     "diversity": Entry(
         ".diversity",
         "how much of what is relevant MMR and FPS bring into a token budget, before and after reading",
         ".unit_datasets",
+        ("bioasq", "covidqa"),
         asks=True,
     ),
     "pruning": Entry(
-        ".pruning", "which tokens a language model is spared by the reader, and which answers are lost", ".pruning_sets"
+        ".pruning",
+        "which tokens a language model is spared by the reader, and which answers are lost",
+        ".pruning_sets",
+        ("nq_open_oracle", "biomix-bioasq"),
     ),
-    "statements": Entry(".support", "whether the reader tells supported statements from others", ".support_sets"),
+    "statements": Entry(
+        ".support",
+        "whether the reader tells supported statements from others",
+        ".support_sets",
+        ("scifact", "made", "clapnq", "answers"),
+    ),
     "summaries": Entry(
         ".summaries",
         "how near selected sentences come to summaries that people wrote, and which a model prefers",
         ".summary_datasets",
+        ("mediqa2021_mas", "qmsum"),
         asks=True,
     ),
     "reading": Entry(
@@ -229,6 +243,8 @@ class Run:
         seed: Of every random number.
         embedder: As `open_embedder` takes it; None is the default one. `pairs` takes several, with commas between.
         rerankers: Of `pairs`, as `open_reranker` takes them; none stands for those that need no other model.
+        documents: How many documents of a collection are searched: those that answer, and a sample of the others; None
+            is all. Selections from a long document of the question's own are made from the whole.
         library_cache: Where libraries of collections are kept; None is the user's cache.
         extractive_reader: As the setting of that name; `reading` and `answering` also take a network's `.onnx` file.
         progress: Called with the stage's name, what is done and what there is to do.
@@ -244,6 +260,7 @@ class Run:
     seed: int = 0
     embedder: str | None = None
     rerankers: tuple[str, ...] = ()
+    documents: int | None = None
     library_cache: Path | None = None
     extractive_reader: str = "default"
     progress: Progress = no_progress
@@ -281,7 +298,9 @@ def run(experiment: str, data: Path | None, datasets: Sequence[str], settings: R
     """
     experiment = ALIASES.get(experiment, experiment)
     if experiment not in EXPERIMENTS:
-        raise UsageError(f"the experiment {experiment!r} is unknown", help=f"Choose {' or '.join(EXPERIMENTS)}.")
+        near = get_close_matches(experiment, EXPERIMENTS)
+        advice = f"Did you mean {' or '.join(near)}?" if near else "`preflight eval list` names them all."
+        raise UsageError(f"the experiment {experiment!r} is unknown", help=advice)
     entry = EXPERIMENTS[experiment]
     open_dataset = import_module(entry.datasets, __package__).open_dataset
     collections = [open_dataset(name, data) for name in dict.fromkeys(datasets or entry.usual)]
@@ -289,9 +308,29 @@ def run(experiment: str, data: Path | None, datasets: Sequence[str], settings: R
     reports: list[Report] = []
     for collection in collections:
         try:
-            reports.append(module.run(collection, settings))
+            reports.append(_told(module.run(_searched(collection, settings), settings), settings))
         except BudgetUsedUp:
             if not reports:
                 raise
             break
     return reports
+
+
+def _searched(collection: Any, settings: Run) -> Any:
+    """The collection with as many documents as the run searches; sets of questions come to theirs by themselves."""
+    from .collection import Collection
+    from .searching import searched_part
+    from .unit_datasets import UnitCollection
+
+    if not isinstance(collection, Collection) or isinstance(collection, UnitCollection):
+        return collection
+    return searched_part(collection, settings)
+
+
+def _told(report: Report, settings: Run) -> Report:
+    """The report, which says so where only a part of the documents was searched."""
+    documents = report.inputs.get("library", {}).get("documents")
+    if settings.documents is None or documents is None:
+        return report
+    told = f"Searched are {documents:,} documents: those that answer and a sample of the others, not the whole."
+    return replace(report, about=f"{report.about} {told}")

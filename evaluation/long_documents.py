@@ -16,7 +16,7 @@ from typing import Any, TypeAlias, TypeVar
 from ..state.errors import UnreadableDocument, UsageError
 from ..state.values import Document
 from .collection import Collection, Query
-from .records import field, json_lines, whole_number
+from .records import as_published, field, json_lines, whole_number
 
 COVIDQA = "github.com/deepset-ai/COVID-QA"
 EVIDENCE_INFERENCE = "github.com/jayded/evidence-inference"
@@ -85,7 +85,8 @@ def open_adapted(
             f"no folder with the data set {name!r}",
             help=f"Give --data DIR or PREFLIGHT_DATA, where DIR/{name} holds the files of {origin}.",
         )
-    return adapter(data / name)
+    with as_published(name):
+        return adapter(data / name)
 
 
 def texts(path: Path, id_field: str) -> Iterator[Document]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -11,10 +11,11 @@ from ..state.values import Document
 from .collection import Query
 from .datasets import BIOASQ
 from .datasets import open_dataset as open_collection
+from .long_documents import entries
 from .reader_collection import ReaderCollection
 from .reader_data import NQ
 from .reading_sets import bioasq_answers
-from .records import find, json_lines
+from .records import as_published, field, find, json_lines, listed
 
 NAMES = ("nq_open_oracle", "biomix-bioasq")
 
@@ -42,29 +43,32 @@ def open_dataset(name: str, data: Path | None) -> ShortAnswerCollection:
         raise UsageError(
             f"no folder with the data set {name!r}", help=f"Give --data DIR or PREFLIGHT_DATA with {NQ} or {BIOASQ}."
         )
-    return nq(data) if name == "nq_open_oracle" else factoids(data)
+    with as_published(name):
+        return nq(data) if name == "nq_open_oracle" else factoids(data)
 
 
 def nq(data: Path) -> ShortAnswerCollection:
     """NQ-Open's questions over the gold passages of all of them."""
     path = find(data / "nq_open_oracle", "nq-open-oracle.jsonl", origin=NQ)
-    entries = {f"nq{i}": entry for i, (_, entry) in enumerate(json_lines(path))}
-
-    def documents() -> Iterator[Document]:
-        for name, entry in entries.items():
-            passage = entry["ctxs"][0]
-            yield Document(id=name, title=passage["title"], text=passage["text"], source=f"Wikipedia, {name}")
-
+    documents: list[Document] = []
+    queries: list[Query] = []
+    answers: dict[str, tuple[str, ...]] = {}
+    for number, (place, entry) in enumerate(json_lines(path)):
+        name, passage = f"nq{number}", entries(entry, place, "ctxs")[0]
+        title, text = field(passage, place, "title"), field(passage, place, "text")
+        documents.append(Document(id=name, title=title, text=text, source=f"Wikipedia, {name}"))
+        queries.append(Query(name, field(entry, place, "question")))
+        answers[name] = tuple(listed(entry, place, "answers"))
     return ShortAnswerCollection(
         name="nq_open_oracle",
         title="NQ-Open over its gold passages",
         source=NQ,
         licence="MIT; Wikipedia's text CC BY-SA",
         files=(path,),
-        queries=tuple(Query(name, entry["question"]) for name, entry in entries.items()),
-        qrels={name: {name: 1} for name in entries},
-        documents=documents,
-        answers={name: tuple(entry["answers"]) for name, entry in entries.items()},
+        queries=tuple(queries),
+        qrels={name: {name: 1} for name in answers},
+        documents=lambda: iter(documents),
+        answers=answers,
         trained=True,
     )
 

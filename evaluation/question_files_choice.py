@@ -74,12 +74,13 @@ def _multiple_choice(record: dict[str, Any], place: str, part: str) -> Question:
     letter, name = field(record, place, "answer"), field(record, place, "id")
     if letter not in options:
         raise UnreadableDocument(f"{place}: the answer {letter!r} is no option", help=f"They are {', '.join(options)}.")
+    texts = tuple(field(options, place, key) for key in options)
     pmids = listed(record, place, "pmids", "PMID") if record.keys() & {"pmids", "PMID"} else []
     return Question(
         id=name,
         text=field(record, place, "question"),
-        kind="yes/no" if set(options.values()) <= set(VERDICTS) else "choice",
-        options=tuple(field(options, place, key) for key in options),
+        kind="yes/no" if set(texts) <= set(VERDICTS) else "choice",
+        options=texts,
         right=field(options, place, letter),
         documents=frozenset(pmids),
         label=part,
@@ -96,7 +97,10 @@ def pubmedqa(folder: Path, name: str) -> QuestionSet:
     path = find(folder, "ori_pqal.json", origin=PUBMEDQA)
     questions = collected(
         (
-            (f"{path.name}: {pmid}", _on_abstract(pmid, mapping(record, pmid), f"{path.name}: {pmid}"))
+            (
+                f"{path.name}: {pmid}",
+                _on_abstract(pmid, mapping(record, f"{path.name}: {pmid}"), f"{path.name}: {pmid}"),
+            )
             for pmid, record in mapping(json_file(path), path.name).items()
         ),
         path,
@@ -112,7 +116,8 @@ def pubmedqa(folder: Path, name: str) -> QuestionSet:
     )
 
 
-def _on_abstract(pmid: str, record: dict[str, Any], place: str) -> Question:
+def _on_abstract(pmid: str, found: Any, place: str) -> Question:
+    record = mapping(found, place)
     abstract = Given(
         id=f"pubmedqa/{pmid}",
         title="",

@@ -138,6 +138,8 @@ def conflictqa(folder: Path, name: str) -> QuestionSet:
 
 def _conflicting(record: dict[str, Any], place: str, name: str) -> Question:
     truth = tuple(listed(record, place, "ground_truth"))
+    if not truth:
+        raise UnreadableDocument(f"{place}: ground_truth is empty", help="Fix the line.")
     is_verdict = set(truth) <= {"True", "False"}
     right = ("yes" if truth[0] == "True" else "no") if is_verdict else None
     told = [field(record, place, f"{source}_answer") for source in ("memory", "counter")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -44,7 +45,7 @@ def own(path: Path, name: str, documents: Path | None = None) -> QuestionSet:
         path: The file, gzipped or not.
         name: What the set is called.
         documents: What is searched, a document a line: `id`, `text` and, as one likes, `title`, `date`, `source`.
-            Without it, the contexts of all questions.
+            Without it, the contexts of all questions; where a question names none, its gold ones answer it.
 
     Raises:
         UnreadableDocument: A line lacks a field, has one that is not known, or names a document that is not there.
@@ -53,6 +54,7 @@ def own(path: Path, name: str, documents: Path | None = None) -> QuestionSet:
     questions = collected(read, path)
     if documents is None:
         corpus = passages_as_corpus(questions) if any(question.given for question in questions) else None
+        questions = tuple(map(_with_gold, questions))
         return QuestionSet(name, name, str(path), "one's own", (path,), questions, corpus)
     known = frozenset(document.id for document in own_documents(documents))
     for place, question in read:
@@ -89,6 +91,12 @@ def own_documents(path: Path) -> Iterator[Document]:
             source=field(record, place, "source", default=name),
         )
     unique(seen)
+
+
+def _with_gold(question: Question) -> Question:
+    """The question, answered by its gold contexts where it names no documents."""
+    gold = frozenset(given.id for given in question.given if given.role == "gold")
+    return replace(question, documents=question.documents or gold)
 
 
 def _own_question(record: dict[str, Any], place: str) -> Question:

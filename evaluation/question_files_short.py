@@ -110,7 +110,7 @@ def squad(
 
 def _squad_questions(path: Path, prefix: str) -> Iterator[tuple[str, Question]]:
     for number, position, article, paragraph in _paragraphs(path):
-        title = article.get("title") or ""
+        title = field(article, path.name, "title", default="")
         key = title or field(article["paragraphs"][0], path.name, "context")[:40]
         context = field(paragraph, f"{path.name} article {number + 1}", "context")
         passage = Given(f"{prefix}/{number}/{position}", title, context, role="gold")

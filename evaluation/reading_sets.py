@@ -14,7 +14,7 @@ from .collection import part_of as half_of
 from .datasets import BIOASQ
 from .reader_data import SETS, examples
 from .reader_examples import READ_PARTS, Example, Part, Verdict, spans_of
-from .records import find, json_lines
+from .records import as_published, find, json_lines
 
 SNIPPETS = 16
 """Most gold snippets of a question of BioASQ."""
@@ -78,10 +78,11 @@ def open_dataset(name: str, data: Path | None) -> ReadingSet:
     files = tuple(sorted(path for path in (data / name).iterdir() if ".json" in path.name))
 
     def read(part: Part) -> Sequence[Example]:
-        if name == "bioasq":
-            return list(bioasq(data, part))
-        found = examples(name, data, part)
-        return _abstracts(found) if name == "pubmedqa" else found
+        with as_published(name):
+            if name == "bioasq":
+                return list(bioasq(data, part))
+            found = examples(name, data, part)
+            return _abstracts(found) if name == "pubmedqa" else found
 
     return ReadingSet(name, title, source, licence, files, read)
 

@@ -8,12 +8,37 @@ import json
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import IO, Any, cast
 
 from ..state.errors import UnreadableDocument, UsageError
 
 Line = tuple[str, dict[str, Any]]
+_REACHED: ContextVar[str] = ContextVar("reached", default="")
+"""Where reading has come to: a line's place, or a file's name once it was read."""
+
+
+@contextmanager
+def as_published(name: str) -> Iterator[None]:
+    """Whatever adapters trip over inside, which expect a data set's published form, is told with its place.
+
+    Raises:
+        UnreadableDocument: A file of the data set `name` has another form.
+    """
+    before = _REACHED.get()
+    _REACHED.set(f"a file of {name}")
+    try:
+        yield
+    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
+        lines = str(error).splitlines() or [type(error).__name__]
+        told = f"there is no {error.args[0]!r:.60}" if isinstance(error, KeyError) and error.args else lines[0]
+        raise UnreadableDocument(
+            f"{_REACHED.get()} is not in the form that {name} is published in: {told}",
+            help="Check that it is the published file.",
+        ) from error
+    finally:
+        _REACHED.set(before)
 
 
 def find(folder: Path, *names: str, origin: str) -> Path:
@@ -44,7 +69,9 @@ def json_lines(path: Path) -> Iterator[Line]:
             raise UnreadableDocument(f"{place} is not JSON: {error}", help="Fix the line or remove it.") from None
         if not isinstance(record, dict):
             raise UnreadableDocument(f"{place} holds {line.strip()[:40]!r}, not an object", help="Fix the line.")
+        _REACHED.set(place)
         yield place, record
+    _REACHED.set(path.name)
 
 
 def json_file(path: Path) -> Any:
@@ -55,6 +82,7 @@ def json_file(path: Path) -> Any:
     """
     with _opened(path) as file:
         text = file.read()
+    _REACHED.set(path.name)
     try:
         return json.loads(text)
     except ValueError as error:

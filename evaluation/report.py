@@ -126,6 +126,7 @@ def manifest(reports: Sequence[Report], run: Run, command: Sequence[str]) -> dic
         "part": run.part,
         "split": "first byte of the SHA-256 of the question's id: odd is test, even is development",
         "limit": run.limit,
+        "documents": run.documents,
         "seed": run.seed,
         "model": run.model,
         "replies": run.budget.as_json(),

@@ -58,6 +58,7 @@ svg { display: block; max-width: 100%; height: auto; overflow: visible; stroke-l
 .scroll:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
 table { border-collapse: collapse; font-size: .875rem; font-variant-numeric: tabular-nums; }
 caption { padding-bottom: .5rem; text-align: left; }
+caption b { position: sticky; left: 0; display: inline-block; max-width: calc(100vw - 2.5rem); }
 th, td { padding: .375rem .75rem; border-bottom: 1px solid var(--rule); text-align: right; white-space: nowrap; }
 th:first-child, td:first-child, .words { text-align: left; }
 th:first-child, td:first-child { position: sticky; left: 0; padding-left: 0; background: var(--page);

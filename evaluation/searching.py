@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..models.onnx_export import cache_dir, file_sha256
 from ..state.errors import LibraryError
-from .collection import Collection, Query
+from .collection import Collection, Query, sampled
 from .records import unique
+from .vector_cache import cached_embedder
 
 if TYPE_CHECKING:
     from ..library.ingest import IngestEvent
@@ -24,17 +25,22 @@ if TYPE_CHECKING:
 def collection_library(collection: Collection, run: Run) -> Iterator[Library]:
     """The library of a collection, from the cache or built into it; a build that was cut off is completed.
 
+    Samples of a collection share documents, so their vectors are kept beside the libraries and made once.
+
     Raises:
         LibraryError: A document could not be taken in, so the numbers would be about another collection.
     """
     from ..library import Library
     from ..models.embedder import open_embedder
 
-    embedder = open_embedder(run.embedder)
-    folder = library_folder(collection, f"{embedder.name} {embedder.revision}", run.library_cache)
     documents = list(collection.documents())
     unique([(document.id, collection.files[0].name) for document in documents])
-    with Library.open(folder, embedder=embedder, create=True) as library:
+    with ExitStack() as stack:
+        embedder = open_embedder(run.embedder)
+        folder = library_folder(collection, f"{embedder.name} {embedder.revision}", run.library_cache)
+        if run.documents is not None:
+            embedder = stack.enter_context(cached_embedder(run))
+        library = stack.enter_context(Library.open(folder, embedder=embedder, create=True))
         report = library.add(documents, progress=_shown(collection.name, run.progress))
         if report.failed:
             source, reason = report.failed[0]
@@ -43,6 +49,14 @@ def collection_library(collection: Collection, run: Run) -> Iterator[Library]:
                 help=f"Remove them from {collection.files[0].name}, with their judgements.",
             )
         yield library
+
+
+def searched_part(collection: Collection, run: Run) -> Collection:
+    """The collection with the documents that the run searches: all, or those that answer and a sample of the others."""
+    if run.documents is None:
+        return collection
+    asked = collection.select(run.part, run.limit)
+    return sampled(collection, (name for query in asked for name in collection.relevant(query.id)), run.documents)
 
 
 def library_folder(collection: Collection, embedder: str, cache: Path | None) -> Path:

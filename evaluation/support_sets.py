@@ -21,7 +21,7 @@ from .collection import check_selection
 from .reader_cloze import Text, candidates, statements
 from .reader_data import CLAPNQ, SCIFACT, SETS, examples
 from .reader_examples import READ_PARTS, Example, Part, Verdict, part_of
-from .records import find, json_lines
+from .records import as_published, find, json_lines
 
 RUNNING = ("nq_open_oracle", "xquad_en", "covidqa", "ramdocs", "pubmedqa")
 """Sets whose passages statements are made of."""
@@ -92,7 +92,12 @@ def open_dataset(name: str, data: Path | None) -> StatementSet:
     if data is None:
         raise UsageError("no folder of data sets", help="Give --data DIR or PREFLIGHT_DATA.")
     read, title, source, asked = KINDS[name]
-    return StatementSet(name, title, source, lambda part: list(read(data, part, _rng(name, part))), asked)
+
+    def cases(part: Part) -> list[Case]:
+        with as_published(name):
+            return list(read(data, part, _rng(name, part)))
+
+    return StatementSet(name, title, source, cases, asked)
 
 
 def _rng(name: str, part: Part) -> random.Random:

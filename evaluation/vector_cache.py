@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -33,6 +34,8 @@ def cached_embedder(run: Run) -> Iterator[CachedEmbedder]:
 class CachedEmbedder(Embedder):
     """Another embedder with a file of its vectors between; what is embedded stays when a run is cut off.
 
+    Threads may share it, as those of a reader that answers several questions at a time do.
+
     Args:
         embedder: The one that makes the vectors.
         path: SQLite file with the table `vectors`; made where there is none. Its name should hold the revision.
@@ -44,7 +47,8 @@ class CachedEmbedder(Embedder):
         self.dimension, self.normalized = embedder.dimension, embedder.normalized
         self.max_tokens, self.special_tokens = embedder.max_tokens, embedder.special_tokens
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._database = sqlite3.connect(path)
+        self._lock = threading.Lock()
+        self._database = sqlite3.connect(path, check_same_thread=False)
         self._database.execute("CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB) WITHOUT ROWID")
 
     def close(self) -> None:
@@ -69,7 +73,7 @@ class CachedEmbedder(Embedder):
         for start in range(0, len(missing), STEP):
             step = missing[start : start + STEP]
             rows = self._embedder.encode_passages([given[key] for key in step])
-            with self._database:
+            with self._lock, self._database:
                 self._database.executemany(
                     "INSERT OR REPLACE INTO vectors VALUES (?, ?)",
                     [(key, row.astype("<f4").tobytes()) for key, row in zip(step, rows, strict=True)],
@@ -80,5 +84,6 @@ class CachedEmbedder(Embedder):
         return np.frombuffer(found, dtype="<f4").reshape(len(keys), self.dimension).astype(np.float32)
 
     def _vector(self, key: bytes) -> bytes | None:
-        row = self._database.execute("SELECT vector FROM vectors WHERE key = ?", (key,)).fetchone()
+        with self._lock:
+            row = self._database.execute("SELECT vector FROM vectors WHERE key = ?", (key,)).fetchone()
         return None if row is None else row[0]

@@ -88,11 +88,14 @@ class Asking:
         return open_reader(OFFLINE, embedder, extractive_reader=self.run.extractive_reader)
 
     async def gather(self, cases: Sequence[C], ask: Callable[[C], Awaitable[T]], stage: str) -> list[Outcome[T]]:
-        """Ask all cases under the run's concurrency and budget; see `pool.gather`."""
+        """Ask all cases under the run's concurrency and budget; see `pool.gather`.
+
+        Without a language model one after another: what reads here uses all cores for one case already, and a passage
+        that was read for one is not read again for the next.
+        """
         run = self.run
-        return await gather(
-            cases, ask, concurrency=run.concurrency, budget=run.budget, stage=stage, progress=run.progress
-        )
+        concurrency = run.concurrency if self.chat_model is not None else 1
+        return await gather(cases, ask, concurrency=concurrency, budget=run.budget, stage=stage, progress=run.progress)
 
 
 @contextmanager

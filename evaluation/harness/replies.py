@@ -11,10 +11,12 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
 from time import perf_counter
 from typing import Any
 
@@ -32,6 +34,7 @@ from .connections import renew_connections
 REFUSED = ("content_filter", "refusal", "safety")
 """Finish reasons of a reply that was withheld."""
 _BUSY_SECONDS = 10
+_RETRY_SECONDS = 5.0
 _TABLE = """CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, model TEXT, text TEXT, finish_reason TEXT,
 refusal TEXT, input_tokens INTEGER, output_tokens INTEGER, estimated INTEGER, seconds REAL,
 created TEXT DEFAULT CURRENT_TIMESTAMP)"""
@@ -104,8 +107,9 @@ def recording() -> Iterator[list[Call]]:
 class ReplyCache:
     """Replies by key, in a SQLite file that several runs may share.
 
-    A file that cannot be used, and a disk that is full, cost one warning: the replies stay in memory, serve the rest of
-    the run, and are tried once more when the cache is closed.
+    Where the file cannot be used or the disk is full, there is a warning: the replies stay in memory and serve the rest
+    of the run. Every few seconds, and when the cache is closed, they are tried once more; then they go to a file in the
+    folder for temporary files.
 
     Args:
         path: The file, made with its folder; None keeps the replies in memory only.
@@ -116,7 +120,7 @@ class ReplyCache:
         self.path, self._warn = path, warn
         self._unsaved: dict[str, tuple[str, StoredReply]] = {}
         self.connection: sqlite3.Connection | None = None
-        self._works = path is not None
+        self._works, self._retry_at = path is not None, 0.0
         if path is not None:
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -141,38 +145,65 @@ class ReplyCache:
         return StoredReply(**{**dict(zip(_COLUMNS, row, strict=True)), "estimated": bool(row[5])}) if row else None
 
     def put(self, key: str, model: str, reply: StoredReply) -> None:
-        """Keep a reply; it is on the disk when this returns, unless there was a warning."""
+        """Keep a reply; it is in the file when this returns and outlives the process, unless there was a warning."""
         self._unsaved[key] = (model, reply)
-        if self._works and self.connection is not None:
+        if self.connection is not None and (self._works or perf_counter() >= self._retry_at):
             self._save(self.connection)
 
     def close(self) -> None:
-        """Close the file; replies that could not be written are tried once more."""
+        """Close the file. Replies that could not be written are tried once more, and then kept elsewhere."""
+        if self.connection is not None and self._unsaved:
+            self._save(self.connection)
+        if self.path is not None and self._unsaved:
+            self._rescue(self.path)
         if self.connection is not None:
-            if self._unsaved:
-                self._save(self.connection)
             self.connection.close()
             self.connection = None
 
-    def _save(self, connection: sqlite3.Connection) -> None:
-        names = ("key", "model", *_COLUMNS)
-        rows = [(key, model, *(getattr(reply, n) for n in _COLUMNS)) for key, (model, reply) in self._unsaved.items()]
-        statement = f"INSERT OR REPLACE INTO replies ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"  # noqa: S608
+    def _rescue(self, path: Path) -> None:
+        """Put what the file holds, and what did not fit, into the folder for temporary files."""
+        missing = f"warning: {len(self._unsaved):,} replies did not get into {str(path)!r}"
+        other: Path | None = None
         try:
-            with connection:
-                connection.executemany(statement, rows)
+            other = Path(mkdtemp(prefix="preflight-")) / path.name
+            if self.connection is not None:
+                with suppress(sqlite3.DatabaseError):
+                    self.connection.execute("VACUUM INTO ?", [str(other)])
+            with closing(sqlite3.connect(other)) as database:
+                database.execute(_TABLE)
+                self._insert(database)
+        except (OSError, sqlite3.Error):
+            if other is not None:
+                rmtree(other.parent, ignore_errors=True)
+            self._warn(f"{missing}; the next run asks for them again. results.jsonl of --out holds their texts.")
+        else:
+            self._unsaved.clear()
+            self._warn(f"{missing}; all are in {str(other)!r}: move it there, or give it as --reply-cache.")
+
+    def _save(self, connection: sqlite3.Connection) -> None:
+        try:
+            self._insert(connection)
         except sqlite3.Error as error:
             self._failed(error)
         else:
             self._unsaved.clear()
+            self._works = True
+
+    def _insert(self, connection: sqlite3.Connection) -> None:
+        names = ("key", "model", *_COLUMNS)
+        rows = [(key, model, *(getattr(reply, n) for n in _COLUMNS)) for key, (model, reply) in self._unsaved.items()]
+        statement = f"INSERT OR REPLACE INTO replies ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"  # noqa: S608
+        with connection:
+            connection.executemany(statement, rows)
 
     def _failed(self, error: Exception) -> None:
+        self._retry_at = perf_counter() + _RETRY_SECONDS
         if self._works:
             self._works = False
             reason = str(error).splitlines()[0]
             self._warn(
-                f"warning: replies cannot be kept in {str(self.path)!r} ({reason}); the run goes on without, and tries "
-                "once more at its end. Free some space, or give another --reply-cache."
+                f"warning: replies cannot be kept in {str(self.path)!r} ({reason}); the run goes on, holds them in "
+                "memory and tries again. Free some space, or give another --reply-cache."
             )
 
 

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 VOTE = "vote of the partitions"
 ARMS = (RAG, MAP_REDUCE, VOTE)
 KINDS = (*KEYED, "list")
+GIVEN_PASSAGES = "The passages are not from the paper's own collection but come with each question, shuffled."
 _MARKS = re.compile(r"\s*\[\d+\]")
 
 
@@ -86,11 +87,13 @@ def run(found: QuestionSet, run: Run) -> Report:
         if comes_with_passages(found):
             questions = [question for question in chosen if len(question.given) > 1][: run.limit]
             sources, texts, library = {q.id: shuffled(q, run.seed) for q in questions}, None, None
+            where = GIVEN_PASSAGES
         else:
             searched = stack.enter_context(open_searched(found, run))
             questions = chosen[: run.limit]
             sources = {question.id: searched.retrieved(question, SETTINGS.k) for question in questions}
             texts, given, library = searched.gold_texts(questions), searched.inputs, searched.library
+            where = searched.where
         asking = stack.enter_context(open_asking(run, questions, texts))
         if not questions:
             raise UsageError(
@@ -99,7 +102,7 @@ def run(found: QuestionSet, run: Run) -> Report:
             )
         cases, heard = asyncio.run(ask(questions, sources, asking, _reader(asking, library, run), found.name))
         given = {**given, "model": asking.name, "partition_size": PARTITION}
-    tables, numbers, plot = measured(cases, heard, asking.name, run.seed)
+    tables, numbers, plot = measured(cases, heard, asking.name, run.seed, where)
     return Report(
         experiment="conflicts",
         dataset=found.title,
@@ -192,16 +195,16 @@ def stand_of(question: Question, draft: Draft) -> Stand | None:
 
 
 def measured(
-    cases: Sequence[Case], heard: Heard, model: str, seed: int
+    cases: Sequence[Case], heard: Heard, model: str, seed: int, where: str = GIVEN_PASSAGES
 ) -> tuple[tuple[Table, ...], dict[str, Any], Bars]:
-    """The tables, their numbers and the plot."""
+    """The tables, their numbers and the plot; `where` says what the passages are from."""
     kept = answered(cases)
     groups = {
         "conflict": [case for case in kept if heard.conflict(case.question)],
         "no conflict": [case for case in kept if not heard.conflict(case.question)],
         "all": kept,
     }
-    counts, numbers = _counted(groups["conflict"], kept, heard, len(cases) - len(kept))
+    counts, numbers = _counted(groups["conflict"], kept, heard, len(cases) - len(kept), where)
     columns = {arm: {name: values(case.arms[arm] for case in held) for name, held in groups.items()} for arm in ARMS}
     note = "Conflict: two partitions that answer by themselves give different answers."
     accuracy, estimates = accuracy_table("Right answers", columns, note, seed)
@@ -231,7 +234,7 @@ def resolved(case: Case, arm: str) -> bool:
 
 
 def _counted(
-    conflicts: Sequence[Case], kept: Sequence[Case], heard: Heard, failed: int
+    conflicts: Sequence[Case], kept: Sequence[Case], heard: Heard, failed: int, where: str
 ) -> tuple[Table, dict[str, Any]]:
     """How many conflicts there are, and what becomes of them."""
     seen = sum(heard.seen.get(case.question.id, False) for case in kept)
@@ -249,7 +252,7 @@ def _counted(
     )
     note = (
         "Resolved: wholly right, no wrong answer beside it. The graph's rule compares the extracts' statements; where "
-        "it sees a contradiction, a turn of the auto route goes on to COrg. "
+        f"it sees a contradiction, a turn of the auto route goes on to COrg. {where} "
     )
     note += f"{failed:,} questions that not every arm has answered are left out. " if failed else ""
     numbers = {

@@ -3,7 +3,8 @@
 From a context that answers, the model writes one of each relation to it (COrg, section 2.3 and appendix A.4); where the
 question has passages about other things of its name, these are the distracting ones. A written context must hold the
 answer that it is meant to give, and what its relation asks of its words. Then two filters, both by the model: asked
-with the context alone it gives that answer, and compared with the original it names the wanted relation.
+with the context alone it gives that answer, and compared with the original it names the wanted relation. That there are
+two is the paper's; what each of them tests is our definition, not the paper's wording.
 
 `results.jsonl` is the corpus, in the form of RAMDocs: `question`, `documents` (`text`, `type`, `answer`, with `entity`,
 `relation` and `of`, the place of the original), `gold_answers`, `disambig_entity`, `wrong_answers`. As
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 ORIGINAL = "original"
 STEPS = ("written", "by its words", "by its answer", "by its relation")
-"""What a written context must pass, in this order; the last two are the filters."""
+"""What a written context must pass, in this order; the last two are the filters, in our definition."""
 Document = dict[str, Any]
 
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from ...models.protocol import Reader
 from ...models.reader import add
-from ...state.reading import Comparison, Draft, Extract, Message, Reply, Rewrite, Source
+from ...state.reading import Comparison, Draft, Earlier, Extract, Message, Reply, Rewrite, Source, Talk
 from ...state.values import Usage
 
 T = TypeVar("T")
@@ -64,6 +64,18 @@ class Metered:
         given = [*(text for section in sections for text in texts(section)), *(part.text for part in parts)]
         return await self._count(self.reader.summarize(title=title, sections=sections, parts=parts), [title, *given])
 
+    async def converse(
+        self, *, message: str, talk: Talk, history: Sequence[Message], earlier: Earlier
+    ) -> Reply[Draft]:
+        """As `Reader.converse`."""
+        asked = self.reader.converse(message=message, talk=talk, history=history, earlier=earlier)
+        return await self._count(asked, [message, *(turn.text for turn in history), *texts(earlier.sources)])
+
+    async def condense(self, *, summary: str, messages: Sequence[Message]) -> Reply[str]:
+        """As `Reader.condense`."""
+        asked = self.reader.condense(summary=summary, messages=messages)
+        return await self._count(asked, [summary, *(turn.text for turn in messages)])
+
     def count_tokens(self, text: str) -> int:
         """As `Reader.count_tokens`."""
         return self.reader.count_tokens(text)
@@ -99,4 +111,6 @@ def written(value: Any) -> str:
             return "\n".join([*value.kinds.values(), *notes])
         case Rewrite():
             return "\n".join([value.question, *value.subquestions])
+        case str():
+            return value
     return ""

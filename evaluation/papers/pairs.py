@@ -90,6 +90,7 @@ def run(collection: Collection, run: Run) -> Report:
         with collection_library(collection, replace(run, embedder=name)) as library:
             embedder = library.embedder
             told[embedder.name] = {"revision": embedder.revision, "dimension": embedder.dimension}
+            held = {"documents": library.stats()["documents"]}
             ranked = _ranked(library, asked.queries, rerankers, run, f"{collection.name}, {embedder.name}")
             tops |= {f"{embedder.name} + {reranker}": order for reranker, order in ranked.items()}
     table, numbers = _table(tops, asked, run.seed)
@@ -115,6 +116,7 @@ def run(collection: Collection, run: Run) -> Report:
             "sha256": checksums(collection.files),
             "model": asking.name if asked.by != OWN else None,
             "embedders": told,
+            "library": held,
             "settings": {"questions": asked.by, "candidates": CANDIDATES, "rerankers": list(rerankers)},
         },
         plots=(_plot(numbers),),

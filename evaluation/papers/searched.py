@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from ...state.context import Settings
 from ...state.errors import UsageError
 from ...state.reading import Source
 from ..abstention import holds
-from ..collection import Collection, check_selection
+from ..collection import Collection, check_selection, sampled
 from ..datasets import ADAPTERS
 from ..datasets import open_dataset as open_collection
 from ..experiments import Run
@@ -162,8 +163,19 @@ def open_searched(found: QuestionSet, run: Run) -> Iterator[Searched]:
         LibraryError: A document could not be taken in.
     """
     collection, prefixes = corpus_of(found)
+    collection = sampled(collection, answering_first(found, prefixes, run), run.documents)
     with collection_library(collection, run) as library:
         yield Searched(library, inputs(collection, library), prefixes, run.seed)
+
+
+def answering_first(found: QuestionSet, prefixes: Sequence[str], run: Run) -> Iterator[str]:
+    """Ids of the documents that answer or come with the questions that a limit takes, of whichever kinds it takes."""
+    taken: Counter[str] = Counter()
+    for question in found.select(run.part):
+        if (question.documents or question.given) and (run.limit is None or taken[question.kind] < run.limit):
+            taken[question.kind] += 1
+            yield from (f"{prefix}{name}" for name in question.documents for prefix in prefixes)
+            yield from (passage.id for passage in question.given)
 
 
 def corpus_of(found: QuestionSet) -> tuple[Collection, tuple[str, ...]]:

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preflight_rag.evaluation.collection import Collection, Query, part_of
+from preflight_rag.evaluation.collection import Collection, Query, part_of, sampled
 from preflight_rag.state.errors import UsageError
+from preflight_rag.state.values import Document
 
 
 def collection(ids: list[str]) -> Collection:
@@ -67,3 +68,21 @@ def test_a_wrong_selection_is_refused(part: str, limit: int | None, message: str
 def test_a_part_without_queries_is_refused() -> None:
     with pytest.raises(UsageError, match="no judged question in its test part"):
         collection([]).select("test")
+
+
+@pytest.mark.parametrize(("wanted", "count", "size"), [((), 3, 3), (("d7", "d9"), 4, 4), (("d1", "d2", "d3"), 2, 3)])
+def test_a_sample_holds_what_is_wanted_and_is_filled_up(wanted: tuple[str, ...], count: int, size: int) -> None:
+    names = [f"d{number}" for number in range(10)]
+    whole = replace(
+        collection(["a", "b"]),
+        documents=lambda: (Document(id=name, text=name, source=name) for name in names),
+        qrels={"a": dict.fromkeys(names, 1), "b": {"d9": 1, "unknown": 1}},
+    )
+    part = sampled(whole, [*wanted, "unknown"], count)
+    kept = {document.id for document in part.documents()}
+    assert set(wanted) <= kept
+    assert len(kept) == size
+    assert part.qrels["a"].keys() == kept
+    assert ("b" in part.qrels) == ("d9" in kept)
+    assert part.corpus != sampled(whole, wanted, count + 5).corpus
+    assert sampled(whole, wanted, None) is whole

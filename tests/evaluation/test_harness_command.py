@@ -8,11 +8,11 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-import typer.main
 from scripted_server import ScriptedServer
 from typer.testing import CliRunner, Result
 
 from preflight_rag.cli import app
+from preflight_rag.cli.experiments import OWN, PAPERS
 from preflight_rag.evaluation import experiments
 from preflight_rag.evaluation.experiments import Entry, Run
 from preflight_rag.evaluation.harness.arms import Arm, Told, ask_arms
@@ -115,6 +115,8 @@ def test_a_simulated_model_is_named_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (("party",), "the experiment 'party' is unknown. Did you mean parity"),
+        (("magic",), "the experiment 'magic' is unknown. `preflight eval list` names them all"),
         (("parity", "--max-cost", "1"), "--max-cost 1.0 needs the model's price. Add --price IN/OUT"),
         (("parity", "--price", "cheap"), "the price 'cheap' cannot be read"),
         (("parity", "--model", "magic"), "model 'magic' is unknown"),
@@ -170,11 +172,21 @@ def test_rows_of_other_experiments_are_shown_as_they_are(tmp_path: Path) -> None
     assert 'gold_ranks: {"fused": [1]}' in result.stdout
 
 
-def test_the_help_names_every_data_set_and_the_command_show() -> None:
-    text = " ".join(invoke("--help").stdout.split())
-    group = typer.main.get_command(app).commands["eval"]
-    told = next(param for param in group.get_params(typer.Context(group)) if param.name == "dataset").help
-    assert "for parity: first, second" in told
+def test_every_experiment_and_data_set_is_listed_once() -> None:
+    listed = invoke("list")
+    assert listed.exit_code == 0
+    assert invoke().stdout == listed.stdout
+    lines = [line for line in listed.stdout.splitlines() if line.startswith("  ") and line[2] != " "]
+    heads = [line.split()[0].rstrip("*") for line in lines]
+    assert all(heads.count(name) == 1 for name in experiments.EXPERIMENTS)
     for names in experiments.dataset_names().values():
-        assert ", ".join(names) in told
-    assert all(option in text for option in ("--max-cost", "--concurrency", "--reply-cache", "show"))
+        assert ", ".join(names) in " ".join(listed.stdout.split())
+    told = json.loads(invoke("list", "--json").stdout)
+    assert {row["name"]: row["asks_model"] for row in told} == {n: e.asks for n, e in experiments.EXPERIMENTS.items()}
+    assert {row["paper"] for row in told} == {*PAPERS, OWN}
+
+
+def test_the_help_is_short_and_names_the_other_commands() -> None:
+    told = invoke("--help").stdout
+    assert len(told.splitlines()) < 70
+    assert all(name in told for name in ("--max-cost", "--concurrency", "--reply-cache", "show", "list"))

@@ -6,6 +6,7 @@ import asyncio
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -178,17 +179,19 @@ def unusable(tmp_path: Path) -> Iterator[dict[str, Path]]:
 
 
 @pytest.mark.parametrize("kind", ["folder", "below a file", "text"])
-def test_a_file_that_cannot_be_used_is_one_warning(
-    run_on: Callable[..., Run], unusable: dict[str, Path], kind: str
+def test_where_the_file_cannot_be_used_the_replies_are_kept_elsewhere(
+    run_on: Callable[..., Run], unusable: dict[str, Path], kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     warnings: list[str] = []
     with ScriptedServer() as server:
         run = run_on(server, reply_cache=unusable[kind], warn=warnings.append)
         assert ask(run, ["Who?", "Who?", "What?"]) == ["ok"] * 3
         assert server.count() == 2
-    (line,) = warnings
-    assert str(unusable[kind]) in line
-    assert "--reply-cache" in line
+    assert all(str(unusable[kind]) in line and "--reply-cache" in line for line in warnings)
+    (other,) = tmp_path.glob(f"preflight-*/{unusable[kind].name}")
+    assert warnings[1].startswith("warning: 2 replies did not get into")
+    assert str(other) in warnings[1]
 
 
 @pytest.mark.parametrize(

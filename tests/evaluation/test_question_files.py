@@ -339,6 +339,15 @@ def test_ones_own_questions_are_read_with_all_their_fields(tmp_path, write_lines
     assert [(document.text, document.date) for document in found.corpus()] == [("Scurvy.", "2020")]
 
 
+def test_gold_contexts_answer_where_nothing_else_is_named(tmp_path, write_lines: WriteLines):
+    contexts = [{"text": "Rickets."}, {"text": "Scurvy.", "role": "gold"}]
+    named = [{"id": "1", "question": "?", "contexts": contexts}, {"id": "2", "question": "?", "documents": ["1/0"]}]
+    write_lines(tmp_path / "mine" / "questions.jsonl", named)
+    found = open_dataset("mine", tmp_path)
+    assert [set(question.documents) for question in found.questions] == [{"1/1"}, {"1/0"}]
+    assert {document.id for document in found.corpus()} == {"1/0", "1/1"}
+
+
 @pytest.mark.parametrize(
     ("fields", "kind", "answers"),
     [

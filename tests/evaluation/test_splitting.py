@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -86,6 +88,14 @@ def test_vectors_are_made_once(embedder: Embedder, tmp_path: Path) -> None:
         assert (cached.made, rows.shape) == (made, (3, 384))
         assert rows[2] == pytest.approx(embedder.encode_passages(["One."])[0], abs=1e-5)
         cached.close()
+
+
+def test_threads_share_the_vectors(embedder: Embedder, tmp_path: Path) -> None:
+    texts = [f"Passage {n}." for n in range(12)]
+    alone = embedder.encode_passages(texts)
+    with closing(CachedEmbedder(embedder, tmp_path / "vectors.db")) as cached, ThreadPoolExecutor(4) as threads:
+        shared = list(threads.map(lambda n: cached.encode_passages([texts[n % 12]]), range(48)))
+    assert np.allclose(np.concatenate(shared), np.tile(alone, (4, 1)), atol=1e-5)
 
 
 def test_a_runs_vectors_lie_beside_its_libraries(embedder: Embedder, tmp_path: Path) -> None:

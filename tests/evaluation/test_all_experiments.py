@@ -1,0 +1,125 @@
+"""Every experiment through the command, on the published files: without a model, and through a scripted server.
+
+Collections are searched in part (`--documents`) and vectors are kept between experiments, so that the whole suite
+embeds a few thousand passages.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from pathlib import Path
+
+import pytest
+import scripted_model
+from scripted_server import ScriptedServer
+from typer.testing import CliRunner, Result
+
+from preflight_rag.cli import app
+from preflight_rag.evaluation.experiments import EXPERIMENTS
+from preflight_rag.models import extractive_reader
+
+LIMIT = 20
+"""Questions of each experiment's first data set that are asked offline."""
+ASKED = 2
+"""Questions of each of its usual sets that a scripted server is asked."""
+DOCUMENTS = 300
+NEED_A_MODEL = {"corg-build"}
+"""Those that have nothing to do without one."""
+ASKING = [name for name, entry in EXPERIMENTS.items() if entry.asks]
+OFFLINE = [name for name in EXPERIMENTS if name not in NEED_A_MODEL]
+
+Invoke = Callable[..., Result]
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where libraries, vectors and replies are kept for all experiments."""
+    return tmp_path_factory.mktemp("all-experiments")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_reader() -> Iterator[None]:
+    """The small reader is loaded once, and what it has read for one experiment serves the next."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(extractive_reader, "open_extractive_reader", lru_cache(extractive_reader.open_extractive_reader))
+        yield
+
+
+@pytest.fixture
+def invoke(data_dir: Path, kept: Path, tmp_path: Path) -> Invoke:
+    """Runs an experiment and writes its files to `tmp_path / "out"`."""
+
+    def run(name: str, limit: int, *options: object, url: str = "http://127.0.0.1:9/v1") -> Result:
+        told = ("--data", data_dir, "--limit", limit, "--documents", DOCUMENTS, "--out", tmp_path / "out")
+        places = ("--library-cache", kept, "--reply-cache", kept / "replies.db")
+        given = map(str, (name, *told, *places, *options))
+        return CliRunner().invoke(app, ["eval", *given], env={"OPENAI_BASE_URL": url, "COLUMNS": "300"})
+
+    return run
+
+
+def check(result: Result, name: str, folder: Path, sets: int) -> list[dict]:
+    """The rows of a run over so many data sets, whose four files hold what they should."""
+    assert result.exit_code == 0, result.output
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    reports = manifest["reports"]
+    assert [report["experiment"] for report in reports] == [name] * sets
+    assert all(report["figures"] for report in reports)
+    assert all(manifest[part] for part in ("command", "versions", "prompts", "split"))
+    tables = (folder / "table.md").read_text(encoding="utf-8")
+    assert tables.count(f"## {name}: ") == sets
+    for told in tables.split(f"## {name}: ")[1:]:
+        cells = [line for line in told.splitlines() if line.startswith("| ") and not line.startswith("| ---")]
+        assert sum(bool(re.search(r"\| [^|]*\d", line)) for line in cells) > 1, told
+    rows = [json.loads(line) for line in (folder / "results.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert {row["experiment"] for row in rows} == {name}
+    assert {row["dataset"] for row in rows} == {report["dataset"] for report in reports}
+    assert all(row["id"] for row in rows)
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert page.count("<table") >= sets
+    assert not re.search(r"""(?:src|href|url\()\s*=?\s*["']?(?:https?:)?//""", page)
+    return rows
+
+
+@pytest.mark.parametrize("name", OFFLINE)
+def test_it_runs_offline(invoke: Invoke, name: str, tmp_path: Path) -> None:
+    first = EXPERIMENTS[name].usual[0]
+    rows = check(invoke(name, LIMIT, "--model", "offline", "--dataset", first), name, tmp_path / "out", 1)
+    assert 1 <= len({row.get("question", row["id"]) for row in rows}) <= LIMIT
+
+
+@pytest.mark.parametrize("name", ASKING)
+def test_it_runs_with_a_model(invoke: Invoke, name: str, tmp_path: Path) -> None:
+    with ScriptedServer(scripted_model.reply) as server:
+        result, sets = invoke(name, ASKED, "--model", "openai:scripted", url=server.url), len(EXPERIMENTS[name].usual)
+        rows = check(result, name, tmp_path / "out", sets)
+        asked = server.count()
+        first = (tmp_path / "out" / "table.md").read_text(encoding="utf-8")
+        assert asked
+        assert not any(row.get("error") for row in rows)
+        assert invoke(name, ASKED, "--model", "openai:scripted", url=server.url).exit_code == 0
+        assert server.count() == asked
+    told = json.loads((tmp_path / "out" / "manifest.json").read_text(encoding="utf-8"))["replies"]
+    assert told["asked"] == 0
+    assert told["cached"] >= asked
+    assert (tmp_path / "out" / "table.md").read_text(encoding="utf-8") == first
+
+
+@pytest.mark.parametrize("name", sorted(NEED_A_MODEL))
+def test_what_needs_a_model_says_so(invoke: Invoke, name: str) -> None:
+    result = invoke(name, LIMIT, "--model", "offline")
+    assert result.exit_code == 2
+    assert "needs a language model" in result.stderr.strip().splitlines()[-1]
+
+
+def test_a_part_of_a_collection_is_told(invoke: Invoke, tmp_path: Path) -> None:
+    """The documents that answer are searched, whatever the part."""
+    assert invoke("retrieval", LIMIT).exit_code == 0
+    table = (tmp_path / "out" / "table.md").read_text(encoding="utf-8")
+    assert f"Searched are {DOCUMENTS} documents: those that answer and a sample of the others" in table
+    rows = [json.loads(line) for line in (tmp_path / "out" / "results.jsonl").read_text("utf-8").splitlines()]
+    found = [rank for row in rows for rank in row["gold_ranks"]["fused"]]
+    assert sum(rank is not None for rank in found) > 0.9 * len(found)

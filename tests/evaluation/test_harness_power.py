@@ -1,0 +1,70 @@
+"""The whole harness on 500 questions: what is planted in a simulated reader is found, and nothing where nothing is.
+
+A question is as hard for every arm of one seed; arms of different seeds are equally good and agree only by chance.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import pairwise
+
+import pytest
+
+from preflight_rag.evaluation.experiments import Run
+from preflight_rag.evaluation.harness.arms import Arm, Case, Told, ask_arms
+from preflight_rag.evaluation.harness.asking import Asking
+from preflight_rag.evaluation.harness.compared import compare
+from preflight_rag.evaluation.harness.simulated import Bias, SimulatedChat
+from preflight_rag.evaluation.question_sets import Given, Question
+from preflight_rag.state.reading import Source
+
+SEEDS = 20
+OPTIONS = ("aspirin", "ibuprofen")
+QUESTIONS = [
+    Question(
+        f"q{n}", f"What helps pain {n}?", "choice", OPTIONS, OPTIONS[n % 2],
+        given=(Given(f"{n}", "", f"The passage on pain {n}.", role="gold"),),
+    )
+    for n in range(500)
+]  # fmt: skip
+
+
+def passages(question: Question) -> list[Source]:
+    return [Source(1, question.id, "", question.given[0].text)]
+
+
+def arm(noticed: float, seed: int) -> list[Case]:
+    """The questions, of which the simulated reader is right on that share."""
+    asking = Asking(Run(), SimulatedChat.of(QUESTIONS, Bias(edge=noticed, prior=0.0, seed=seed)))
+
+    async def answer(question: Question, sources: object) -> Told:
+        reply = await asking.prompts.answer(question=question.text, sources=sources, options=OPTIONS)
+        return Told.of_draft(reply)
+
+    return asyncio.run(ask_arms([Arm("arm", answer)], QUESTIONS, passages, asking))
+
+
+@pytest.fixture(scope="module")
+def even() -> list[list[Case]]:
+    return [arm(0.85, seed) for seed in range(SEEDS + 1)]
+
+
+def together(first: list[Case], second: list[Case]) -> list[Case]:
+    pairs = zip(first, second, strict=True)
+    return [Case(a.question, a.sources, {"first": a.arms["arm"], "second": b.arms["arm"]}) for a, b in pairs]
+
+
+def test_five_points_are_found(even: list[list[Case]]) -> None:
+    for seed in (0, 1, 2):
+        test = compare(together(arm(0.90, seed), even[seed]), seed=0, baseline="second").tests["first", "second"]
+        assert test.difference.low <= 0.05 <= test.difference.high
+        assert test.losses == 0
+        assert test.holm < 0.001
+
+
+def test_nothing_is_found_where_nothing_is(even: list[list[Case]]) -> None:
+    pairs = pairwise(even)
+    tests = [compare(together(a, b), seed=0, baseline="second").tests["first", "second"] for a, b in pairs]
+    assert len(tests) == SEEDS
+    assert min(test.wins + test.losses for test in tests) > 80
+    assert sum(test.holm < 0.05 for test in tests) <= SEEDS * 0.05
