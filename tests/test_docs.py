@@ -21,6 +21,7 @@ BLOCKS = blocks("langchain.md")
 
 
 def test_every_block_runs(own_folder, tmp_path, monkeypatch, capsys):
+    own_folder.rename(tmp_path / "my-library")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "desc2026.xml").write_text(xml(), encoding="utf-8")
     scope: dict[str, object] = {"CACHE": tmp_path / "cache"}

@@ -25,7 +25,7 @@ def here(own_folder, tmp_path, monkeypatch):
     (tmp_path / "notes.md").write_text("# Notes\n\nAdults were given a dose of 20 mg a day.", encoding="utf-8")
     with gzip.open(tmp_path / "records.jsonl.gz", "wt", encoding="utf-8") as file:
         file.write(json.dumps({"id": "1", "title": "Trial", "text": "The trial had two arms."}))
-    return own_folder
+    return own_folder.rename(tmp_path / "my-library")
 
 
 def test_documents_in_three_lines(here):

@@ -3,7 +3,7 @@
 Make a library first: `preflight demo` makes `demo-library`, or ingest documents of your own. Then:
 
     python docs/examples/1_ask.py
-    python docs/examples/1_ask.py "Which dose was given to children?" --library library --model openai:gpt-4.1-mini
+    python docs/examples/1_ask.py "Which dose was given to children?" --library my-library --model openai:gpt-4.1-mini
 """
 
 import argparse

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..app import Preflight
 
 
-@app.command(epilog='Example: preflight ask "What is the boiling point of water?" --library library')
+@app.command(epilog='Example: preflight ask "What is the boiling point of water?" --library my-library')
 @command
 @with_settings(*TURN)
 def ask(
@@ -63,7 +63,7 @@ def _notes(preflight: Preflight) -> None:
         typer.echo(f"note: {note}", err=True)
 
 
-@app.command(epilog="Example: preflight chat --library library --thread trip")
+@app.command(epilog="Example: preflight chat --library my-library --thread trip")
 @command
 @with_settings(*TURN)
 def chat(
@@ -136,7 +136,7 @@ def _turn(preflight: Preflight, question: str, thread: str) -> None:
     show.answer(answer, with_text=not "".join(streamed).strip().endswith(answer.answer.strip()))
 
 
-@app.command(epilog='Example: preflight search "boiling point" --library library --json')
+@app.command(epilog='Example: preflight search "boiling point" --library my-library --json')
 @command
 @with_settings(*SEARCH)
 def search(

@@ -19,7 +19,7 @@ MADE = 300
 RECALL = 0.926
 
 
-@app.command(epilog="Example: preflight calibrate --library library --questions questions.jsonl")
+@app.command(epilog="Example: preflight calibrate --library my-library --questions questions.jsonl")
 @command
 def calibrate(
     library: LibraryOption = DEFAULT_LIBRARY,

@@ -21,7 +21,7 @@ library_commands = typer.Typer(help="The collection itself.", no_args_is_help=Tr
 app.add_typer(library_commands, name="library")
 
 
-@app.command(epilog="Example: preflight ingest papers/ notes.md records.jsonl.gz --library library")
+@app.command(epilog="Example: preflight ingest papers/ notes.md records.jsonl.gz --library my-library")
 @command
 def ingest(
     paths: Annotated[list[Path], typer.Argument(help="Files, folders, or .jsonl(.gz) records.")],
@@ -80,7 +80,7 @@ def _summary(report: IngestReport, library: Path, passages: int) -> None:
         typer.echo(f'Ask: preflight ask "..." --library {library}')
 
 
-@library_commands.command("stats", epilog="Example: preflight library stats --library library")
+@library_commands.command("stats", epilog="Example: preflight library stats --library my-library")
 @command
 def stats(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> None:
     """Show what the library holds."""
@@ -97,7 +97,7 @@ def stats(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) ->
             typer.echo(f"{label}: {number:,}" if isinstance(number, int) else f"{label}: {number}")
 
 
-@library_commands.command("verify", epilog="Example: preflight library verify --library library")
+@library_commands.command("verify", epilog="Example: preflight library verify --library my-library")
 @command
 def verify(library: LibraryOption = DEFAULT_LIBRARY) -> None:
     """Check the database and the indices against each other."""
@@ -114,7 +114,7 @@ def verify(library: LibraryOption = DEFAULT_LIBRARY) -> None:
     typer.echo("the library is whole")
 
 
-@library_commands.command("rebuild", epilog="Example: preflight library rebuild --library library")
+@library_commands.command("rebuild", epilog="Example: preflight library rebuild --library my-library")
 @command
 def rebuild(
     library: LibraryOption = DEFAULT_LIBRARY,
@@ -138,7 +138,7 @@ def rebuild(
 
 
 @library_commands.command(
-    "delete-document", epilog="Example: preflight library delete-document notes.md --library library"
+    "delete-document", epilog="Example: preflight library delete-document notes.md --library my-library"
 )
 @command
 def delete_document(

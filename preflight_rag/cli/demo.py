@@ -40,4 +40,4 @@ def demo(
             show.answer(preflight.ask(question, thread_id=f"demo-{uuid4().hex[:8]}"))
             typer.echo("\n" + "-" * 78 + "\n")
     typer.echo(f'Now ask it yourself:  preflight ask "..." --library {library} --explain')
-    typer.echo("Or your own files:    preflight ingest PATH... --library library")
+    typer.echo("Or your own files:    preflight ingest PATH... --library my-library")

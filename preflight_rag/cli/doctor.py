@@ -49,7 +49,7 @@ class Finding(NamedTuple):
     advice: str = ""
 
 
-@app.command(epilog="Example: preflight doctor --library library")
+@app.command(epilog="Example: preflight doctor --library my-library")
 @command
 def doctor(
     library: LibraryOption = DEFAULT_LIBRARY,

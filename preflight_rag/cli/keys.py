@@ -17,7 +17,7 @@ app.add_typer(keys, name="keys")
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Whose key it is.")]
 
 
-@keys.command("add", epilog="Example: preflight keys add anna --write --library library")
+@keys.command("add", epilog="Example: preflight keys add anna --write --library my-library")
 @command
 def add_key(
     name: NameArgument,
@@ -31,7 +31,7 @@ def add_key(
     typer.echo("preflight: keep it; it is stored as a hash and cannot be shown again", err=True)
 
 
-@keys.command("list", epilog="Example: preflight keys list --library library")
+@keys.command("list", epilog="Example: preflight keys list --library my-library")
 @command
 def list_keys(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> None:
     """List whose keys there are."""
@@ -50,7 +50,7 @@ def list_keys(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False
         typer.echo(f"{row.name}  {'may change documents' if row.write else 'may ask'}  {row.created}")
 
 
-@keys.command("revoke", epilog="Example: preflight keys revoke anna --library library")
+@keys.command("revoke", epilog="Example: preflight keys revoke anna --library my-library")
 @command
 def revoke_key(name: NameArgument, library: LibraryOption = DEFAULT_LIBRARY) -> None:
     """Take a key away, at once; the conversations stay."""

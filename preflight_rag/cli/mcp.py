@@ -9,7 +9,7 @@ import typer
 from .main import DEFAULT_LIBRARY, EmbedderOption, LibraryOption, ModelOption, app, command
 
 
-@app.command(epilog="Example: preflight mcp --library library")
+@app.command(epilog="Example: preflight mcp --library my-library")
 @command
 def mcp(
     library: LibraryOption = DEFAULT_LIBRARY,

@@ -12,7 +12,7 @@ from .main import DEFAULT_LIBRARY, EmbedderOption, LibraryOption, ModelOption, a
 from .options import TURN, with_settings
 
 
-@app.command(epilog="Example: preflight serve --library library --port 8765")
+@app.command(epilog="Example: preflight serve --library my-library --port 8765")
 @command
 @with_settings(*TURN)
 def serve(

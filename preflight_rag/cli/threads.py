@@ -18,7 +18,7 @@ CUT_OFF = "cut off; finish it with `preflight threads resume`"
 ThreadArgument = Annotated[str, typer.Argument(metavar="ID", help="The thread.")]
 
 
-@threads.command("list", epilog="Example: preflight threads list --library library")
+@threads.command("list", epilog="Example: preflight threads list --library my-library")
 @command
 def list_threads(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> None:
     """List conversations, the latest first."""
@@ -36,7 +36,7 @@ def list_threads(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = Fa
         typer.echo(f"{row.thread_id}  {row.turns} turns  {row.updated}  {state}  {row.title[:70]}")
 
 
-@threads.command("show", epilog="Example: preflight threads show trip --library library")
+@threads.command("show", epilog="Example: preflight threads show trip --library my-library")
 @command
 def show_thread(thread: ThreadArgument, library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> None:
     """Show a conversation's questions and answers."""
@@ -56,7 +56,7 @@ def show_thread(thread: ThreadArgument, library: LibraryOption = DEFAULT_LIBRARY
         typer.echo(f"   {turn.answer or turn.error or open_end}\n")
 
 
-@threads.command("resume", epilog="Example: preflight threads resume trip --library library")
+@threads.command("resume", epilog="Example: preflight threads resume trip --library my-library")
 @command
 def resume_thread(
     thread: ThreadArgument,
@@ -76,7 +76,7 @@ def resume_thread(
         show.answer(answer)
 
 
-@threads.command("delete", epilog="Example: preflight threads delete trip --library library")
+@threads.command("delete", epilog="Example: preflight threads delete trip --library my-library")
 @command
 def delete_thread(thread: ThreadArgument, library: LibraryOption = DEFAULT_LIBRARY) -> None:
     """Forget a conversation; the database shrinks."""
@@ -88,7 +88,7 @@ def delete_thread(thread: ThreadArgument, library: LibraryOption = DEFAULT_LIBRA
     typer.echo(f"deleted thread {thread!r}")
 
 
-@threads.command("prune", epilog="Example: preflight threads prune --library library")
+@threads.command("prune", epilog="Example: preflight threads prune --library my-library")
 @command
 def prune_threads(library: LibraryOption = DEFAULT_LIBRARY) -> None:
     """Drop intermediate checkpoints of finished turns; the database shrinks. Turns that can be resumed stay."""

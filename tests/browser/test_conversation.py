@@ -9,6 +9,15 @@ from playwright.sync_api import expect
 from scripted_replies import Reply
 
 SLOW = Reply("Basalt is **hard** [1]. " + "It really is so. " * 60, chunk_delay=0.04)
+FIRST_WORDS = """
+window.firsts = [];
+new MutationObserver(() => {
+    const answer = document.querySelector(".turn:last-child .answer");
+    if (!answer?.textContent || answer.seen) return;
+    answer.seen = true;
+    firsts.push(Date.now());
+}).observe(document.getElementById("turns"), { subtree: true, childList: true, characterData: true });
+"""
 
 
 def test_an_answer_is_shown_while_it_is_written(visit, scripted_url, ask):
@@ -26,9 +35,21 @@ def test_an_answer_is_shown_while_it_is_written(visit, scripted_url, ask):
     assert page.locator(".asked").bounding_box()["y"] == top
 
 
+def test_the_models_first_word_is_on_the_page_at_once(visit, scripted_url, ask):
+    reply = Reply("Basalt is hard [1]. " + "It is so. " * 6, delay=0.5, chunk_delay=0.05)
+    page = visit(scripted_url(default=reply))
+    page.evaluate(FIRST_WORDS)
+    waits = []
+    for number in range(3):
+        ask(page, f"How is basalt {number}?")
+        begun = scripted_url.model.requests[-1].arrived + reply.delay + reply.chunk_delay
+        waits.append(page.evaluate("window.firsts.at(-1)") / 1000 - begun)
+    assert min(waits) < 0.15, waits
+
+
 @pytest.mark.parametrize("way", ["button", "Escape"])
 def test_a_stopped_answer_ends_the_models_call_and_the_conversation_goes_on(visit, scripted_url, ask, way):
-    page = visit(scripted_url([("How is basalt", SLOW)], default="Light [1]."))
+    page = visit(scripted_url([("How is basalt", SLOW, 1)], default="Light [1]."))
     ask(page, "How is basalt?", wait=False)
     expect(page.locator(".answer strong")).to_be_visible()
     if way == "button":
@@ -150,7 +171,7 @@ def test_conversations_are_renamed_searched_and_kept_apart(visit, scripted_url, 
 
 
 def test_an_answer_goes_on_while_another_conversation_is_looked_at(visit, scripted_url, ask):
-    page = visit(scripted_url([("How is basalt", SLOW)], default="Light [1]."))
+    page = visit(scripted_url([("How is basalt", SLOW, 1)], default="Light [1]."))
     ask(page, "How is pumice?")
     page.get_by_role("button", name="New conversation").click()
     ask(page, "How is basalt?", wait=False)

@@ -52,7 +52,7 @@ export class Library {
       const count = (value) => (value ?? 0).toLocaleString("en");
       const figures = [["documents", count(documents)], ["passages", count(passages)], ["tokens", count(tokens)]];
       const sorts = Object.entries(kinds ?? {}).sort(([, one], [, other]) => other - one).slice(0, 4);
-      if (sorts.length) figures.push(["kinds of file", sorts.map(([kind, many]) => `${kind.toUpperCase()} ${count(many)}`).join(" · ")]);
+      if (sorts.length > 1) figures.push(["kinds of file", sorts.map(([kind, many]) => `${kind.toUpperCase()} ${count(many)}`).join(" · ")]);
       this.figures.replaceChildren(...figures.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
     } catch (error) {
       this.figures.replaceChildren();
