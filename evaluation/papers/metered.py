@@ -64,9 +64,7 @@ class Metered:
         given = [*(text for section in sections for text in texts(section)), *(part.text for part in parts)]
         return await self._count(self.reader.summarize(title=title, sections=sections, parts=parts), [title, *given])
 
-    async def converse(
-        self, *, message: str, talk: Talk, history: Sequence[Message], earlier: Earlier
-    ) -> Reply[Draft]:
+    async def converse(self, *, message: str, talk: Talk, history: Sequence[Message], earlier: Earlier) -> Reply[Draft]:
         """As `Reader.converse`."""
         asked = self.reader.converse(message=message, talk=talk, history=history, earlier=earlier)
         return await self._count(asked, [message, *(turn.text for turn in history), *texts(earlier.sources)])
