@@ -1,17 +1,24 @@
-"""An event loop in a thread of its own, for plain code that has to wait for what is asynchronous."""
+"""An event loop in a thread of its own: plain code waits on it, and several loops share what lives there."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
+from concurrent.futures import Future
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+CLOSING_SECONDS = 30
+_END = object()
 
 
 class OwnLoop:
-    """Runs coroutines on one loop, begun at the first call, so that connections opened there live on."""
+    """Runs coroutines on one loop, begun at the first call, so that connections opened there live on.
+
+    Args:
+        name: Of the thread.
+    """
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -19,25 +26,69 @@ class OwnLoop:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
 
+    @property
+    def begun(self) -> bool:
+        """Whether anything was run."""
+        return self._loop is not None
+
     def call(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine to its end, in the caller's context; an interrupt of the caller cancels it."""
-        with self._lock:
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(target=self._loop.run_forever, name=self._name, daemon=True)
-                self._thread.start()
-            future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        future = self._submit(work)
         try:
             return future.result()
         except BaseException:
             future.cancel()
             raise
 
+    async def iterate(self, source: AsyncIterator[T]) -> AsyncGenerator[T, None]:
+        """Iterate from another loop over what runs on this one; leaving cancels it and waits for its end."""
+        home = asyncio.get_running_loop()
+        queue: asyncio.Queue[Any] = asyncio.Queue()
+
+        async def pump() -> None:
+            try:
+                async for item in source:
+                    home.call_soon_threadsafe(queue.put_nowait, item)
+            finally:
+                home.call_soon_threadsafe(queue.put_nowait, _END)
+
+        future = self._submit(pump())
+        ended = False
+        try:
+            while (item := await queue.get()) is not _END:
+                yield item
+            ended = True
+            await asyncio.wrap_future(future)
+        finally:
+            if not ended:
+                future.cancel()
+                while await queue.get() is not _END:
+                    pass
+
     def close(self) -> None:
-        """Stop the loop, if it was begun."""
+        """Cancel what still runs, let it end, and stop the loop, if it was begun."""
         with self._lock:
-            if self._loop is not None and self._thread is not None:
-                self._loop.call_soon_threadsafe(self._loop.stop)
-                self._thread.join()
-                self._loop.close()
-                self._loop = self._thread = None
+            loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
+        if loop is None or thread is None:
+            return
+        asyncio.run_coroutine_threadsafe(_wind_down(loop), loop).result(timeout=CLOSING_SECONDS)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(timeout=CLOSING_SECONDS)
+        loop.close()
+
+    def _submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(target=self._loop.run_forever, name=self._name, daemon=True)
+                self._thread.start()
+            return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+
+async def _wind_down(loop: asyncio.AbstractEventLoop) -> None:
+    rest = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    for task in rest:
+        task.cancel()
+    await asyncio.gather(*rest, return_exceptions=True)
+    await loop.shutdown_asyncgens()
+    await loop.shutdown_default_executor()

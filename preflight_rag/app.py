@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from .library import Library
-from .loop import LoopThread
+from .library.own_loop import OwnLoop
 from .models.chat import OFFLINE
 from .models.extractive_reader import ExtractiveReader
 from .models.open import extractive_for, open_reader
@@ -45,7 +45,7 @@ class Preflight:
         self.library = library
         self.reader = reader
         self.settings = settings
-        self._loop: LoopThread | None = None
+        self._loop = OwnLoop("preflight-loop")
         self._turns: Turns | None = None
         self._resources = AsyncExitStack()
         self._opening = threading.RLock()
@@ -165,7 +165,7 @@ class Preflight:
         numbers, embedder = self._settings(settings), self.library.embedder
         subject = find_subject(self.library, document, embedder.count_tokens)
         work = summarize(subject, reader=self.reader, embedder=embedder, settings=numbers, tokens=tokens)
-        return self._running().call(work)
+        return self._loop.call(work)
 
     def ask(
         self,
@@ -197,7 +197,7 @@ class Preflight:
         """
         asked = self._asked(question, options, history, model, settings)
         turn = self._open_turns().stream(asked, thread_id=thread_id, tokens=on_event is not None, discard=discard)
-        return self._running().call(_answer(turn, on_event))
+        return self._loop.call(_answer(turn, on_event))
 
     async def aask(self, question: str, **arguments: Any) -> Answer:
         """`ask` for asynchronous code."""
@@ -242,7 +242,7 @@ class Preflight:
         """
         wait = self.settings.lock_wait
         turn = self._open_turns().reply(thread_id, choice, lock_wait=wait, tokens=on_event is not None)
-        return self._running().call(_answer(turn, on_event))
+        return self._loop.call(_answer(turn, on_event))
 
     async def areply(self, thread_id: str, choice: str | Sequence[str]) -> Answer:
         """`reply` for asynchronous code."""
@@ -259,7 +259,7 @@ class Preflight:
         """Finish the thread's last turn where it was cut off."""
         wait = self.settings.lock_wait
         turn = self._open_turns().resume(thread_id, lock_wait=wait, tokens=on_event is not None)
-        return self._running().call(_answer(turn, on_event))
+        return self._loop.call(_answer(turn, on_event))
 
     def astream_resume(self, thread_id: str, *, tokens: bool = True) -> AsyncGenerator[Event, None]:
         """`resume` as a stream of events, as `astream` gives them."""
@@ -274,19 +274,19 @@ class Preflight:
     def delete_thread(self, thread_id: str) -> bool:
         """Forget a conversation: its turns and its checkpoints. False when there is none of that name."""
         turns = self._open_turns()
-        return self._running().call(turns.delete(thread_id))
+        return self._loop.call(turns.delete(thread_id))
 
     def prune_threads(self) -> None:
         """Drop every thread's intermediate checkpoints and give the space back to the disk."""
         turns = self._open_turns()
-        self._running().call(turns.prune(self.settings.keep_turns))
+        self._loop.call(turns.prune(self.settings.keep_turns))
 
     def close(self) -> None:
         """Close the databases; a turn that still runs is stopped and can be resumed."""
-        if self._loop is not None:
+        if self._loop.begun:
             self._loop.call(self._resources.aclose())
             self._loop.close()
-            self._loop = self._turns = None
+            self._turns = None
         if self._warming is not None:
             self._warming.join()
         if self._entrez is not None:
@@ -307,7 +307,7 @@ class Preflight:
 
     async def _stream(self, begin: Callable[[Turns], AsyncGenerator[Event, None]]) -> AsyncGenerator[Event, None]:
         turns = await asyncio.to_thread(self._open_turns)
-        async with aclosing(self._running().iterate(begin(turns))) as events:
+        async with aclosing(self._loop.iterate(begin(turns))) as events:
             async for event in events:
                 yield event
 
@@ -362,16 +362,10 @@ class Preflight:
             with suppress(PreflightError):
                 extractive.read([("warm", "", "warm")])
 
-    def _running(self) -> LoopThread:
-        with self._opening:
-            if self._loop is None:
-                self._loop = LoopThread()
-            return self._loop
-
     def _open_turns(self) -> Turns:
         with self._opening:
             if self._turns is None:
-                self._turns = self._running().call(self._make_turns())
+                self._turns = self._loop.call(self._make_turns())
             return self._turns
 
     async def _make_turns(self) -> Turns:
