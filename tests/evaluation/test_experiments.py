@@ -84,8 +84,8 @@ def test_a_corpus_that_is_not_whole_gives_no_numbers(
         pass
 
 
-def test_an_unknown_experiment_names_the_known_ones(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"'magic' is unknown\. Choose retrieval or "):
+def test_an_unknown_experiment_says_where_the_known_ones_are(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"'magic' is unknown\. `preflight eval list` names them all"):
         run("magic", tmp_path, ["small"], Run())
 
 
