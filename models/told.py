@@ -141,4 +141,12 @@ def earlier_of(known: EarlierState | None) -> Earlier:
 
 
 def _place(citation: Citation) -> str:
-    return f"{citation.source}, p. {citation.page}" if citation.page else citation.source
+    source = short_source(citation.source)
+    return f"{source}, p. {citation.page}" if citation.page else source
+
+
+def short_source(source: str) -> str:
+    """A file's own name in the place of its path; anything else as it is, on one line."""
+    if source.startswith(("/", "~")) or source[1:3] == ":\\":
+        return re.split(r"[/\\]", source)[-1]
+    return " ".join(source.split())

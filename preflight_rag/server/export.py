@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import PurePath
 
 from ..graph.ledger import Turn
+from ..models.told import short_source
 from ..state.values import Answer, Citation
 
 QUOTE_CHARACTERS = 400
@@ -40,11 +40,6 @@ def footnotes(citations: Sequence[Citation]) -> str:
     """What is set under an answer for readers of plain text: a line for each citation; "" where there is none."""
     lines = [footnote(citation) for citation in citations]
     return "\n\n" + "\n".join(lines) if lines else ""
-
-
-def short_source(source: str) -> str:
-    """A file's own name in the place of its path; anything else as it is."""
-    return PurePath(source).name if source.startswith(("/", "~")) or source[1:3] == ":\\" else one_line(source)
 
 
 def one_line(text: str, most: int = 200) -> str:
