@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 CLOSING_SECONDS = 30
+CANCEL_AGAIN_SECONDS = 1.0
 _END = object()
 
 
@@ -44,8 +45,10 @@ class OwnLoop:
         """Iterate from another loop over what runs on this one; leaving cancels it and waits for its end."""
         home = asyncio.get_running_loop()
         queue: asyncio.Queue[Any] = asyncio.Queue()
+        pumping: list[asyncio.Task[Any] | None] = []
 
         async def pump() -> None:
+            pumping.append(asyncio.current_task())
             try:
                 async for item in source:
                     home.call_soon_threadsafe(queue.put_nowait, item)
@@ -62,8 +65,8 @@ class OwnLoop:
         finally:
             if not ended:
                 future.cancel()
-                while await queue.get() is not _END:
-                    pass
+                while not await _drained(queue) and pumping:
+                    self._cancel(pumping[0])
 
     def close(self) -> None:
         """Cancel what still runs, let it end, and stop the loop, if it was begun."""
@@ -76,6 +79,11 @@ class OwnLoop:
         thread.join(timeout=CLOSING_SECONDS)
         loop.close()
 
+    def _cancel(self, task: asyncio.Task[Any] | None) -> None:
+        with self._lock:
+            if self._loop is not None and task is not None:
+                self._loop.call_soon_threadsafe(task.cancel)
+
     def _submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         with self._lock:
             if self._loop is None:
@@ -83,6 +91,17 @@ class OwnLoop:
                 self._thread = threading.Thread(target=self._loop.run_forever, name=self._name, daemon=True)
                 self._thread.start()
             return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+
+async def _drained(queue: asyncio.Queue[Any]) -> bool:
+    """Whether what fills the queue ends in time; `asyncio.wait_for` of Python 3.11 can swallow a cancellation."""
+    try:
+        async with asyncio.timeout(CANCEL_AGAIN_SECONDS):
+            while await queue.get() is not _END:
+                pass
+    except TimeoutError:
+        return False
+    return True
 
 
 async def _wind_down(loop: asyncio.AbstractEventLoop) -> None:

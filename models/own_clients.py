@@ -3,6 +3,9 @@
 A client's connections stay with the loop that opened them, and langchain-openai shares one client among all models of
 an address. An application that answers on a loop of its own, beside an agent on another one with the same model, would
 take up the other's connections; so a model is copied for each loop, with a client of its own.
+
+The copies have no time limit between the chunks of a stream: langchain-openai keeps it with `asyncio.wait_for`, which in
+Python 3.11 swallows a cancellation that comes together with a chunk. A reader's deadline bounds the call anyway.
 """
 
 from __future__ import annotations
@@ -39,4 +42,6 @@ def _with_own_client(model: Any) -> Any:
     from openai import DefaultAsyncHttpxClient
 
     own = client.with_options(http_client=DefaultAsyncHttpxClient(base_url=client.base_url, timeout=client.timeout))
-    return model.model_copy(update={"root_async_client": own, "async_client": own.chat.completions})
+    changes = {"root_async_client": own, "async_client": own.chat.completions, "stream_chunk_timeout": None}
+    known = type(model).model_fields
+    return model.model_copy(update={name: value for name, value in changes.items() if name in known})

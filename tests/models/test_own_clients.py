@@ -48,3 +48,7 @@ async def test_the_copy_is_made_once_for_a_model():
     assert own.of(model.bind(stop="x").bound) is own.of(model)
     other = ChatOpenAI(api_key="key", model="other")
     assert own.of(other).model_name == "other"
+
+
+async def test_no_limit_between_chunks_may_swallow_a_stop():
+    assert OwnClients().of(ChatOpenAI(api_key="key", model="any")).stream_chunk_timeout is None
