@@ -4,8 +4,8 @@ A client's connections stay with the loop that opened them, and langchain-openai
 an address. An application that answers on a loop of its own, beside an agent on another one with the same model, would
 take up the other's connections; so a model is copied for each loop, with a client of its own.
 
-The copies have no time limit between the chunks of a stream: langchain-openai keeps it with `asyncio.wait_for`, which in
-Python 3.11 swallows a cancellation that comes together with a chunk. A reader's deadline bounds the call anyway.
+The copies have no time limit between the chunks of a stream: langchain-openai keeps it with `asyncio.wait_for`, which
+in Python 3.11 swallows a cancellation that comes together with a chunk. A reader's deadline bounds the call anyway.
 """
 
 from __future__ import annotations
