@@ -23,7 +23,7 @@ from .intervals import Estimate, bootstrap, mean, mean_difference
 from .metrics import measure_rankings
 from .papers.after_reading import NOT_READ
 from .papers.diversity_reading import after_reading
-from .plots import Axis, Curves, Lines, Plot, Series, Trace, recorded
+from .plots import Axis, Curves, Plot, Trace, over_budgets
 from .report import Report, Table, figures, number
 from .unit_datasets import UnitCollection
 
@@ -83,7 +83,9 @@ def run(collection: Collection, run: Run) -> Report:
         | ({"after reading": read.figures} if read else {}),
         inputs={**given, "model": read.model if read else OFFLINE},
         plots=(
-            _over_budgets(budget_figures, list(systems)),
+            over_budgets(
+                "Recall within a token budget", "recall of what is relevant", budget_figures, list(systems), BUDGETS
+            ),
             *(_over_alpha(name, best) for name, best in tuned.items()),
         ),
     )
@@ -189,17 +191,6 @@ def _budgets(recalls: Recalls, tuned: Mapping[str, Best], seed: int) -> tuple[Ta
     )
     columns = ("selection", *(f"{budget} tokens" for budget in BUDGETS))
     return Table("Recall within a token budget", columns, tuple(rows), note), numbers
-
-
-def _over_budgets(numbers: Mapping[str, Any], names: Sequence[str]) -> Plot:
-    return Lines(
-        "Recall within a token budget",
-        "budget (tokens)",
-        tuple(f"{budget:,}" for budget in BUDGETS),
-        Axis("recall of what is relevant", percent=True),
-        tuple(Series(name, tuple(recorded(numbers[name][str(budget)]) for budget in BUDGETS)) for name in names),
-        note="Mean over questions. Intervals: 95 % bootstrap over questions.",
-    )
 
 
 def _over_alpha(name: str, best: Best) -> Plot:

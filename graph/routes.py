@@ -10,7 +10,8 @@ from typing import Literal
 
 from langgraph.types import Send
 
-from ..state.schema import Chosen, GroupView, Heard, Onward, Organised, Partition, PassageRef, Routed
+from ..state.schema import PassageRef
+from ..state.views import Chosen, GroupView, Heard, Onward, Organised, Partition, Routed
 from .progress import ROUTES
 
 Branches = dict[Hashable, str]

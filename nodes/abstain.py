@@ -7,7 +7,8 @@ from langgraph.runtime import Runtime
 
 from ..models.choices import left_out
 from ..state.context import Context
-from ..state.schema import State, Unanswered
+from ..state.schema import State
+from ..state.views import Unanswered
 from .cite import unread
 
 NOTHING_FOUND = "Nothing was found in the documents for this question."

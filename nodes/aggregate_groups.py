@@ -10,7 +10,8 @@ from ..models.composition import Groups, compose
 from ..state.context import Context
 from ..state.errors import AllPartitionsFailed
 from ..state.reading import Draft
-from ..state.schema import Answered, State
+from ..state.schema import State
+from ..state.views import Answered
 from .answer_plain import drafted
 from .cite import read
 

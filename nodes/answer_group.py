@@ -12,8 +12,9 @@ from langgraph.runtime import Runtime
 from ..state.context import Context
 from ..state.errors import BadReply, ModelError
 from ..state.reading import Draft, Reply, Source
-from ..state.schema import GroupDraft, GroupStatus, GroupView, State
+from ..state.schema import GroupDraft, GroupStatus, State
 from ..state.values import Usage
+from ..state.views import GroupView
 
 
 async def answer_group(state: GroupView, runtime: Runtime[Context]) -> State:

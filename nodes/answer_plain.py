@@ -15,7 +15,8 @@ from ..models.agreement import contradiction
 from ..state.context import Context
 from ..state.errors import BadReply
 from ..state.reading import Draft, Source
-from ..state.schema import Chosen, DraftState, Escalation, State
+from ..state.schema import DraftState, Escalation, State
+from ..state.views import Chosen
 from .answer_group import group_draft, status_of, unusable
 from .cite import cited, verifiable
 from .preflight import partition

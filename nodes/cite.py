@@ -23,8 +23,9 @@ from ..models.statements import MARK, Claim, check, claims
 from ..state.context import Context
 from ..state.errors import ExtractiveReaderError
 from ..state.reading import Draft
-from ..state.schema import Drafted, DraftState, EntryState, ExtractState, PassageRef, State
+from ..state.schema import DraftState, EntryState, ExtractState, PassageRef, State
 from ..state.values import Citation, Group, Passage
+from ..state.views import Drafted
 
 
 async def cite(state: Drafted, runtime: Runtime[Context]) -> State:

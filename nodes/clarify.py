@@ -10,7 +10,8 @@ from langgraph.types import interrupt
 
 from ..models.choices import chosen, narrowed
 from ..state.context import Context
-from ..state.schema import State, Unclear
+from ..state.schema import State
+from ..state.views import Unclear
 
 NOT_UNDERSTOOD = 'Reply with a label, a number, several of these, or "all".'
 

@@ -15,8 +15,9 @@ from ..models.told import QUOTED, earlier_of, told
 from ..state.context import Context
 from ..state.errors import LibraryCorrupt
 from ..state.reading import Message, Reply, Talk
-from ..state.schema import State, Talked
+from ..state.schema import State
 from ..state.values import Citation
+from ..state.views import Talked
 from .cite import unknown
 from .rewrite import before
 

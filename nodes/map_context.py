@@ -6,8 +6,9 @@ from langgraph.runtime import Runtime
 
 from ..state.context import Context
 from ..state.errors import ModelError
-from ..state.schema import ExtractState, Partition, State
+from ..state.schema import ExtractState, State
 from ..state.values import Usage
+from ..state.views import Partition
 
 
 async def map_context(state: Partition, runtime: Runtime[Context]) -> State:

@@ -13,7 +13,8 @@ from ..models.choices import choices_of
 from ..models.grouping import organise
 from ..models.relations import Edge
 from ..state.context import Context
-from ..state.schema import State, Unorganised
+from ..state.schema import State
+from ..state.views import Unorganised
 
 
 async def organize_contexts(state: Unorganised, runtime: Runtime[Context]) -> State:

@@ -25,8 +25,9 @@ from ..models.risk_features import FEATURES, has_places, risk_features
 from ..models.words import words
 from ..state.context import Context, Settings
 from ..state.reading import Source
-from ..state.schema import PassageRef, Retrieved, State
+from ..state.schema import PassageRef, State
 from ..state.values import RouteDecision, RouteName
+from ..state.views import Retrieved
 
 ALWAYS_PLAIN_PASSAGES = 3
 FORCED: dict[str, RouteName] = {"plain": "plain", "map-reduce": "map_reduce", "corg": "corg"}

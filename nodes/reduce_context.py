@@ -12,7 +12,8 @@ from ..models.agreement import contradiction
 from ..state.context import Context
 from ..state.errors import AllPartitionsFailed
 from ..state.reading import Draft, Extract
-from ..state.schema import Escalation, Mapped, State
+from ..state.schema import Escalation, State
+from ..state.views import Mapped
 from .answer_plain import contradict, drafted, may_escalate
 from .cite import cited
 

@@ -13,8 +13,9 @@ from ..state.context import Context
 from ..state.errors import ModelError
 from ..state.progress import progress
 from ..state.reading import Comparison, ContextNote, Reply, Source
-from ..state.schema import ContextState, Related, RelationState, State
+from ..state.schema import ContextState, RelationState, State
 from ..state.values import RelationKind, Usage
+from ..state.views import Related
 
 CONTEXT_OVERHEAD = 32
 """Tokens assumed for a context's number, title and date in a prompt."""

@@ -13,8 +13,9 @@ from langgraph.runtime import Runtime
 
 from ..library.gather import Gathered, gather
 from ..state.context import Context, Settings
-from ..state.schema import PassageRef, Rewritten, State
+from ..state.schema import PassageRef, State
 from ..state.values import PrunedPassage
+from ..state.views import Rewritten
 
 
 async def retrieve(state: Rewritten, runtime: Runtime[Context]) -> State:

@@ -24,8 +24,9 @@ from ..state.context import Context, Settings
 from ..state.errors import ModelError, UsageError
 from ..state.progress import progress
 from ..state.reading import Message, Reply, Rewrite, Talk
-from ..state.schema import STATE_VERSION, Asked, CondensedState, DraftState, EarlierState, State, TalkState
+from ..state.schema import STATE_VERSION, CondensedState, DraftState, EarlierState, State, TalkState
 from ..state.values import RouteDecision, Usage
+from ..state.views import Asked
 
 NOTHING_CONDENSED = CondensedState(text="", messages=0, upto="")
 REASONS = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.callbacks import BaseCallbackManager
@@ -76,14 +77,7 @@ def preflight_tool(
         except PreflightError as error:
             raise ToolException(str(error)) from error
 
-    return StructuredTool.from_function(
-        run,
-        arun,
-        name=name,
-        description=description,
-        response_format="content_and_artifact",
-        handle_tool_error=True,
-    )
+    return _tool(run, arun, name, description)
 
 
 def summarize_tool(
@@ -113,6 +107,11 @@ def summarize_tool(
     async def arun(document_id: str) -> tuple[str, dict[str, Any]]:
         return await asyncio.to_thread(run, document_id)
 
+    return _tool(run, arun, name, description)
+
+
+def _tool(run: Callable[..., Any], arun: Callable[..., Any], name: str, description: str) -> BaseTool:
+    """A tool with content and artifact, whose errors are told as its content."""
     return StructuredTool.from_function(
         run,
         arun,

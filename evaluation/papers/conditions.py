@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any
 
 from ...state.reading import Source
+from ..experiments import Run
 from ..harness.arms import Arm, Case, Scored, ask_arms
-from ..harness.asking import Asking
+from ..harness.asking import Asking, open_asking
 from ..harness.compared import COUNTS, p_value, share
 from ..harness.paired import Paired, corrected, paired
 from ..intervals import Estimate
-from ..question_sets import Question
+from ..question_sets import Question, QuestionSet
 from ..report import Table, figures, number
+from .briefcontext import map_reduce, plain
+from .searched import Searched, open_searched, shown
 
 FALLBACK = "MIRAGE's scorer takes an answer that names no option, an abstention too, as the first one."
 INTERVALS = "[95 %: Wilson for shares, bootstrap for means and paired differences.]"
@@ -89,6 +93,30 @@ async def ask_under(arms: Sequence[Arm], placed: Sequence[Placed], asking: Askin
     whole = [group for group in groups if not any(case.error for case in group)]
     kept = {name: [group[place] for group in whole] for place, name in enumerate(names)}
     return Asked(tuple(cases), kept, len(groups) - len(whole))
+
+
+def ask_around_key(
+    found: QuestionSet, run: Run, place: Callable[[Searched, Question], Placed], experiment: str
+) -> tuple[Asked, str, dict[str, Any]]:
+    """RAG and map/reduce under conditions that set a question's key passage among others.
+
+    Args:
+        found: The questions and their corpus.
+        run: What is asked of the experiment.
+        place: The passages of a question under each condition.
+        experiment: Its name, for the progress bar.
+
+    Returns:
+        What came of it; what the passages are from, for the tables; what the manifest keeps, the model among it.
+    """
+    with open_searched(found, run) as searched:
+        questions = searched.with_key(found, run)
+        placed = [place(searched, question) for question in shown(questions, found.name, run)]
+        with open_asking(run, questions, searched.gold_texts(questions)) as asking:
+            reader = asking.reader(searched.library.embedder)
+            arms = [plain(reader), map_reduce(reader)]
+            asked = asyncio.run(ask_under(arms, placed, asking, f"{found.name}: {experiment}"))
+        return asked, searched.where, {**searched.inputs, "model": asking.name}
 
 
 def values(column: Iterable[Scored]) -> list[float]:

@@ -6,18 +6,16 @@ and map/reduce read identical passages.
 
 from __future__ import annotations
 
-import asyncio
 import random
 from typing import Any
 
 from ..experiments import Run
-from ..harness.asking import open_asking
 from ..plots import Axis, Bars, Series
 from ..question_sets import Question, QuestionSet
 from ..report import Report, Table, figures
-from .briefcontext import MAP_REDUCE, RAG, map_reduce, plain
-from .conditions import Asked, Placed, accuracy_table, ask_under, difference_table, family, spent_table
-from .searched import Searched, among, open_searched, shown
+from .briefcontext import MAP_REDUCE, RAG
+from .conditions import Asked, Placed, accuracy_table, ask_around_key, difference_table, family, spent_table
+from .searched import Searched, among
 
 SIZE = 16
 RETRIEVED, RANDOM = "retrieved", "random"
@@ -27,23 +25,16 @@ ARMS = (RAG, MAP_REDUCE)
 
 def run(found: QuestionSet, run: Run) -> Report:
     """Ask each question among retrieved and among random passages."""
-    with open_searched(found, run) as searched:
-        questions = searched.with_key(found, run)
-        placed = [_placed(searched, question) for question in shown(questions, found.name, run)]
-        with open_asking(run, questions, searched.gold_texts(questions)) as asking:
-            reader = asking.reader(searched.library.embedder)
-            arms = [plain(reader), map_reduce(reader)]
-            asked = asyncio.run(ask_under(arms, placed, asking, f"{found.name}: distractors"))
-        given = {**searched.inputs, "model": asking.name, "passages": SIZE}
-    tables, numbers, plot = measured(asked, searched.where, asking.name, run.seed)
+    asked, where, given = ask_around_key(found, run, _placed, "distractors")
+    tables, numbers, plot = measured(asked, where, given["model"], run.seed)
     return Report(
         experiment="distractors",
         dataset=found.title,
-        about=f"{asked.questions:,} questions ({run.part} part), {asking.name}.",
+        about=f"{asked.questions:,} questions ({run.part} part), {given['model']}.",
         tables=tables,
         rows=asked.rows,
         figures=numbers,
-        inputs=given,
+        inputs={**given, "passages": SIZE},
         plots=(plot,),
     )
 

@@ -7,18 +7,16 @@ corpus' search ranks highest for the question and that do not answer it.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..experiments import Run
-from ..harness.asking import open_asking
 from ..plots import Axis, Lines, Series
 from ..question_sets import Question, QuestionSet
 from ..report import Report, Table, figures
-from .briefcontext import MAP_REDUCE, RAG, map_reduce, plain
-from .conditions import Asked, Placed, accuracy_table, ask_under, difference_table, family, spent_table
-from .searched import Searched, among, open_searched, shown
+from .briefcontext import MAP_REDUCE, RAG
+from .conditions import Asked, Placed, accuracy_table, ask_around_key, difference_table, family, spent_table
+from .searched import Searched, among
 
 if TYPE_CHECKING:
     from ..harness.arms import Scored
@@ -32,24 +30,17 @@ Estimates: TypeAlias = "dict[int, dict[str, dict[str, Estimate]]]"
 
 def run(found: QuestionSet, run: Run) -> Report:
     """Ask each question with its key passage at every place."""
-    with open_searched(found, run) as searched:
-        questions = searched.with_key(found, run)
-        placed = [_placed(searched, question) for question in shown(questions, found.name, run)]
-        with open_asking(run, questions, searched.gold_texts(questions)) as asking:
-            reader = asking.reader(searched.library.embedder)
-            arms = [plain(reader), map_reduce(reader)]
-            asked = asyncio.run(ask_under(arms, placed, asking, f"{found.name}: positions"))
-        given = {**searched.inputs, "model": asking.name, "sizes": SIZES, "percentiles": PERCENTILES}
-    tables, numbers, estimates = measured(asked, searched.where, run.seed)
+    asked, where, given = ask_around_key(found, run, _placed, "positions")
+    tables, numbers, estimates = measured(asked, where, run.seed)
     return Report(
         experiment="positions",
         dataset=found.title,
-        about=f"{asked.questions:,} questions ({run.part} part), {asking.name}.",
+        about=f"{asked.questions:,} questions ({run.part} part), {given['model']}.",
         tables=tables,
         rows=asked.rows,
         figures=numbers,
-        inputs=given,
-        plots=tuple(_plot(size, estimates[size], asking.name) for size in SIZES),
+        inputs={**given, "sizes": SIZES, "percentiles": PERCENTILES},
+        plots=tuple(_plot(size, estimates[size], given["model"]) for size in SIZES),
     )
 
 

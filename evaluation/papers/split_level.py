@@ -23,7 +23,7 @@ from ...state.reading import Source
 from ..harness.asking import open_asking
 from ..intervals import bootstrap, mean, mean_difference
 from ..long_documents import Answers, MarkedQuestion
-from ..plots import Axis, Lines, Series, recorded
+from ..plots import Lines, over_budgets
 from ..question_sets import Given, Question
 from ..report import Report, Table, checksums, figures, number
 from ..span_datasets import SpanCollection
@@ -234,11 +234,4 @@ def _table(found: Measured, seed: int) -> tuple[Table, dict[str, Any]]:
 def _plot(numbers: Mapping[str, Any], arms: Sequence[Name]) -> Lines:
     """Levels by similarity, and the other selections of passages."""
     shown = [", ".join(arm) for arm in arms if SIMILARITY in arm or arm[0] == BASE[0]]
-    return Lines(
-        "Span recall within a token budget",
-        "budget (tokens)",
-        tuple(f"{budget:,}" for budget in BUDGETS),
-        Axis("recall of the marked answer", percent=True),
-        tuple(Series(name, tuple(recorded(numbers[name][str(budget)]) for budget in BUDGETS)) for name in shown),
-        note="Mean over questions. Intervals: 95 % bootstrap over questions.",
-    )
+    return over_budgets("Span recall within a token budget", "recall of the marked answer", numbers, shown, BUDGETS)

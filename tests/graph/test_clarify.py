@@ -66,6 +66,12 @@ def test_a_contradiction_within_the_choice_is_still_shown(asked):
     assert "contradict each other" in answer.answer
 
 
+async def test_a_reply_of_asynchronous_code(asked):
+    with ScriptedServer(script(FACTS)) as server, asked(server) as app:
+        answer = await app.areply("t", "Texas")
+        assert [(group.descriptor, group.answer) for group in answer.groups] == [("Texas", "1,003")]
+
+
 def test_all_leaves_nothing_out(asked):
     with ScriptedServer(script(FACTS)) as server, asked(server) as app:
         answer = app.reply("t", "all")

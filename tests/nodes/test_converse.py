@@ -22,9 +22,9 @@ def earlier(library):
             document_id=passage.document_id,
             title=passage.title,
             source=passage.source,
-            quote=passage.text[:30],
+            quote=(quote := passage.text[:30].rstrip()),
             start=0,
-            end=30,
+            end=len(quote),
             verified=True,
         ).model_dump()
         for n, passage in enumerate(passages, 1)

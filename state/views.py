@@ -1,0 +1,199 @@
+"""The views that nodes declare: of the state, what each of them, or an edge behind it, reads.
+
+A key that is missing or misspelt in a view is found by a type checker; LangGraph drops one silently.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NotRequired
+
+from langchain_core.messages import AnyMessage
+from typing_extensions import TypedDict  # that of `typing` gives no JSON schema before Python 3.12
+
+from .schema import (
+    ChoiceState,
+    CondensedState,
+    ContextState,
+    DraftState,
+    EarlierState,
+    EntryState,
+    Escalation,
+    ExtractState,
+    GroupDraft,
+    Organisation,
+    PassageRef,
+    RelationState,
+    RewriteState,
+    Stop,
+    TalkState,
+)
+
+
+class Asked(TypedDict):
+    """View of `rewrite`; besides the messages, what the turn before has left."""
+
+    messages: list[AnyMessage]
+    options: NotRequired[list[str]]
+    decision: NotRequired[dict[str, Any]]
+    standalone_question: NotRequired[str]
+    answer: NotRequired[str]
+    citations: NotRequired[list[dict[str, Any]]]
+    groups: NotRequired[list[dict[str, Any]]]
+    earlier: NotRequired[EarlierState]
+    condensed: NotRequired[CondensedState]
+
+
+class Heard(TypedDict):
+    """View of the conditional edge after `rewrite`."""
+
+    decision: dict[str, Any]
+
+
+class Talked(TypedDict):
+    """View of `converse`."""
+
+    question: str
+    messages: list[AnyMessage]
+    talk: TalkState
+    earlier: NotRequired[EarlierState]
+    condensed: NotRequired[CondensedState]
+
+
+class Rewritten(TypedDict):
+    """View of `retrieve`."""
+
+    queries: list[str]
+    rewrite: NotRequired[RewriteState]
+    within: NotRequired[list[str]]
+
+
+class Retrieved(TypedDict):
+    """View of `preflight`."""
+
+    standalone_question: str
+    passages: list[PassageRef]
+
+
+class Routed(TypedDict):
+    """View of the conditional edges that start map/reduce or COrg."""
+
+    standalone_question: str
+    passages: list[PassageRef]
+    decision: dict[str, Any]
+    partitions: list[list[int]]
+
+
+class Chosen(TypedDict):
+    """View of `answer_plain`; a `Send` of COrg fills in `group` and leaves out what is for escalation."""
+
+    standalone_question: str
+    options: list[str]
+    passages: list[PassageRef]
+    decision: NotRequired[dict[str, Any]]
+    escalations: NotRequired[list[Escalation]]
+    group: NotRequired[int]
+
+
+class Partition(TypedDict):
+    """What one `Send` hands to `map_context`."""
+
+    standalone_question: str
+    partition: int
+    of: NotRequired[int]
+    passages: list[PassageRef]
+
+
+class Mapped(TypedDict):
+    """View of `reduce_context`."""
+
+    standalone_question: str
+    options: list[str]
+    extracts: list[ExtractState]
+    gaps: list[dict[str, str]]
+    decision: NotRequired[dict[str, Any]]
+    escalations: NotRequired[list[Escalation]]
+
+
+class Onward(TypedDict):
+    """View of the conditional edges after `answer_plain`, `reduce_context` and `aggregate_groups`."""
+
+    onward: Stop
+    standalone_question: str
+    passages: list[PassageRef]
+    partitions: list[list[int]]
+
+
+class Related(TypedDict):
+    """View of `relate_contexts`."""
+
+    standalone_question: str
+    passages: list[PassageRef]
+    to_relate: list[int]
+
+
+class Unorganised(TypedDict):
+    """View of `organize_contexts`."""
+
+    contexts: list[ContextState]
+    relations: list[RelationState]
+    options: NotRequired[list[str]]
+
+
+class Organised(TypedDict):
+    """View of the conditional edges after `organize_contexts` and `clarify`."""
+
+    standalone_question: str
+    options: list[str]
+    passages: list[PassageRef]
+    organisation: Organisation
+    choices: list[ChoiceState]
+
+
+class Unclear(TypedDict):
+    """View of `clarify`."""
+
+    question: str
+    contexts: list[ContextState]
+    organisation: Organisation
+    choices: list[ChoiceState]
+
+
+class GroupView(TypedDict):
+    """What one `Send` hands to `answer_group`."""
+
+    standalone_question: str
+    group: int
+    of: NotRequired[int]
+    passages: list[PassageRef]
+
+
+class Answered(TypedDict):
+    """View of `aggregate_groups`."""
+
+    standalone_question: str
+    passages: list[PassageRef]
+    contexts: list[ContextState]
+    relations: list[RelationState]
+    organisation: Organisation
+    group_drafts: list[GroupDraft]
+    draft: DraftState
+    gaps: list[dict[str, str]]
+
+
+class Drafted(TypedDict):
+    """View of `cite`."""
+
+    standalone_question: str
+    draft: DraftState
+    passages: list[PassageRef]
+    extracts: list[ExtractState]
+    entries: NotRequired[list[EntryState]]
+    left_out: NotRequired[list[str]]
+
+
+class Unanswered(TypedDict):
+    """View of `abstain`."""
+
+    passages: list[PassageRef]
+    extracts: list[ExtractState]
+    left_out: NotRequired[list[str]]
