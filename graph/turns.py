@@ -19,7 +19,7 @@ from ..models.open import extractive_for
 from ..models.protocol import Reader
 from ..nodes.rewrite import check_question, normalised
 from ..state.context import Context, Settings
-from ..state.errors import ModelError, PreflightError, ThreadNotFound, TurnError, TurnUnfinished, UsageError
+from ..state.errors import ModelError, PreflightError, ThreadNotFound, TurnError, TurnUnfinished, UsageError, first_line
 from ..state.schema import Question
 from ..state.values import Answer, Clarification, Receipt
 from .build import RECURSION_LIMIT, build_graph
@@ -360,7 +360,7 @@ def _clarification(asked: dict[str, Any], turn: Turn) -> Clarification:
 
 
 def _unexpected(error: Exception) -> TurnError:
-    first_line = (str(error).strip().splitlines() or [""])[0]
     return TurnError(
-        f"the turn failed: {type(error).__name__}: {first_line[:300]}", help="Please report it with `preflight doctor`."
+        f"the turn failed: {type(error).__name__}: {first_line(error)}",
+        help="Please report it with `preflight doctor`.",
     )

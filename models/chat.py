@@ -15,6 +15,7 @@ from ..state.errors import (
     ModelTimeout,
     ModelUnavailable,
     UnknownModel,
+    first_line,
 )
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def _other_provider(name: str) -> BaseChatModel:
     try:
         chat_model: BaseChatModel = init_chat_model(name)
     except (ImportError, ValueError) as error:
-        raise UnknownModel(f"model {name!r} cannot be opened: {_first_line(error)}") from error
+        raise UnknownModel(f"model {name!r} cannot be opened: {first_line(error)}") from error
     return chat_model
 
 
@@ -118,7 +119,7 @@ def in_our_words(error: Exception, model: str) -> ModelError:
             f"{model} answered with something that is not a chat completion",
             help="Is the base URL right? It usually ends in /v1.",
         )
-    return ModelError(f"{model} failed: {type(error).__name__}: {_first_line(error)}")
+    return ModelError(f"{model} failed: {type(error).__name__}: {first_line(error)}")
 
 
 def _named_failure(error: Exception, model: str) -> ModelError | None:
@@ -145,7 +146,3 @@ def _named_failure(error: Exception, model: str) -> ModelError | None:
     if isinstance(status, int) and status >= 500:
         return ModelUnavailable(f"{model} failed with HTTP {status}", help="Try again later.")
     return None
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or ["no message"])[0][:300]

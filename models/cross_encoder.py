@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..state.errors import RerankerError
+from ..state.errors import RerankerError, first_line
 from ..state.retrieval import Candidate
 from ..state.values import Passage
 from .onnx_export import quiet_loading
@@ -81,7 +81,7 @@ class CrossEncoderReranker:
             )
         except (RuntimeError, IndexError, ValueError) as error:
             raise RerankerError(
-                f"The cross-encoder {self.name!r} failed: {_first_line(error)}", help="Choose another reranker, or none"
+                f"The cross-encoder {self.name!r} failed: {first_line(error)}", help="Choose another reranker, or none"
             ) from error
         return np.asarray(scores, dtype=float).reshape(len(pairs))
 
@@ -107,7 +107,7 @@ def _loaded(name: str) -> Any:
             return CrossEncoder(name)
     except Exception as error:
         raise RerankerError(
-            f"Cannot load the cross-encoder {name!r}: {_first_line(error)}",
+            f"Cannot load the cross-encoder {name!r}: {first_line(error)}",
             help="Check the name or path; a model that is not on this machine needs a network once. "
             "--reranker features needs none",
         ) from error
@@ -124,7 +124,3 @@ def _window(model: Any) -> int:
     config = getattr(model, "config", None)
     limits = [model.max_seq_length, getattr(config, "max_position_embeddings", None), WINDOW]
     return min(int(limit) for limit in limits if limit)
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..state.errors import ExtractiveReaderError
+from ..state.errors import ExtractiveReaderError, first_line
 from .extractive_reader import Pair, PassageReading, Span, answer_spans, apart, sigmoid
 from .onnx_export import quiet_loading
 from .reader_input import MAX_QUESTION, Window, windows
@@ -79,7 +79,7 @@ class HubReader:
                 output = self._model(**feed)
         except (RuntimeError, IndexError, ValueError, TypeError) as error:
             raise ExtractiveReaderError(
-                f"The extractive reader {self.name!r} failed: {_first_line(error)}", help=_EXAMPLE
+                f"The extractive reader {self.name!r} failed: {first_line(error)}", help=_EXAMPLE
             ) from error
         start, end = output.start_logits[0].float().numpy(), output.end_logits[0].float().numpy()
         null = window.ids.index(self._null) if self._null in window.ids else 0
@@ -112,7 +112,7 @@ def _loaded(name: str) -> tuple[Any, Any, Any]:
         raise
     except Exception as error:
         raise ExtractiveReaderError(
-            f"Cannot load the extractive reader {name!r}: {_first_line(error)}",
+            f"Cannot load the extractive reader {name!r}: {first_line(error)}",
             help="Check the name or path; a model that is not on this machine needs a network once. "
             "The one that comes with the package, default, needs none",
         ) from error
@@ -154,7 +154,3 @@ def _fast_tokenizer(name: str, tokenizer: Any, window: int) -> Tokenizer:
     copy.no_padding()
     copy.enable_truncation(window, stride=min(STRIDE, window // 4), strategy="only_second")
     return copy
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")

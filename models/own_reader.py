@@ -18,7 +18,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..state.errors import ExtractiveReaderError
+from ..state.errors import ExtractiveReaderError, first_line
 from .extractive_reader import Pair, PassageReading, Span, decode, sigmoid, softmax
 from .reader_input import load_tokenizer, padded, windows
 from .words import encodable
@@ -128,8 +128,8 @@ class OwnReader:
         except ExtractiveReaderError:
             raise
         except Exception as error:
-            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-            raise ExtractiveReaderError(f"the reader's model cannot be loaded: {reason}", help=_AGAIN) from error
+            said = first_line(error)
+            raise ExtractiveReaderError(f"the reader's model cannot be loaded: {said}", help=_AGAIN) from error
 
 
 def _reading(spans: tuple[Span, ...], descriptor: str | None, scores: dict[str, float]) -> PassageReading:

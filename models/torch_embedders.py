@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..state.errors import EmbedderError
+from ..state.errors import EmbedderError, first_line
 from .embedder import PAIR_PREFIX, Embedder, PassageInput, Progress
 from .onnx_export import quiet_loading
 
@@ -213,9 +213,8 @@ def _loaded(name: str, load: Callable[[str], Any]) -> Any:
     try:
         return load(name)
     except Exception as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
         raise EmbedderError(
-            f"Cannot load the embedder {name!r}: {reason}",
+            f"Cannot load the embedder {name!r}: {first_line(error)}",
             help="Check the name or path; a model that is not on this machine needs a network once",
         ) from error
 

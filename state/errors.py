@@ -225,3 +225,8 @@ class ReplyNeeded(TurnError):
     def __init__(self, message: str, *, help: str = "", clarification: Any = None) -> None:
         super().__init__(message, help=help)
         self.clarification = clarification
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of what an exception says, at most 300 characters; where it says nothing, its type."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")[:300]
