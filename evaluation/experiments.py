@@ -76,7 +76,17 @@ EXPERIMENTS = {
         ".reading",
         "the extractive reader's spans, answerability and verdicts on given passages",
         ".reading_sets",
-        ("nq_open_oracle", "xquad_en", "covidqa", "ramdocs", "clapnq", "bioasq", "pubmedqa", "scifact"),
+        (
+            "nq_open_oracle",
+            "xquad_en",
+            "covidqa",
+            "ramdocs",
+            "clapnq",
+            "bioasq",
+            "pubmedqa",
+            "pubmedqa-abstracts",
+            "scifact",
+        ),
     ),
     "answering": Entry(
         ".answering",

@@ -27,6 +27,7 @@ from .reading_metrics import (
     risk_area,
     span_f1,
 )
+from .reading_sets import WHOLE_ABSTRACTS
 from .report import Report, Table, checksums, figures, number
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 BATCH = 16
 RISKS = (0.1, 0.2)
-OPTIONS = {"pubmedqa": ("yes", "no", "maybe"), "bioasq": ("yes", "no")}
+OPTIONS = {"pubmedqa": ("yes", "no", "maybe"), WHOLE_ABSTRACTS: ("yes", "no", "maybe"), "bioasq": ("yes", "no")}
 """Sets whose questions are also put as multiple choice."""
 READER, SENTENCES = "reader", "sentence reader"
 VERDICTS = ("yes", "no", "neither")

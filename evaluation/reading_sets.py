@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,8 @@ SNIPPETS = 16
 """Most gold snippets of a question of BioASQ."""
 BIOASQ_ITSELF = ("BioASQ 7B-12B, gold snippets", BIOASQ, "BioASQ's terms: measuring only")
 """Title, place of publication and licence of the set that was never trained on."""
+WHOLE_ABSTRACTS = "pubmedqa-abstracts"
+"""PubMedQA with its conclusions, as a search finds the abstracts; `pubmedqa` leaves out what says the answer."""
 
 
 @dataclass(frozen=True)
@@ -67,32 +69,34 @@ def open_dataset(name: str, data: Path | None) -> ReadingSet:
     """
     known = {key: (found.title, found.source, found.licence) for key, found in SETS.items()}
     known |= {"bioasq": BIOASQ_ITSELF}
+    known[WHOLE_ABSTRACTS] = ("PubMedQA, abstracts with their conclusions", *known["pubmedqa"][1:])
     if name not in known:
         raise UsageError(f"the data set {name!r} has no passages to read", help=f"Choose {' or '.join(known)}.")
     title, source, licence = known[name]
-    if data is None or not (data / name).is_dir():
+    folder = name.partition("-")[0]
+    if data is None or not (data / folder).is_dir():
         raise UsageError(
             f"no folder with the data set {name!r}",
-            help=f"Give --data DIR or PREFLIGHT_DATA, where DIR/{name} holds the files of {source}.",
+            help=f"Give --data DIR or PREFLIGHT_DATA, where DIR/{folder} holds the files of {source}.",
         )
-    files = tuple(sorted(path for path in (data / name).iterdir() if ".json" in path.name))
+    files = tuple(sorted(path for path in (data / folder).iterdir() if ".json" in path.name))
 
     def read(part: Part) -> Sequence[Example]:
         with as_published(name):
             if name == "bioasq":
                 return list(bioasq(data, part))
-            found = examples(name, data, part)
-            return _abstracts(found) if name == "pubmedqa" else found
+            found = examples(folder, data, part)
+            return _abstracts(found, whole=name == WHOLE_ABSTRACTS) if folder == "pubmedqa" else found
 
     return ReadingSet(name, title, source, licence, files, read)
 
 
-def _abstracts(found: Sequence[Example]) -> list[Example]:
-    """The first example of each question of PubMedQA: the abstract without its conclusion, which says the answer."""
-    first: dict[str, Example] = {}
+def _abstracts(found: Sequence[Example], *, whole: bool) -> list[Example]:
+    """PubMedQA's questions with the abstract: without its conclusion, which is the second example, or whole."""
+    parts: dict[str, list[Example]] = {}
     for example in found:
-        first.setdefault(example.group, example)
-    return list(first.values())
+        parts.setdefault(example.group, []).append(example)
+    return [replace(body, text=f"{body.text} {end.text}") if whole else body for body, end in parts.values()]
 
 
 def bioasq(data: Path, part: Part) -> Iterator[Example]:

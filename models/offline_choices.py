@@ -17,13 +17,15 @@ from .offline_sentences import MAX_QUOTED, Scored, SentenceReader, plain, senten
 BALANCE = 0.1
 """Difference of the shares of yes and no up to which the passages do not agree."""
 DECIDED = 0.5
-"""Least probability of yes and no together at which a passage takes a side."""
+"""Least probability of yes and no together at which a sentence takes a side."""
 MAX_READ = 3
 """Passages, likeliest first, that options are read against."""
-MAX_SENTENCES = 4
-"""Sentences of a passage, nearest to the question, of which the one that says the verdict is sought."""
+MAX_NEAR = 16
+"""Sentences of all passages, nearest to the question, that are read by themselves for a verdict."""
+MAX_TELLING = 3
+"""Of these, how many, likeliest to answer first, make the verdict."""
 SAYS_WEIGHT = 0.1
-"""Weight of a sentence's own verdict against its nearness to the question."""
+"""Weight of a sentence's own verdict against its nearness to the question, where sentences are chosen to be cited."""
 HELD_WEIGHT = 0.5
 """What an option gains that is an answer of the passages, as probable as that answer is."""
 LIKENESS_WEIGHT = 0.5
@@ -50,10 +52,33 @@ class Read:
         """How much it counts for a verdict: the product of both."""
         return round(self.reading.answerable * (1.0 if self.reading.relevance is None else self.reading.relevance), 4)
 
+
+@dataclass(frozen=True)
+class Stated:
+    """A sentence, read by itself."""
+
+    near: Scored
+    reading: PassageReading
+
+    @property
+    def n(self) -> int:
+        """The passage's number."""
+        return self.near.sentence.n
+
     @property
     def verdict(self) -> tuple[float, float, float]:
         """Probabilities of yes, no and neither."""
         return self.reading.verdict or (0.0, 0.0, 1.0)
+
+    @property
+    def side(self) -> int | None:
+        """0 where it says yes, 1 where it says no, None where neither is likelier."""
+        yes, no, _ = self.verdict
+        return int(yes < no) if yes + no >= DECIDED else None
+
+    def clearness(self, at: int) -> float:
+        """How near it is to the question, and a little how surely it says yes (0), no (1) or neither (2)."""
+        return round(self.near.score + SAYS_WEIGHT * self.verdict[at], 4)
 
 
 class Chooser:
@@ -69,31 +94,33 @@ class Chooser:
         self.extractive, self.sentences, self.threshold = extractive, sentences, threshold
 
     def verdict(self, question: str, read: Sequence[Read], options: Mapping[str, str]) -> Draft | None:
-        """Yes, no or maybe with the sentences that say so; None where no passage takes a side.
+        """Yes, no or maybe with the sentences that say so; None where none takes a side.
 
-        "Maybe" is an option chosen where none takes a side, or the answer where the sides are balanced.
+        A passage says many things, and its own verdict mixes them; so the sentences that are nearest to the question
+        are read one by one, and those that most surely answer it make the verdict. "Maybe" is an option chosen where
+        none takes a side, or the answer where passages take sides and these are balanced.
 
         Args:
             question: A yes/no question, or a statement.
             read: The passages.
             options: The verdicts to choose from by their plain names; empty where none were given.
         """
-        told = [item for item in read if item.reading.spans and item.bearing >= self.threshold]
-        sided = [item for item in told if item.verdict[0] + item.verdict[1] >= DECIDED]
-        if not sided and not (told and options):
+        stated = self._stated(question, [item for item in read if item.reading.spans and self._bears(item)])
+        sides = [[item for item in stated if item.side == at] for at in (0, 1)]
+        if not stated or not (any(sides) or options):
             return None
-        yes, no, neither = verdict_of(told)
+        yes, no, neither = verdict_of(stated)
         share = yes / (yes + no) if yes + no else 0.5
-        if not sided and "maybe" in options:
-            text, quotes = self._side(question, told, 2)
+        if not any(sides) and "maybe" in options:
+            text, quotes = _said(stated, 2)
             return Draft(
                 f"{UNDECIDED}\n\n{text}", quotes, choice=options["maybe"], short=options["maybe"], confidence=neither
             )
-        sides = [[item for item in sided if (item.verdict[0] < item.verdict[1]) == bool(i)] for i in (0, 1)]
-        if all(sides) and abs(2 * share - 1) <= BALANCE:
-            return self._balanced(question, sides, options, round(share, 4))
+        yes_by, no_by = ({item.n for item in side} for side in sides)
+        if yes_by - no_by and no_by - yes_by and abs(2 * share - 1) <= BALANCE:
+            return _balanced(sides, options, round(share, 4))
         at = int(share < 0.5)
-        text, quotes = self._side(question, sides[at] or told, at)
+        text, quotes = _said(sides[at] or stated, at)
         name = ("yes", "no")[at]
         marks = "".join(f"[{n}]" for n in sorted({n for n, _ in quotes}))
         return Draft(
@@ -104,40 +131,14 @@ class Chooser:
             confidence=round(max(share, 1 - share), 4),
         )
 
-    def _balanced(
-        self, question: str, sides: Sequence[Sequence[Read]], options: Mapping[str, str], yes: float
-    ) -> Draft:
-        told = [self._side(question, side, at) for at, side in enumerate(sides)]
-        text = "\n\n".join(f"{name}: {said}" for name, (said, _) in zip(("Yes", "No"), told, strict=True))
-        quotes = tuple(quote for _, quotes in told for quote in quotes)
-        likelier = "yes" if yes >= 0.5 else "no"
-        choice = options.get("maybe", options.get(likelier)) if options else None
-        return Draft(
-            f"{DISAGREE}\n\n{text}", quotes, choice=choice, short="Maybe", confidence=max(yes, round(1 - yes, 4))
-        )
+    def _bears(self, item: Read) -> bool:
+        return item.bearing >= self.threshold
 
-    def _side(self, question: str, read: Sequence[Read], at: int) -> tuple[str, tuple[tuple[int, str], ...]]:
-        """What the passages of a side (0 yes, 1 no, 2 neither) that are nearest to the question say: the first as text.
-
-        Which side a passage takes is the reader's to say; which of them to cite, nearness tells better.
-        """
-        ranked = self.sentences.rank(question, sentences_of([item.source for item in read]))
-        near: dict[int, list[Scored]] = {}
-        for item in ranked:
-            near.setdefault(item.sentence.n, []).append(item)
-        quotes = tuple((n, self._telling(question, near[n][:MAX_SENTENCES], at)) for n in list(near)[:MAX_QUOTED])
-        quotes = quotes or tuple((item.source.n, item.source.text.strip()) for item in read[:1])
-        return f"{plain(quotes[0][1])} [{quotes[0][0]}]", quotes
-
-    def _telling(self, question: str, near: Sequence[Scored], at: int) -> str:
-        """The sentence of a passage that is near the question and, read by itself, says the verdict."""
-        readings = self.extractive.read([(question, "", item.sentence.text) for item in near])
-
-        def clearness(i: int) -> tuple[float, int]:
-            verdict = readings[i].verdict or (0.0, 0.0, 1.0)
-            return round(near[i].score + SAYS_WEIGHT * verdict[at], 4), -i
-
-        return near[max(range(len(near)), key=clearness)].sentence.text
+    def _stated(self, question: str, read: Sequence[Read]) -> list[Stated]:
+        """The sentences that are nearest to the question, each read by itself, nearest first."""
+        ranked = self.sentences.rank(question, sentences_of([item.source for item in read]))[:MAX_NEAR]
+        readings = self.extractive.read([(question, "", item.sentence.text) for item in ranked])
+        return [Stated(near, reading) for near, reading in zip(ranked, readings, strict=True)]
 
     def choose(
         self, question: str, read: Sequence[Read], options: Sequence[str], answers: Sequence[tuple[str, float]]
@@ -169,8 +170,27 @@ class Chooser:
         return options[max(range(len(options)), key=worth)]
 
 
-def verdict_of(read: Sequence[Read]) -> tuple[float, float, float]:
-    """Probabilities of yes, no and neither over passages: their mean, by weight."""
-    total = sum(item.weight for item in read) or 1.0
-    means = [round(sum(item.weight * item.verdict[at] for item in read) / total, 4) for at in range(3)]
+def verdict_of(stated: Sequence[Stated]) -> tuple[float, float, float]:
+    """Probabilities of yes, no and neither: their mean over the sentences that most surely answer, weighted by that."""
+    telling = sorted(stated, key=lambda item: -item.reading.answerable)[:MAX_TELLING]
+    total = sum(item.reading.answerable for item in telling) or 1.0
+    means = [round(sum(item.reading.answerable * item.verdict[at] for item in telling) / total, 4) for at in range(3)]
     return means[0], means[1], means[2]
+
+
+def _said(stated: Sequence[Stated], at: int) -> tuple[str, tuple[tuple[int, str], ...]]:
+    """What the clearest sentences for yes (0), no (1) or neither (2) say, one a passage: the first as text."""
+    clearest: dict[int, str] = {}
+    for item in sorted(stated, key=lambda item: -item.clearness(at)):
+        clearest.setdefault(item.n, item.near.sentence.text)
+    quotes = tuple(clearest.items())[:MAX_QUOTED]
+    return f"{plain(quotes[0][1])} [{quotes[0][0]}]", quotes
+
+
+def _balanced(sides: Sequence[Sequence[Stated]], options: Mapping[str, str], yes: float) -> Draft:
+    told = [_said(side, at) for at, side in enumerate(sides)]
+    text = "\n\n".join(f"{name}: {said}" for name, (said, _) in zip(("Yes", "No"), told, strict=True))
+    quotes = tuple(quote for _, quotes in told for quote in quotes)
+    likelier = "yes" if yes >= 0.5 else "no"
+    choice = options.get("maybe", options.get(likelier)) if options else None
+    return Draft(f"{DISAGREE}\n\n{text}", quotes, choice=choice, short="Maybe", confidence=max(yes, round(1 - yes, 4)))
