@@ -6,6 +6,7 @@ or neither. A reader without such a head leaves both to the words and the likene
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -33,6 +34,8 @@ LIKENESS_WEIGHT = 0.5
 
 DISAGREE = "The passages do not agree."
 UNDECIDED = "The passages do not decide it."
+
+_ASKS = re.compile(r"\bwhether\b", re.I)
 
 
 @dataclass(frozen=True)
@@ -135,8 +138,9 @@ class Chooser:
         return item.bearing >= self.threshold
 
     def _stated(self, question: str, read: Sequence[Read]) -> list[Stated]:
-        """The sentences that are nearest to the question, each read by itself, nearest first."""
-        ranked = self.sentences.rank(question, sentences_of([item.source for item in read]))[:MAX_NEAR]
+        """The sentences nearest to the question that do not ask it themselves, each read by itself, nearest first."""
+        telling = [item for item in sentences_of([item.source for item in read]) if not _ASKS.search(item.text)]
+        ranked = self.sentences.rank(question, telling)[:MAX_NEAR]
         readings = self.extractive.read([(question, "", item.sentence.text) for item in ranked])
         return [Stated(near, reading) for near, reading in zip(ranked, readings, strict=True)]
 
