@@ -108,7 +108,7 @@ class Chooser:
             read: The passages.
             options: The verdicts to choose from by their plain names; empty where none were given.
         """
-        stated = self._stated(question, [item for item in read if item.reading.spans and self._bears(item)])
+        stated = self._stated(question, read)
         sides = [[item for item in stated if item.side == at] for at in (0, 1)]
         if not stated or not (any(sides) or options):
             return None
@@ -134,12 +134,10 @@ class Chooser:
             confidence=round(max(share, 1 - share), 4),
         )
 
-    def _bears(self, item: Read) -> bool:
-        return item.bearing >= self.threshold
-
     def _stated(self, question: str, read: Sequence[Read]) -> list[Stated]:
-        """The sentences nearest to the question that do not ask it themselves, each read by itself, nearest first."""
-        telling = [item for item in sentences_of([item.source for item in read]) if not _ASKS.search(item.text)]
+        """Sentences of the passages that bear on the question, nearest first, each read alone; none that asks it."""
+        told = [item.source for item in read if item.reading.spans and item.bearing >= self.threshold]
+        telling = [sentence for sentence in sentences_of(told) if not _ASKS.search(sentence.text)]
         ranked = self.sentences.rank(question, telling)[:MAX_NEAR]
         readings = self.extractive.read([(question, "", item.sentence.text) for item in ranked])
         return [Stated(near, reading) for near, reading in zip(ranked, readings, strict=True)]

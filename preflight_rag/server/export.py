@@ -31,7 +31,7 @@ def footnote(citation: Citation) -> str:
     page = f", page {citation.page}" if citation.page else ""
     date = f", {citation.date}" if citation.date else ""
     verified = "" if citation.verified else " (not found word for word)"
-    title, source = one_line(citation.title), short_source(citation.source)
+    title, source = one_line(citation.title), one_line(short_source(citation.source))
     about = title if source in ("", title) else f"{title} - {source}" if title else source
     return f'[{citation.n}] {about}{page}{date}: "{one_line(citation.quote, QUOTE_CHARACTERS)}"{verified}'
 

@@ -76,6 +76,25 @@ def test_yes_no_questions_are_also_put_as_options(data):
     assert report.figures["choices"]["reader"]["most_frequent"]["value"] == 1
 
 
+def test_pubmedqa_is_read_without_its_conclusions_and_whole(tmp_path):
+    (tmp_path / "pubmedqa").mkdir()
+    told = {"yes": "Rest helped.", "no": "Rest did not help.", "maybe": "Rest may help."}
+    entries = {
+        str(n): {"QUESTION": "Does rest help?", "CONTEXTS": ["Forty rested."], "LONG_ANSWER": told[decision],
+                 "final_decision": decision}
+        for n, decision in enumerate([*told] * 8)
+    }  # fmt: skip
+    (tmp_path / "pubmedqa" / "ori_pqal.json").write_text(json.dumps(entries), encoding="utf-8")
+    body, whole = (open_dataset(name, tmp_path).select("all") for name in ("pubmedqa", "pubmedqa-abstracts"))
+    assert [example.group for example in body] == [example.group for example in whole]
+    assert {example.text for example in body} == {"Forty rested."}
+    for example in whole:
+        assert example.text == f"Forty rested. {told[{'neither': 'maybe'}.get(example.verdict, example.verdict)]}"
+    with pytest.raises(UsageError, match="pubmedqa-abstracts") as refused:
+        open_dataset("pubmedqa-abstracts", None)
+    assert "DIR/pubmedqa holds" in refused.value.help
+
+
 @pytest.mark.parametrize(
     ("kind", "exact", "expected"),
     [
