@@ -2,7 +2,6 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-HOUSE := build/house
 
 .PHONY: demo test check typecheck docs train-reader clean
 
@@ -17,22 +16,19 @@ check: $(VENV)/installed-for-tests typecheck
 	$(BIN)/ruff format --check .
 	$(BIN)/python docs/generate.py --check
 
-# The rooms lie beside each other, not inside the package: a folder of links shows them to mypy as they are installed.
 typecheck: $(VENV)/installed-for-tests
-	rm -rf $(HOUSE) && mkdir -p $(HOUSE)/preflight_rag
-	ln -s $(CURDIR)/preflight_rag/* $(foreach room,graph nodes prompts library models state evaluation,$(CURDIR)/$(room)) $(HOUSE)/preflight_rag/
-	cd $(HOUSE) && $(abspath $(BIN))/mypy --config-file $(CURDIR)/pyproject.toml -p preflight_rag
+	$(BIN)/mypy -p preflight_rag -p training
 
 docs: $(VENV)/installed-for-tests
 	$(BIN)/python docs/generate.py
 
-# models/reader.onnx anew, from the data sets in the folder DATA (docs/reader.md names them).
+# preflight_rag/models/reading/reader.onnx anew, from the data sets in the folder DATA (docs/reader.md names them).
 train-reader: $(VENV)/installed-for-tests
 	$(if $(DATA),,$(error DATA names no folder of data sets: make train-reader DATA=DIR))
-	$(BIN)/python -m preflight_rag.evaluation.train_reader --data $(DATA)
-	$(BIN)/python -m preflight_rag.evaluation.calibrate_reader --data $(DATA) --write
-	$(BIN)/python -m preflight_rag.evaluation.reader_thresholds --data $(DATA)
-	$(BIN)/python tests/models/test_reader_determinism.py
+	$(BIN)/python -m training.train_reader --data $(DATA)
+	$(BIN)/python -m training.calibrate_reader --data $(DATA) --write
+	$(BIN)/python -m training.reader_thresholds --data $(DATA)
+	$(BIN)/python tests/models/reading/test_reader_determinism.py
 
 clean:
 	rm -rf build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache

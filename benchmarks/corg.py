@@ -23,9 +23,9 @@ from langchain_openai import ChatOpenAI  # noqa: E402
 from scripted_server import ScriptedServer, prompt_of  # noqa: E402
 
 from preflight_rag import Answer, Preflight  # noqa: E402
+from preflight_rag.corg.relations import related  # noqa: E402
 from preflight_rag.library import Library  # noqa: E402
-from preflight_rag.models.reader import ChatReader  # noqa: E402
-from preflight_rag.models.relations import related  # noqa: E402
+from preflight_rag.models.chat.chat_reader import ChatReader  # noqa: E402
 from preflight_rag.state.reading import ContextNote  # noqa: E402
 from preflight_rag.state.values import Document  # noqa: E402
 

@@ -19,7 +19,7 @@ import numpy as np
 from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
 from preflight_rag.library import Library
-from preflight_rag.library.diversity import fps, mmr
+from preflight_rag.library.search.diversity import fps, mmr
 
 DIMENSION = 384
 ALPHAS = (0.3, 0.5, 0.7)

@@ -17,9 +17,9 @@ from statistics import median
 from time import perf_counter
 
 import preflight_rag
-from preflight_rag.models.embedder import open_embedder
-from preflight_rag.models.offline import OfflineReader, sentences_of
-from preflight_rag.models.own_reader import OwnReader
+from preflight_rag.models.embedding.embedder import open_embedder
+from preflight_rag.models.reading.own_reader import OwnReader
+from preflight_rag.offline.reader import OfflineReader, sentences_of
 from preflight_rag.state.reading import Source
 
 QUESTION = "How hot is the surface of the planet Venus?"

@@ -31,7 +31,7 @@ from serving import events, running  # noqa: E402
 import preflight_rag  # noqa: E402
 from preflight_rag import Preflight  # noqa: E402
 from preflight_rag.library import Library  # noqa: E402
-from preflight_rag.models.reader import ChatReader  # noqa: E402
+from preflight_rag.models.chat.chat_reader import ChatReader  # noqa: E402
 from preflight_rag.server import ServerOptions  # noqa: E402
 
 QUESTION = "How hot is the planet Venus?"

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from preflight_rag.library import SemanticOverlapSplitter
 from preflight_rag.library.loaders import load
-from preflight_rag.models.embedder import Embedder
-from preflight_rag.models.minilm import MiniLM
+from preflight_rag.models.embedding.embedder import Embedder
+from preflight_rag.models.embedding.minilm import MiniLM
 from preflight_rag.state.values import Document
 
 RATIO = 1.3

@@ -26,7 +26,7 @@ from scripted_server import ScriptedServer  # noqa: E402
 import preflight_rag  # noqa: E402
 from preflight_rag import Context, Preflight, Settings, build_graph  # noqa: E402
 from preflight_rag.library import Library  # noqa: E402
-from preflight_rag.models.reader import ChatReader  # noqa: E402
+from preflight_rag.models.chat.chat_reader import ChatReader  # noqa: E402
 
 QUESTION = "How hot is the planet Venus?"
 REPLY = "The surface of Venus is about 465 degrees Celsius hot on average, hotter than that of Mercury [1]."

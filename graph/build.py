@@ -7,25 +7,25 @@ from typing import Any
 
 from langgraph.graph import END, START, StateGraph
 
-from ..nodes.abstain import abstain
-from ..nodes.aggregate_groups import aggregate_groups
-from ..nodes.answer_group import answer_group
-from ..nodes.answer_plain import answer_plain
-from ..nodes.cite import cite
-from ..nodes.clarify import clarify
-from ..nodes.converse import converse
-from ..nodes.map_context import map_context
-from ..nodes.organize_contexts import organize_contexts
-from ..nodes.preflight import preflight
-from ..nodes.reduce_context import reduce_context
-from ..nodes.relate_contexts import relate_contexts
-from ..nodes.retrieve import retrieve
-from ..nodes.rewrite import rewrite
-from ..state.context import Context
-from ..state.schema import Question, State
-from . import routes
-from .runnable import StageRunnable
-from .stage import given, stage
+from preflight_rag.graph import routes
+from preflight_rag.graph.runnable import StageRunnable
+from preflight_rag.graph.stage import given, stage
+from preflight_rag.nodes.abstain import abstain
+from preflight_rag.nodes.aggregate_groups import aggregate_groups
+from preflight_rag.nodes.answer_group import answer_group
+from preflight_rag.nodes.answer_plain import answer_plain
+from preflight_rag.nodes.cite import cite
+from preflight_rag.nodes.clarify import clarify
+from preflight_rag.nodes.converse import converse
+from preflight_rag.nodes.map_context import map_context
+from preflight_rag.nodes.organize_contexts import organize_contexts
+from preflight_rag.nodes.preflight import preflight
+from preflight_rag.nodes.reduce_context import reduce_context
+from preflight_rag.nodes.relate_contexts import relate_contexts
+from preflight_rag.nodes.retrieve import retrieve
+from preflight_rag.nodes.rewrite import rewrite
+from preflight_rag.state.context import Context
+from preflight_rag.state.schema import Question, State
 
 RECURSION_LIMIT = 40
 """Steps that a turn may take; the longest route, map/reduce that goes on to COrg, takes ten."""

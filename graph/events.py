@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..prompts.visible import VisibleText
-from ..state.values import Answer, Clarification
+from preflight_rag.prompts.visible import VisibleText
+from preflight_rag.state.values import Answer, Clarification
 
 ANSWERING = ("answer_plain", "reduce_context", "converse")
 """Stages whose model's reply is the answer."""

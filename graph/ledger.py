@@ -23,10 +23,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..state.errors import LibraryCorrupt, LibraryError, ThreadNotFound, TurnError, UsageError
+from preflight_rag.state.errors import LibraryCorrupt, LibraryError, ThreadNotFound, TurnError, UsageError
 
 if TYPE_CHECKING:
-    from ..state.values import Answer, Clarification
+    from preflight_rag.state.values import Answer, Clarification
 
 Status = Literal["running", "asking", "answered", "abstained", "failed", "interrupted"]
 TABLE = "turns"

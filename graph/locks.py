@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from ..state.errors import LibraryError, ThreadBusy, UsageError
+from preflight_rag.state.errors import LibraryError, ThreadBusy, UsageError
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..models.costs import saved, saved_pairs
-from ..models.protocol import Reader
-from ..state.context import Settings
-from ..state.values import (
+from preflight_rag.models.protocol import Reader
+from preflight_rag.routing.costs import saved, saved_pairs
+from preflight_rag.state.context import Settings
+from preflight_rag.state.values import (
     Answer,
     Citation,
     Gap,

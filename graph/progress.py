@@ -9,7 +9,7 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from ..state.progress import progress
+from preflight_rag.state.progress import progress
 
 ROUTES = {"plain": "plain", "map_reduce": "map/reduce", "corg": "COrg", "abstain": "nothing found"}
 COUNTED = 1024

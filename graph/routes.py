@@ -10,9 +10,9 @@ from typing import Literal
 
 from langgraph.types import Send
 
-from ..state.schema import PassageRef
-from ..state.views import Chosen, GroupView, Heard, Onward, Organised, Partition, Routed
-from .progress import ROUTES
+from preflight_rag.graph.progress import ROUTES
+from preflight_rag.state.schema import PassageRef
+from preflight_rag.state.views import Chosen, GroupView, Heard, Onward, Organised, Partition, Routed
 
 Branches = dict[Hashable, str]
 NOTHING = "nothing found"

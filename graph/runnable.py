@@ -12,8 +12,8 @@ from typing import Any
 from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.runtime import get_runtime
 
-from ..library.own_loop import OwnLoop
-from ..state.schema import State
+from preflight_rag.background_loop import OwnLoop
+from preflight_rag.state.schema import State
 
 _plain_calls = OwnLoop("preflight-graph")
 

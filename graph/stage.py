@@ -10,12 +10,12 @@ from typing import Any, get_type_hints
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
-from ..state.context import Context
-from ..state.errors import UsageError
-from ..state.schema import State
-from ..state.values import Usage
-from .progress import begun, ended
-from .tracing import stage_span
+from preflight_rag.graph.progress import begun, ended
+from preflight_rag.graph.tracing import stage_span
+from preflight_rag.state.context import Context
+from preflight_rag.state.errors import UsageError
+from preflight_rag.state.schema import State
+from preflight_rag.state.values import Usage
 
 Node = Callable[[Any, Runtime[Context]], Awaitable[State]]
 

@@ -12,13 +12,13 @@ from typing import Any
 
 from pydantic import ConfigDict, Field
 
-from ..library import Library
-from ..library.pubmed import EntrezClient
-from ..models.open import extractive_for, open_reader
-from ..state.context import Context, Settings
-from ..state.errors import UsageError
-from .build import build_graph
-from .checkpoints import studio_folder
+from preflight_rag.graph.build import build_graph
+from preflight_rag.graph.checkpoints import studio_folder
+from preflight_rag.graph.readers import extractive_for, open_reader
+from preflight_rag.library import Library
+from preflight_rag.library.pubmed import EntrezClient
+from preflight_rag.state.context import Context, Settings
+from preflight_rag.state.errors import UsageError
 
 FIRST = ("library", "model", "route", "k", "clarify", "pubmed")
 """What is shown first, in this order; the rest follows stage by stage."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from langgraph.errors import GraphBubbleUp
 
-from ..state.values import Answer, Clarification
+from preflight_rag.state.values import Answer, Clarification
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context as TraceContext

@@ -14,21 +14,29 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command, StateSnapshot
 
-from ..models.choices import chosen
-from ..models.open import extractive_for
-from ..models.protocol import Reader
-from ..nodes.rewrite import check_question, normalised
-from ..state.context import Context, Settings
-from ..state.errors import ModelError, PreflightError, ThreadNotFound, TurnError, TurnUnfinished, UsageError, first_line
-from ..state.schema import Question
-from ..state.values import Answer, Clarification, Receipt
-from .build import RECURSION_LIMIT, build_graph
-from .checkpoints import SqliteCheckpointer
-from .events import Event, Narrator, ProgressEvent, StageEvent, TokenEvent
-from .ledger import Ledger, Turn
-from .locks import thread_lock, validate_thread_id
-from .outcome import answer_of, receipt_of
-from .tracing import TurnSpan
+from preflight_rag.corg.choices import chosen
+from preflight_rag.graph.build import RECURSION_LIMIT, build_graph
+from preflight_rag.graph.checkpoints import SqliteCheckpointer
+from preflight_rag.graph.events import Event, Narrator, ProgressEvent, StageEvent, TokenEvent
+from preflight_rag.graph.ledger import Ledger, Turn
+from preflight_rag.graph.locks import thread_lock, validate_thread_id
+from preflight_rag.graph.outcome import answer_of, receipt_of
+from preflight_rag.graph.readers import extractive_for
+from preflight_rag.graph.tracing import TurnSpan
+from preflight_rag.models.protocol import Reader
+from preflight_rag.nodes.rewrite import check_question, normalised
+from preflight_rag.state.context import Context, Settings
+from preflight_rag.state.errors import (
+    ModelError,
+    PreflightError,
+    ThreadNotFound,
+    TurnError,
+    TurnUnfinished,
+    UsageError,
+    first_line,
+)
+from preflight_rag.state.schema import Question
+from preflight_rag.state.values import Answer, Clarification, Receipt
 
 __all__ = ["Ask", "Event", "ProgressEvent", "StageEvent", "TokenEvent", "Turns"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
 
-from ..models.choices import left_out
-from ..state.context import Context
-from ..state.schema import State
-from ..state.views import Unanswered
-from .cite import unread
+from preflight_rag.corg.choices import left_out
+from preflight_rag.nodes.cite import unread
+from preflight_rag.state.context import Context
+from preflight_rag.state.schema import State
+from preflight_rag.state.views import Unanswered
 
 NOTHING_FOUND = "Nothing was found in the documents for this question."
 NOT_ANSWERED = "The documents do not answer this question."

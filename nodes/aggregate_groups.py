@@ -6,14 +6,14 @@ import asyncio
 
 from langgraph.runtime import Runtime
 
-from ..models.composition import Groups, compose
-from ..state.context import Context
-from ..state.errors import AllPartitionsFailed
-from ..state.reading import Draft
-from ..state.schema import State
-from ..state.views import Answered
-from .answer_plain import drafted
-from .cite import read
+from preflight_rag.corg.composition import Groups, compose
+from preflight_rag.nodes.answer_plain import drafted
+from preflight_rag.nodes.cite import read
+from preflight_rag.state.context import Context
+from preflight_rag.state.errors import AllPartitionsFailed
+from preflight_rag.state.reading import Draft
+from preflight_rag.state.schema import State
+from preflight_rag.state.views import Answered
 
 
 async def aggregate_groups(state: Answered, runtime: Runtime[Context]) -> State:

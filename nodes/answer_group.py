@@ -9,12 +9,12 @@ from collections.abc import Sequence
 
 from langgraph.runtime import Runtime
 
-from ..state.context import Context
-from ..state.errors import BadReply, ModelError
-from ..state.reading import Draft, Reply, Source
-from ..state.schema import GroupDraft, GroupStatus, State
-from ..state.values import Usage
-from ..state.views import GroupView
+from preflight_rag.state.context import Context
+from preflight_rag.state.errors import BadReply, ModelError
+from preflight_rag.state.reading import Draft, Reply, Source
+from preflight_rag.state.schema import GroupDraft, GroupStatus, State
+from preflight_rag.state.values import Usage
+from preflight_rag.state.views import GroupView
 
 
 async def answer_group(state: GroupView, runtime: Runtime[Context]) -> State:

@@ -11,15 +11,15 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from ..models.agreement import contradiction
-from ..state.context import Context
-from ..state.errors import BadReply
-from ..state.reading import Draft, Source
-from ..state.schema import DraftState, Escalation, State
-from ..state.views import Chosen
-from .answer_group import group_draft, status_of, unusable
-from .cite import cited, verifiable
-from .preflight import partition
+from preflight_rag.corg.agreement import contradiction
+from preflight_rag.nodes.answer_group import group_draft, status_of, unusable
+from preflight_rag.nodes.cite import cited, verifiable
+from preflight_rag.nodes.preflight import partition
+from preflight_rag.state.context import Context
+from preflight_rag.state.errors import BadReply
+from preflight_rag.state.reading import Draft, Source
+from preflight_rag.state.schema import DraftState, Escalation, State
+from preflight_rag.state.views import Chosen
 
 
 async def answer_plain(state: Chosen, runtime: Runtime[Context]) -> State:

@@ -16,16 +16,16 @@ from typing import Any
 from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
 
-from ..models.choices import left_out
-from ..models.quotes import locate, strongest, support
-from ..models.sentences import sentence_spans
-from ..models.statements import MARK, Claim, check, claims
-from ..state.context import Context
-from ..state.errors import ExtractiveReaderError
-from ..state.reading import Draft
-from ..state.schema import DraftState, EntryState, ExtractState, PassageRef, State
-from ..state.values import Citation, Group, Passage
-from ..state.views import Drafted
+from preflight_rag.corg.choices import left_out
+from preflight_rag.models.reading.statements import MARK, Claim, check, claims
+from preflight_rag.state.context import Context
+from preflight_rag.state.errors import ExtractiveReaderError
+from preflight_rag.state.reading import Draft
+from preflight_rag.state.schema import DraftState, EntryState, ExtractState, PassageRef, State
+from preflight_rag.state.values import Citation, Group, Passage
+from preflight_rag.state.views import Drafted
+from preflight_rag.text.quotes import locate, strongest, support
+from preflight_rag.text.sentences import sentence_spans
 
 
 async def cite(state: Drafted, runtime: Runtime[Context]) -> State:

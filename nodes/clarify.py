@@ -8,10 +8,10 @@ from __future__ import annotations
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
-from ..models.choices import chosen, narrowed
-from ..state.context import Context
-from ..state.schema import State
-from ..state.views import Unclear
+from preflight_rag.corg.choices import chosen, narrowed
+from preflight_rag.state.context import Context
+from preflight_rag.state.schema import State
+from preflight_rag.state.views import Unclear
 
 NOT_UNDERSTOOD = 'Reply with a label, a number, several of these, or "all".'
 

@@ -9,17 +9,17 @@ from typing import Any
 from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
 
-from ..models.history import known_of, notes_on, said_before
-from ..models.statements import MARK
-from ..models.told import QUOTED, earlier_of, told
-from ..state.context import Context
-from ..state.errors import LibraryCorrupt
-from ..state.reading import Message, Reply, Talk
-from ..state.schema import State
-from ..state.values import Citation
-from ..state.views import Talked
-from .cite import unknown
-from .rewrite import before
+from preflight_rag.conversation.history import known_of, notes_on, said_before
+from preflight_rag.conversation.small_talk import QUOTED, earlier_of, told
+from preflight_rag.models.reading.statements import MARK
+from preflight_rag.nodes.cite import unknown
+from preflight_rag.nodes.rewrite import before
+from preflight_rag.state.context import Context
+from preflight_rag.state.errors import LibraryCorrupt
+from preflight_rag.state.reading import Message, Reply, Talk
+from preflight_rag.state.schema import State
+from preflight_rag.state.values import Citation
+from preflight_rag.state.views import Talked
 
 
 async def converse(state: Talked, runtime: Runtime[Context]) -> State:

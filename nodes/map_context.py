@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from langgraph.runtime import Runtime
 
-from ..state.context import Context
-from ..state.errors import ModelError
-from ..state.schema import ExtractState, State
-from ..state.values import Usage
-from ..state.views import Partition
+from preflight_rag.state.context import Context
+from preflight_rag.state.errors import ModelError
+from preflight_rag.state.schema import ExtractState, State
+from preflight_rag.state.values import Usage
+from preflight_rag.state.views import Partition
 
 
 async def map_context(state: Partition, runtime: Runtime[Context]) -> State:

@@ -9,12 +9,12 @@ import asyncio
 
 from langgraph.runtime import Runtime
 
-from ..models.choices import choices_of
-from ..models.grouping import organise
-from ..models.relations import Edge
-from ..state.context import Context
-from ..state.schema import State
-from ..state.views import Unorganised
+from preflight_rag.corg.choices import choices_of
+from preflight_rag.corg.grouping import organise
+from preflight_rag.corg.relations import Edge
+from preflight_rag.state.context import Context
+from preflight_rag.state.schema import State
+from preflight_rag.state.views import Unorganised
 
 
 async def organize_contexts(state: Unorganised, runtime: Runtime[Context]) -> State:

@@ -18,16 +18,16 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from ..models.corg_signals import read_signals
-from ..models.extractive_reader import ExtractiveReader
-from ..models.preflight_risk import RiskModel
-from ..models.risk_features import FEATURES, has_places, risk_features
-from ..models.words import words
-from ..state.context import Context, Settings
-from ..state.reading import Source
-from ..state.schema import PassageRef, State
-from ..state.values import RouteDecision, RouteName
-from ..state.views import Retrieved
+from preflight_rag.corg.signals import read_signals
+from preflight_rag.models.reading.extractive_reader import ExtractiveReader
+from preflight_rag.routing.risk import RiskModel
+from preflight_rag.routing.risk_features import FEATURES, has_places, risk_features
+from preflight_rag.state.context import Context, Settings
+from preflight_rag.state.reading import Source
+from preflight_rag.state.schema import PassageRef, State
+from preflight_rag.state.values import RouteDecision, RouteName
+from preflight_rag.state.views import Retrieved
+from preflight_rag.text.words import words
 
 ALWAYS_PLAIN_PASSAGES = 3
 FORCED: dict[str, RouteName] = {"plain": "plain", "map-reduce": "map_reduce", "corg": "corg"}

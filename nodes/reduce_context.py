@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from langgraph.runtime import Runtime
 
-from ..models.agreement import contradiction
-from ..state.context import Context
-from ..state.errors import AllPartitionsFailed
-from ..state.reading import Draft, Extract
-from ..state.schema import Escalation, State
-from ..state.views import Mapped
-from .answer_plain import contradict, drafted, may_escalate
-from .cite import cited
+from preflight_rag.corg.agreement import contradiction
+from preflight_rag.nodes.answer_plain import contradict, drafted, may_escalate
+from preflight_rag.nodes.cite import cited
+from preflight_rag.state.context import Context
+from preflight_rag.state.errors import AllPartitionsFailed
+from preflight_rag.state.reading import Draft, Extract
+from preflight_rag.state.schema import Escalation, State
+from preflight_rag.state.views import Mapped
 
 
 async def reduce_context(state: Mapped, runtime: Runtime[Context]) -> State:

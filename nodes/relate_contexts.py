@@ -7,15 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from langgraph.runtime import Runtime
 
-from ..models.agreement import note_by_rule
-from ..models.relations import RelationGraph
-from ..state.context import Context
-from ..state.errors import ModelError
-from ..state.progress import progress
-from ..state.reading import Comparison, ContextNote, Reply, Source
-from ..state.schema import ContextState, RelationState, State
-from ..state.values import RelationKind, Usage
-from ..state.views import Related
+from preflight_rag.corg.agreement import note_by_rule
+from preflight_rag.corg.relations import RelationGraph
+from preflight_rag.state.context import Context
+from preflight_rag.state.errors import ModelError
+from preflight_rag.state.progress import progress
+from preflight_rag.state.reading import Comparison, ContextNote, Reply, Source
+from preflight_rag.state.schema import ContextState, RelationState, State
+from preflight_rag.state.values import RelationKind, Usage
+from preflight_rag.state.views import Related
 
 CONTEXT_OVERHEAD = 32
 """Tokens assumed for a context's number, title and date in a prompt."""

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 
 from langgraph.runtime import Runtime
 
-from ..library.gather import Gathered, gather
-from ..state.context import Context, Settings
-from ..state.schema import PassageRef, State
-from ..state.values import PrunedPassage
-from ..state.views import Rewritten
+from preflight_rag.library.search.gather import Gathered, gather
+from preflight_rag.state.context import Context, Settings
+from preflight_rag.state.schema import PassageRef, State
+from preflight_rag.state.values import PrunedPassage
+from preflight_rag.state.views import Rewritten
 
 
 async def retrieve(state: Rewritten, runtime: Runtime[Context]) -> State:
@@ -56,7 +56,7 @@ def _prune(gathered: Gathered, questions: Sequence[str], context: Context) -> li
     threshold = context.settings.prune
     if not threshold or not gathered.chosen or getattr(context.reader, "by_rule", False):
         return []
-    from ..library.pruning import prune
+    from preflight_rag.library.search.pruning import prune
 
     done = prune(context.extractive, questions, gathered.chosen, threshold)
     gathered.chosen = done.kept

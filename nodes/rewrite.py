@@ -14,19 +14,19 @@ from langchain_core.messages import AnyMessage, HumanMessage
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
-from ..library.rewriter import QueryRewriter
-from ..models.conversation import is_of_the_conversation, talk_of, without_courtesy
-from ..models.follow_ups import counts_out, pointed_at
-from ..models.history import Said, in_parts, in_short, known_of, notes_on, overflow, said_before
-from ..models.reader import add
-from ..models.told import earlier_of
-from ..state.context import Context, Settings
-from ..state.errors import ModelError, UsageError
-from ..state.progress import progress
-from ..state.reading import Message, Reply, Rewrite, Talk
-from ..state.schema import STATE_VERSION, CondensedState, DraftState, EarlierState, State, TalkState
-from ..state.values import RouteDecision, Usage
-from ..state.views import Asked
+from preflight_rag.conversation.follow_ups import counts_out, pointed_at
+from preflight_rag.conversation.history import Said, in_parts, in_short, known_of, notes_on, overflow, said_before
+from preflight_rag.conversation.intents import is_of_the_conversation, talk_of, without_courtesy
+from preflight_rag.conversation.rewriter import QueryRewriter
+from preflight_rag.conversation.small_talk import earlier_of
+from preflight_rag.models.chat.chat_reader import add
+from preflight_rag.state.context import Context, Settings
+from preflight_rag.state.errors import ModelError, UsageError
+from preflight_rag.state.progress import progress
+from preflight_rag.state.reading import Message, Reply, Rewrite, Talk
+from preflight_rag.state.schema import STATE_VERSION, CondensedState, DraftState, EarlierState, State, TalkState
+from preflight_rag.state.values import RouteDecision, Usage
+from preflight_rag.state.views import Asked
 
 NOTHING_CONDENSED = CondensedState(text="", messages=0, upto="")
 REASONS = {

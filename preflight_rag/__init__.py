@@ -14,34 +14,34 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .app import Preflight
-    from .graph.build import build_graph
-    from .graph.outcome import answer_of
-    from .graph.turns import ProgressEvent, StageEvent, TokenEvent
-    from .library import Library
-    from .models.open import open_reader
-    from .state.context import Context, Settings
-    from .state.errors import PreflightError
-    from .state.values import Answer, Choice, Clarification, SearchResult
+    from preflight_rag.app import Preflight
+    from preflight_rag.graph.build import build_graph
+    from preflight_rag.graph.outcome import answer_of
+    from preflight_rag.graph.readers import open_reader
+    from preflight_rag.graph.turns import ProgressEvent, StageEvent, TokenEvent
+    from preflight_rag.library import Library
+    from preflight_rag.state.context import Context, Settings
+    from preflight_rag.state.errors import PreflightError
+    from preflight_rag.state.values import Answer, Choice, Clarification, SearchResult
 
 __version__ = "0.1.0"
 
 _HOME = {
-    "Answer": ".state.values",
-    "Choice": ".state.values",
-    "Clarification": ".state.values",
-    "Context": ".state.context",
-    "Library": ".library",
-    "Preflight": ".app",
-    "PreflightError": ".state.errors",
-    "ProgressEvent": ".graph.turns",
-    "SearchResult": ".state.values",
-    "Settings": ".state.context",
-    "StageEvent": ".graph.turns",
-    "TokenEvent": ".graph.turns",
-    "answer_of": ".graph.outcome",
-    "build_graph": ".graph.build",
-    "open_reader": ".models.open",
+    "Answer": "preflight_rag.state.values",
+    "Choice": "preflight_rag.state.values",
+    "Clarification": "preflight_rag.state.values",
+    "Context": "preflight_rag.state.context",
+    "Library": "preflight_rag.library",
+    "Preflight": "preflight_rag.app",
+    "PreflightError": "preflight_rag.state.errors",
+    "ProgressEvent": "preflight_rag.graph.turns",
+    "SearchResult": "preflight_rag.state.values",
+    "Settings": "preflight_rag.state.context",
+    "StageEvent": "preflight_rag.graph.turns",
+    "TokenEvent": "preflight_rag.graph.turns",
+    "answer_of": "preflight_rag.graph.outcome",
+    "build_graph": "preflight_rag.graph.build",
+    "open_reader": "preflight_rag.graph.readers",
 }
 
 __all__ = [
@@ -67,7 +67,7 @@ def __getattr__(name: str) -> Any:
     """Import a public name when it is first used, so that `preflight --help` stays quick."""
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOME[name], __name__), name)
+    return getattr(import_module(_HOME[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -1,5 +1,5 @@
 """`python -m preflight_rag`: the command line."""
 
-from .cli import main
+from preflight_rag.cli import main
 
 main()

@@ -11,21 +11,21 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from .library import Library
-from .library.own_loop import OwnLoop
-from .models.chat import OFFLINE
-from .models.extractive_reader import ExtractiveReader
-from .models.open import extractive_for, open_reader
-from .state.context import Context, Settings
-from .state.errors import PreflightError, ReplyNeeded, UsageError
-from .state.values import Answer, Clarification, SearchResult, Summary
+from preflight_rag.background_loop import OwnLoop
+from preflight_rag.graph.readers import extractive_for, open_reader
+from preflight_rag.library import Library
+from preflight_rag.models.chat.chat_models import OFFLINE
+from preflight_rag.models.reading.extractive_reader import ExtractiveReader
+from preflight_rag.state.context import Context, Settings
+from preflight_rag.state.errors import PreflightError, ReplyNeeded, UsageError
+from preflight_rag.state.values import Answer, Clarification, SearchResult, Summary
 
 if TYPE_CHECKING:
-    from .graph.ledger import Ledger
-    from .graph.turns import Ask, Event, Turns
-    from .library.ingest import IngestReport
-    from .library.pubmed import EntrezClient
-    from .models.protocol import Reader
+    from preflight_rag.graph.ledger import Ledger
+    from preflight_rag.graph.turns import Ask, Event, Turns
+    from preflight_rag.library.pubmed import EntrezClient
+    from preflight_rag.library.storage.ingest import IngestReport
+    from preflight_rag.models.protocol import Reader
 
 THREADS = "threads.db"
 DEFAULT_THREAD = "default"
@@ -102,7 +102,7 @@ class Preflight:
             UsageError: That is no retriever, or the folder holds a library with documents of its own.
             EmbedderMismatch, UnknownModel, ExtractiveReaderError: As `open`.
         """
-        from .library.borrowed import BorrowedLibrary
+        from preflight_rag.library.external.library import BorrowedLibrary
 
         numbers = Settings.read(**settings)
         library = BorrowedLibrary.around(retriever, folder=folder, embedder=embedder, fetch=fetch)
@@ -132,7 +132,7 @@ class Preflight:
             k: How many passages.
             **settings: Fields of `Settings` for this search, such as `where=("year>=2020",)`.
         """
-        from .searching import search
+        from preflight_rag.searching import search
 
         return search(self, query, self._settings({"k": k, **settings}))
 
@@ -160,7 +160,7 @@ class Preflight:
             DocumentError: The file cannot be read, or holds no text.
             ModelError: The model failed.
         """
-        from .summarize import find_subject, summarize
+        from preflight_rag.summarize import find_subject, summarize
 
         numbers, embedder = self._settings(settings), self.library.embedder
         subject = find_subject(self.library, document, embedder.count_tokens)
@@ -319,7 +319,7 @@ class Preflight:
         model: str | None,
         changes: dict[str, Any],
     ) -> Ask:
-        from .graph.turns import Ask
+        from preflight_rag.graph.turns import Ask
 
         if isinstance(options, str) or len(options) == 1:
             raise UsageError(f"options={options!r} is no choice", help="Give two or more options.")
@@ -369,9 +369,9 @@ class Preflight:
             return self._turns
 
     async def _make_turns(self) -> Turns:
-        from .graph.checkpoints import open_checkpointer
-        from .graph.ledger import Ledger
-        from .graph.turns import Turns
+        from preflight_rag.graph.checkpoints import open_checkpointer
+        from preflight_rag.graph.ledger import Ledger
+        from preflight_rag.graph.turns import Turns
 
         saver = await self._resources.enter_async_context(open_checkpointer(self.folder / THREADS))
         ledger = Ledger(self.folder / THREADS)
@@ -380,7 +380,7 @@ class Preflight:
 
     def pubmed(self) -> EntrezClient:
         """The client of NCBI, made at first use."""
-        from .library.pubmed import EntrezClient
+        from preflight_rag.library.pubmed import EntrezClient
 
         with self._opening:
             if self._entrez is None:

@@ -11,14 +11,14 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import set_config_context
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 
-from .library.retriever import LibraryRetriever
-from .router import PreflightRouter
-from .state.errors import PreflightError, UsageError
+from preflight_rag.library.search.retriever import LibraryRetriever
+from preflight_rag.router import PreflightRouter
+from preflight_rag.state.errors import PreflightError, UsageError
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
 
-    from .app import Preflight
+    from preflight_rag.app import Preflight
 
 __all__ = ["PreflightRetriever", "PreflightRouter", "preflight_graph", "preflight_tool", "summarize_tool"]
 
@@ -40,7 +40,7 @@ def preflight_graph(
         name: Of the graph.
         **settings: Fields of `Settings`, such as `route="plain"`.
     """
-    from .graph.build import build_graph
+    from preflight_rag.graph.build import build_graph
 
     context = app.context(**settings)
     graph = build_graph(resolve=lambda _: context)
@@ -93,7 +93,7 @@ def summarize_tool(
     """
 
     def run(document_id: str) -> tuple[str, dict[str, Any]]:
-        from .summarize import unknown_document
+        from preflight_rag.summarize import unknown_document
 
         try:
             if not app.library.document_passages(document_id):
@@ -142,7 +142,7 @@ def _thread_of(config: RunnableConfig) -> str:
     """The agent's thread; where it has none, or one that cannot name a thread here, a thread for this one call."""
     from uuid import uuid4
 
-    from .graph.locks import validate_thread_id
+    from preflight_rag.graph.locks import validate_thread_id
 
     try:
         return validate_thread_id(config.get("configurable", {}).get("thread_id"))

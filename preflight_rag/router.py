@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from langchain_core.documents import Document
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from .state.context import Settings
-from .state.errors import UsageError
-from .state.reading import Source
-from .state.retrieval import Candidate
-from .state.schema import PassageRef
-from .state.values import Passage, RouteDecision
+from preflight_rag.state.context import Settings
+from preflight_rag.state.errors import UsageError
+from preflight_rag.state.reading import Source
+from preflight_rag.state.retrieval import Candidate
+from preflight_rag.state.schema import PassageRef
+from preflight_rag.state.values import Passage, RouteDecision
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
 
-    from .library import Library
+    from preflight_rag.library import Library
 
 CHARS_A_TOKEN = 4
 
@@ -68,7 +68,7 @@ class PreflightRouter(Runnable[RouterInput, RouteDecision]):
         return self._call_with_config(self._decide, input, config)
 
     def _decide(self, given: RouterInput) -> RouteDecision:
-        from .nodes.preflight import decide, risk_model_of
+        from preflight_rag.nodes.preflight import decide, risk_model_of
 
         try:
             question, documents = given["question"], list(given["documents"])
@@ -81,7 +81,7 @@ class PreflightRouter(Runnable[RouterInput, RouteDecision]):
         return decide(question, refs, sources, self.settings, risk_model_of(self.library))
 
     def _passages(self, question: str, documents: list[Document]) -> tuple[list[PassageRef], list[Source]]:
-        from .library.gather import reference
+        from preflight_rag.library.search.gather import reference
 
         cosines = self._cosines(question, documents)
         candidates = [

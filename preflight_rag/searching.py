@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .library.gather import gather
-from .library.rewriter import QueryRewriter
-from .models.open import extractive_for
-from .nodes.preflight import decide, risk_model_of
-from .nodes.retrieve import score_of
-from .nodes.rewrite import check_question, normalised
-from .state.context import Settings
-from .state.values import Gap, Hit, Preview, SearchResult
+from preflight_rag.conversation.rewriter import QueryRewriter
+from preflight_rag.graph.readers import extractive_for
+from preflight_rag.library.search.gather import gather
+from preflight_rag.nodes.preflight import decide, risk_model_of
+from preflight_rag.nodes.retrieve import score_of
+from preflight_rag.nodes.rewrite import check_question, normalised
+from preflight_rag.state.context import Settings
+from preflight_rag.state.values import Gap, Hit, Preview, SearchResult
 
 if TYPE_CHECKING:
-    from .app import Preflight
+    from preflight_rag.app import Preflight
 
 
 def search(app: Preflight, query: str, settings: Settings) -> SearchResult:

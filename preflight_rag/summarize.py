@@ -1,8 +1,8 @@
 """Summarisation without a query: a document's most telling sentences, read as one text.
 
-The sentences are selected within a token budget (`library/summary.py`) and given to the reader in the document's order.
-What is longer than one prompt is read in parts, in parallel, and the parts' summaries are made into one. Marks are
-checked against the document as those of an answer are.
+The sentences are selected within a token budget (`library/search/summary.py`) and given to the reader in the
+document's order. What is longer than one prompt is read in parts, in parallel, and the parts'
+summaries are made into one. Marks are checked against the document as those of an answer are.
 """
 
 from __future__ import annotations
@@ -15,22 +15,29 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from .graph.outcome import receipt_of
-from .library import summary as selection
-from .library.ingest import unicode_text
-from .models.statements import MARK
-from .nodes.answer_plain import drafted
-from .nodes.cite import attributed, citation
-from .state.context import Settings
-from .state.errors import AllPartitionsFailed, DocumentError, EmptyDocument, ModelError, PreflightError, UsageError
-from .state.reading import Draft, Extract, Reply, Source
-from .state.values import Citation, Gap, Passage, Summary, Usage
+from preflight_rag.graph.outcome import receipt_of
+from preflight_rag.library.search import summary as selection
+from preflight_rag.library.storage.ingest import unicode_text
+from preflight_rag.models.reading.statements import MARK
+from preflight_rag.nodes.answer_plain import drafted
+from preflight_rag.nodes.cite import attributed, citation
+from preflight_rag.state.context import Settings
+from preflight_rag.state.errors import (
+    AllPartitionsFailed,
+    DocumentError,
+    EmptyDocument,
+    ModelError,
+    PreflightError,
+    UsageError,
+)
+from preflight_rag.state.reading import Draft, Extract, Reply, Source
+from preflight_rag.state.values import Citation, Gap, Passage, Summary, Usage
 
 if TYPE_CHECKING:
-    from .library import Library
-    from .library.summary import Statement
-    from .models.embedder import Embedder
-    from .models.protocol import Reader
+    from preflight_rag.library import Library
+    from preflight_rag.library.search.summary import Statement
+    from preflight_rag.models.embedding.embedder import Embedder
+    from preflight_rag.models.protocol import Reader
 
 TOKENS = 800
 PROMPT_TOKENS = 6_000
@@ -79,8 +86,8 @@ def summarize_file(
     Raises:
         PreflightError: As `subject_of_file` and `summarize`.
     """
-    from .models.embedder import open_embedder
-    from .models.open import open_reader
+    from preflight_rag.graph.readers import open_reader
+    from preflight_rag.models.embedding.embedder import open_embedder
 
     numbers, opened = Settings.read(**settings), open_embedder(embedder)
     reader = open_reader(model, opened, deadline=numbers.deadline, extractive_reader=numbers.extractive_reader)
@@ -103,7 +110,7 @@ def subject_of_file(path: Path, count_tokens: Callable[[str], int]) -> Subject:
         DocumentError: The file cannot be read, or holds no text.
         UsageError: It holds several documents.
     """
-    from .library.loaders import load
+    from preflight_rag.library.loaders import load
 
     path = path.expanduser()
     found = list(islice(load(path), 2))

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from ..state.reading import Draft, Source
-from . import fences
-from .replies import NOT_FOUND, parse_draft
+from preflight_rag.prompts import fences
+from preflight_rag.prompts.replies import NOT_FOUND, parse_draft
+from preflight_rag.state.reading import Draft, Source
 
 SYSTEM = f"""\
 You answer questions from numbered passages and from nothing else.

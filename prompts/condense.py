@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from ..state.reading import Message
-from . import fences
-from .replies import clean
+from preflight_rag.prompts import fences
+from preflight_rag.prompts.replies import clean
+from preflight_rag.state.reading import Message
 
 SYSTEM = """\
 You keep a running summary of a conversation between a person and a program that answers from documents.

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from ..state.reading import Draft, Message, Source
-from . import fences
-from .replies import clean, normalise_marks, split_quotes
+from preflight_rag.prompts import fences
+from preflight_rag.prompts.replies import clean, normalise_marks, split_quotes
+from preflight_rag.state.reading import Draft, Message, Source
 
 SYSTEM = """\
 You are the voice of Preflight RAG, a program that answers questions from a collection of documents and shows its

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from html import escape
 
-from ..state.reading import Extract, Message, Source
+from preflight_rag.state.reading import Extract, Message, Source
 
 _TAG = re.compile(
     r"<(?=/?\s*(?:passages?|extracts?|message|question|contexts?|conversation|summary|options)\b)", re.IGNORECASE

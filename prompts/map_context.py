@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from ..state.reading import Extract, Source
-from . import fences
-from .replies import NO_INFORMATION, clean, normalise_marks, says, split_quotes
+from preflight_rag.prompts import fences
+from preflight_rag.prompts.replies import NO_INFORMATION, clean, normalise_marks, says, split_quotes
+from preflight_rag.state.reading import Extract, Source
 
 SYSTEM = f"""\
 You read a few numbered passages and take from them what helps to answer a question.

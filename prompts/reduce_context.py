@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from ..state.reading import Draft, Extract
-from . import fences
-from .replies import NOT_FOUND, parse_draft
+from preflight_rag.prompts import fences
+from preflight_rag.prompts.replies import NOT_FOUND, parse_draft
+from preflight_rag.state.reading import Draft, Extract
 
 SYSTEM = f"""\
 You answer a question from extracts that were taken from numbered passages, and from nothing else.

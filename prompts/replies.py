@@ -16,8 +16,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ..state.reading import Draft
-from .fences import letter
+from preflight_rag.prompts.fences import letter
+from preflight_rag.state.reading import Draft
 
 NOT_FOUND = "NOT IN THE PASSAGES"
 NO_INFORMATION = "NO RELEVANT INFORMATION"

@@ -17,9 +17,9 @@ from collections.abc import Sequence
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from ..state.reading import Message, Rewrite
-from . import fences
-from .replies import clean
+from preflight_rag.prompts import fences
+from preflight_rag.prompts.replies import clean
+from preflight_rag.state.reading import Message, Rewrite
 
 SYSTEM = """\
 You rewrite the last message of a conversation as one question that can be understood without the conversation, and

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from .replies import NO_INFORMATION, NOT_FOUND, QUOTES_HEADING, normalise_marks
+from preflight_rag.prompts.replies import NO_INFORMATION, NOT_FOUND, QUOTES_HEADING, normalise_marks
 
 _HIDDEN = tuple(
     phrase.lower() for phrase in ("quotes", "quote", "supporting quotes", "choice", NOT_FOUND, NO_INFORMATION)

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, SkipValidation, ValidationError, field_validator
 from pydantic.json_schema import SkipJsonSchema
 
-from .errors import UsageError
-from .reading import Source
+from preflight_rag.state.errors import UsageError
+from preflight_rag.state.reading import Source
 
 if TYPE_CHECKING:
-    from .schema import PassageRef
+    from preflight_rag.state.schema import PassageRef
 
 Opaque = Annotated[Any, SkipValidation, SkipJsonSchema()]
 Route = Literal["auto", "plain", "map-reduce", "corg"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Generic, Literal, TypeVar
 
-from .values import Passage, RelationKind, Usage
+from preflight_rag.state.values import Passage, RelationKind, Usage
 
 T = TypeVar("T")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .values import Passage
+from preflight_rag.state.values import Passage
 
 ORIGINS = ("D1", "D2", "D3")
 

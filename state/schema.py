@@ -13,8 +13,8 @@ from langchain_core.messages import AnyMessage
 from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict  # that of `typing` gives no JSON schema before Python 3.12
 
-from .reading import TalkKind
-from .values import RelationKind
+from preflight_rag.state.reading import TalkKind
+from preflight_rag.state.values import RelationKind
 
 STATE_VERSION = 1
 

@@ -10,7 +10,7 @@ from typing import Any, NotRequired
 from langchain_core.messages import AnyMessage
 from typing_extensions import TypedDict  # that of `typing` gives no JSON schema before Python 3.12
 
-from .schema import (
+from preflight_rag.state.schema import (
     ChoiceState,
     CondensedState,
     ContextState,

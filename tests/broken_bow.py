@@ -4,7 +4,7 @@ import re
 
 from scripted_server import prompt_of
 
-from preflight_rag.models.relations import related
+from preflight_rag.corg.relations import related
 from preflight_rag.state.reading import ContextNote
 from preflight_rag.state.values import Document
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from preflight_rag.models.answer_values import asked_kind, values
-from preflight_rag.models.extractive_reader import PassageReading, Span
-from preflight_rag.models.surface_names import speaks_of, surface_name
+from preflight_rag.models.reading.extractive_reader import PassageReading, Span
+from preflight_rag.text.answer_values import asked_kind, values
+from preflight_rag.text.surface_names import speaks_of, surface_name
 
 
 class ValueReader:

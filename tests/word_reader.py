@@ -5,8 +5,8 @@ It stands where a test is about what is done with readings; `models.own_reader` 
 
 from __future__ import annotations
 
-from preflight_rag.models.extractive_reader import PassageReading
-from preflight_rag.models.words import words
+from preflight_rag.models.reading.extractive_reader import PassageReading
+from preflight_rag.text.words import words
 
 
 class WordReader:

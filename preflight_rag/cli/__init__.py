@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from . import ask, calibrate, collection, demo, doctor, evaluate, keys, mcp, serve, summarize, threads
-from .main import app
+from preflight_rag.cli import ask, calibrate, collection, demo, doctor, evaluate, keys, mcp, serve, summarize, threads
+from preflight_rag.cli.main import app
 
 __all__ = [
     "app",

@@ -6,13 +6,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..state.errors import PreflightError, ReplyNeeded
-from . import show
-from .main import DEFAULT_LIBRARY, EmbedderOption, JsonOption, LibraryOption, ModelOption, app, command
-from .options import SEARCH, TURN, with_settings
+from preflight_rag.cli import show
+from preflight_rag.cli.main import (
+    DEFAULT_LIBRARY,
+    EmbedderOption,
+    JsonOption,
+    LibraryOption,
+    ModelOption,
+    app,
+    command,
+)
+from preflight_rag.cli.options import SEARCH, TURN, with_settings
+from preflight_rag.state.errors import PreflightError, ReplyNeeded
 
 if TYPE_CHECKING:
-    from ..app import Preflight
+    from preflight_rag.app import Preflight
 
 
 @app.command(epilog='Example: preflight ask "What is the boiling point of water?" --library my-library')
@@ -40,7 +48,7 @@ def ask(
     """Answer a question from the library, with citations."""
     from uuid import uuid4
 
-    from ..app import Preflight
+    from preflight_rag.app import Preflight
 
     thread_id = f"ask-{uuid4().hex[:12]}" if thread is None else thread
     with Preflight.open(library, model, embedder=embedder, create=_may_create(settings), **settings) as preflight:
@@ -79,7 +87,7 @@ def chat(
     With --clarify, a question about many things of one name is answered with a numbered list; reply with a number,
     several, a name, or "all".
     """
-    from ..app import Preflight
+    from preflight_rag.app import Preflight
 
     with Preflight.open(library, model, embedder=embedder, create=_may_create(settings), **settings) as preflight:
         show.model_line(preflight.reader.name)
@@ -104,7 +112,7 @@ def _next_line() -> str:
 
 def _pick_up(preflight: Preflight, thread: str) -> None:
     """Show where the thread stands; a turn that was cut off is finished first."""
-    from ..state.values import Clarification
+    from preflight_rag.state.values import Clarification
 
     turns = preflight.ledger.turns(thread)
     if turns:
@@ -117,7 +125,7 @@ def _pick_up(preflight: Preflight, thread: str) -> None:
 
 
 def _turn(preflight: Preflight, question: str, thread: str) -> None:
-    from ..graph.turns import StageEvent, TokenEvent
+    from preflight_rag.graph.turns import StageEvent, TokenEvent
 
     streamed: list[str] = []
 
@@ -148,7 +156,7 @@ def search(
     settings: dict[str, Any],
 ) -> None:
     """Retrieve only: dense, lexical and fused rankings, and what preflight would do."""
-    from ..app import Preflight
+    from preflight_rag.app import Preflight
 
     with Preflight.open(library, "offline", embedder=embedder, create=_may_create(settings), **settings) as preflight:
         found = preflight.search(query)

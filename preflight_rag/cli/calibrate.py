@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from . import show
-from .main import DEFAULT_LIBRARY, JsonOption, LibraryOption, app, command
+from preflight_rag.cli import show
+from preflight_rag.cli.main import DEFAULT_LIBRARY, JsonOption, LibraryOption, app, command
 
 if TYPE_CHECKING:
-    from ..library import Library
-    from ..library.calibration import Calibration, Operation
-    from ..library.known_items import KnownQuestion
+    from preflight_rag.library import Library
+    from preflight_rag.routing.calibration import Calibration, Operation
+    from preflight_rag.routing.known_items import KnownQuestion
 
 MADE = 300
 RECALL = 0.926
@@ -40,9 +40,9 @@ def calibrate(
     json: JsonOption = False,
 ) -> None:
     """Fit the preflight's risk of a lost key passage to the library, from questions with known documents."""
-    from ..library import Library
-    from ..library.known_items import make_questions, read_questions
-    from ..library.risk import write_model
+    from preflight_rag.library import Library
+    from preflight_rag.routing.known_items import make_questions, read_questions
+    from preflight_rag.routing.library_risk import write_model
 
     with Library.open(library) as collection:
         known = read_questions(questions) if questions else make_questions(collection, count, seed=seed)
@@ -59,7 +59,7 @@ def _with_progress(collection: Library, known: list[KnownQuestion], *, made: boo
     from rich.console import Console
     from rich.progress import Progress
 
-    from ..library.calibration import calibrate as fit
+    from preflight_rag.routing.calibration import calibrate as fit
 
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("questions")

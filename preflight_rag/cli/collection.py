@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from ..state.errors import LibraryError, UsageError
-from . import show
-from .main import DEFAULT_LIBRARY, EmbedderOption, JsonOption, LibraryOption, app, command
+from preflight_rag.cli import show
+from preflight_rag.cli.main import DEFAULT_LIBRARY, EmbedderOption, JsonOption, LibraryOption, app, command
+from preflight_rag.state.errors import LibraryError, UsageError
 
 if TYPE_CHECKING:
-    from ..library import Library
-    from ..library.dense_kinds import IndexKind
-    from ..library.ingest import IngestEvent, IngestReport
-    from ..library.splitters import SplitterName
+    from preflight_rag.library import Library
+    from preflight_rag.library.index.dense_kinds import IndexKind
+    from preflight_rag.library.splitting.by_name import SplitterName
+    from preflight_rag.library.storage.ingest import IngestEvent, IngestReport
 
 library_commands = typer.Typer(help="The collection itself.", no_args_is_help=True)
 app.add_typer(library_commands, name="library")
@@ -39,7 +39,7 @@ def ingest(
     max_mb: Annotated[int, typer.Option("--max-mb", min=1, help="Largest file that is read, in megabytes.")] = 200,
 ) -> None:
     """Add or update documents; unchanged ones are skipped, and one bad file stops nothing."""
-    from ..library import Library
+    from preflight_rag.library import Library
 
     named = cast("SplitterName | None", splitter)
     with Library.open(library, embedder=embedder, create=True, splitter=named) as collection:
@@ -84,7 +84,7 @@ def _summary(report: IngestReport, library: Path, passages: int) -> None:
 @command
 def stats(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> None:
     """Show what the library holds."""
-    from ..library import Library
+    from preflight_rag.library import Library
 
     with Library.open(library) as collection:
         numbers = collection.stats()
@@ -101,7 +101,7 @@ def stats(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) ->
 @command
 def verify(library: LibraryOption = DEFAULT_LIBRARY) -> None:
     """Check the database and the indices against each other."""
-    from ..library import Library
+    from preflight_rag.library import Library
 
     with Library.open(library) as collection:
         problems = collection.verify()
@@ -127,7 +127,7 @@ def rebuild(
     ] = None,
 ) -> None:
     """Make the indices anew from the database, of another kind if you say so."""
-    from ..library import Library
+    from preflight_rag.library import Library
 
     with Library.open(library) as collection:
         if index is not None and index != collection.index_kind:
@@ -146,7 +146,7 @@ def delete_document(
     library: LibraryOption = DEFAULT_LIBRARY,
 ) -> None:
     """Remove a document and its passages."""
-    from ..library import Library
+    from preflight_rag.library import Library
 
     with Library.open(library) as collection:
         if not (collection.delete_document(document) or collection.delete_document(str(Path(document).absolute()))):

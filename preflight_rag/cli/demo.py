@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from . import show
-from .main import ModelOption, app, command
+from preflight_rag.cli import show
+from preflight_rag.cli.main import ModelOption, app, command
 
 DOCUMENTS = Path(__file__).parent.parent / "demo"
 QUESTIONS = (
@@ -29,7 +29,7 @@ def demo(
     """Build a small library of documents that come with the package, and answer three questions, one per route."""
     from uuid import uuid4
 
-    from ..app import Preflight
+    from preflight_rag.app import Preflight
 
     with Preflight.open(library, model, create=True) as preflight:
         report = preflight.ingest([DOCUMENTS])

@@ -13,10 +13,10 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from ..state.context import Settings
-from ..state.errors import PreflightError
-from . import show
-from .main import DEFAULT_LIBRARY, JsonOption, LibraryOption, ModelOption, app, command
+from preflight_rag.cli import show
+from preflight_rag.cli.main import DEFAULT_LIBRARY, JsonOption, LibraryOption, ModelOption, app, command
+from preflight_rag.state.context import Settings
+from preflight_rag.state.errors import PreflightError
 
 PACKAGES = (
     "preflight-rag",
@@ -108,7 +108,7 @@ def sqlite() -> Iterator[Finding]:
 
 def embedder() -> Iterator[Finding]:
     """The default embedder's weights."""
-    from ..models.embedder import open_embedder
+    from preflight_rag.models.embedding.embedder import open_embedder
 
     found = open_embedder()
     found.encode_query("ready")
@@ -117,7 +117,7 @@ def embedder() -> Iterator[Finding]:
 
 def reader() -> Iterator[Finding]:
     """What reads passages without a language model: whether its files are whole, and whether it reads."""
-    from ..models.extractive_reader import NONE, open_extractive_reader
+    from preflight_rag.models.reading.extractive_reader import NONE, open_extractive_reader
 
     name = Settings.read().extractive_reader
     opened = open_extractive_reader(name)
@@ -132,7 +132,7 @@ def reader() -> Iterator[Finding]:
 
 def language_model(model: str | None) -> Iterator[Finding]:
     """The model that would answer, and whether its server can be reached."""
-    from ..models.chat import OFFLINE, model_name, open_chat_model
+    from preflight_rag.models.chat.chat_models import OFFLINE, model_name, open_chat_model
 
     name = model_name(model)
     if name == OFFLINE:
@@ -142,7 +142,7 @@ def language_model(model: str | None) -> Iterator[Finding]:
         chat_model = open_chat_model(name, timeout=15)
         reply = chat_model.bind(max_tokens=16).invoke("Reply with the word ready.")
     except Exception as error:
-        from ..models.chat import in_our_words
+        from preflight_rag.models.chat.chat_models import in_our_words
 
         failure = in_our_words(error, name)
         yield Finding("model", "problem", f"{name}: {failure.message}", failure.help)
@@ -155,7 +155,7 @@ def ncbi(*, asked: bool) -> Iterator[Finding]:
     if not asked:
         yield Finding("PubMed", "ok", "off (--pubmed)")
         return
-    from ..library.pubmed import EntrezClient
+    from preflight_rag.library.pubmed import EntrezClient
 
     with EntrezClient.of_environment(os.environ) as client:
         client.search("pubmed", "aspirin", limit=1, deadline=time.monotonic() + NCBI_SECONDS)
@@ -166,7 +166,7 @@ def ncbi(*, asked: bool) -> Iterator[Finding]:
 
 def collection(library: Path) -> Iterator[Finding]:
     """The library's database and indices."""
-    from ..library import Library
+    from preflight_rag.library import Library
 
     if not (library / "library.db").exists():
         yield Finding("library", "note", f"none at {library}", f"preflight ingest PATH... --library {library}")

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from ..evaluation.experiments import EXPERIMENTS, Progress
-from ..evaluation.harness.budget import Budget, Price
-from ..state.errors import BudgetUsedUp
-from .experiments import list_experiments
-from .main import EmbedderOption, app, command
-from .show_case import show_case
+from preflight_rag.cli.experiments import list_experiments
+from preflight_rag.cli.main import EmbedderOption, app, command
+from preflight_rag.cli.show_case import show_case
+from preflight_rag.evaluation.experiments import EXPERIMENTS, Progress
+from preflight_rag.evaluation.harness.budget import Budget, Price
+from preflight_rag.state.errors import BudgetUsedUp
 
 if TYPE_CHECKING:
-    from ..evaluation.experiments import Run
-    from ..evaluation.report import Report
+    from preflight_rag.evaluation.experiments import Run
+    from preflight_rag.evaluation.report import Report
 
 FILES = "table.md, results.jsonl, report.html and manifest.json"
 
@@ -136,7 +136,7 @@ def evaluate(
     reply_cache: ReplyCacheOption = None,
 ) -> None:
     """Run an experiment over data sets with known answers and report the numbers."""
-    from ..evaluation.experiments import Run
+    from preflight_rag.evaluation.experiments import Run
 
     if experiment is None:
         list_experiments()
@@ -167,8 +167,8 @@ def _model(experiment: str, name: str | None) -> str:
     """The model of an experiment that asks one, told on stderr; others run offline."""
     if experiment not in EXPERIMENTS or not EXPERIMENTS[experiment].asks:
         return "offline"
-    from ..evaluation.harness.asking import chosen_model
-    from .show import model_line
+    from preflight_rag.cli.show import model_line
+    from preflight_rag.evaluation.harness.asking import chosen_model
 
     chosen = chosen_model(name)
     model_line(chosen)
@@ -176,7 +176,7 @@ def _model(experiment: str, name: str | None) -> str:
 
 
 def _run(experiment: str, data: Path | None, datasets: list[str], settings: Run) -> list[Report]:
-    from ..evaluation.experiments import run
+    from preflight_rag.evaluation.experiments import run
 
     try:
         return run(experiment, data, datasets, settings)
@@ -192,7 +192,7 @@ def _deliver(reports: list[Report], settings: Run, out: Path | None) -> None:
     """
     budget = settings.budget
     if out is not None:
-        from ..evaluation.report import write
+        from preflight_rag.evaluation.report import write
 
         write(reports, out, settings, command=["preflight", *sys.argv[1:]])
         typer.echo(f"{FILES} are in {out}", err=True)
@@ -242,7 +242,7 @@ def _show(reports: list[Report]) -> None:
     """The tables: drawn in a terminal, Markdown elsewhere."""
     from rich.console import Console
 
-    from ..evaluation.report import drawn, markdown
+    from preflight_rag.evaluation.report import drawn, markdown
 
     console = Console()
     if not console.is_terminal:

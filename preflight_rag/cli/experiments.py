@@ -9,9 +9,9 @@ from typing import Any
 
 import typer
 
-from ..evaluation.experiments import EXPERIMENTS, dataset_names
-from . import show
-from .main import JsonOption
+from preflight_rag.cli import show
+from preflight_rag.cli.main import JsonOption
+from preflight_rag.evaluation.experiments import EXPERIMENTS, dataset_names
 
 PAPERS = {
     "BriefContext": (

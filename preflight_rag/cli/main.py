@@ -11,8 +11,8 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from ..state.errors import PreflightError
-from ..telemetry import configure
+from preflight_rag.state.errors import PreflightError
+from preflight_rag.telemetry import configure
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -64,7 +64,7 @@ def command(function: F) -> F:
 def version(shown: bool) -> None:
     """Print the version and leave."""
     if shown:
-        from .. import __version__
+        from preflight_rag import __version__
 
         typer.echo(f"preflight-rag {__version__}")
         raise typer.Exit

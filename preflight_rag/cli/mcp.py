@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from .main import DEFAULT_LIBRARY, EmbedderOption, LibraryOption, ModelOption, app, command
+from preflight_rag.cli.main import DEFAULT_LIBRARY, EmbedderOption, LibraryOption, ModelOption, app, command
 
 
 @app.command(epilog="Example: preflight mcp --library my-library")
@@ -24,8 +24,8 @@ def mcp(
     embedder: EmbedderOption = None,
 ) -> None:
     """Serve a library over MCP: tools that ask, search and read, and its documents as resources."""
-    from ..app import Preflight
-    from ..mcp_server.serve import serve_http, serve_stdio
+    from preflight_rag.app import Preflight
+    from preflight_rag.mcp.serve import serve_http, serve_stdio
 
     with Preflight.open(library, model, embedder=embedder) as preflight:
         typer.echo(f"model: {preflight.reader.name}", err=True)

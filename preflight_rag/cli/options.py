@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
 
-from ..state.context import Settings
+from preflight_rag.state.context import Settings
 
 REWRITING = ("rewrite", "enough_documents", "mesh", "subtree")
 RETRIEVAL = ("pubmed", "pubmed_documents", "where", "since", "recency", "reranker", "rerank_candidates")

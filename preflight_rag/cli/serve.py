@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
-from ..state.errors import LibraryMissing
-from . import show
-from .main import DEFAULT_LIBRARY, EmbedderOption, LibraryOption, ModelOption, app, command
-from .options import TURN, with_settings
+from preflight_rag.cli import show
+from preflight_rag.cli.main import DEFAULT_LIBRARY, EmbedderOption, LibraryOption, ModelOption, app, command
+from preflight_rag.cli.options import TURN, with_settings
+from preflight_rag.state.errors import LibraryMissing
 
 
 @app.command(epilog="Example: preflight serve --library my-library --port 8765")
@@ -39,11 +39,11 @@ def serve(
     settings: dict[str, Any],
 ) -> None:
     """Serve the library: a web page, an HTTP API, and OpenAI's API for any client of it."""
-    from ..app import Preflight
-    from ..server import ServerOptions
-    from ..server.options import MEGABYTE
-    from ..server.run import is_local
-    from ..server.run import serve as run
+    from preflight_rag.app import Preflight
+    from preflight_rag.server import ServerOptions
+    from preflight_rag.server.options import MEGABYTE
+    from preflight_rag.server.run import is_local
+    from preflight_rag.server.run import serve as run
 
     try:
         preflight = Preflight.open(library, model, embedder=embedder, create=create, **settings)

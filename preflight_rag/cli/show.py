@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
-    from ..state.values import Answer, Citation, Clarification, Ranking, RouteDecision, SearchResult, Statement
+    from preflight_rag.state.values import (
+        Answer,
+        Citation,
+        Clarification,
+        Ranking,
+        RouteDecision,
+        SearchResult,
+        Statement,
+    )
 
 ROUTES = {
     **{"plain": "plain", "map_reduce": "map/reduce", "corg": "COrg"},

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-from ..evaluation.records import json_lines
-from ..state.errors import UsageError
-from . import show
-from .main import JsonOption
+from preflight_rag.cli import show
+from preflight_rag.cli.main import JsonOption
+from preflight_rag.evaluation.records import json_lines
+from preflight_rag.state.errors import UsageError
 
 RESULTS = "results.jsonl"
 SHOWN = ("experiment", "dataset", "id", "question", "kind", "options", "right", "answers", "passages", "arms")

@@ -7,12 +7,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..state.errors import LibraryMissing, UsageError
-from . import show
-from .main import DEFAULT_LIBRARY, EmbedderOption, JsonOption, LibraryOption, ModelOption, app, command
+from preflight_rag.cli import show
+from preflight_rag.cli.main import (
+    DEFAULT_LIBRARY,
+    EmbedderOption,
+    JsonOption,
+    LibraryOption,
+    ModelOption,
+    app,
+    command,
+)
+from preflight_rag.state.errors import LibraryMissing, UsageError
 
 if TYPE_CHECKING:
-    from ..state.values import Summary
+    from preflight_rag.state.values import Summary
 
 
 @app.command(epilog="Example: preflight summarize report.pdf --tokens 400")
@@ -26,7 +34,7 @@ def summarize(
     embedder: EmbedderOption = None,
 ) -> None:
     """Summarise a document: its most telling sentences, in their order, and what the model makes of them."""
-    from ..summarize import is_on_disk, summarize_file
+    from preflight_rag.summarize import is_on_disk, summarize_file
 
     if is_on_disk(document):
         found = summarize_file(Path(document), model, embedder=embedder, tokens=tokens)
@@ -40,7 +48,7 @@ def summarize(
 
 
 def _from_library(document: str, library: Path, model: str | None, embedder: str | None, tokens: int) -> Summary:
-    from ..app import Preflight
+    from preflight_rag.app import Preflight
 
     try:
         with Preflight.open(library, model, embedder=embedder) as preflight:

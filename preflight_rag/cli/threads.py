@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from ..state.errors import ThreadNotFound
-from . import show
-from .main import DEFAULT_LIBRARY, JsonOption, LibraryOption, ModelOption, app, command
+from preflight_rag.cli import show
+from preflight_rag.cli.main import DEFAULT_LIBRARY, JsonOption, LibraryOption, ModelOption, app, command
+from preflight_rag.state.errors import ThreadNotFound
 
 threads = typer.Typer(help="Conversations in the library's checkpoint database.", no_args_is_help=True)
 app.add_typer(threads, name="threads")
@@ -22,7 +22,7 @@ ThreadArgument = Annotated[str, typer.Argument(metavar="ID", help="The thread.")
 @command
 def list_threads(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> None:
     """List conversations, the latest first."""
-    from ..app import Preflight
+    from preflight_rag.app import Preflight
 
     with Preflight.open(library, "offline") as preflight:
         rows = preflight.ledger.threads()
@@ -40,7 +40,7 @@ def list_threads(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = Fa
 @command
 def show_thread(thread: ThreadArgument, library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> None:
     """Show a conversation's questions and answers."""
-    from ..app import Preflight
+    from preflight_rag.app import Preflight
 
     with Preflight.open(library, "offline") as preflight:
         turns = preflight.ledger.turns(thread)
@@ -65,7 +65,7 @@ def resume_thread(
     json: JsonOption = False,
 ) -> None:
     """Finish a turn that was cut off or failed; what had been done is not done again."""
-    from ..app import Preflight
+    from preflight_rag.app import Preflight
 
     with Preflight.open(library, model) as preflight:
         show.model_line(preflight.reader.name)
@@ -80,7 +80,7 @@ def resume_thread(
 @command
 def delete_thread(thread: ThreadArgument, library: LibraryOption = DEFAULT_LIBRARY) -> None:
     """Forget a conversation; the database shrinks."""
-    from ..app import Preflight
+    from preflight_rag.app import Preflight
 
     with Preflight.open(library, "offline") as preflight:
         if not preflight.delete_thread(thread):
@@ -92,7 +92,7 @@ def delete_thread(thread: ThreadArgument, library: LibraryOption = DEFAULT_LIBRA
 @command
 def prune_threads(library: LibraryOption = DEFAULT_LIBRARY) -> None:
     """Drop intermediate checkpoints of finished turns; the database shrinks. Turns that can be resumed stay."""
-    from ..app import THREADS, Preflight
+    from preflight_rag.app import THREADS, Preflight
 
     database = library / THREADS
     with Preflight.open(library, "offline") as preflight:

@@ -17,11 +17,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .app import create_app
-    from .options import ServerOptions
-    from .run import serve
+    from preflight_rag.server.app import create_app
+    from preflight_rag.server.options import ServerOptions
+    from preflight_rag.server.run import serve
 
-_HOME = {"ServerOptions": ".options", "create_app": ".app", "serve": ".run"}
+_HOME = {
+    "ServerOptions": "preflight_rag.server.options",
+    "create_app": "preflight_rag.server.app",
+    "serve": "preflight_rag.server.run",
+}
 
 __all__ = ["ServerOptions", "create_app", "serve"]
 
@@ -30,4 +34,4 @@ def __getattr__(name: str) -> Any:
     """Import a public name when it is first used: FastAPI takes a while."""
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOME[name], __name__), name)
+    return getattr(import_module(_HOME[name]), name)

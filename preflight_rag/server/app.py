@@ -9,13 +9,13 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
 
-from ..app import Preflight
-from . import ask, documents, errors, info, openai_chat, openai_embeddings, threads
-from .gate import Gate
-from .options import ServerOptions
-from .page import page_router
-from .service import Service
-from .uploads import FOLDER, sweep
+from preflight_rag.app import Preflight
+from preflight_rag.server import ask, documents, errors, info, openai_chat, openai_embeddings, threads
+from preflight_rag.server.gate import Gate
+from preflight_rag.server.options import ServerOptions
+from preflight_rag.server.page import page_router
+from preflight_rag.server.service import Service
+from preflight_rag.server.uploads import FOLDER, sweep
 
 
 def create_app(preflight: Preflight, options: ServerOptions | None = None) -> FastAPI:
@@ -25,7 +25,7 @@ def create_app(preflight: Preflight, options: ServerOptions | None = None) -> Fa
         preflight: The application; it stays the caller's, to be closed after the server has ended.
         options: Limits, and who is let in.
     """
-    from .. import __version__
+    from preflight_rag import __version__
 
     service = Service(preflight, options or ServerOptions())
 

@@ -9,11 +9,11 @@ from uuid import uuid4
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from ..graph.locks import validate_thread_id
-from .asked import AskBody
-from .service import Service, ServiceOf, UserOf
-from .sse import Told, TurnStream, early_error, whole
-from .users import User
+from preflight_rag.graph.locks import validate_thread_id
+from preflight_rag.server.asked import AskBody
+from preflight_rag.server.service import Service, ServiceOf, UserOf
+from preflight_rag.server.sse import Told, TurnStream, early_error, whole
+from preflight_rag.server.users import User
 
 router = APIRouter(prefix="/api", tags=["turns"])
 

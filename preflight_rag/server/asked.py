@@ -6,9 +6,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ..library.filters import Filter
-from ..state.context import Settings
-from .errors import Refused
+from preflight_rag.library.search.filters import Filter
+from preflight_rag.server.errors import Refused
+from preflight_rag.state.context import Settings
 
 SETTINGS = (
     *("route", "k", "where", "since", "pubmed", "pubmed_documents", "recency", "rewrite", "enough_documents"),

@@ -12,14 +12,14 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import FileResponse, JSONResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from ..library.catalogue import CatalogueEntry
-from ..library.ingest import IngestEvent
-from ..state.errors import PreflightError
-from .asked import checked_settings
-from .errors import Refused, response_of, told
-from .service import Service, ServiceOf, UserOf, WriterOf
-from .sse import HEADERS, event
-from .uploads import FOLDER, Received, UploadReport, forget, receive, take_in
+from preflight_rag.library.storage.catalogue import CatalogueEntry
+from preflight_rag.library.storage.ingest import IngestEvent
+from preflight_rag.server.asked import checked_settings
+from preflight_rag.server.errors import Refused, response_of, told
+from preflight_rag.server.service import Service, ServiceOf, UserOf, WriterOf
+from preflight_rag.server.sse import HEADERS, event
+from preflight_rag.server.uploads import FOLDER, Received, UploadReport, forget, receive, take_in
+from preflight_rag.state.errors import PreflightError
 
 router = APIRouter(prefix="/api", tags=["library"])
 AS_TEXT = (".htm", ".html", ".xhtml", ".md", ".markdown", ".txt", ".text")

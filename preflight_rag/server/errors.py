@@ -12,8 +12,8 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from ..state import errors as ours
-from ..state.errors import PreflightError
+from preflight_rag.state import errors as ours
+from preflight_rag.state.errors import PreflightError
 
 log = logging.getLogger("preflight.server")
 MESSAGE_CHARACTERS = 600

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ..graph.ledger import Turn
-from ..models.told import short_source
-from ..state.values import Answer, Citation
+from preflight_rag.conversation.small_talk import short_source
+from preflight_rag.graph.ledger import Turn
+from preflight_rag.state.values import Answer, Citation
 
 QUOTE_CHARACTERS = 400
 FOOTNOTES = re.compile(r"(?:\n+\[\d+\] [^\n]*: \"[^\n]*)+\s*$")

@@ -16,9 +16,9 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from .errors import Refused, response_of
-from .service import Service
-from .users import User, user_of
+from preflight_rag.server.errors import Refused, response_of
+from preflight_rag.server.service import Service
+from preflight_rag.server.users import User, user_of
 
 access = logging.getLogger("preflight.access")
 POLICY = (

@@ -10,11 +10,11 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, JSONResponse
 from pydantic import BaseModel, ConfigDict
 
-from .asked import SETTINGS
-from .errors import Refused
-from .metrics import CONTENT_TYPE
-from .service import Service, ServiceOf, UserOf
-from .users import COOKIE, session_token
+from preflight_rag.server.asked import SETTINGS
+from preflight_rag.server.errors import Refused
+from preflight_rag.server.metrics import CONTENT_TYPE
+from preflight_rag.server.service import Service, ServiceOf, UserOf
+from preflight_rag.server.users import COOKIE, session_token
 
 router = APIRouter()
 ROUTES = ("auto", "plain", "map-reduce", "corg")
@@ -37,7 +37,7 @@ class SessionBody(BaseModel):
 @router.get("/api/info", tags=["server"])
 def info(service: ServiceOf, user: UserOf) -> dict[str, Any]:
     """Version, models, routes, the library, who asks, defaults and limits."""
-    from .. import __version__
+    from preflight_rag import __version__
 
     preflight, options = service.preflight, service.options
     defaults = preflight.settings.model_dump(mode="json", include=set(SETTINGS))

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ..state.errors import LibraryError, UsageError
+from preflight_rag.state.errors import LibraryError, UsageError
 
 DATABASE = "keys.db"
 LOCAL = "local"

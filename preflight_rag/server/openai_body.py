@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from .errors import Refused
-from .export import FOOTNOTES
+from preflight_rag.server.errors import Refused
+from preflight_rag.server.export import FOOTNOTES
 
 ROUTE_OF: dict[str, str | None] = {
     "preflight": None,

@@ -13,17 +13,24 @@ from uuid import uuid4
 from fastapi import APIRouter, Header, Request, Response
 from fastapi.responses import JSONResponse
 
-from ..graph.events import TokenEvent
-from ..graph.locks import validate_thread_id
-from ..state.values import Answer, Clarification
-from .asked import checked_settings
-from .errors import Refused, body_of
-from .export import footnotes
-from .openai_body import ROUTE_OF, ChatBody, Conversation, conversation_of, route_of, without_footnotes
-from .running import RunningTurn, Stopped
-from .service import Service, ServiceOf, UserOf
-from .sse import TurnStream, answer_json, clarification_json, early_error, items, outcome
-from .users import User
+from preflight_rag.graph.events import TokenEvent
+from preflight_rag.graph.locks import validate_thread_id
+from preflight_rag.server.asked import checked_settings
+from preflight_rag.server.errors import Refused, body_of
+from preflight_rag.server.export import footnotes
+from preflight_rag.server.openai_body import (
+    ROUTE_OF,
+    ChatBody,
+    Conversation,
+    conversation_of,
+    route_of,
+    without_footnotes,
+)
+from preflight_rag.server.running import RunningTurn, Stopped
+from preflight_rag.server.service import Service, ServiceOf, UserOf
+from preflight_rag.server.sse import TurnStream, answer_json, clarification_json, early_error, items, outcome
+from preflight_rag.server.users import User
+from preflight_rag.state.values import Answer, Clarification
 
 router = APIRouter(prefix="/v1", tags=["OpenAI"])
 THREAD_HEADER = "X-Preflight-Thread"

@@ -9,10 +9,10 @@ import numpy as np
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
-from ..models.embedder import Embedder
-from .errors import Refused
-from .openai_body import ROUTE_OF
-from .service import ServiceOf
+from preflight_rag.models.embedding.embedder import Embedder
+from preflight_rag.server.errors import Refused
+from preflight_rag.server.openai_body import ROUTE_OF
+from preflight_rag.server.service import ServiceOf
 
 router = APIRouter(prefix="/v1", tags=["OpenAI"])
 MOST_TEXTS = 2048

@@ -10,12 +10,12 @@ from collections.abc import Callable
 
 import uvicorn
 
-from ..app import Preflight
-from ..state.errors import UsageError
-from .app import create_app
-from .gate import LOOPBACK
-from .keys import KeyRing
-from .options import ServerOptions
+from preflight_rag.app import Preflight
+from preflight_rag.server.app import create_app
+from preflight_rag.server.gate import LOOPBACK
+from preflight_rag.server.keys import KeyRing
+from preflight_rag.server.options import ServerOptions
+from preflight_rag.state.errors import UsageError
 
 GRACE_SECONDS = 4
 CONNECTIONS = 1000

@@ -9,10 +9,10 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any
 
-from ..state.errors import PreflightError
-from ..state.values import Answer, Clarification
-from .errors import Refused
-from .metrics import Metrics
+from preflight_rag.server.errors import Refused
+from preflight_rag.server.metrics import Metrics
+from preflight_rag.state.errors import PreflightError
+from preflight_rag.state.values import Answer, Clarification
 
 log = logging.getLogger("preflight.server")
 WAITING = 4

@@ -8,16 +8,16 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Request
 
-from ..app import Preflight
-from ..models.chat import OFFLINE
-from .conversations import Conversations
-from .errors import Refused
-from .keys import KeyRing
-from .metrics import Metrics
-from .options import ServerOptions
-from .rates import Rates
-from .running import Running
-from .users import Sessions, User
+from preflight_rag.app import Preflight
+from preflight_rag.models.chat.chat_models import OFFLINE
+from preflight_rag.server.conversations import Conversations
+from preflight_rag.server.errors import Refused
+from preflight_rag.server.keys import KeyRing
+from preflight_rag.server.metrics import Metrics
+from preflight_rag.server.options import ServerOptions
+from preflight_rag.server.rates import Rates
+from preflight_rag.server.running import Running
+from preflight_rag.server.users import Sessions, User
 
 WRONG_KEY_COST = 20.0
 

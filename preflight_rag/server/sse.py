@@ -11,12 +11,12 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import JSONResponse, StreamingResponse
 
-from ..graph.events import ProgressEvent, StageEvent, TokenEvent
-from ..state.values import Answer, Clarification
-from .errors import told
-from .markdown import render
-from .running import Queued, RunningTurn, Stopped
-from .users import User
+from preflight_rag.graph.events import ProgressEvent, StageEvent, TokenEvent
+from preflight_rag.server.errors import told
+from preflight_rag.server.markdown import render
+from preflight_rag.server.running import Queued, RunningTurn, Stopped
+from preflight_rag.server.users import User
+from preflight_rag.state.values import Answer, Clarification
 
 HTML_SECONDS = 0.08
 EARLY_SECONDS = 0.15

@@ -10,12 +10,12 @@ from urllib.parse import quote
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict
 
-from ..graph.ledger import ThreadSummary, Turn
-from ..state.errors import ThreadNotFound
-from .export import conversation
-from .markdown import render
-from .service import Service, ServiceOf, UserOf
-from .users import User
+from preflight_rag.graph.ledger import ThreadSummary, Turn
+from preflight_rag.server.export import conversation
+from preflight_rag.server.markdown import render
+from preflight_rag.server.service import Service, ServiceOf, UserOf
+from preflight_rag.server.users import User
+from preflight_rag.state.errors import ThreadNotFound
 
 router = APIRouter(prefix="/api/threads", tags=["threads"])
 

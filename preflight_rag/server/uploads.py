@@ -22,11 +22,11 @@ from typing import IO, Any
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
-from ..library import Library
-from ..library.ingest import IngestEvent
-from ..library.loaders import SUFFIXES
-from ..library.loaders.files import suffix_of
-from .errors import Refused
+from preflight_rag.library import Library
+from preflight_rag.library.loaders import SUFFIXES
+from preflight_rag.library.loaders.files import suffix_of
+from preflight_rag.library.storage.ingest import IngestEvent
+from preflight_rag.server.errors import Refused
 
 FOLDER = "uploads"
 INCOMING = ".incoming"

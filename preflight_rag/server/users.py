@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 
-from ..state.errors import UsageError
-from .errors import Refused
-from .keys import LOCAL, Key, KeyRing
+from preflight_rag.server.errors import Refused
+from preflight_rag.server.keys import LOCAL, Key, KeyRing
+from preflight_rag.state.errors import UsageError
 
 COOKIE = "preflight_session"
 MOST_SESSIONS = 10_000

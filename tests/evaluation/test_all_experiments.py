@@ -19,7 +19,7 @@ from typer.testing import CliRunner, Result
 
 from preflight_rag.cli import app
 from preflight_rag.evaluation.experiments import EXPERIMENTS
-from preflight_rag.models import extractive_reader
+from preflight_rag.models.reading import extractive_reader
 
 LIMIT = 20
 """Questions of each experiment's first data set that are asked offline."""

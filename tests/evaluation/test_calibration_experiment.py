@@ -11,10 +11,10 @@ from preflight_rag.evaluation.calibration import IOU, SHIPPED, expected_calibrat
 from preflight_rag.evaluation.experiments import Run, run
 from preflight_rag.evaluation.metrics import roc_area_gain
 from preflight_rag.evaluation.reliability import draw, drawn_rules
-from preflight_rag.evaluation.train_preflight import TRAINING, train
-from preflight_rag.library.calibration import Case
-from preflight_rag.models.preflight_risk import RiskModel
-from preflight_rag.models.risk_features import FEATURES
+from preflight_rag.routing.calibration import Case
+from preflight_rag.routing.risk import RiskModel
+from preflight_rag.routing.risk_features import FEATURES
+from training.train_preflight import TRAINING, train
 
 
 @pytest.fixture

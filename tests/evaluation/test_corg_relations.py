@@ -20,7 +20,7 @@ from preflight_rag.evaluation.relations import (
     train,
     write,
 )
-from preflight_rag.models.offline import OfflineReader
+from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.state.reading import Source
 
 

@@ -21,7 +21,7 @@ from preflight_rag.evaluation.experiments import Run
 from preflight_rag.evaluation.harness.asking import open_asking
 from preflight_rag.evaluation.harness.budget import Budget
 from preflight_rag.evaluation.harness.replies import ReplyCache, StoredReply, recording, request_key
-from preflight_rag.models.reader import ChatReader
+from preflight_rag.models.chat.chat_reader import ChatReader
 from preflight_rag.state.errors import BadReply
 
 ROOT = Path(__file__).parents[2]

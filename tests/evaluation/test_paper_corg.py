@@ -37,7 +37,7 @@ from preflight_rag.evaluation.papers.corg_measures import (
 )
 from preflight_rag.evaluation.papers.metered import Metered
 from preflight_rag.evaluation.question_sets import Given, Question, QuestionSet
-from preflight_rag.models.offline import OfflineReader
+from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.state.errors import BadReply, UsageError
 
 SPRINGFIELD = "What is the population of Springfield?"

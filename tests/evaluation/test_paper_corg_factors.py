@@ -20,7 +20,7 @@ from preflight_rag.evaluation.papers.corg_factors import (
     with_line,
 )
 from preflight_rag.evaluation.question_sets import Given, Question, open_dataset
-from preflight_rag.models.offline import OfflineReader
+from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.prompts import answer_plain
 
 OHIO = Given("1", "", "Springfield, Ohio is a city. The population of Springfield, Ohio was 58,662 in 2020.",

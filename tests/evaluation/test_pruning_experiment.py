@@ -7,8 +7,8 @@ import pytest
 from preflight_rag.evaluation.experiments import Run
 from preflight_rag.evaluation.pruning import Asked, above, curve, first, largest_lossless, run
 from preflight_rag.evaluation.pruning_sets import open_dataset
-from preflight_rag.evaluation.reader_thresholds import store
 from preflight_rag.state.errors import UsageError
+from training.reader_thresholds import store
 
 SURE = Asked("a", "q", (0.9, 0.0, 0.0, 0.6, 0.0, 0.0, 0.0), (10, 20, 30, 40, 50, 10, 10), (True, *[False] * 6))
 LATE = Asked("b", "q", (0.5, 0.4, 0.3, 0.0, 0.0, 0.0, 0.2), (10,) * 7, (*[False] * 6, True))

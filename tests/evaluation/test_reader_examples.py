@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from preflight_rag.evaluation.reader_examples import WINDOW, Example, overlapping, part_of, spans_of, window
-from preflight_rag.models.sentences import sentence_spans
+from preflight_rag.text.sentences import sentence_spans
 
 
 def test_test_is_a_quarter_and_validation_an_eighth():

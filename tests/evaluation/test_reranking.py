@@ -7,12 +7,12 @@ import json
 import numpy as np
 import pytest
 
-from preflight_rag.evaluation import train_reranker
 from preflight_rag.evaluation.experiments import Run, run
 from preflight_rag.evaluation.reranking import FUSIONS, GROUPS, fusion, group_of
-from preflight_rag.evaluation.train_reranker import Example, fit, folds, main, quality, train
-from preflight_rag.models.feature_reranker import ALL
-from preflight_rag.models.rerank_features import FEATURES
+from preflight_rag.models.reranking.feature_reranker import ALL
+from preflight_rag.models.reranking.rerank_features import FEATURES
+from training import train_reranker
+from training.train_reranker import Example, fit, folds, main, quality, train
 
 HELPS = FEATURES.index("coverage")
 

@@ -6,7 +6,7 @@ import pytest
 
 from preflight_rag.evaluation.experiments import Run, run
 from preflight_rag.evaluation.rewriting import SLIPS, planted, slip
-from preflight_rag.library.spelling import Speller
+from preflight_rag.library.query.spelling import Speller
 
 
 def test_every_question_is_corrected_and_climbed(beir_data, library_cache):

@@ -5,6 +5,7 @@ import json
 import pytest
 from value_reader import ValueReader
 
+from preflight_rag.corg.signals import ANSWERS, SIGNALS, trained
 from preflight_rag.evaluation.routing import (
     Measured,
     choose_threshold,
@@ -17,7 +18,6 @@ from preflight_rag.evaluation.routing import (
     rows_of,
 )
 from preflight_rag.evaluation.routing_sets import DATASETS, Case, ramdocs, xquad
-from preflight_rag.models.corg_signals import ANSWERS, SIGNALS, trained
 
 TOWNS = ("Ashby", "Marlow", "Denby", "Selby", "Corby", "Wetherby", "Rugby", "Whitby")
 

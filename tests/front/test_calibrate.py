@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 from preflight_rag.cli import app
 from preflight_rag.langchain import PreflightRetriever, PreflightRouter
 from preflight_rag.library import Library
-from preflight_rag.library.calibration import calibrate
-from preflight_rag.library.known_items import read_questions
-from preflight_rag.library.risk import write_model
+from preflight_rag.routing.calibration import calibrate
+from preflight_rag.routing.known_items import read_questions
+from preflight_rag.routing.library_risk import write_model
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Document as Record
 

@@ -20,8 +20,8 @@ from mcp.shared.exceptions import MCPError
 from scripted_server import Reply, ScriptedServer
 
 from preflight_rag import Preflight
-from preflight_rag.mcp_server import server as mcp_server
-from preflight_rag.mcp_server.collection import joined
+from preflight_rag.mcp import server as mcp_server
+from preflight_rag.mcp.collection import joined
 from preflight_rag.server.keys import KeyRing
 from preflight_rag.state.values import Passage
 

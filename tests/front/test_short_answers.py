@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from preflight_rag import Answer, Preflight
 from preflight_rag.cli import app as cli
 from preflight_rag.graph.outcome import answer_of
-from preflight_rag.models.offline import NAME, OfflineReader
+from preflight_rag.offline.reader import NAME, OfflineReader
 from preflight_rag.state.errors import ExtractiveReaderError, UsageError
 
 QUESTION = "Who discovered penicillin?"

@@ -9,7 +9,7 @@ from scripted_server import Reply, ScriptedServer
 
 from preflight_rag import answer_of, build_graph
 from preflight_rag.graph.checkpoints import open_checkpointer
-from preflight_rag.models.offline import OfflineReader
+from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.state.context import Context, Settings
 from preflight_rag.state.errors import AllPartitionsFailed, UsageError
 

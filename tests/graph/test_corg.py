@@ -7,7 +7,7 @@ from broken_bow import QUESTION, STATES, relation_calls, script
 from scripted_server import Reply, ScriptedServer, prompt_of
 
 from preflight_rag import Answer, StageEvent
-from preflight_rag.models.relations import related
+from preflight_rag.corg.relations import related
 from preflight_rag.state.errors import AllPartitionsFailed
 from preflight_rag.state.reading import ContextNote
 

@@ -6,7 +6,7 @@ from scripted_server import ScriptedServer
 from word_reader import WordReader
 
 from preflight_rag import Preflight, answer_of, build_graph
-from preflight_rag.models.offline import OfflineReader
+from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.state.context import Context, Settings
 from preflight_rag.state.errors import ExtractiveReaderError, UsageError
 

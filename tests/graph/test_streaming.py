@@ -13,7 +13,7 @@ from scripted_server import Reply, ScriptedServer
 
 from preflight_rag import Answer, Preflight, ProgressEvent, TokenEvent, build_graph
 from preflight_rag.graph.events import Narrator, Screen, unsaid
-from preflight_rag.models.reader import ChatReader
+from preflight_rag.models.chat.chat_reader import ChatReader
 from preflight_rag.state.context import Context, Settings
 from preflight_rag.state.errors import ModelUnavailable
 

@@ -18,7 +18,7 @@ from scripted_server import Reply, ScriptedServer
 
 from preflight_rag import Preflight
 from preflight_rag.graph.tracing import CONTENT, TurnSpan
-from preflight_rag.mcp_server.server import make_server
+from preflight_rag.mcp.server import make_server
 from preflight_rag.state.errors import PreflightError
 from preflight_rag.telemetry import configure
 

@@ -13,7 +13,14 @@ import pytest
 from scripted_server import Reply, ScriptedServer
 
 from preflight_rag import Answer, Preflight, StageEvent, TokenEvent
-from preflight_rag.state.errors import ModelAuthError, ThreadBusy, ThreadNotFound, TurnError, TurnUnfinished, UsageError
+from preflight_rag.state.errors import (
+    ModelAuthError,
+    ThreadBusy,
+    ThreadNotFound,
+    TurnError,
+    TurnUnfinished,
+    UsageError,
+)
 
 QUESTION = "How hot is the planet Venus?"
 

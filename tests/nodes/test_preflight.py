@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from langgraph.runtime import Runtime
 from value_reader import ValueReader
 
-from preflight_rag.models.preflight_risk import RiskModel, Term, shipped_model
 from preflight_rag.nodes.preflight import agreement, decide, lexical_order, partition, preflight, risk_model_of
+from preflight_rag.routing.risk import RiskModel, Term, shipped_model
 from preflight_rag.state.context import Context, Settings
 from preflight_rag.state.reading import Source
 

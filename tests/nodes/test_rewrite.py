@@ -6,7 +6,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 from scripted_server import ScriptedServer
 
-from preflight_rag.models.history import said_before
+from preflight_rag.conversation.history import said_before
 from preflight_rag.nodes.rewrite import before, last_question, normalised, rewrite
 from preflight_rag.state.context import Context, Settings
 from preflight_rag.state.errors import UsageError

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from preflight_rag.library.loaders import load
-from preflight_rag.models.sentences import sentence_spans
 from preflight_rag.state.errors import DocumentError, UnreadableDocument
 from preflight_rag.state.values import Document
+from preflight_rag.text.sentences import sentence_spans
 
 CITATION = """<PubmedArticle><MedlineCitation><PMID>{pmid}</PMID><Article><Journal><JournalIssue><PubDate>
 <Year>2021</Year><Month>Mar</Month></PubDate></JournalIssue><Title>Pain</Title></Journal>

@@ -1,0 +1,76 @@
+"""A reader by name."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from preflight_rag.models.chat.chat_models import OFFLINE, model_name, open_chat_model
+from preflight_rag.models.protocol import Reader
+from preflight_rag.state.errors import UsageError
+
+if TYPE_CHECKING:
+    from preflight_rag.models.embedding.embedder import Embedder
+    from preflight_rag.models.reading.extractive_reader import ExtractiveReader
+
+
+def open_reader(
+    model: Any, embedder: Embedder, *, deadline: float = 120.0, extractive_reader: str = "default"
+) -> Reader:
+    """The reader for a model.
+
+    Args:
+        model: A LangChain chat model, a `Reader`, `provider:name`, `offline`, or None for what the environment says.
+        embedder: The library's embedder, which the offline reader compares sentences with.
+        deadline: Seconds that one model call may take.
+        extractive_reader: What the offline reader reads with, as `open_extractive_reader` takes it.
+
+    Raises:
+        UsageError: It is none of these.
+        UnknownModel: No model of that name.
+        ExtractiveReaderError: No extractive reader of that name.
+    """
+    if isinstance(model, str) or model is None:
+        name = model_name(model)
+        if name == OFFLINE:
+            from preflight_rag.models.reading.extractive_reader import open_extractive_reader
+            from preflight_rag.offline.reader import OfflineReader
+
+            return OfflineReader(embedder, open_extractive_reader(extractive_reader))
+        from preflight_rag.models.chat.chat_reader import ChatReader
+
+        return ChatReader(open_chat_model(name, timeout=deadline), deadline=deadline)
+    if isinstance(model, Reader):
+        return model
+    from langchain_core.language_models import BaseChatModel
+
+    if isinstance(model, BaseChatModel):
+        from preflight_rag.models.chat.chat_reader import ChatReader
+
+        return ChatReader(model, deadline=deadline)
+    raise UsageError(
+        f"model={model!r} is no chat model", help='Pass a LangChain chat model, "provider:name" or "offline".'
+    )
+
+
+def extractive_for(reader: Any, name: str) -> ExtractiveReader | None:
+    """The extractive reader of a turn: the one that the reader itself reads with, else that of the name, opened once.
+
+    Args:
+        reader: The turn's reader; one that goes by rules reads with its own extractive reader or with none.
+        name: As `open_extractive_reader` takes it.
+
+    Raises:
+        ExtractiveReaderError: No extractive reader of that name.
+    """
+    if getattr(reader, "by_rule", False):
+        own: ExtractiveReader | None = getattr(reader, "extractive", None)
+        return own
+    return _extractive(name)
+
+
+@lru_cache(maxsize=4)
+def _extractive(name: str) -> ExtractiveReader | None:
+    from preflight_rag.models.reading.extractive_reader import open_extractive_reader
+
+    return open_extractive_reader(name)

@@ -1,0 +1,1 @@
+"""Conversations: intents, follow-ups, history, questions made ready for search."""

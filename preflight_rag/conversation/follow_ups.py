@@ -1,0 +1,131 @@
+"""Follow-up questions by rule: a message that leans on the questions before it becomes one that stands alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from preflight_rag.conversation.intents import ORDINALS
+from preflight_rag.state.reading import Earlier
+from preflight_rag.text.words import words
+
+_PREPOSITIONS = "in|of|for|at|on|with|after|during|among|from|under|to|by"
+_LEAD_IN = re.compile(r"(?:(?:ok(?:ay)?|and|but|so|or|then|also|what about|how about)\b[\s,]*)+", re.I)
+_CLAUSE = re.compile(
+    rf"(?:(?:{_PREPOSITIONS})\s+)?(?:who|whom|whose|what|when|where|which|why|how)\b"
+    r"|(?:is|are|was|were|do|does|did|can|could|will|would|should|has|have|had|may|must)\b"
+    r"|(?:tell|explain|describe|list|give|compare|name|define|show|summari[sz]e)\b",
+    re.I,
+)
+_DEFINITION = re.compile(r"(?:(?:what|who|where)(?:['’]s| is| are| was| were)|define|explain|describe) (?!the\b)", re.I)
+_PRONOUN = re.compile(
+    r"\b(?:its?|they|them|their|theirs|he|she|his|hers?|him|this|these|those|itself|themselves)\b"
+    r"|\b(?:is|was|does|did|about|like|than|why) that\b|\bthere\W*$"
+    r"|\bthe (?:former|latter|same|others?)\b|\b(?:the|which) (?:\w+ )?ones?\b",
+    re.I,
+)
+_IMPERSONAL = re.compile(r"\bit (?:takes?\b|rains?\b|snows?\b|\w+ (?:to|that)\b)", re.I)
+_PEOPLE = re.compile(
+    r"\b(?:adults?|child(?:ren)?|kids|infants?|bab(?:y|ies)|newborns?|toddlers?|teenagers?|adolescents?|(?:wo)?m[ae]n"
+    r"|pregnan\w+|elderly|seniors?|patients|people|mice|rats|animals|dogs|cats)\b",
+    re.I,
+)
+_NAME_AT_END = re.compile(r"(?<=[a-z] )(?:[A-Z0-9][\w-]* )*[A-Z0-9][\w-]*$")
+
+
+_PLACE = "first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|last|[1-9]\\d?(?:st|nd|rd|th)"
+_COUNT = r"(?:(?:no\.?|number|#)\s*)?\[?([1-9]\d?|one|two|three|four|five|six|seven|eight|nine|ten)\]?(?!\w)"
+_SOURCE = re.compile(
+    rf"\b(?:the\s+|your\s+)?({_PLACE})\s+(?:source|citation|reference|footnote)\b"
+    rf"|\b(?:the\s+)?({_PLACE})\s+(?:document|paper|study|article|passage|file)\b"
+    r"(?!\s+(?:on|of|to|that|which|about|in|by|ever|for|with|from|was|were|is|are)\b)"
+    rf"|\b(?:source|citation|reference|footnote)\s+{_COUNT}|\[([1-9]\d?)\]",
+    re.I,
+)
+_ANSWER = re.compile(
+    rf"\bthe\s+({_PLACE})\s+(?:one|answer|group|of (?:them|these|those))\b|\bthe\s+(former|latter)\b", re.I
+)
+
+
+def pointed_at(message: str, earlier: Earlier) -> tuple[str, tuple[int, ...]]:
+    """The message with the titles of the sources, and the names of the answers, that it counts out of the last answer.
+
+    Returns:
+        The message, and the numbers of the sources that were named.
+    """
+    by_number = {source.n: source.title or source.source for source in earlier.sources}
+    named: list[int] = []
+
+    def titled(match: re.Match[str]) -> str:
+        number = _number(next(filter(None, match.groups())), len(by_number))
+        if not by_number.get(number):
+            return match[0]
+        named.append(number)
+        return f'"{by_number[number]}"'
+
+    def labelled(match: re.Match[str]) -> str:
+        number = 1 if (match[2] or "").lower() == "former" else _number(match[1] or "last", len(earlier.groups))
+        return earlier.groups[number - 1][0] if 0 < number <= len(earlier.groups) else match[0]
+
+    text = _SOURCE.sub(titled, message) if by_number else message
+    text = _ANSWER.sub(labelled, text) if len(earlier.groups) > 1 else text
+    return text, tuple(dict.fromkeys(named))
+
+
+def counts_out(message: str) -> bool:
+    """Whether a message names a source or an answer by its place, which means nothing without the answer before it."""
+    return bool(_SOURCE.search(message) or _ANSWER.search(message))
+
+
+def _number(text: str, last: int) -> int:
+    number = ORDINALS.get(text.lower()) or int(re.sub(r"\D", "", text))
+    return last if number == -1 else number
+
+
+def standalone(message: str, earlier: Sequence[str]) -> str:
+    """The message as a question of its own, following the thread of the questions before it.
+
+    A clause that points back ("why do they differ?") is put behind the question it points to, and behind the clause
+    between them if there is one; a fragment ("and in children?") takes the place of what it replaces.
+    """
+    core, clause, spoken = "", "", ""
+    for turn in (" ".join(text.split()) for text in [*earlier, message]):
+        rest = _LEAD_IN.sub("", turn, count=1) if _LEAD_IN.match(turn) else turn
+        if not core or _stands_alone(rest):
+            core, clause, spoken = turn, "", turn
+        elif _CLAUSE.match(rest) or not (replaced := _replaced(clause or core, rest)):
+            spoken = " ".join(part for part in (core, clause, turn) if part)
+            clause = turn
+        else:
+            core, clause = (core, replaced) if clause else (replaced, "")
+            spoken = f"{core} {clause}".strip()
+    return spoken
+
+
+def _stands_alone(text: str) -> bool:
+    """Whether a message names what it asks about."""
+    personal = _IMPERSONAL.sub(" ", text)
+    pointer = _PRONOUN.search(personal)
+    if pointer and (len(words(personal[: pointer.start()])) < 2 or not words(personal[pointer.end() :])):
+        return False
+    content = len(words(text))
+    if not _CLAUSE.match(text):
+        return content >= 4
+    return content >= 2 or (content == 1 and _DEFINITION.match(text) is not None)
+
+
+def _replaced(question: str, fragment: str) -> str:
+    """The question with the fragment in place of the part that it answers to; empty where there is no such part."""
+    stem, fragment = question.rstrip(" ?.!"), fragment.rstrip(" ?.!")
+    phrase = re.match(rf"(.*)\b({_PREPOSITIONS})\s+(.+)$", stem, re.I)
+    alike = phrase is not None and bool(_PEOPLE.search(phrase[3])) and bool(_PEOPLE.search(fragment))
+    new = re.match(rf"({_PREPOSITIONS})\s", fragment, re.I)
+    if new:
+        swap = phrase is not None and (alike or phrase[2].casefold() == new[1].casefold())
+        return f"{phrase[1] if phrase and swap else stem + ' '}{fragment}?"
+    if phrase and alike:
+        return f"{phrase[1]}{phrase[2]} {fragment}?"
+    name = _NAME_AT_END.search(stem)
+    if name and fragment[:1].isupper():
+        return f"{stem[: name.start()]}{fragment}?"
+    return ""

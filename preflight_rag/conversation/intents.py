@@ -1,0 +1,272 @@
+"""Messages that need no search: small talk, thanks, and questions about the conversation itself. By rule.
+
+A message is one of these only when every part of it is: "thanks, and what about children?" is a question, and so is
+whatever names a thing that is not of the conversation.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from preflight_rag.state.reading import Talk, TalkKind
+from preflight_rag.text.words import words
+
+ORDINALS = {
+    **dict(
+        zip(("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"), range(1, 9), strict=True)
+    ),
+    **{"ninth": 9, "tenth": 10, "last": -1, "final": -1},
+    **dict(
+        zip(("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"), range(1, 11), strict=True)
+    ),
+}
+_ORDINAL = "first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|last|final|[1-9]\\d?(?:st|nd|rd|th)"
+_NUMBER = r"(?:(?:no\.?|number|#)\s*)?\[?(?:[1-9]\d?|one|two|three|four|five|six|seven|eight|nine|ten)\]?"
+_SOURCE = r"(?:source|citation|reference|quote|quotation|footnote)s?"
+_ANSWER = r"(?:(?:your|the|that|this|my) )?(?:(?:last|previous|latest|first) )?(?:answer|reply|response|message)"
+_TALK = r"(?:(?:our|the|this|my) )?(?:(?:whole|entire) )?(?:conversation|chat|discussion|dialog(?:ue)?|thread|session)"
+_SHOW = (
+    r"(?:(?:show|give|open|display|read|quote|print|list|cite|see|let me see|view|tell) (?:me |us )?"
+    r"|(?:i (?:want|would like|need) to see) |what (?:is|are|was|were|does) |what's |which (?:is|are) )"
+)
+_PAIRED = rf"(?:{_NUMBER}|{_ORDINAL})(?:\s*(?:,|and|&)\s*(?:the )?(?:{_NUMBER}|{_ORDINAL}))*"
+_SINGLE = rf"(?:the )?(?:(?:{_ORDINAL})(?:\s*(?:,|and|&)\s*(?:the )?(?:{_ORDINAL}))* {_SOURCE}|{_SOURCE} {_PAIRED})"
+
+_KINDS: list[tuple[TalkKind, str]] = [
+    (
+        "greeting",
+        r"(?:hi|hello|hey|hiya|howdy|yo|greetings|good (?:morning|afternoon|evening|day)|hallo|moin|servus"
+        r"|gr(?:ü|ue)(?:ß|ss)"
+        r"(?:e| (?:dich|gott))|guten (?:tag|morgen|abend)|bonjour|bonsoir|salut|hola|buenos d[ií]as"
+        r"|buenas tardes|ciao"
+        r"|buongiorno|ol[aá]|namaste)(?: (?:there|all|everyone|everybody|again|preflight|bot|assistant|friend))?"
+        r"|nice to meet you",
+    ),
+    (
+        "thanks",
+        r"(?:(?:many|much) )?(?:thanks|thank you|thank u|thx|ty|tysm|cheers|much appreciated|i appreciate (?:it"
+        r"|that|this))"
+        r"(?: (?:a lot|a million|a bunch|so much|very much|again|you|for (?:that|this|everything|(?:your|the|all) "
+        r"(?:(?:your|the|quick) )?(?:help|answers?|reply|info|information|explanation|sources?))))*"
+        r"|(?:that|this|it)(?:['’]s| is| was) (?:(?:very|really|so|quite) )?(?:helpful|useful|great|perfect|good"
+        r"|nice)"
+        r"|that helps|(?:vielen |herzlichen |besten )?dank(?:e)?(?: (?:sch(?:ö|oe)n|sehr|dir|ihnen))?"
+        r"|merci(?: (?:beaucoup|bien))?|(?:muchas )?gracias|grazie(?: mille)?|obrigad[oa]|dankjewel|dank je",
+    ),
+    (
+        "goodbye",
+        r"(?:good\s?bye|bye(?: bye)?|see (?:you|ya)(?: (?:later|soon|tomorrow|around))?|farewell|so long"
+        r"|good night|take care"
+        r"|have a (?:nice|good|great) (?:day|evening|weekend|one)|until next time|talk to you later|ttyl"
+        r"|that(?:['’]s| is| will be) all(?: for (?:now|today))?|tsch(?:ü|ue)ss|auf wiedersehen|au revoir|adi[oó]s"
+        r"|arrivederci)",
+    ),
+    (
+        "wellbeing",
+        r"how (?:are|r) (?:you|u)(?: (?:doing|today|doing today|feeling|keeping))?|how(?:['’]s| is) it going"
+        r"|how do you do|what(?:['’]s| is) up|how have you been|are you (?:there|ok|okay|ready|awake)",
+    ),
+    (
+        "assent",
+        r"(?:ok(?:ay)?|k|okey|alright|all right|great|cool|nice|perfect|awesome|excellent|wonderful|fantastic"
+        r"|amazing|good|fine|wow"
+        r"|got it|i (?:see|understand|get it)|understood|makes sense|that makes sense|yes|yep|yeah|no|nope|sure|right"
+        r"|exactly|interesting|hmm+|good (?:job|work|to know)|well done|never\s?mind|no problem|sorry|haha+|lol)",
+    ),
+    (
+        "identity",
+        r"(?:who|what) are you|who (?:made|built|created|developed|trained) you|what(?:['’]s| is) your name"
+        r"|what should i call you|are you (?:an? )?(?:human|robot|bot|ai|person|real|chatgpt|gpt|language model"
+        r"|machine)"
+        r"|who am i (?:talking|speaking|chatting) (?:to|with)|(?:tell me about|introduce) yourself"
+        r"|which (?:language )?model (?:are|do) you(?: use)?|what (?:language )?model are you|do you have a name",
+    ),
+    (
+        "abilities",
+        r"what (?:can|could|do) you do(?: for me)?|what are you (?:able to do|capable of|good (?:at|for)|for)"
+        r"|how (?:can|do) you help(?: me)?|(?:how )?can you help(?: me)?|help(?: me)?|what can i (?:ask|do)"
+        r"(?: (?:you|here|with you))*|how do(?:es)? (?:you|this) work|how do i use (?:you|this)"
+        r"|what (?:kind of )?questions can i ask(?: you)?|what do you know(?: about)?",
+    ),
+    (
+        "source",
+        rf"{_SHOW}?{_SINGLE}(?: (?:say|again))?|{_SHOW}?(?:the )?\[[1-9]\d?\]|(?:what|which|where) (?:document"
+        rf"|file|page)?\s*"
+        rf"(?:is|was) (?:{_SINGLE}|\[[1-9]\d?\])(?: from)?|where (?:does|did|is) (?:{_SINGLE}"
+        rf"|\[[1-9]\d?\]) (?:come )?from",
+    ),
+    (
+        "sources",
+        rf"(?:{_SHOW}(?:me )?(?:(?:all|your|the|those|these|its) ){{1,3}}|(?:(?:show|give|list|display"
+        rf"|cite) (?:me )?)?"
+        rf"(?:(?:all|your|the|those|these) ){{0,3}}){_SOURCE}(?: (?:of|for|behind) (?:that|this|it|{_ANSWER}))?"
+        rf"|{_SHOW}(?:all )?(?:the|your) (?:documents|passages|evidence)(?: (?:you )?(?:used|read))?"
+        r"|where (?:did|do) you (?:get|find|have|take|read) (?:that|this|it)(?: from)?"
+        r"|where (?:does|did|is) (?:that|this|it)(?: (?:answer|information|info))? (?:come )?from"
+        r"|how do you know(?: (?:that|this|it))?|(?:are you|you) (?:really |quite )?(?:sure|certain)(?: about that)?"
+        r"|says who|who says(?: (?:so|that|this))?|can you (?:prove|back) (?:that|this|it)(?: up)?"
+        rf"|do you have (?:a|any|the)?\s*{_SOURCE}(?: for (?:that|this|it))?",
+    ),
+    (
+        "asked",
+        rf"what (?:did|have) i (?:just )?(?:ask|asked|say|said"
+        rf"|want to know)(?: you)?(?: (?:at )?(?:the )?(?:{_ORDINAL}|before"
+        r"|just now|earlier|previously|beginning|at the (?:start|beginning)))?"
+        rf"|what(?:['’]s| (?:is|was|were)) my (?:very )?(?:{_ORDINAL}|previous|latest|{_ORDINAL}) question"
+        rf"|(?:repeat|show(?: me)?|remind me of) my (?:(?:{_ORDINAL}|previous) )?question"
+        rf"|what (?:was|is) the (?:{_ORDINAL}) (?:question (?:that )?i (?:have )?asked(?: you)?|thing i (?:asked"
+        rf"|said)"
+        r"(?: you)?)",
+    ),
+    (
+        "questions",
+        r"what (?:have i|did i) (?:asked?|said)(?: you)? so far|(?:list|show(?: me)?) (?:all )?(?:of )?my questions"
+        r"|what (?:were|are) (?:all )?my questions(?: so far)?|which questions (?:did|have) i asked?(?: so far)?"
+        r"|how many questions (?:did|have) i asked?(?: (?:you|so far))*",
+    ),
+    (
+        "repeat",
+        rf"(?:repeat|show(?: me)?|say|tell me|give me) {_ANSWER}(?: again)?|(?:repeat|say) (?:that|this|it|yourself)"
+        r"(?: (?:again|once more|one more time))?|repeat|(?:come )?again|pardon(?: me)?|(?:once more|one more time)"
+        r"|what did you (?:just )?(?:say|answer|reply|tell me)(?: (?:just now|before|again))?"
+        rf"|what was {_ANSWER}(?: again)?|excuse me",
+    ),
+    (
+        "summary",
+        rf"(?:summari[sz]e|sum up|recap|condense|wrap up|outline) (?:{_TALK}|what (?:we|you|i)(?:['’]ve| have)? "
+        r"(?:discussed|said|talked about|learned|asked)|everything|all (?:of )?(?:this|that|your answers)"
+        r"|your answers)"
+        r"(?: (?:so far|for me|until now|in (?:a few|two|three|some) (?:words|sentences|points)|briefly))*"
+        rf"|(?:give me|write|make|i (?:want|need|would like)) (?:a|an) (?:short |brief )?(?:summary|recap"
+        rf"|overview) of {_TALK}"
+        r"(?: so far)?|what (?:have we|did we) (?:discuss(?:ed)?|talk(?:ed)? about|cover(?:ed)?)(?: so far)?|recap"
+        r"|where were we|(?:so )?what have (?:we|i) learn(?:ed|t)(?: so far)?",
+    ),
+    (
+        "shorter",
+        rf"(?:make|keep|write|say|put|give me|summari[sz]e|shorten|condense) (?:{_ANSWER}|it|that|this)"
+        r"(?: (?:(?:much|a bit|a little|even) )?(?:shorter|briefer|more concise|brief|briefly|short|more briefly"
+        r"|in (?:one|a|a single|two|fewer|a few) (?:sentences?|words?|lines?)))+"
+        r"|(?:shorten|condense|summari[sz]e) (?:it|that|this|your (?:last )?answer|the (?:last )?answer)"
+        r"|(?:(?:much|a bit|a little|even) )?(?:shorter|briefer|more concise)|in short|tl;?dr|too long"
+        r"|be brief(?:er)?"
+        r"|(?:in )?(?:one|a single) sentence|give me (?:the )?(?:short|brief)(?:er)? (?:version|answer)",
+    ),
+    (
+        "restyle",
+        rf"(?:(?:make|write|say|put|give me|explain|rephrase|reword|translate|format|rewrite"
+        rf"|show(?: me)?) )(?:{_ANSWER}|it|that|this)"
+        r"(?: (?:again|differently|(?:more )?simply|simpler|easier|clearer|longer|in (?:simple(?:r)?|plain|other"
+        r"|easy|your own) "
+        r"(?:words|terms|language|english)|in(?:to)? (?:english|german|french|spanish|italian|dutch|portuguese"
+        r"|chinese|japanese)"
+        r"|as (?:a )?(?:list|table|bullet points?|bullets)|in (?:a table|bullet points|bullets)|like i(?:['’]m"
+        r"| am) five))+"
+        rf"|(?:rephrase|reword) (?:{_ANSWER}|it|that|this)",
+    ),
+]
+_PATTERNS = [(kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _KINDS]
+_COURTESY = ("greeting", "thanks", "goodbye", "wellbeing", "assent")
+_BEFORE = re.compile(
+    r"(?:(?:please|ok(?:ay)?|well|so|then|now|and|but|oh|um+|uh|ah|actually|just|also|by the way|btw|dear|hey|hi"
+    r"|hello"
+    r"|(?:can|could|would|will) you(?: please)?(?: kindly)?|(?:can|could|may) i (?:please )?see"
+    r"|i(?:['’]d| would) like (?:you )?to|i want you to|would you mind|let us|let['’]s|great|thanks|do you"
+    r" remember|tell me|remind me)\b[\s,]*)+",
+    re.IGNORECASE,
+)
+_AFTER = re.compile(
+    r"(?:[\s,]+(?:please|then|now|again|for me|thanks|thank you|by the way|exactly|anyway|though|pls|mate"
+    r"|everyone|all))+$",
+    re.IGNORECASE,
+)
+_FILLER = re.compile(r"(?:please|then|now|well|so|oh|um+|uh|ah|and|also|anyway)(?:\s+please)?", re.IGNORECASE)
+_CLAUSES = re.compile(r"[.!?;…]+(?=\s|$)|,\s+|\s+[-–—]\s+|\n+")
+_KNOWN = frozenset(
+    words(
+        "answer answers reply replies response conversation chat discussion talk message messages question "
+        "questions source sources citation citations quote quotes reference references document documents "
+        "passage passages said say tell told ask asked asking mean meant repeat summary summarise summarize "
+        "shorter short brief briefly longer simple simpler words sentence sentences list point points first "
+        "second third last previous earlier before again please thanks thank hello help good great nice know "
+        "sure right wrong true find found get read show give make explain rephrase word english german french "
+        "spanish translate so far yourself name remember remind"
+    )
+)
+
+
+def talk_of(message: str) -> Talk | None:
+    """What a message wants when nothing is to be searched for, None for a question."""
+    clauses = _clauses(message)
+    if not any(c.isalnum() for c in message):
+        return Talk("assent" if any(unicodedata.category(c) == "So" for c in message) else "other")
+    if not clauses:
+        return None
+    found = [_talk(clause) for clause in clauses]
+    if any(talk is None for talk in found):
+        return None
+    told = [talk for talk in found if talk is not None]
+    return next((talk for talk in told if talk.kind not in _COURTESY), told[-1])
+
+
+def without_courtesy(message: str) -> str:
+    """A question without the thanks or the greeting before or after it; anything else as it is."""
+    parts = [part for part in _CLAUSES.split(message) if part.strip()]
+    polite = [(talk := _talk(_spoken(part))) is not None and talk.kind in _COURTESY for part in parts]
+    if all(polite) or not (polite[0] or polite[-1]):
+        return message
+    text = message
+    if polite[0]:
+        rest = text[text.index(parts[0]) + len(parts[0]) :].lstrip(" ,.!?;…–—-\n")
+        text = rest if _ASKS.match(rest) else text
+    if len(parts) > 1 and polite[-1]:
+        rest = text[: text.rindex(parts[-1])].rstrip(" ,;–—-\n")
+        text = rest if re.search(r"[?.]$", rest) else text
+    return text
+
+
+_ASKS = re.compile(
+    r"(?:and|but|so|also|now|then|ok(?:ay)?|what|who|whom|whose|when|where|which|why|how|is|are|was|were|do|does"
+    r"|did|can|could|will|would"
+    r"|should|has|have|had|tell|explain|describe|list|give|compare|name|define|show|i\s+(?:have|would|want|need)"
+    r"|please)\b",
+    re.IGNORECASE,
+)
+
+
+def is_of_the_conversation(message: str) -> bool:
+    """Whether a message has no word that is not of the conversation itself; what a model calls talk must be so."""
+    return set(words(message)) <= _KNOWN
+
+
+def numbers_in(text: str) -> tuple[int, ...]:
+    """The numbers and ordinals of a text, in order; -1 for "last"."""
+    named = "|".join(ORDINALS)
+    found = re.findall(rf"\b({named})\b|\b([1-9]\d?)(?:st|nd|rd|th)?\b", text, re.IGNORECASE)
+    return tuple(dict.fromkeys(ORDINALS[word.lower()] if word else int(digits) for word, digits in found))
+
+
+def _talk(clause: str) -> Talk | None:
+    for text in dict.fromkeys((clause, _AFTER.sub("", clause), _stripped(clause))):
+        for kind, pattern in _PATTERNS:
+            if pattern.fullmatch(text):
+                return Talk(kind, numbers_in(text) if kind in ("source", "asked") else ())
+    return None
+
+
+def _stripped(clause: str) -> str:
+    """A clause without the polite words around it."""
+    start = _BEFORE.match(clause)
+    return _AFTER.sub("", clause[start.end() :] if start else clause).strip()
+
+
+def _clauses(message: str) -> list[str]:
+    spoken = [_spoken(part) for part in _CLAUSES.split(message)]
+    return [part for part in spoken if part and not _FILLER.fullmatch(part)]
+
+
+def _spoken(part: str) -> str:
+    """A part of a message without pictures, quotation marks and signs at its ends."""
+    letters = "".join(" " if unicodedata.category(c) in ("So", "Sk", "Cn", "Cf", "Mn") else c for c in part)
+    return " ".join(letters.split()).strip(" \"'“”‘’.,:;!?()*_~-–—…")

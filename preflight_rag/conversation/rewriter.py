@@ -1,0 +1,129 @@
+"""`QueryRewriter`: a question made ready for search, with or without a language model (CPQA, section III.B)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from langchain_core.runnables import Runnable, RunnableConfig
+
+from preflight_rag.conversation.follow_ups import standalone
+from preflight_rag.library.query.ladder import expand, parse
+from preflight_rag.library.query.mesh import Mesh
+from preflight_rag.library.query.spelling import Speller
+from preflight_rag.state.errors import LibraryError, UsageError
+from preflight_rag.state.reading import Message, Reply, Rewrite
+from preflight_rag.text.concepts import expressions, rewrite_by_rules, subquestions
+
+if TYPE_CHECKING:
+    from preflight_rag.library.index.vocabulary import Vocabulary
+    from preflight_rag.models.protocol import Reader
+    from preflight_rag.state.context import RewriteMode
+
+UNREADABLE = "a search expression of the model could not be read and was left out"
+
+
+class QueryRewriter(Runnable[str, Rewrite]):
+    """Turns a message, and the conversation before it, into a question, its parts, concepts and search expressions.
+
+    Args:
+        library: Whose words spelling is corrected by; anything without a `vocabulary` corrects nothing.
+        reader: What may be asked to rewrite; None for rules alone.
+        mode: "off" leaves the message as it is, "rules" and "model" say who rewrites, and "auto" asks the model where
+            there is a conversation, an unknown word, more than one part, or PubMed to be searched.
+        mesh: A MeSH file, open or as a path, whose synonyms and headings join the expressions' terms.
+        pubmed: Whether the expressions are for PubMed too.
+    """
+
+    def __init__(
+        self,
+        library: Any = None,
+        *,
+        reader: Reader | None = None,
+        mode: RewriteMode = "auto",
+        mesh: Mesh | str | None = None,
+        pubmed: bool = False,
+    ) -> None:
+        if mode not in {"off", "rules", "model", "auto"}:
+            raise UsageError(f"rewrite mode {mode!r} is unknown", help="Choose auto, model, rules or off.")
+        self.library = library
+        self.reader = None if reader is None or getattr(reader, "by_rule", False) else reader
+        self.mode = mode
+        self.mesh = mesh
+        self.pubmed = pubmed
+
+    def invoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> Rewrite:
+        """The rewrite of a message that has no conversation before it."""
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(asyncio.run, self.rewritten(input)).result().value
+
+    async def ainvoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> Rewrite:
+        """As `invoke`."""
+        return (await self.rewritten(input)).value
+
+    async def rewritten(
+        self, message: str, history: Sequence[Message] = (), questions: Sequence[str] | None = None
+    ) -> Reply[Rewrite]:
+        """The rewrite, with what it cost and what had to be assumed.
+
+        Args:
+            message: What was asked.
+            history: The conversation before it, as a model reads it.
+            questions: The questions before it, for the rules; None: those of the history.
+
+        Raises:
+            UsageError: There is no MeSH file at the path.
+            ModelError: The model that was asked cannot be reached.
+        """
+        if self.mode == "off":
+            return Reply(Rewrite(message))
+        if self.reader is not None and await asyncio.to_thread(self._asks_the_model, message, bool(history)):
+            reply = await self.reader.rewrite(message=message, history=history)
+            if reply.value.by == "rules" and reply.value.question == message:
+                reply = replace(reply, value=await asyncio.to_thread(self._by_rules, message, []))
+        else:
+            earlier = [turn.text for turn in history if turn.role == "user"] if questions is None else questions
+            reply = Reply(await asyncio.to_thread(self._by_rules, message, earlier))
+        return await asyncio.to_thread(self._searchable, reply)
+
+    def _asks_the_model(self, message: str, follows: bool) -> bool:
+        if self.mode != "auto":
+            return self.mode == "model"
+        if follows or self.pubmed or subquestions(message):
+            return True
+        speller = self._speller()
+        return speller is not None and bool(speller.suspects(message))
+
+    def _by_rules(self, message: str, earlier: Sequence[str]) -> Rewrite:
+        speller = self._speller()
+        spelled = speller.correct(message) if speller else None
+        question = standalone(spelled.text if spelled else message, earlier)
+        return rewrite_by_rules(question, corrections=spelled.corrections if spelled else ())
+
+    def _speller(self) -> Speller | None:
+        vocabulary: Vocabulary | None = None
+        with suppress(LibraryError):
+            vocabulary = getattr(self.library, "vocabulary", None)
+        return Speller(vocabulary) if vocabulary is not None else None
+
+    def _searchable(self, reply: Reply[Rewrite]) -> Reply[Rewrite]:
+        """The rewrite with expressions that can be read, MeSH's terms in them."""
+        readable = [text for text in reply.value.expressions if _reads(text)]
+        notes = reply.notes if len(readable) == len(reply.value.expressions) else (*reply.notes, UNREADABLE)
+        ladder = readable or list(expressions(reply.value.concepts))
+        if self.mesh is not None:
+            mesh = self.mesh if isinstance(self.mesh, Mesh) else Mesh.open(self.mesh)
+            ladder = [expand(text, mesh.alternatives) for text in ladder]
+        return replace(reply, value=replace(reply.value, expressions=tuple(ladder)), notes=notes)
+
+
+def _reads(expression: str) -> bool:
+    try:
+        parse(expression)
+    except UsageError:
+        return False
+    return True

@@ -1,0 +1,152 @@
+"""Replies to talk without a language model: fixed words, or the conversation's own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from preflight_rag.conversation.history import UNANSWERED, beginning
+from preflight_rag.conversation.intents import talk_of
+from preflight_rag.corg.composition import labelled
+from preflight_rag.state.reading import Draft, Earlier, Message, Source, Talk
+from preflight_rag.state.schema import EarlierState
+from preflight_rag.state.values import Citation, Group
+from preflight_rag.text.sentences import sentence_spans
+
+QUOTED = ("source", "sources", "asked", "questions", "repeat")
+"""Kinds of talk that are told from the conversation word for word, whatever the reader."""
+NO_ANSWER = "Nothing has been answered yet in this conversation. Ask a question about the documents."
+NO_QUESTION = "Nothing has been asked yet in this conversation."
+NO_SOURCES = "The last answer cites no source."
+SMALL_TALK = {
+    "greeting": "Hello! Ask me anything about the documents in this library.",
+    "thanks": "You're welcome.",
+    "goodbye": "Goodbye. The conversation is kept, so you can go on with it at any time.",
+    "wellbeing": "I'm ready. Ask me anything about the documents in this library.",
+    "assent": "Good. Ask on whenever you like.",
+    "identity": "I am Preflight RAG: I answer questions from the documents of this library and show where it says so.",
+    "abilities": (
+        "Ask a question and I answer it from the documents of this library, with the sources. You can ask on "
+        '("and in children?"), look at a source ("show me the second source"), or have the conversation summed up.'
+    ),
+    "other": "That asks nothing of the documents. Ask me a question about them.",
+}
+_MARKS = re.compile(r"(?:\s*\[\d+\])+")
+_NO_MODEL = "Without a language model I can only repeat it:\n\n"
+
+
+def told(talk: Talk, history: Sequence[Message], earlier: Earlier) -> Draft:
+    """The reply to a message of the conversation; its `[n]` are the numbers of the last answer's sources.
+
+    Args:
+        talk: What the message wants.
+        history: The conversation before it, oldest first.
+        earlier: The last answer from the documents.
+    """
+    if talk.kind in SMALL_TALK:
+        return Draft(SMALL_TALK[talk.kind])
+    if talk.kind in ("asked", "questions"):
+        return Draft(_asked(talk, history))
+    if talk.kind == "summary":
+        return Draft(_summary(history))
+    if not earlier.answer:
+        return Draft(NO_ANSWER)
+    quotes = tuple((source.n, source.text) for source in earlier.sources)
+    if talk.kind in ("source", "sources"):
+        return Draft(_sources(talk.numbers, earlier.sources), quotes)
+    if talk.kind == "shorter":
+        return Draft(_shorter(earlier), quotes)
+    return Draft(f"{_NO_MODEL if talk.kind == 'restyle' else ''}{earlier.answer}", quotes)
+
+
+def _sources(numbers: Sequence[int], sources: Sequence[Source]) -> str:
+    """The sources of those numbers, or all, each with its place and its quote."""
+    if not sources:
+        return NO_SOURCES
+    by_number = {source.n: source for source in sources}
+    wanted = [sources[-1].n if n == -1 else n for n in numbers] or list(by_number)
+    shown = [_source(by_number[n]) for n in dict.fromkeys(wanted) if n in by_number]
+    missing = [str(n) for n in wanted if n not in by_number]
+    if missing:
+        has = f"{len(sources)} source{'' if len(sources) == 1 else 's'}"
+        shown.append(f"There is no source {' or '.join(missing)}: the last answer cites {has}.")
+    return "\n\n".join(shown)
+
+
+def _source(source: Source) -> str:
+    about = [part for part in (source.source, source.date) if part]
+    place = f" ({', '.join(about)})" if about else ""
+    quote = _MARKS.sub("", " ".join(source.text.split()))
+    return f'**Source {source.n}: {source.title or source.passage_id}**{place}: "{quote}" [{source.n}]'
+
+
+def _asked(talk: Talk, history: Sequence[Message]) -> str:
+    questions = [turn.text for turn in history if turn.role == "user" and talk_of(turn.text) is None]
+    if not questions:
+        return NO_QUESTION
+    if talk.kind == "questions":
+        return "\n".join(["You asked:", *(f"{n}. {beginning(text, 300)}" for n, text in enumerate(questions, 1))])
+    number = talk.numbers[0] if talk.numbers else -1
+    if number > len(questions):
+        return f"You have asked {len(questions)} questions so far, so there is no question {number}."
+    which = "last" if number == -1 else {1: "first"}.get(number, f"as question {number}")
+    return f'You asked {which}: "{_MARKS.sub("", questions[number - 1 if number > 0 else -1])}"'
+
+
+def _summary(history: Sequence[Message]) -> str:
+    """Each question with the beginning of its answer; talk is left out."""
+    lines: list[str] = []
+    asking = False
+    for turn in history:
+        if turn.role == "user":
+            asking = talk_of(turn.text) is None
+            lines += [f"{len(lines) + 1}. {beginning(turn.text, 300)}"] if asking else []
+        elif turn.role == "assistant" and asking and turn.text != UNANSWERED:
+            lines[-1] += f" - {beginning(turn.text, 240)}"
+    return "\n".join(["So far:", *lines]) if lines else NO_QUESTION
+
+
+def _shorter(earlier: Earlier) -> str:
+    """The first sentence of the answer with its marks; of several answers, one line each."""
+    if earlier.groups:
+        by_answer = {
+            line: marks for line in earlier.answer.splitlines() if (marks := "".join(re.findall(r"\[\d+\]", line)))
+        }
+        lines = []
+        for label, answer in earlier.groups:
+            marks = next((m for line, m in by_answer.items() if beginning(answer, 40).rstrip(". ") in line), "")
+            lines.append(f"{label}: {beginning(answer, 120)} {marks}".strip())
+        return "\n".join(lines)
+    text = earlier.answer.strip()
+    spans = sentence_spans(text)
+    if len(spans) < 2:
+        return text
+    end = spans[0][1]
+    behind = _MARKS.match(text, end)
+    return text[: behind.end() if behind else end]
+
+
+def earlier_of(known: EarlierState | None) -> Earlier:
+    """The last answer as a reader gets it."""
+    if not known:
+        return Earlier()
+    citations = [Citation.model_validate(citation) for citation in known["citations"]]
+    groups = [Group.model_validate(group) for group in known["groups"]]
+    return Earlier(
+        question=known["question"],
+        answer=known["answer"],
+        sources=tuple(Source(c.n, c.passage_id, c.title, c.quote, _place(c), c.date) for c in citations),
+        groups=tuple((labelled(g.entity, g.descriptor), g.answer) for g in groups),
+    )
+
+
+def _place(citation: Citation) -> str:
+    source = short_source(citation.source)
+    return f"{source}, p. {citation.page}" if citation.page else source
+
+
+def short_source(source: str) -> str:
+    """A file's own name in the place of its path; anything else as it is, on one line."""
+    if source.startswith(("/", "~")) or source[1:3] == ":\\":
+        return re.split(r"[/\\]", source)[-1]
+    return " ".join(source.split())

@@ -1,0 +1,159 @@
+"""Whether answers agree, whether statements contradict each other, what a context is about: by rule, no reader."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from preflight_rag.corg.descriptors import descriptor_of
+from preflight_rag.state.reading import ContextNote, Source
+from preflight_rag.text.answer_forms import abbreviates, figures_of, folded, same_name
+from preflight_rag.text.answer_values import asked_kind, values
+from preflight_rag.text.sentences import sentence_spans
+from preflight_rag.text.surface_names import surface_name
+from preflight_rag.text.words import STOP_WORDS, words
+
+SAME_WORDS = 0.8
+LONGEST_NAME = 6
+"""Words up to which an answer may be a name, of which initials stand for words."""
+SHARED_SUBJECT = 0.7
+"""Least share of the shorter statement's words that a contradicting one holds."""
+DENIED = 0.75
+
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_WORD = re.compile(r"\w+(?:[’'-]\w+)*")
+_ARTICLES = frozenset({"a", "an", "the", "of", "about", "approximately", "around", "circa", "c"})
+_EDGES = " \t\n\"'“”‘’()"
+_VERDICTS = frozenset({"yes", "no"})
+_NEGATION = re.compile(r"\b(?:not?|never|none|neither|nor|without|cannot)\b|n['’]t\b", re.I)
+_MARKS = re.compile(r"\s*\[\d+\]")
+_MONTHS = frozenset("january february march april may june july august september october november december".split())  # noqa: SIM905
+
+
+def same_answer(a: str, b: str) -> bool:
+    """Whether two short answers say the same.
+
+    Dates agree as far as both tell them, amounts when they are equal in a common unit; yes agrees with yes; names when
+    one holds the other's words, their first letters standing for them, or when one is the other's initials.
+    """
+    first, second = _tokens(a), _tokens(b)
+    if not first or not second:
+        return first == second
+    figures = figures_of(a), figures_of(b)
+    if any(figures) and not (_named(a) and _named(b)):
+        return all(figures) and figures[0].agree(figures[1])
+    verdicts = [tokens[0] for tokens in (first, second) if tokens[0] in _VERDICTS]
+    if len(verdicts) == 2 and not any(figures):
+        return verdicts[0] == verdicts[1]
+    if len(_NEGATION.findall(a)) % 2 != len(_NEGATION.findall(b)) % 2:
+        return False
+    if "".join(first).replace("-", "") == "".join(second).replace("-", ""):
+        return True
+    return _same_words(a, b) or abbreviates(a, b) or abbreviates(b, a)
+
+
+def _named(text: str) -> bool:
+    """Whether an answer is a name, which may hold numbers ("Apollo 11"), rather than an amount or a date."""
+    opening = text.lstrip(_EDGES).split()[:3]
+    if not opening or not opening[0][0].isalpha() or _all_tokens(text)[:1] != _tokens(text)[:1]:
+        return False
+    return not (opening[0].isalpha() and figures_of(opening[0])) and not figures_of(" ".join(opening)).dates
+
+
+def _same_words(a: str, b: str) -> bool:
+    """Whether the words of one answer hold those of the other, in any form, with the same numbers."""
+    tokens = _tokens(a), _tokens(b)
+    left, right = frozenset(words(a)) or frozenset(tokens[0]), frozenset(words(b)) or frozenset(tokens[1])
+    digits = [{word for word in side if any(map(str.isdigit, word))} for side in (left, right)]
+    if all(digits) and digits[0] != digits[1]:
+        return False
+    if left <= right or right <= left or len(left & right) >= SAME_WORDS * len(left | right):
+        return True
+    return max(map(len, tokens)) <= LONGEST_NAME and same_name(*tokens)
+
+
+def numbers_of(text: str) -> frozenset[str]:
+    """The numbers of a text, without thousands' separators."""
+    return frozenset(re.sub(r",(?=\d{3})", "", found).rstrip(".,") for found in _NUMBER.findall(text))
+
+
+def _tokens(text: str) -> list[str]:
+    found = _all_tokens(text)
+    return [word for word in found if word not in _ARTICLES] or found
+
+
+def _all_tokens(text: str) -> list[str]:
+    return _WORD.findall(re.sub(r"(?<=\d),(?=\d{3})", "", folded(text)))
+
+
+def contradicts(a: str, b: str) -> bool:
+    """Whether two statements about the same subject give different numbers or dates, or one denies the other.
+
+    They share their subject when the shorter one's words stand in the other and neither holds a name that the other
+    lacks.
+    """
+    a, b = _MARKS.sub("", a), _MARKS.sub("", b)
+    first, second = (frozenset(word for word in words(text) if not word[0].isdigit()) for text in (a, b))
+    shared = first & second
+    if len(shared) < 2 or len(shared) < SHARED_SUBJECT * min(len(first), len(second)):
+        return False
+    if _names(a) - set(_tokens(b)) and _names(b) - set(_tokens(a)):
+        return False
+    numbers = numbers_of(a), numbers_of(b)
+    if all(numbers) and not (numbers[0] <= numbers[1] or numbers[1] <= numbers[0]):
+        return True
+    if len(shared) < DENIED * len(first | second) or numbers[0] != numbers[1]:
+        return False
+    return len(_NEGATION.findall(a)) % 2 != len(_NEGATION.findall(b)) % 2
+
+
+def _names(text: str) -> set[str]:
+    """Capitalised words of a text, without months and words that mean nothing alone."""
+    return {word.casefold() for word in _WORD.findall(text) if word[0].isupper()} - _MONTHS - STOP_WORDS
+
+
+def contradiction(parts: Sequence[str]) -> tuple[str, str] | None:
+    """The first two statements of different parts that contradict each other, or None.
+
+    A statement that is repeated counts once: a model may go round in circles up to its limit.
+    """
+    split = [list(dict.fromkeys(part[slice(*span)].strip() for span in sentence_spans(part))) for part in parts]
+    for i, statements in enumerate(split):
+        for later in split[i + 1 :]:
+            found = next(((a, b) for a in statements for b in later if contradicts(a, b)), None)
+            if found:
+                return found
+    return None
+
+
+def note_by_rule(question: str, source: Source) -> ContextNote:
+    """What a context is about, from its title, its opening and its nearest sentence; it always has an answer."""
+    name = surface_name(question)
+    title = " ".join(source.title.split())
+    entity = name if name and name.casefold() in f"{title} {source.text}".casefold() else _head(title) or name
+    named = title if entity.casefold() in title.casefold() else ""
+    descriptor = descriptor_of(entity, named, source.text) if entity else None
+    return ContextNote(source.n, entity or f"context {source.n}", descriptor, answer_by_rule(question, source.text))
+
+
+def answer_by_rule(question: str, text: str) -> str:
+    """The value that the question asks for in the sentence nearest to it, else that sentence."""
+    sentence = nearest_sentence(question, text)
+    found = values(sentence, asked_kind(question), question)
+    return found[0].text if found else sentence
+
+
+def nearest_sentence(question: str, text: str) -> str:
+    """Of the sentences with a value of the kind asked for, else of all, the one that shares most with the question."""
+    asked, kind = frozenset(words(question)), asked_kind(question)
+    sentences = [text[slice(*span)].strip() for span in sentence_spans(text)] or [text.strip()]
+
+    def nearness(i: int) -> tuple[bool, int, int]:
+        shared = len(asked.intersection(words(sentences[i])))
+        return bool(values(sentences[i], kind, question)), shared, -i
+
+    return sentences[max(range(len(sentences)), key=nearness)]
+
+
+def _head(title: str) -> str:
+    return re.split(r"\s?[(,:|]|\s[-–—]\s", title, maxsplit=1)[0].strip()

@@ -1,0 +1,103 @@
+"""Which of several things of one name a question means: the choices, and what a person's reply chooses of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+
+from preflight_rag.corg.composition import labelled
+from preflight_rag.state.schema import ChoiceState, ContextState, DroppedContext, Organisation
+
+NOT_CHOSEN = "another one was meant"
+_ALL = re.compile(r"(?:all|both|any|every(?:thing|one)|all of (?:them|these|those)|each)", re.I)
+_BETWEEN = re.compile(r"\s*(?:[,;/&+]|\band\b)\s*", re.I)
+_LEAD = re.compile(r"(?:i mean(?:t)?|please|only|just|the ones?|in|of|from|number|no\.?|option|the)\s+", re.I)
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+
+
+def choices_of(organisation: Organisation, contexts: Sequence[ContextState]) -> list[ChoiceState]:
+    """What the contexts in groups are about, each once, in the order of the groups."""
+    by_rank = {context["rank"]: context for context in contexts}
+    found: dict[str, ChoiceState] = {}
+    for rank in (rank for group in organisation["groups"] for rank in group):
+        entity, descriptor = by_rank[rank]["entity"], by_rank[rank]["descriptor"]
+        label = labelled(entity, descriptor)
+        found.setdefault(label.casefold(), ChoiceState(label=label, entity=entity, descriptor=descriptor))
+    return list(found.values())
+
+
+def chosen(reply: object, choices: Sequence[ChoiceState]) -> list[str] | None:
+    """The labels that a reply chooses: by label, descriptor, place from 1, or "all"; None when it says anything else.
+
+    Args:
+        reply: A text that names one or several, a number, or a list of these.
+        choices: What was offered.
+    """
+    if isinstance(reply, Mapping):
+        reply = reply.get("choice")
+    if isinstance(reply, str | int):
+        return _named(str(reply), choices)
+    if not isinstance(reply, Sequence) or not reply:
+        return None
+    each = [_named(str(part), choices) for part in reply]
+    if any(labels is None for labels in each):
+        return None
+    wanted = {label for labels in each if labels for label in labels}
+    return [choice["label"] for choice in choices if choice["label"] in wanted]
+
+
+def _named(text: str, choices: Sequence[ChoiceState]) -> list[str] | None:
+    text = " ".join(text.split()).strip(" .!?\"'[]()").casefold()
+    if _ALL.fullmatch(text):
+        return [choice["label"] for choice in choices]
+    if (label := _one(text, choices)) is not None:
+        return [label]
+    parts = [part for part in _BETWEEN.split(text) if part]
+    labels = [_one(part, choices) for part in parts]
+    if not labels or None in labels:
+        return None
+    return [choice["label"] for choice in choices if choice["label"] in labels]
+
+
+def _one(text: str, choices: Sequence[ChoiceState]) -> str | None:
+    """The one choice that a text names with its own words, or counts out."""
+    bare = text
+    while (shorter := _LEAD.sub("", bare, count=1) if _LEAD.match(bare) else bare) != bare:
+        bare = shorter
+    bare = re.sub(r"\s+ones?$", "", bare).strip(" .!?\"'[]()")
+    places = [str(n) for n in range(1, len(choices) + 1)]
+    if bare in places:
+        return choices[places.index(bare)]["label"]
+    if bare in _ORDINALS[: len(choices)]:
+        return choices[_ORDINALS.index(bare)]["label"]
+    for name in ("label", "descriptor", "entity"):
+        same = [choice["label"] for choice in choices if _folded(choice.get(name)) in (_folded(text), _folded(bare))]
+        if len(same) == 1:
+            return same[0]
+    return None
+
+
+def _folded(text: object) -> str:
+    return re.sub(r"\W+", " ", str(text or "")).strip().casefold() or "\0"
+
+
+def narrowed(organisation: Organisation, contexts: Sequence[ContextState], labels: Collection[str]) -> Organisation:
+    """The organisation with the contexts of these labels alone; the others are noted as dropped."""
+    by_rank = {context["rank"]: context for context in contexts}
+
+    def wanted(rank: int) -> bool:
+        return labelled(by_rank[rank]["entity"], by_rank[rank]["descriptor"]).casefold() in folded
+
+    folded = {label.casefold() for label in labels}
+    kept = [[rank for rank in group if wanted(rank)] for group in organisation["groups"]]
+    gone = [rank for group in organisation["groups"] for rank in group if not wanted(rank)]
+    dropped = [*organisation["dropped"], *(DroppedContext(rank=rank, why=NOT_CHOSEN, kept=None) for rank in gone)]
+    sources = {rank: more for rank, more in organisation["sources"].items() if int(rank) not in gone}
+    return Organisation(
+        groups=[group for group in kept if group], dropped=sorted(dropped, key=lambda d: d["rank"]), sources=sources
+    )
+
+
+def left_out(labels: Sequence[str]) -> str:
+    """A sentence about the choices that were not chosen; empty when none was left out."""
+    return f"\n\nNote: left out, as you chose: {'; '.join(labels)}." if labels else ""

@@ -1,0 +1,369 @@
+"""One answer out of the groups' drafts: every answer with its entity and descriptor, contradictions side by side.
+
+Everything here is pure. Answers are never dropped: what a group's reply leaves out stands as it was noted when the
+contexts were compared. A contradiction is shown as one only between quotes that stand in their passages word for word.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from preflight_rag.corg.agreement import nearest_sentence, numbers_of, same_answer
+from preflight_rag.corg.differing import differing
+from preflight_rag.state.schema import ContextState, DraftState, EntryState, GroupDraft, Organisation, RelationState
+from preflight_rag.state.values import Passage
+from preflight_rag.text.quotes import Span, locate, strongest, support
+from preflight_rag.text.sentences import sentence_spans
+from preflight_rag.text.surface_names import speaks_of, surface_name
+from preflight_rag.text.words import words
+
+EDITED = 0.6
+"""Share of the shorter statement's words from which two statements with words of their own count as an edit."""
+CONTRADICTED = "the sources contradict each other:"
+UNVERIFIED = "the sources may contradict each other (not verified: a quote was not found in its passage):"
+LONGEST_QUOTE = 300
+
+_CITED = re.compile(r"(.*?)((?:\s*\[\d+\])+)", re.DOTALL)
+_MARK = re.compile(r"\[(\d+)\]")
+_LABEL = re.compile(r"^\W*([^:\n]{1,90}?)[*_]{0,2}\s*:[*_]{0,2}\s+")
+_DATE = re.compile(r"\d{4}(?:-\d\d){0,2}")
+
+
+@dataclass
+class Item:
+    """One answer: that of context `rank`, quoted at `span`; `ranks` are all contexts that say it.
+
+    `noted` answers are those of the comparison, not of a group's reply. An answer is `verified` when the quote given
+    for it, else words that say it, stand in the passage and hold a number of it, if it has one.
+    """
+
+    rank: int
+    entity: str
+    descriptor: str | None
+    answer: str
+    ranks: list[int]
+    noted: bool = False
+    span: Span | None = None
+    verified: bool = False
+
+
+@dataclass
+class Composed:
+    """The draft, its entries, and what had to be filled in."""
+
+    draft: DraftState
+    entries: list[EntryState]
+    gaps: list[dict[str, str]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Groups:
+    """What is known when the groups have been answered; passages by rank."""
+
+    question: str
+    drafts: Sequence[GroupDraft]
+    contexts: Mapping[int, ContextState]
+    relations: Sequence[RelationState]
+    organisation: Organisation
+    passages: Mapping[int, Passage]
+    choice: str | None = None
+
+    def further(self, rank: int) -> list[int]:
+        """The contexts that were dropped in favour of this one."""
+        return self.organisation["sources"].get(str(rank), [])
+
+    def text(self, rank: int) -> str:
+        """A context's text."""
+        return self.passages[rank].text if rank in self.passages else ""
+
+
+def compose(groups: Groups) -> Composed:
+    """The answer of all groups; not found when no group has one."""
+    gaps: list[dict[str, str]] = []
+    items = _without_echoes([item for draft in groups.drafts for item in _items(draft, groups, gaps)])
+    quotes: dict[tuple[int, str], None] = {}
+    for item in items:
+        _verify(item, groups)
+        for rank in item.ranks:
+            span = item.span if rank == item.rank else _quote(rank, item.answer, [], groups, noted=True)
+            if span:
+                quotes[rank, groups.text(rank)[slice(*span)]] = None
+    entries = [EntryState(entity=i.entity, descriptor=i.descriptor, answer=i.answer, ranks=i.ranks) for i in items]
+    text = (_verbatim(items, groups) or "\n\n".join(_paragraphs(items, groups))).strip()
+    if text:
+        text = "\n\n".join([text, *differing(groups.contexts, groups.relations)])
+    failed = sum(draft["status"] in ("failed", "unreadable") for draft in groups.drafts)
+    if failed and text:
+        parts = f"{failed} of {len(groups.drafts)} groups of passages"
+        text += f"\n\nNote: {parts} could not be answered by the model; what their passages say is quoted as it stands."
+    kept = [(rank, quote) for draft in groups.drafts for rank, quote in draft["quotes"]]
+    draft = DraftState(text=text, quotes=list(dict.fromkeys([*quotes, *kept])), found=bool(text), choice=groups.choice)
+    return Composed(draft, entries, gaps)
+
+
+def _items(draft: GroupDraft, groups: Groups, gaps: list[dict[str, str]]) -> list[Item]:
+    """The answers of one group, and for each context that none of them cites what was noted of it."""
+    items: dict[int, Item] = {}
+    loose: list[Item] = []
+    for statement, ranks in _statements(draft, groups):
+        own = [rank for rank in ranks if rank in draft["ranks"]]
+        if not own:
+            loose.append(Item(0, *_about(draft, groups), statement, ranks))
+        elif own[0] in items:
+            items[own[0]].answer += f"; {statement}"
+            items[own[0]].ranks += [rank for rank in ranks if rank not in items[own[0]].ranks]
+        else:
+            context = groups.contexts[own[0]]
+            said = _without_label(statement, context)
+            items[own[0]] = Item(own[0], context["entity"], context["descriptor"], said, [own[0], *ranks])
+    cited = {rank for item in items.values() for rank in item.ranks}
+    for rank in draft["ranks"]:
+        if rank not in cited and (noted := _noted(rank, draft, groups)):
+            items[rank] = noted
+            gaps.append(_gap(draft, f"context {rank} is missing in the group's answer; what was noted of it stands"))
+    for item in items.values():
+        extra = [rank for kept in item.ranks for rank in groups.further(kept)]
+        item.ranks = list(dict.fromkeys([*item.ranks, *extra]))
+    if loose and items:
+        gaps += [_gap(draft, f"{item.answer[:80]!r} cites no context of its group") for item in loose]
+    return [*items.values(), *loose]
+
+
+def _without_echoes(items: Sequence[Item]) -> list[Item]:
+    """The items without those that cite no context of their group and say what another one says of the same ones."""
+    own = [item for item in items if item.rank]
+    return [
+        item
+        for item in items
+        if item.rank or not any(item.answer == o.answer and set(item.ranks) <= set(o.ranks) for o in own)
+    ]
+
+
+def _about(draft: GroupDraft, groups: Groups) -> tuple[str, str | None]:
+    """What all contexts of a group are about, as far as they agree."""
+    contexts = [groups.contexts[rank] for rank in draft["ranks"]]
+    entities = {context["entity"] for context in contexts}
+    descriptors = {context["descriptor"] for context in contexts}
+    if len(entities) != 1:
+        return "", None
+    return entities.pop(), descriptors.pop() if len(descriptors) == 1 else None
+
+
+def _statements(draft: GroupDraft, groups: Groups) -> Iterable[tuple[str, list[int]]]:
+    """The statements of a group's text with the ranks they cite; without marks, those of the context that says it."""
+    for line in draft["text"].splitlines():
+        cited = [(said.strip(" .;,"), marks) for said, marks in _CITED.findall(line)]
+        if cited:
+            for said, marks in cited:
+                if re.search(r"\w", said):
+                    yield re.sub(r"^(?:and|but|while)\s+", "", said), [int(rank) for rank in _MARK.findall(marks)]
+        elif re.search(r"\w", line):
+            best = strongest(line, [groups.text(rank) for rank in draft["ranks"]])
+            ranks = draft["ranks"] if len(draft["ranks"]) == 1 else []
+            yield line.strip(" .;,"), ranks if best is None else [draft["ranks"][best]]
+
+
+def _without_label(statement: str, context: ContextState) -> str:
+    """A statement without the name before its colon, where that is the context's."""
+    label = _LABEL.match(statement)
+    names = f"{context['entity']} {context['descriptor'] or ''}".casefold()
+    if label and set(re.findall(r"\w{3,}", label[1].casefold())) & set(re.findall(r"\w{3,}", names)):
+        return statement[label.end() :].strip() or statement
+    return statement
+
+
+def _noted(rank: int, draft: GroupDraft, groups: Groups) -> Item | None:
+    """A context's answer as noted; by rule only where the reply was unusable or a relation says that it answers."""
+    context = groups.contexts[rank]
+    if not context["answer"] or not context["relevant"]:
+        return None
+    answers = any(
+        rank in (relation["a"], relation["b"]) and relation["kind"] in ("distracting", "counterfactual", "duplicated")
+        for relation in groups.relations
+    )
+    unusable = draft["status"] in ("unreadable", "failed")
+    if not context["told"] and not unusable and not (answers and draft["status"] == "answered"):
+        return None
+    if not context["told"] and not _on_subject(rank, groups):
+        return None
+    answer = _MARK.sub("", context["answer"]).strip(" .\n")
+    return Item(rank, context["entity"], context["descriptor"], answer, [rank], noted=True)
+
+
+def _on_subject(rank: int, groups: Groups) -> bool:
+    passage = groups.passages.get(rank)
+    return passage is None or speaks_of(surface_name(groups.question), passage.title, passage.text)
+
+
+def _verify(item: Item, groups: Groups) -> None:
+    quotes = [quote for draft in groups.drafts for rank, quote in draft["quotes"] if rank == item.rank]
+    item.ranks = list(dict.fromkeys(item.ranks))
+    item.span = _quote(item.rank, item.answer, quotes, groups, noted=item.noted)
+    if item.span:
+        text = groups.text(item.rank)
+        held, wanted = numbers_of(text[slice(*item.span)]), numbers_of(item.answer)
+        given = not quotes or any(locate(quote, text) for quote in quotes)
+        item.verified = given and (not wanted or bool(wanted & held))
+
+
+def _quote(rank: int, answer: str, quotes: Sequence[str], groups: Groups, *, noted: bool) -> Span | None:
+    """Where a context says an answer, verbatim: a quote given for it, else the sentence that supports or holds it.
+
+    Where the answer is the comparison's own (`noted`), the sentence that holds what was noted, or that is nearest to
+    the question, serves too.
+    """
+    text = groups.text(rank)
+    spans = [span for quote in quotes if (span := locate(quote, text))]
+    spans += [span for span in (support(answer, text), _sentence_with(answer, text)) if span]
+    context = groups.contexts.get(rank)
+    if noted and context and context["answer"]:
+        spans += [span for span in (_sentence_with(context["answer"], text),) if span]
+        if not context["told"] and not spans:
+            spans += [span for span in (locate(nearest_sentence(groups.question, text), text),) if span]
+    wanted = numbers_of(answer)
+    return next((span for span in spans if wanted <= numbers_of(text[slice(*span)])), spans[0] if spans else None)
+
+
+def _sentence_with(said: str, text: str) -> Span | None:
+    """The sentence that holds a short answer as whole words."""
+    pattern = re.compile(rf"(?<!\w){re.escape(said.strip(' .'))}(?!\w)", re.IGNORECASE)
+    spans = (span for span in sentence_spans(text) if pattern.search(text[slice(*span)]))
+    return next(spans, None) if re.search(r"\w", said) else None
+
+
+def _verbatim(items: Sequence[Item], groups: Groups) -> str:
+    """Of a single group the reader's own text, with what it leaves out and who agrees; empty for anything else."""
+    if len(groups.drafts) != 1 or groups.drafts[0]["status"] != "answered" or _sides(items, groups, least=2):
+        return ""
+    text = groups.drafts[0]["text"]
+    cited = {int(rank) for rank in _MARK.findall(text)}
+    lines = [text, *(_line(item, groups) for item in items if item.rank and item.rank not in cited)]
+    for item in items:
+        count = _count(item.ranks, groups)
+        if item.rank in cited and groups.further(item.rank) and count > 1:
+            about = f"{label(item)}: " if len(items) > 1 else ""
+            lines.append(f"{about}{count} sources agree {_marks(item.ranks, item, groups)}.")
+    return "\n\n".join(lines)
+
+
+def _paragraphs(items: Sequence[Item], groups: Groups) -> list[str]:
+    """One paragraph for each answer that nothing contradicts, one with all sides for each contradiction."""
+    sides = _sides(items, groups, least=2)
+    told: set[int] = set()
+    out = []
+    for item in items:
+        if id(item) in told:
+            continue
+        together = next((side for side in sides if any(other is item for other in side)), [item])
+        told |= {id(other) for other in together}
+        out += [_line(item, groups)] if len(together) == 1 else _contradiction(together, groups)
+    return out
+
+
+def _sides(items: Sequence[Item], groups: Groups, *, least: int) -> list[list[Item]]:
+    """Items that contradict each other, in sets of at least so many; equal answers are no contradiction."""
+    against = {
+        frozenset((relation["a"], relation["b"]))
+        for relation in groups.relations
+        if relation["kind"] == "counterfactual"
+    }
+    found: list[list[Item]] = []
+    for item in items:
+        touching = [side for side in found if any(_against(item, other, against, groups) for other in side)]
+        joined = [other for side in touching for other in side]
+        found = [side for side in found if side not in touching] + [[*joined, item]]
+    return [side for side in found if len(side) >= least]
+
+
+def _against(a: Item, b: Item, against: set[frozenset[int]], groups: Groups) -> bool:
+    return frozenset((a.rank, b.rank)) in against and not _agree(a, b, groups)
+
+
+def _agree(a: Item, b: Item, groups: Groups) -> bool:
+    """Whether two answers are one, by the short answers noted of their contexts, since statements share much besides.
+
+    Two statements that are alike but for some words, where each has words of its own, are an edit and not one answer.
+    """
+    if a.answer.casefold() == b.answer.casefold():
+        return True
+    said = frozenset(words(a.answer)), frozenset(words(b.answer))
+    shared = said[0] & said[1]
+    if said[0] - shared and said[1] - shared and len(shared) >= EDITED * min(map(len, said)):
+        return False
+    noted = [context["answer"] for rank in (a.rank, b.rank) if (context := groups.contexts.get(rank))]
+    first, second = noted if len(noted) == 2 and all(noted) else (a.answer, b.answer)
+    return same_answer(first or "", second or "")
+
+
+def _contradiction(items: Sequence[Item], groups: Groups) -> list[str]:
+    """The sides, newest first; those whose quote is not verified apart from the others."""
+    ordered = sorted(items, key=lambda item: item.rank)
+    ordered.sort(key=lambda item: _date(item, groups), reverse=True)
+    verified = [item for item in ordered if item.verified]
+    unverified = [item for item in ordered if not item.verified]
+    if len(verified) < 2:
+        verified, unverified = [], ordered
+    out = []
+    for sides, says in ((verified, CONTRADICTED), (unverified, UNVERIFIED)):
+        if sides:
+            out.append("\n".join([f"**{label(sides[0])}**: {says}", *(_side(item, groups) for item in sides)]))
+    return out
+
+
+def _side(item: Item, groups: Groups) -> str:
+    passage = groups.passages.get(item.rank)
+    place = [part for part in ((passage.title or passage.source, passage.date) if passage else ()) if part]
+    count = _count(item.ranks, groups)
+    place += [f"{count} sources"] if count > 1 else []
+    line = f"- {item.answer} {_marks(item.ranks, item, groups)}"
+    line += f" ({', '.join(_plain(part) for part in place)})" if place else ""
+    return line + (f': "{_shown(groups.text(item.rank)[slice(*item.span)])}"' if item.span else "")
+
+
+def _line(item: Item, groups: Groups) -> str:
+    count = _count(item.ranks, groups)
+    agreed = f" ({count} sources)" if count > 1 else ""
+    name = f"**{label(item)}**: " if item.entity else ""
+    return f"{name}{item.answer} {_marks(item.ranks, item, groups)}{agreed}".rstrip()
+
+
+def label(item: Item) -> str:
+    """What an answer is the answer to."""
+    return labelled(item.entity, item.descriptor)
+
+
+def labelled(entity: str, descriptor: str | None) -> str:
+    """A name with what tells it from others of that name."""
+    entity, descriptor = _plain(entity), _plain(descriptor or "")
+    return f"{entity} ({descriptor})" if descriptor and descriptor.casefold() not in entity.casefold() else entity
+
+
+def _marks(ranks: Sequence[int], item: Item, groups: Groups) -> str:
+    """Marks of the contexts that say it: the item's own, and each other one whose words for it were found."""
+    cited = [r for r in ranks if r == item.rank or not item.rank or _quote(r, item.answer, [], groups, noted=True)]
+    return "".join(f"[{rank}]" for rank in cited)
+
+
+def _count(ranks: Sequence[int], groups: Groups) -> int:
+    """Documents among the contexts: two passages of one document are one source."""
+    return len({groups.passages[rank].document_id for rank in ranks if rank in groups.passages})
+
+
+def _date(item: Item, groups: Groups) -> str:
+    dates = [_DATE.match(groups.passages[r].date or "") for r in item.ranks if r in groups.passages]
+    return max((date.group() for date in dates if date), default="")
+
+
+def _plain(text: str) -> str:
+    return " ".join(_MARK.sub("", text).replace("*", "").split())
+
+
+def _shown(quote: str) -> str:
+    shown = _plain(quote)
+    return shown if len(shown) <= LONGEST_QUOTE else shown[:LONGEST_QUOTE].rsplit(" ", 1)[0] + " …"
+
+
+def _gap(draft: GroupDraft, error: str) -> dict[str, str]:
+    return {"stage": "aggregate_groups", "item": str(draft["group"]), "error": error}

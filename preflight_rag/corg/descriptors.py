@@ -1,0 +1,179 @@
+"""What a context tells its subject by from others of the name: its descriptor, by rule (COrg, section 2.1).
+
+"Broken Bow, Oklahoma", "Bobby Carpenter (American football)" and "Araki Station is a railway station in Abiko" each
+hold a surface name and a descriptor.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from preflight_rag.text.answer_values import CAPITAL, IS_A, NAME
+from preflight_rag.text.surface_names import Name, position, tokens
+from preflight_rag.text.words import STOP_WORDS, words
+
+_SEPARATORS = re.compile(r"\s+[-–—|:]\s+|\s*[|·]\s*|:\s+")
+_PARENTHESIS = re.compile(r"\s?\(\s?([^()]{2,80}?)\s?\)")
+_APPOSITION = re.compile(r"\s?,\s(?:(?:in|near) )?((?:[^\W\d_a-zß-ÿ][\w'’.-]*[ ,]{0,2}){1,4})")
+_DESCRIBING = re.compile(r"(?=[^a-z]*[A-Za-z]?[a-z]{2})[\w\s,.'’&/-]{3,60}")
+_CAPITALISED = re.compile(r"(?:(?:[^\W\d_a-zß-ÿ][\w'’.-]*|\d+(?:st|nd|rd|th)?|of|the) ){1,4}")
+_MOST_TERMS = 4
+_ABBREVIATION = 5
+_RELATING = frozenset(
+    {"for", "with", "and", "or", "by", "from", "on", "at", "to", "after", "during", "among", "between", "as", "vs"}
+    | {"versus", "is", "are", "was", "how"}
+)
+_SECTIONS = STOP_WORDS | {
+    "background", "introduction", "objective", "objectives", "aim", "aims", "purpose", "methods", "results",
+    "conclusion", "conclusions", "although",
+}  # fmt: skip
+_SAME_THING = re.compile(
+    r"(?:also|formerly|previously|known|called|or|aka|abbreviated|born|b\.|c\.|e\.g|i\.e|see|fig)\b", re.I
+)
+_TITLE_END = re.compile(r"[(,|:]|\s[-–—]\s")
+_LEAD_END = re.compile(r"\s?[(,:]|\s(?:is|was|are|were)\s")
+_LEAD = 60
+_SITE = frozenset(words("wikipedia britannica encyclopedia free edit redirect disambiguation born pronounced com org"))
+_PLACE = re.compile(rf"\bin (?:the )?(?P<place>{CAPITAL}(?:,? (?:of )?{CAPITAL})*)")
+_NEXT_SENTENCE = re.compile(r"[\s.](?:As|The|In|It|At|On|He|She|For)$|\.$")
+_LIFE_DATES = re.compile(r"\d{3,4}\s?[-–—]|^\s*(?:born|b\.|c\.|died|/|\d{1,2}\s|[A-Z][a-z]+ \d|pronounced|[A-Z]{2,6}$)")
+_OPENING = 240
+_MAX_NAME_WORDS = 7
+_MAX_WORDS = 10
+
+
+@dataclass(frozen=True)
+class Bearer:
+    """What a passage tells a bearer of a name by: index terms of the descriptor, and the words that show it."""
+
+    words: frozenset[str]
+    shown: str
+
+
+def heading_of(text: str) -> str:
+    """The heading that a text begins with when its first sentence repeats the heading's first word; else empty."""
+    tokens = list(re.finditer(r"\S+", text[:_OPENING]))
+    for i, token in enumerate(tokens[1:13], 1):
+        after = tokens[i + 1].group() if i + 1 < len(tokens) else ""
+        if token.group().strip(",") == tokens[0].group().strip(",") and len(token.group()) > 2:
+            return text[: tokens[i - 1].end()]
+        if token.group() == "The" and after == tokens[0].group():
+            return text[: tokens[i - 1].end()]
+    return ""
+
+
+def descriptor_of(name: str, title: str, text: str) -> str | None:
+    """What tells the bearer of a name from others: of the title, the text's heading, or what stands behind the name."""
+    head = re.split(r"[,(]", name)[0].strip()
+    if not head:
+        return None
+    for heading in (title, heading_of(text)):
+        if heading.strip() and (found := _from_heading(head, name, " ".join(heading.split()))):
+            return found
+    spaced = r"\s+".join(map(re.escape, head.split()))
+    for match in re.finditer(spaced, text, re.I):
+        if found := _behind(text[match.end() : match.end() + 160], name):
+            return found
+    return _fuller_name(head, text)
+
+
+def _from_heading(head: str, name: str, heading: str) -> str | None:
+    parentheses = re.search(r"\(([^()]{2,60})\)", heading)
+    if parentheses and not _LIFE_DATES.search(parentheses[1]):
+        return parentheses[1]
+    asked, held = set(words(name)), set(words(heading))
+    if not asked & set(words(heading)) and len(heading.split()) > _MAX_WORDS:
+        return None
+    at = heading.casefold().find(head.casefold())
+    rest = heading[at + len(head) :].strip(" ,:;-–") if at == 0 else ""
+    if rest and set(words(rest)) - asked and heading[len(head) : len(head) + 1] == ",":
+        return rest
+    return heading if held - asked and asked & held and len(heading.split()) <= _MAX_NAME_WORDS else None
+
+
+def _behind(rest: str, name: str) -> str | None:
+    """The descriptor that stands right behind a name: in parentheses, after a comma, or as "is a …"."""
+    asked = set(words(name))
+    parentheses = re.match(r"\s?\(\s?([^()]{2,60}?)\s?\)", rest)
+    if parentheses and not _LIFE_DATES.search(parentheses[1]):
+        return parentheses[1]
+    place = re.match(rf"\s?, (?P<place>{CAPITAL}(?: {CAPITAL})?(?:\s?, {CAPITAL}(?: {CAPITAL})?)?)", rest)
+    if place and not re.search(r"\d", place["place"]) and set(words(place["place"])) - asked:
+        return _NEXT_SENTENCE.sub("", re.sub(r"\s+,", ",", place["place"]))
+    phrase = IS_A.match(re.sub(r"^\s?\([^)]*\)", "", rest))
+    if phrase and set(words(phrase["what"])) - asked:
+        where = _PLACE.search(rest)
+        what = phrase["what"].strip()
+        return what if where is None or where["place"].split(",")[0] in what else f"{what} in {where['place']}"
+    return None
+
+
+def _fuller_name(head: str, text: str) -> str | None:
+    """A longer name at the beginning of the text that ends with the same word."""
+    last = head.split()[-1]
+    for match in NAME.finditer(text[:_OPENING]):
+        run = match.group().rstrip(".'’-")
+        longer = set(words(run)) - set(words(head))
+        plain = len(run.split()) <= _MAX_NAME_WORDS and not any(term[0].isdigit() for term in longer)
+        if plain and longer and last in run.split():
+            return run
+    return None
+
+
+def leading_names(title: str, text: str, question: Name) -> list[Name]:
+    """What stands before the descriptor in a title and in the text's opening, where the question holds it."""
+    found = []
+    for head in (tokens(_TITLE_END.split(title, maxsplit=1)[0]), tokens(_LEAD_END.split(text[:_LEAD], maxsplit=1)[0])):
+        if any(token not in STOP_WORDS for token in head) and position(head, question) >= 0:
+            found.append(head)
+    return found
+
+
+def bearer(name: Name, title: str, text: str, asked: frozenset[str]) -> Bearer | None:
+    """What the passage says to tell the bearer of a name from others, or None where it says nothing.
+
+    Args:
+        name: The surface name.
+        title: The passage's title.
+        text: The passage's text.
+        asked: Index terms of the question; they describe nothing.
+    """
+    pattern = _pattern(name)
+    if match := pattern.search(title):
+        head = _SEPARATORS.split(title, maxsplit=1)[0]
+        around = f"{title[: match.start()]} {head[match.end() :]}" if match.end() <= len(head) else ""
+        found = _terms(around, name, asked)
+        if 0 < len(found) <= _MOST_TERMS and not _RELATING & set(tokens(around)):
+            return Bearer(found, head.strip())
+    lead = pattern.search(text, 0, _LEAD)
+    if lead and lead.group()[0].isupper() and _CAPITALISED.fullmatch(text, 0, lead.start()):
+        found = _terms(text[: lead.start()], name, asked)
+        if 0 < len(found) <= _MOST_TERMS and not _SECTIONS & set(tokens(text[: lead.start()])):
+            return Bearer(found, text[: lead.end()].strip())
+    for match in pattern.finditer(text):
+        after = _PARENTHESIS.match(text, match.end()) or (
+            _APPOSITION.match(text, match.end()) if match.start() <= _LEAD else None
+        )
+        if after and _describes(after[1], name) and (found := _terms(after[1], name, asked)):
+            return Bearer(found, text[match.start() : after.end()].strip(" ,"))
+    return None
+
+
+def _pattern(name: Name) -> re.Pattern[str]:
+    return re.compile(r"(?<!\w)" + r"\W{1,2}".join(map(re.escape, name)) + r"(?!\w)", re.I)
+
+
+def _describes(aside: str, name: Name) -> bool:
+    """Whether a parenthesis holds a descriptor: neither dates of life, nor figures, nor another name of the same."""
+    if re.fullmatch(r"[12]\d{3}", aside):
+        return True
+    if not _DESCRIBING.fullmatch(aside) or len(re.findall(r"\d{3,4}", aside)) > 1 or _SAME_THING.match(aside):
+        return False
+    abbreviates = aside[0].isupper() and len(aside) <= _ABBREVIATION and aside[0].casefold() == name[0][0]
+    return " " in aside or not abbreviates
+
+
+def _terms(descriptor: str, name: Name, asked: frozenset[str]) -> frozenset[str]:
+    """Index terms of a descriptor, without the name, the question and what sites add to titles."""
+    return frozenset(words(descriptor)) - asked - _SITE - frozenset(words(" ".join(name)))

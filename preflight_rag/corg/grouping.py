@@ -1,0 +1,166 @@
+"""COrg's organiser (section 4): which contexts stand for others, and which go into one group. Pure, no model.
+
+Of ambiguous contexts those without descriptor go, of duplicated ones all but one; what goes is remembered as a further
+source of the one that stays. Contexts that are counterfactual to each other go to different groups: a colouring of the
+counterfactual graph with as few colours as possible, evened out.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from preflight_rag.corg.relations import Edge
+from preflight_rag.state.schema import DroppedContext, Organisation
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+EXACT_CONTEXTS = 24
+"""Up to so many contexts a smaller number of groups than DSATUR's is searched for exhaustively."""
+
+
+def organise(
+    contexts: Sequence[int],
+    edges: Sequence[Edge],
+    *,
+    relevant: Collection[int],
+    described: Collection[int],
+    keep_duplicates: bool = False,
+    keep_undescribed: bool = False,
+    no_grouping: bool = False,
+    seed: int | None = None,
+) -> Organisation:
+    """Groups of contexts that agree or speak of different things; in each the best-ranked first.
+
+    Args:
+        contexts: All contexts, best-ranked first.
+        edges: Relations of the relevant ones.
+        relevant: Contexts with an answer.
+        described: Contexts with a descriptor.
+        keep_duplicates: Leave duplicated contexts in (ablation).
+        keep_undescribed: Leave ambiguous contexts without descriptor in (ablation).
+        no_grouping: Make one group of all (ablation).
+        seed: Of duplicated contexts keep a random one, as the paper does, instead of the best-ranked one.
+    """
+    place = {n: i for i, n in enumerate(contexts)}
+    kept, dropped = _standing(
+        [n for n in contexts if n in relevant],
+        edges,
+        described=described,
+        duplicates=not keep_duplicates,
+        undescribed=not keep_undescribed,
+        seed=seed,
+    )
+    dropped += [
+        DroppedContext(rank=n, why="it has no answer to the question", kept=None) for n in contexts if n not in relevant
+    ]
+    apart = [(edge.a, edge.b) for edge in edges if edge.kind == "counterfactual" and not no_grouping]
+    groups = _groups(sorted(kept, key=place.__getitem__), [pair for pair in apart if set(pair) <= set(kept)])
+    sources: dict[str, list[int]] = {}
+    for item in sorted(dropped, key=lambda item: place[item["rank"]]):
+        if item["kept"] is not None:
+            sources.setdefault(str(item["kept"]), []).append(item["rank"])
+    ordered = sorted((sorted(group, key=place.__getitem__) for group in groups), key=lambda group: place[group[0]])
+    return Organisation(groups=ordered, dropped=sorted(dropped, key=lambda d: place[d["rank"]]), sources=sources)
+
+
+def _standing(
+    relevant: Sequence[int],
+    edges: Sequence[Edge],
+    *,
+    described: Collection[int],
+    duplicates: bool,
+    undescribed: bool,
+    seed: int | None,
+) -> tuple[list[int], list[DroppedContext]]:
+    """The contexts that stay, and those for which one that stays, directly related, speaks: no answer is lost."""
+    kinds = {frozenset((edge.a, edge.b)): edge.kind for edge in edges}
+    order = list(relevant)
+    if seed is not None:
+        random.Random(seed).shuffle(order)  # noqa: S311
+    order.sort(key=lambda n: n not in described)
+    kept: list[int] = []
+    dropped: list[DroppedContext] = []
+    for n in order:
+        to = {other: kinds.get(frozenset((n, other)), "none") for other in kept}
+        copy = next((other for other in kept if duplicates and to[other] == "duplicated"), None)
+        clearer = next((other for other in kept if undescribed and to[other] == "ambiguous"), None)
+        if copy is not None:
+            dropped.append(DroppedContext(rank=n, why=f"duplicated with context {copy}", kept=copy))
+        elif clearer is not None:
+            why = f"ambiguous with context {clearer}, which says more of what it is about"
+            dropped.append(DroppedContext(rank=n, why=why, kept=clearer))
+        else:
+            kept.append(n)
+    return kept, dropped
+
+
+def _groups(kept: Sequence[int], apart: Sequence[tuple[int, int]]) -> list[list[int]]:
+    if not kept:
+        return []
+    if not apart:
+        return [list(kept)]
+    import networkx as nx
+
+    graph = nx.Graph()
+    graph.add_nodes_from(kept)
+    graph.add_edges_from(apart)
+    colours = _fewest_colours(graph)
+    count = 1 + max(colours.values())
+    if count > max(degree for _, degree in graph.degree):
+        colours = nx.equitable_color(graph, count)
+    else:
+        colours = _evened(graph, colours, count)
+    return [[n for n in kept if colours[n] == colour] for colour in range(count)]
+
+
+def _fewest_colours(graph: nx.Graph) -> dict[int, int]:
+    """A colouring of the graph; of least size up to `EXACT_CONTEXTS` coloured contexts, else by DSATUR."""
+    import networkx as nx
+
+    coloured = graph.subgraph(n for n, degree in graph.degree if degree)
+    found: dict[int, int] = nx.greedy_color(coloured, strategy="DSATUR")
+    if len(coloured) <= EXACT_CONTEXTS:
+        while fewer := _colouring(coloured, max(found.values())):
+            found = fewer
+    return {n: found.get(n, 0) for n in graph}
+
+
+def _colouring(graph: nx.Graph, count: int) -> dict[int, int] | None:
+    """A colouring with at most so many colours, by search in the order of degrees; None where there is none."""
+    order = sorted(graph, key=lambda n: -graph.degree[n])
+    colours: dict[int, int] = {}
+
+    def place(i: int) -> bool:
+        if i == len(order):
+            return True
+        n = order[i]
+        taken = {colours[other] for other in graph[n] if other in colours}
+        used = 1 + max(colours.values(), default=-1)
+        for colour in range(min(used + 1, count)):
+            if colour not in taken:
+                colours[n] = colour
+                if place(i + 1):
+                    return True
+                del colours[n]
+        return False
+
+    return colours if count > 0 and place(0) else None
+
+
+def _evened(graph: nx.Graph, colours: Mapping[int, int], count: int) -> dict[int, int]:
+    """The colouring with contexts moved from larger to smaller groups, as long as one can be moved."""
+    even = dict(colours)
+    moved = True
+    while moved:
+        moved = False
+        sizes = [sum(colour == c for colour in even.values()) for c in range(count)]
+        by_size = sorted(range(count), key=sizes.__getitem__)
+        for n in sorted(even, key=lambda n: (graph.degree[n], n)):
+            to = next((c for c in by_size if all(even[other] != c for other in graph[n])), None)
+            if to is not None and sizes[to] + 1 < sizes[even[n]]:
+                even[n], moved = to, True
+                break
+    return even

@@ -1,0 +1,273 @@
+"""COrg's Algorithm 1 as a state machine: which contexts to compare next, and what follows from what was said.
+
+A relation between two relevant contexts rests on their descriptors and answers (COrg, section 2.1):
+
+                        same answer    different answers
+    same descriptor     duplicated     counterfactual
+    different ones      distracting    distracting
+    one or none         ambiguous      none
+
+One call compares a pivot with every context whose relation to it is open. `faithful` mirrors as the paper prints it:
+what is duplicated with or counterfactual to the pivot takes over the pivot's other relations. `careful` infers only
+what the table above makes certain; contexts that are both counterfactual to the pivot may be duplicates of each other,
+so they are settled by the notes that the replies brought along or, where a note is missing, asked about.
+
+For contexts of c descriptors there are at most c + 1 calls, whatever the replies say. A pivot settles its whole class
+(contexts of one descriptor) against all others, and each further pivot is taken from a class without one, so classes
+cost one call each. One more call is for the rest: a first pivot that turns out irrelevant or without descriptor, or
+the pairs that careful mode leaves open, most at once. `next` counts the classes that the replies have shown to exist
+and stops when the calls exceed them; what is open then is read off the notes. Repairs of a reply, and a list that is
+cut because its contexts do not fit one prompt, come on top.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
+
+from preflight_rag.corg.agreement import same_answer
+from preflight_rag.state.reading import Comparison, ContextNote
+from preflight_rag.state.values import RelationKind
+
+Mode = Literal["careful", "faithful"]
+Kinds = frozenset[RelationKind]
+
+ANY: Kinds = frozenset({"distracting", "ambiguous", "counterfactual", "duplicated", "none"})
+_DESCRIBED: Kinds = frozenset({"distracting", "counterfactual", "duplicated"})
+_ANSWERED: Kinds = frozenset({"ambiguous", "counterfactual", "duplicated"})
+_ONE_CLASS: Kinds = frozenset({"counterfactual", "duplicated"})
+_FOLLOWS: dict[Kinds, Kinds] = {
+    frozenset({"counterfactual"}): _ONE_CLASS,
+    frozenset({"counterfactual", "distracting"}): frozenset({"distracting"}),
+    frozenset({"counterfactual", "ambiguous"}): frozenset({"none"}),
+    frozenset({"counterfactual", "none"}): frozenset({"ambiguous", "none"}),
+    frozenset({"distracting"}): _DESCRIBED,
+    frozenset({"distracting", "ambiguous"}): frozenset({"ambiguous", "none"}),
+    frozenset({"distracting", "none"}): frozenset({"ambiguous", "none"}),
+    frozenset({"ambiguous"}): frozenset({"ambiguous"}),
+    frozenset({"ambiguous", "none"}): frozenset({"none"}),
+    frozenset({"none"}): frozenset({"ambiguous", "none"}),
+}
+"""What can hold between two contexts, given how each relates to a pivot that has a descriptor."""
+
+
+@dataclass(frozen=True)
+class Edge:
+    """How two contexts relate; `inferred` when no reply said so of this pair."""
+
+    a: int
+    b: int
+    kind: RelationKind
+    inferred: bool
+
+
+class RelationGraph:
+    """The contexts of one question while they are being related: ask `next`, `absorb` the reply, at last read `edges`.
+
+    Args:
+        contexts: Their numbers, best-ranked first.
+        mode: "careful" or "faithful".
+
+    Attributes:
+        notes: What the replies said of each context.
+        pivots: Those compared so far, in order.
+        relevant: The contexts that have an answer, as far as is known.
+    """
+
+    def __init__(self, contexts: Sequence[int], *, mode: Mode = "careful") -> None:
+        self.contexts = list(contexts)
+        self.mode = mode
+        self.notes: dict[int, ContextNote] = {}
+        self.pivots: list[int] = []
+        self.relevant = list(contexts)
+        self._live = set(contexts)
+        self._asked: dict[int, dict[int, RelationKind]] = {n: {} for n in contexts}
+        self._unreadable: set[frozenset[int]] = set()
+
+    def next(self) -> tuple[int, list[int]] | None:
+        """The next pivot and the contexts to compare it with, or None when nothing more is to be asked."""
+        if len(self.pivots) > max(1, self._classes_shown()):
+            return None
+        return self._next_class() or self._most_open()
+
+    def absorb(self, pivot: int, others: Collection[int], comparison: Comparison) -> None:
+        """Take in a reply; a context without a kind is unreadable, and numbers that were not asked about are ignored.
+
+        A context that relates to another by its answer has one, whatever its note says.
+        """
+        self.pivots.append(pivot)
+        kinds = {n: comparison.kinds[n] for n in others if n in comparison.kinds}
+        answered = {n for n, kind in kinds.items() if kind in _ANSWERED}
+        if answered:
+            answered.add(pivot)
+        for n in (pivot, *others):
+            note = comparison.notes.get(n)
+            if note is not None and (note.answer is not None or n not in answered):
+                self.notes.setdefault(n, note)
+        for n in others:
+            if n in kinds:
+                self._asked[pivot][n] = self._asked[n][pivot] = kinds[n]
+            else:
+                self._unreadable.add(frozenset({pivot, n}))
+        self.relevant = [n for n in self.contexts if n not in self.notes or self.notes[n].answer is not None]
+        self._live = set(self.relevant)
+
+    def settled(self) -> int:
+        """How many contexts have no relation left that is neither told nor follows."""
+        return sum(n not in self._live or not self._open(n) for n in self.contexts)
+
+    def edges(self, by_rule: Mapping[int, ContextNote]) -> list[Edge]:
+        """The relation of every two relevant contexts.
+
+        Args:
+            by_rule: Notes for contexts that no reply has noted.
+        """
+        return [self._edge(a, b, by_rule) for a, b in combinations(self.relevant, 2)]
+
+    def described(self, n: int, by_rule: Mapping[int, ContextNote]) -> bool:
+        """Whether a context tells its bearer of the name from others."""
+        if n in self.notes:
+            return self.notes[n].descriptor is not None
+        return self._known_described(n) or by_rule[n].descriptor is not None
+
+    def _edge(self, a: int, b: int, by_rule: Mapping[int, ContextNote]) -> Edge:
+        if b in self._asked[a]:
+            return Edge(a, b, self._asked[a][b], False)
+        possible = self._possible(a, b)
+        told = a in self.notes and b in self.notes
+        if frozenset({a, b}) in self._unreadable and len(possible) > 1:
+            return Edge(a, b, "none", True)
+        if not told and possible == ANY:
+            return Edge(a, b, "none", True)
+        return Edge(a, b, _settled(possible, self._note(a, by_rule), self._note(b, by_rule)), True)
+
+    def _note(self, n: int, by_rule: Mapping[int, ContextNote]) -> ContextNote:
+        return self.notes.get(n) or by_rule[n]
+
+    def _possible(self, a: int, b: int) -> Kinds:
+        """What can hold between two contexts, by what was said of each and a third."""
+        possible = ANY
+        for pivot in self.pivots:
+            to_a, to_b = self._asked[pivot].get(a), self._asked[pivot].get(b)
+            if to_a is None or to_b is None or pivot not in self._live:
+                continue
+            follows = _mirrored(to_a, to_b) if self.mode == "faithful" else self._follows(pivot, to_a, to_b)
+            possible = possible & follows or possible
+            if len(possible) == 1:
+                break
+        return possible
+
+    def _follows(self, pivot: int, to_a: RelationKind, to_b: RelationKind) -> Kinds:
+        if "duplicated" in (to_a, to_b):
+            return frozenset({to_b if to_a == "duplicated" else to_a})
+        return _FOLLOWS[frozenset({to_a, to_b})] if self._known_described(pivot) else ANY
+
+    def _open(self, n: int) -> list[int]:
+        """The contexts whose relation to this one was neither asked about nor follows."""
+        return [
+            other
+            for other in self.relevant
+            if other != n
+            and other not in self._asked[n]
+            and frozenset({n, other}) not in self._unreadable
+            and len(self._possible(n, other)) > 1
+        ]
+
+    def _next_class(self) -> tuple[int, list[int]] | None:
+        """A pivot of a class that had none; contexts whose replies or notes show a descriptor come first."""
+        of = self._classes()
+        had = {of[n] for n in self.pivots if n in of}
+        waiting = [n for n in self.relevant if of[n] not in had and not self._known_undescribed(n)]
+        waiting.sort(key=lambda n: (not self._known_described(n), not self._shows_descriptor(n)))
+        return next(((n, others) for n in waiting if (others := self._open(n))), None)
+
+    def _most_open(self) -> tuple[int, list[int]] | None:
+        """The context with the most relations that notes don't settle either."""
+
+        def unsettled(n: int) -> list[int]:
+            noted = n in self.notes and self.mode == "careful"
+            return [other for other in self._open(n) if not (noted and other in self.notes)]
+
+        best = max(self.relevant, key=lambda n: len(unsettled(n)), default=None)
+        return (best, others) if best is not None and (others := unsettled(best)) else None
+
+    def _classes(self) -> dict[int, int]:
+        """For each context the first one of its class, by the replies."""
+        of = {n: n for n in self.relevant}
+        for a, b in combinations(self.relevant, 2):
+            if self._asked[a].get(b) in _ONE_CLASS and of[a] != of[b]:
+                old, new = of[b], of[a]
+                of = {n: new if root == old else root for n, root in of.items()}
+        return of
+
+    def _classes_shown(self) -> int:
+        """At least so many descriptors there are: one for each pivot's class, and one if a context shows another."""
+        of = self._classes()
+        had = {of[n] for n in self.pivots if n in of}
+        described = {of[n] for n in self.pivots if n in of and self._known_described(n)}
+        known = {self._descriptor(n) for n in self.relevant if of[n] in had}
+        another = any(
+            self._known_described(n) or (self._descriptor(n) is not None and self._descriptor(n) not in known)
+            for n in self.relevant
+            if of[n] not in had
+        )
+        return len(described) + another
+
+    def _descriptor(self, n: int) -> str | None:
+        descriptor = self.notes[n].descriptor if n in self.notes else None
+        return " ".join(descriptor.casefold().split()) if descriptor else None
+
+    def _shows_descriptor(self, n: int) -> bool:
+        return self._descriptor(n) is not None
+
+    def _known_described(self, n: int) -> bool:
+        """Whether a relation that was told holds only of contexts with a descriptor."""
+        return any(kind in _DESCRIBED for other, kind in self._asked[n].items() if other in self._live)
+
+    def _known_undescribed(self, n: int) -> bool:
+        """Whether a context relates to one with a descriptor as only a context without one does."""
+        return not self._known_described(n) and any(
+            kind in ("ambiguous", "none") and self._known_described(other) for other, kind in self._asked[n].items()
+        )
+
+
+def related(a: ContextNote, b: ContextNote) -> RelationKind:
+    """The relation of two contexts by the definitions of section 2.1; both have an answer."""
+    same = same_answer(a.answer or "", b.answer or "")
+    if a.descriptor is None or b.descriptor is None:
+        return "ambiguous" if same else "none"
+    if same_descriptor(a.descriptor, b.descriptor):
+        return "duplicated" if same else "counterfactual"
+    return "distracting"
+
+
+def same_descriptor(a: str, b: str) -> bool:
+    """Whether two descriptors name the same thing, up to case, spaces and punctuation at their ends."""
+    first, second = (" ".join(text.casefold().split()).strip(" .,;()") for text in (a, b))
+    return first == second
+
+
+def _mirrored(to_a: RelationKind, to_b: RelationKind) -> Kinds:
+    """Algorithm 1 as printed; of a duplicated and a counterfactual partner, the duplicated one is the mirror."""
+    for mirror in ("duplicated", "counterfactual"):
+        if to_a == mirror:
+            return frozenset({to_b})
+        if to_b == mirror:
+            return frozenset({to_a})
+    return ANY
+
+
+def _settled(possible: Kinds, a: ContextNote, b: ContextNote) -> RelationKind:
+    """The one of the possible relations that fits the notes best."""
+    if len(possible) == 1:
+        return next(iter(possible))
+    found = related(a, b)
+    if found in possible:
+        return found
+    same = same_answer(a.answer or "", b.answer or "")
+    preferred: tuple[RelationKind, ...] = (
+        ("duplicated", "ambiguous", "distracting") if same else ("counterfactual", "none", "distracting")
+    )
+    return next((kind for kind in preferred if kind in possible), "none")

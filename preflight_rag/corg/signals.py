@@ -1,0 +1,375 @@
+"""Signals that the retrieved passages need COrg, read without a language model: the router's third way.
+
+A question needs COrg when its passages speak of several things of one name, or contradict each other (COrg, section
+2.1). Signs of that, each a score in [0, 1]:
+
+- names: titles or opening phrases that hold a name of the question with different descriptors;
+- values: the sentences nearest to the question give different numbers, dates or names, or one text is an edited copy
+  of another;
+- duplicates: passages of different documents that say the same in the same words;
+- dates: documents that differ so, or say the same, and were written years apart;
+- answers, where an extractive reader is at hand: how likely the second answer is that it finds, in another document.
+
+Only passages that bear on the question count. A logistic model makes one score of them, one of four signals and one of
+all five; the weights stand in `corg_signals.json` and are set by `python -m preflight_rag.evaluation.routing --train`,
+the numbers below by hand on the same development questions.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations, pairwise
+from pathlib import Path
+
+from preflight_rag.corg.agreement import same_answer
+from preflight_rag.corg.descriptors import Bearer, bearer, leading_names
+from preflight_rag.models.reading.extractive_reader import ExtractiveReader, PassageReading
+from preflight_rag.state.reading import Source
+from preflight_rag.state.schema import PassageRef
+from preflight_rag.text.answer_values import Kind, Value, asked_kind, same_value, values
+from preflight_rag.text.sentences import sentence_spans
+from preflight_rag.text.surface_names import Name, position, surface_names, tokens
+from preflight_rag.text.words import STOP_WORDS, words
+
+SIGNALS = ("names", "values", "duplicates", "dates")
+ANSWERS = "answers"
+"""The signal that only a reader gives."""
+WEIGHTS = Path(__file__).with_name("signals.json")
+
+MOST_PASSAGES = 24
+MARGIN = 0.25
+"""How far below the best passage's nearness a passage may lie and still bear on the question."""
+LEAST_COLLECTION = 100
+"""Number of sentences that document frequencies are taken over at least."""
+WITHIN = 0.35
+"""How far below a passage's nearest sentence's share of the question the sentence with its answer may lie."""
+MOST_SENTENCES = 8
+LONGEST_SENTENCE = 600
+CANDIDATES = 2
+"""Answer candidates of a sentence that are compared: those nearest to the question's words."""
+NAME_WEIGHT = 0.4
+"""What different names count against different numbers or dates: many names stand near a question by chance."""
+SHINGLE = 3
+COPIED = 0.5
+"""Least share of the shorter passage's shingles in the other one at which they are copies."""
+LONGEST_EDIT = 6
+FAR_YEARS = 5
+"""Years between two documents at which their dates count in full."""
+
+_EXPLAINING = re.compile(
+    r"(?:why|how)\b(?! (?:many|much|old|tall|long|far|fast|large|big|high|deep|heavy|often|wide|hot|cold)\b)", re.I
+)
+_YEAR = re.compile(r"(?<!\d)(?:1[5-9]|20)\d\d(?!\d)")
+_RAW_TOKEN = re.compile(r"\w+(?:[.,]\d+)*")
+
+
+@dataclass(frozen=True)
+class Signal:
+    """A score in [0, 1], and what it rests on in a few words."""
+
+    score: float = 0.0
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class CorgSignals:
+    """What speaks for COrg: the signals by name, and the probability that they make together."""
+
+    signals: Mapping[str, Signal]
+    score: float
+
+    def as_numbers(self) -> dict[str, float]:
+        """`corg` and `corg_<signal>`, as the router's decision holds them."""
+        each = {f"corg_{name}": round(signal.score, 4) for name, signal in self.signals.items()}
+        return {"corg": self.score, **each}
+
+    @property
+    def fired(self) -> list[str]:
+        """The reasons of the signals that are not zero."""
+        return [signal.reason for signal in self.signals.values() if signal.score]
+
+
+@dataclass(frozen=True)
+class Model:
+    """Logistic regression over the signals."""
+
+    bias: float
+    weights: Mapping[str, float]
+
+    def score(self, scores: Mapping[str, float]) -> float:
+        """Probability, to four decimals, for the signals' scores by name."""
+        total = self.bias + sum(weight * scores[name] for name, weight in self.weights.items())
+        return round(1 / (1 + math.exp(-total)), 4)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A passage with what the signals need of it.
+
+    Attributes:
+        source: The passage.
+        document_id: Its document.
+        nearness: The mean of its cosine with the question and of its share of the question's terms.
+        sentences: Its sentences with the share of the question's terms that each holds, the title's counted in; the
+            largest share first.
+        tokens: The words of title and text, casefolded.
+        shingles: Its runs of three words.
+        year: When the document was written, where that is known.
+    """
+
+    source: Source
+    document_id: str
+    nearness: float
+    sentences: Sequence[tuple[float, str]]
+    tokens: Name
+    shingles: frozenset[Name]
+    year: int | None
+
+
+Pair = tuple[Reading, Reading]
+
+
+@lru_cache(maxsize=1)
+def trained() -> dict[str, Model]:
+    """The models in `corg_signals.json`: `none` without a reader, `reader` with one."""
+    found = json.loads(WEIGHTS.read_text(encoding="utf-8"))
+    return {name: Model(model["bias"], model["weights"]) for name, model in found.items()}
+
+
+def read_signals(
+    question: str,
+    refs: Sequence[PassageRef],
+    sources: Sequence[Source],
+    extractive: ExtractiveReader | None = None,
+) -> CorgSignals:
+    """The signals of the retrieved passages.
+
+    Args:
+        question: The standalone question.
+        refs: The passages.
+        sources: Their texts, in the same order.
+        extractive: What reads the passages for the signal `answers`.
+    """
+    signals = measure(question, refs, sources, extractive)
+    model = trained()["none" if extractive is None else "reader"]
+    score = model.score({name: signal.score for name, signal in signals.items()}) if refs else 0.0
+    return CorgSignals(signals, score)
+
+
+def measure(
+    question: str,
+    refs: Sequence[PassageRef],
+    sources: Sequence[Source],
+    extractive: ExtractiveReader | None = None,
+) -> dict[str, Signal]:
+    """The signals by name."""
+    read = bearing(readings(question, refs, sources))
+    pairs = [(a, b) for a, b in combinations(naming(question, read), 2) if a.document_id != b.document_id]
+    duplicates, edited, copies = copied(pairs)
+    different, unlike = differing(question, pairs)
+    signals = {
+        "names": told_apart(question, read),
+        "values": max(different, edited, key=lambda signal: signal.score),
+        "duplicates": duplicates,
+        "dates": far_apart([*unlike, *copies]),
+    }
+    return signals if extractive is None else signals | {ANSWERS: answering(question, read, extractive)}
+
+
+def answering(question: str, read: Sequence[Reading], extractive: ExtractiveReader) -> Signal:
+    """Answers: how likely the best answer is that differs from the likeliest one and stands in another document."""
+    passages = extractive.read([(question, reading.source.title, reading.source.text) for reading in read])
+    verdict = asked_kind(question) == "verdict"
+    found = [
+        (*said, reading) for reading, passage in zip(read, passages, strict=True) if (said := _said(passage, verdict))
+    ]
+    if not found:
+        return Signal()
+    found.sort(key=lambda item: -item[0])
+    _, first, where = found[0]
+    others = (
+        Signal(probability, f"different answers: {first[:40]} / {answer[:40]}")
+        for probability, answer, reading in found[1:]
+        if reading.document_id != where.document_id and not same_answer(first, answer)
+    )
+    return next(others, Signal())
+
+
+def _said(passage: PassageReading, verdict: bool) -> tuple[float, str] | None:
+    """How likely a passage answers, and its answer: the best span, or to a yes/no question the likelier of both."""
+    if verdict and passage.verdict:
+        yes, no, _ = passage.verdict
+        return max(yes, no), "yes" if yes >= no else "no"
+    return (passage.answerable, passage.best.text) if passage.best else None
+
+
+def readings(question: str, refs: Sequence[PassageRef], sources: Sequence[Source]) -> list[Reading]:
+    """The passages, read for a question."""
+    asked = frozenset(words(question))
+    split = [[source.text[slice(*span)] for span in sentence_spans(source.text)] or [""] for source in sources]
+    held = [[asked.intersection(words(sentence)) for sentence in sentences] for sentences in split]
+    titles = [asked.intersection(words(source.title)) for source in sources]
+    found = Counter(term for title, terms in zip(titles, held, strict=True) for term in title.union(*terms))
+    weights = {term: math.log(1 + LEAST_COLLECTION / (0.5 + found[term])) for term in sorted(asked)}
+    total = sum(weights.values()) or 1.0
+
+    def share(terms: Collection[str]) -> float:
+        return sum(weight for term, weight in weights.items() if term in terms) / total
+
+    read = []
+    for ref, source, sentences, terms, title in zip(refs, sources, split, held, titles, strict=True):
+        shares = [share(title | of) for of in terms]
+        all_tokens = tokens(f"{source.title} {source.text}")
+        year = _YEAR.search(source.date or "")
+        read.append(
+            Reading(
+                source=source,
+                document_id=ref["document_id"],
+                nearness=(ref["cosine"] + share(title.union(*terms))) / 2,
+                sentences=sorted(zip(shares, sentences, strict=True), key=lambda pair: -pair[0]),
+                tokens=all_tokens,
+                shingles=frozenset(zip(*(all_tokens[i:] for i in range(SHINGLE)), strict=False)),
+                year=int(year[0]) if year else None,
+            )
+        )
+    return read
+
+
+def bearing(read: Sequence[Reading]) -> list[Reading]:
+    """The passages whose nearness is close to the best one's, the nearest first."""
+    ordered = sorted(read, key=lambda reading: -reading.nearness)[:MOST_PASSAGES]
+    return [reading for reading in ordered if reading.nearness >= ordered[0].nearness - MARGIN]
+
+
+def naming(question: str, read: Sequence[Reading]) -> list[Reading]:
+    """The passages that hold the most names of the question."""
+    names = surface_names(question)
+    counts = [sum(position(name, reading.tokens) >= 0 for name in names) for reading in read]
+    return [reading for reading, count in zip(read, counts, strict=True) if count == max(counts)]
+
+
+def told_apart(question: str, read: Sequence[Reading]) -> Signal:
+    """Names: how many bearers of one name the passages tell apart, and how much the second of them bears."""
+    asked, place = frozenset(words(question)), tokens(question)
+    names = set(surface_names(question))
+    for reading in read:
+        names.update(leading_names(reading.source.title, reading.source.text, place))
+    best = Signal()
+    for name in sorted(names, key=lambda name: (-len(name), name)):
+        apart: list[tuple[Bearer, Reading]] = []
+        for reading in (reading for reading in read if position(name, reading.tokens) >= 0):
+            item = bearer(name, reading.source.title, reading.source.text, asked)
+            if item and all(_distinct(item, other) for other, _ in apart):
+                apart.append((item, reading))
+        if len(apart) > 1:
+            score = (1 - 0.5 ** len(apart)) * _ratio(apart[1][1].nearness, read[0].nearness) ** 2
+            if score > best.score:
+                best = Signal(score, "one name, several things: " + "; ".join(item.shown for item, _ in apart[:3]))
+    return best
+
+
+def differing(question: str, pairs: Sequence[Pair]) -> tuple[Signal, list[Pair]]:
+    """Values: how near to the question those sentences stand whose answer candidates differ, and their passages."""
+    kind = answer_kind(question)
+    if kind is None:
+        return Signal(), []
+    asked = " ".join(dict.fromkeys(tokens(question)))
+    sides = {read.source.n: read for pair in pairs for read in pair}
+    answers = {n: answers_of(read, kind, asked) for n, read in sides.items()}
+    best, unlike = Signal(), []
+    for pair in pairs:
+        (share, left), (other_share, right) = (answers[read.source.n] for read in pair)
+        if left and right and not any(same_value(a, b) for a in left for b in right):
+            unlike.append(pair)
+            score = min(share, other_share) * (NAME_WEIGHT if kind == "name" else 1.0)
+            if score > best.score:
+                best = Signal(score, f"different {kind}s: {left[0].text[:40]} / {right[0].text[:40]}")
+    return best, unlike
+
+
+def answer_kind(question: str) -> Kind | None:
+    """The kind of value that can be compared as an answer; None where the answer is an explanation or a verdict."""
+    kind = asked_kind(question)
+    return None if kind == "verdict" or _EXPLAINING.match(question.strip()) else kind
+
+
+def answers_of(read: Reading, kind: Kind, question: str) -> tuple[float, list[Value]]:
+    """The candidates in the passage's sentence nearest to the question that holds any, and its share of the terms."""
+    for share, sentence in read.sentences[:MOST_SENTENCES]:
+        if share < read.sentences[0][0] - WITHIN:
+            break
+        found = values(sentence[:LONGEST_SENTENCE], kind, question)
+        if kind == "name":
+            found = [value for value in found if _is_name(value.text) and not sentence.startswith(value.text)]
+        if found:
+            return share, found[:CANDIDATES]
+    return 0.0, []
+
+
+def copied(pairs: Sequence[Pair]) -> tuple[Signal, Signal, list[Pair]]:
+    """Duplicates, edited copies (for the values), and the pairs that are either."""
+    duplicates, edited, copies = Signal(), Signal(), []
+    for a, b in pairs:
+        shared = len(a.shingles & b.shingles) / (min(len(a.shingles), len(b.shingles)) or 1)
+        if shared < COPIED:
+            continue
+        copies.append((a, b))
+        edit = first_edit(_RAW_TOKEN.findall(a.source.text), _RAW_TOKEN.findall(b.source.text))
+        if edit and shared > edited.score:
+            edited = Signal(shared, f"an edited copy: {edit[0]} / {edit[1]}")
+        elif not edit and shared > duplicates.score:
+            duplicates = Signal(shared, f"the same text twice: {a.source.title or a.source.text[:40]}")
+    return duplicates, edited, copies
+
+
+def first_edit(a: Sequence[str], b: Sequence[str]) -> tuple[str, str] | None:
+    """The first place where two copies hold different names or numbers after and before the same two words."""
+    counts = Counter(pairwise(b))
+    places = {pair: i for i, pair in enumerate(pairwise(b)) if counts[pair] == 1}
+    for i in range(2, len(a)):
+        j = places.get((a[i - 2], a[i - 1]), len(b)) + 2
+        if j >= len(b) or a[i] == b[j]:
+            continue
+        left, right = _until_equal(a[i : i + LONGEST_EDIT + 2], b[j : j + LONGEST_EDIT + 2])
+        if all(any(_is_telling(token) for token in side) for side in (left, right)):
+            return " ".join(left), " ".join(right)
+    return None
+
+
+def far_apart(pairs: Sequence[Pair]) -> Signal:
+    """Dates: how many years lie between documents of a pair."""
+    years = max((abs(a.year - b.year) for a, b in pairs if a.year and b.year), default=0)
+    return Signal(min(1.0, years / FAR_YEARS), f"written {years} years apart") if years else Signal()
+
+
+def _until_equal(a: Sequence[str], b: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """What stands in each sequence before the first two words that they share, or before the end of both."""
+    following = {tuple(b[j : j + 2]): j for j in range(len(b) - 2, 0, -1)}
+    for i in range(1, len(a) - 1):
+        j = following.get(tuple(a[i : i + 2]))
+        if j is not None:
+            return a[:i], b[:j]
+    return (a, b) if max(len(a), len(b)) <= LONGEST_EDIT else ((), ())
+
+
+def _is_telling(token: str) -> bool:
+    return token[0].isdigit() or (token[0].isupper() and token.casefold() not in STOP_WORDS)
+
+
+def _distinct(a: Bearer, b: Bearer) -> bool:
+    return not (a.words <= b.words or b.words <= a.words)
+
+
+def _ratio(a: float, b: float) -> float:
+    return min(1.0, max(0.0, a) / b) if b > 0 else 0.0
+
+
+def _is_name(text: str) -> bool:
+    """Whether a candidate is no abbreviation, code or figure."""
+    return any(map(str.islower, text)) and not any(map(str.isdigit, text))

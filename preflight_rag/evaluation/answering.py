@@ -1,0 +1,273 @@
+"""Experiment `answering`: the whole pipeline without a language model, the extractive reader against quoted sentences.
+
+A turn is taken as in use: search, router, reader, citations; yes/no questions come with their options. The headline,
+set before any test question was asked: the share of questions whose short answer, of several the first, is right (an F1
+of at least 0.5 with a right answer) and that cite a right passage with it. The sentence reader has no short answers; it
+passes when its first line, or the first group of a COrg answer, holds a right answer word for word, and so does the
+extractive reader where it gives no short answer. A right passage is from a document that is known to give the answer,
+or, in the mixed corpus, one that holds its words; its quote must hold them too. For yes/no the right option counts,
+with a gold document cited.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from preflight_rag.evaluation.abstention import holds
+from preflight_rag.evaluation.answering_sets import YES_NO, AnsweredCollection, Gold
+from preflight_rag.evaluation.harness.paired import sign_test
+from preflight_rag.evaluation.intervals import Estimate, bootstrap, mean_difference, wilson
+from preflight_rag.evaluation.reading import READER, SENTENCES, open_named
+from preflight_rag.evaluation.reading_metrics import average, is_right
+from preflight_rag.evaluation.report import Report, Table, figures, number
+from preflight_rag.evaluation.searching import collection_library, inputs
+
+if TYPE_CHECKING:
+    from preflight_rag.evaluation.collection import Query
+    from preflight_rag.evaluation.experiments import Run
+    from preflight_rag.library.library import Library
+    from preflight_rag.offline.reader import OfflineReader
+    from preflight_rag.state.context import Settings
+    from preflight_rag.state.values import Answer
+
+HEADLINE = "short"
+MEASURES = {
+    "short": "right short answer, right passage cited %",
+    "shown": "right answer anywhere, right passage cited %",
+    "text": "right answer anywhere %",
+    "recall": "right answers shown, of all %",
+    "gold_cited": "gold document cited %",
+    "wrong": "a wrong answer shown %",
+    "abstained": "abstained %",
+}
+"""Name of a measure of a question to its column."""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One reader's answer to a question.
+
+    Attributes:
+        measures: Each of `MEASURES`, in [0, 1].
+        words: Length of the answer's text, citation marks aside.
+        found: Whether a right passage was among those that the turn read.
+        answer: The answer.
+        short: What counts as its short answer.
+    """
+
+    measures: dict[str, float]
+    words: int
+    found: bool
+    answer: Answer
+    short: str
+
+
+def run(collection: AnsweredCollection, run: Run) -> Report:
+    """Ask each question with both readers over the same library."""
+    from preflight_rag.offline.reader import OfflineReader
+    from preflight_rag.state.context import Settings
+
+    extractive = open_named(run.extractive_reader)
+    queries = collection.select(run.part, run.limit)
+    own = "default" if run.extractive_reader.endswith(".onnx") else run.extractive_reader
+    with collection_library(collection, run) as library:
+        systems = {
+            READER: (OfflineReader(library.embedder, extractive), Settings(extractive_reader=own)),
+            SENTENCES: (OfflineReader(library.embedder), Settings(extractive_reader="none")),
+        }
+        rows = asyncio.run(_ask_all(library, collection, queries, systems, run))
+        given = inputs(collection, library, k=Settings().k, extractive_reader=extractive.name)
+    kinds = {"all": rows}
+    for kind in sorted({collection.kinds[query.id] for query in queries}):
+        kinds[kind] = [row for query, row in zip(queries, rows, strict=True) if collection.kinds[query.id] == kind]
+    parts = {kind: _compared(kind, chosen, run.seed) for kind, chosen in kinds.items()}
+    return Report(
+        experiment="answering",
+        dataset=collection.title,
+        about=f"{len(queries):,} questions ({run.part} part), {given['library']['documents']:,} documents.",
+        tables=tuple(table for table, _ in parts.values()),
+        rows=tuple(_row(collection, query, row) for query, row in zip(queries, rows, strict=True)),
+        figures={kind: numbers for kind, (_, numbers) in parts.items()},
+        inputs=given,
+    )
+
+
+async def _ask_all(
+    library: Library,
+    collection: AnsweredCollection,
+    queries: Sequence[Query],
+    systems: dict[str, tuple[OfflineReader, Settings]],
+    run: Run,
+) -> list[dict[str, Turn]]:
+    from preflight_rag.graph.build import build_graph
+
+    graph, rows = build_graph().compile(), []
+    for done, query in enumerate(queries, 1):
+        rows.append(
+            {
+                name: await _ask(graph, library, collection, query, reader, settings)
+                for name, (reader, settings) in systems.items()
+            }
+        )
+        run.progress(f"{collection.name}: questions", done, len(queries))
+    return rows
+
+
+async def _ask(
+    graph: Any,
+    library: Library,
+    collection: AnsweredCollection,
+    query: Query,
+    reader: OfflineReader,
+    settings: Settings,
+) -> Turn:
+    from langchain_core.messages import HumanMessage
+
+    from preflight_rag.graph.build import RECURSION_LIMIT
+    from preflight_rag.graph.outcome import answer_of
+    from preflight_rag.state.context import Context
+
+    options = ["yes", "no"] if collection.kinds[query.id] == YES_NO else []
+    state = await graph.ainvoke(
+        {"messages": [HumanMessage(query.text)], "options": options},
+        {"recursion_limit": RECURSION_LIMIT},
+        context=Context(reader, library, settings),
+    )
+    answer = answer_of(state, reader=reader, settings=settings)
+    return judge(collection, query.id, answer, library, [ref["id"] for ref in state["passages"]])
+
+
+def judge(collection: AnsweredCollection, name: str, answer: Answer, library: Library, selected: Sequence[str]) -> Turn:
+    """An answer measured against what is known of its question.
+
+    Args:
+        collection: Holds the right answers.
+        name: The question's id.
+        answer: The turn's answer.
+        library: The collection's library.
+        selected: Ids of the passages that the turn read.
+    """
+    gold = collection.gold[name]
+    passages = library.passages(selected)
+    cited = [(citation.document_id, citation.quote) for citation in answer.citations]
+    found = any(
+        passage.document_id in right.documents or (right.by_words and holds(passage.text, right.names))
+        for passage in passages
+        for right in gold
+    )
+    documents = frozenset[str]().union(*(right.documents for right in gold))
+    gold_cited = any(document in documents for document, _ in cited)
+    if collection.kinds[name] == YES_NO:
+        right = answer.choice == gold[0].names[0] and not answer.abstained
+        short, told = answer.choice or "", {"short": right and gold_cited, "shown": right and gold_cited, "text": right}
+        recall = float(right)
+    else:
+        short = short_answer(answer)
+        shown = [not answer.abstained and holds(answer.answer, right.names) for right in gold]
+        supported = [_supported(right, cited) for right in gold]
+        brief = [not answer.abstained and _is_short(answer, short, right) for right in gold]
+        told = {
+            "short": any(a and b for a, b in zip(brief, supported, strict=True)),
+            "shown": any(a and b for a, b in zip(shown, supported, strict=True)),
+            "text": any(shown),
+        }
+        recall = sum(shown) / len(gold)
+    wrong = not answer.abstained and any(holds(answer.answer, [text]) for text in collection.wrong.get(name, ()))
+    measures = {**told, "recall": recall, "gold_cited": gold_cited, "wrong": wrong, "abstained": answer.abstained}
+    return Turn({key: float(value) for key, value in measures.items()}, _words(answer), found, answer, short)
+
+
+def short_answer(answer: Answer) -> str:
+    """The short answer, of several the first; where there is none, what the first group or the first line says."""
+    if answer.short_answer:
+        return answer.short_answer.split("; ")[0]
+    return answer.groups[0].answer if answer.groups else _lines(answer)[0]
+
+
+def _is_short(answer: Answer, short: str, right: Gold) -> bool:
+    return is_right(short, right.names) or (not answer.short_answer and holds(short, right.names))
+
+
+def _supported(right: Gold, cited: Sequence[tuple[str, str]]) -> bool:
+    """Whether a right passage is cited with words that hold the answer."""
+    return any(
+        (document in right.documents or right.by_words) and holds(quote, right.names) for document, quote in cited
+    )
+
+
+def _lines(answer: Answer) -> list[str]:
+    return [line for line in answer.answer.splitlines() if line.strip()] or [""]
+
+
+def _words(answer: Answer) -> int:
+    return sum(not word.startswith("[") for word in answer.answer.split())
+
+
+def _compared(kind: str, rows: Sequence[dict[str, Turn]], seed: int) -> tuple[Table, dict[str, Any]]:
+    """Both readers on the same questions, and their paired difference."""
+    measured = [name for name in MEASURES if name != "wrong" or any(t.measures[name] for r in rows for t in r.values())]
+    columns = {
+        system: {name: [row[system].measures[name] for row in rows] for name in measured}
+        for system in (READER, SENTENCES)
+    }
+    numbers: dict[str, Any] = {"questions": len(rows)}
+    cells = []
+    for system, values in columns.items():
+        found = {name: _share(column, seed) for name, column in values.items()}
+        words = sum(row[system].words for row in rows) / len(rows)
+        numbers[system] = {**figures(found), "words": round(words, 2)}
+        cells.append((system, *(number(estimate, percent=True) for estimate in found.values()), f"{words:.0f}"))
+    gain = {
+        name: bootstrap(mean_difference, columns[READER][name], columns[SENTENCES][name], seed=seed)
+        for name in measured
+    }
+    test = mcnemar(columns[READER][HEADLINE], columns[SENTENCES][HEADLINE])
+    ceiling = wilson(sum(row[READER].found for row in rows), len(rows))
+    numbers |= {"difference": figures(gain), "mcnemar": test, "ceiling": ceiling.as_json()}
+    cells.append(("difference", *(number(e, percent=True, signed=True) for e in gain.values()), ""))
+    note = (
+        f"A right passage is among those read: {number(ceiling, percent=True)} %. First column: only the reader is "
+        f"right {test['first']} times, only the sentence reader {test['second']} times (McNemar's exact test: "
+        f"p = {test['p']:.2g}). "
+        "[95 %: Wilson for shares, bootstrap for recall and the paired differences.]"
+    )
+    title = f"{len(rows):,} questions: {kind}"
+    return Table(title, ("system", *(MEASURES[name] for name in measured), "words"), tuple(cells), note), numbers
+
+
+def _share(values: Sequence[float], seed: int) -> Estimate:
+    if all(value in (0.0, 1.0) for value in values):
+        return wilson(int(sum(values)), len(values))
+    return average(values, seed=seed)
+
+
+def mcnemar(first: Sequence[float], second: Sequence[float]) -> dict[str, Any]:
+    """McNemar's exact test of two systems' successes on the same questions: how often only one of them had success."""
+    only = [sum(a > b for a, b in zip(x, y, strict=True)) for x, y in ((first, second), (second, first))]
+    return {"first": only[0], "second": only[1], "p": round(sign_test(*only), 6)}
+
+
+def _row(collection: AnsweredCollection, query: Query, row: dict[str, Turn]) -> dict[str, Any]:
+    """One line of results.jsonl."""
+    return {
+        "id": query.id,
+        "question": query.text,
+        "kind": collection.kinds[query.id],
+        "gold": [list(right.names) for right in collection.gold[query.id]],
+        "found": row[READER].found,
+        "systems": {
+            system: {
+                "measures": turn.measures,
+                "words": turn.words,
+                "route": turn.answer.route.name,
+                "short": turn.short,
+                "answer": turn.answer.answer,
+                "choice": turn.answer.choice,
+                "cited": [citation.document_id for citation in turn.answer.citations],
+            }
+            for system, turn in row.items()
+        },
+    }

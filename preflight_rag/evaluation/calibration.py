@@ -1,0 +1,291 @@
+"""Experiment `calibration`: how well the calibrated preflight foretells a lost key passage, beside the IoU rule.
+
+An issue is a question without a gold document's passage in the dense top 3 of the retrieved ones. The weights are those
+that were trained without the collection and those that share its questions. They are also adjusted to the collection as
+`preflight calibrate` does, on its development questions and on questions made of its own passages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from preflight_rag.evaluation.collection import Collection, Query
+from preflight_rag.evaluation.intervals import bootstrap, mean
+from preflight_rag.evaluation.metrics import Confusion, f1, roc_area, roc_area_gain
+from preflight_rag.evaluation.report import Report, Table, figures, number
+from preflight_rag.evaluation.searching import collection_library, inputs
+from preflight_rag.nodes.preflight import ALWAYS_PLAIN_PASSAGES, foretell
+from preflight_rag.nodes.rewrite import normalised
+from preflight_rag.offline.reader import OfflineReader
+from preflight_rag.routing.calibration import Case, calibrate, is_issue, turn_passages
+from preflight_rag.routing.costs import cost, overheads
+from preflight_rag.routing.known_items import KnownQuestion, make_questions
+from preflight_rag.routing.risk import RiskModel, fold, shipped_model
+from preflight_rag.routing.risk_features import risk_features
+from preflight_rag.state.context import Settings
+from preflight_rag.state.errors import UsageError
+from training.train_preflight import FUSED, SAMPLE, TRAINING
+
+if TYPE_CHECKING:
+    from preflight_rag.evaluation.experiments import Run
+    from preflight_rag.library.library import Library
+
+RERANKED = Settings(preflight="iou")
+BINS = 10
+MADE = 300
+IOU = "IoU rule (BriefContext)"
+SHIPPED = "calibrated elsewhere"
+OWN = "… and on its development questions"
+SELF_MADE = "… and on questions made of its passages"
+PAPER = ("paper: IoU, MedCPT over PubMed", "50.2", "92.6", "65.1", *["–"] * 7)
+COLUMNS = (
+    "rule", "precision %", "recall %", "F1 %", "issues %", "flagged %", "flagged % at IoU's recall", "ROC area",
+    "above IoU's by", "Brier", "ECE",
+)  # fmt: skip
+WORK_COLUMNS = ("routing", "map/reduce %", "of issues %", "calls", "input tokens", "tokens saved %")
+RULE_NOTE = (
+    "Issue: no gold document's passage in the dense top 3. Flagged: IoU at most 0.2, or a risk from the model's own "
+    "threshold on, set for 92.6 % of the issues it was calibrated on. At IoU's recall: the least share "
+    "that finds as many of these issues as the IoU rule. The IoU rule's risk is 1 − IoU. "
+    "Brier: mean squared error of the risk. ECE: expected calibration error over 10 bins of equal width."
+)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question of the part, with what the rules need.
+
+    Attributes:
+        query: The question.
+        case: Its features and whether it is an issue.
+        iou: Of the dense and BM25 top 3.
+        plain: Calls and input tokens of plain RAG over its passages.
+        mapped: Those of map/reduce.
+        eligible: Whether the rule decides: more than 3 passages that do not fit one map prompt.
+    """
+
+    query: Query
+    case: Case
+    iou: float
+    plain: tuple[int, int]
+    mapped: tuple[int, int]
+    eligible: bool
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A rule's risks and verdicts, in the order of the questions."""
+
+    name: str
+    risks: Sequence[float]
+    flagged: Sequence[bool]
+
+
+def run(collection: Collection, run: Run) -> Report:
+    """Judge the questions of a part by the IoU rule and by the calibrated one."""
+    settings = FUSED
+    queries = collection.select(run.part, run.limit)
+    asked, reranked = [], []
+    with collection_library(collection, run) as library:
+        for done, query in enumerate(queries, 1):
+            asked.append(_asked(library, query, collection.relevant(query.id), settings))
+            reranked.append(_asked(library, query, collection.relevant(query.id), RERANKED))
+            run.progress(f"{collection.name}: {run.part} questions", done, len(queries))
+        models = _models(collection, library)
+        given = inputs(collection, library, k=settings.k, candidates=settings.candidates)
+    judged = [_by_iou(asked, settings.threshold), *(_by_model(asked, name, model) for name, model in models.items())]
+    rules, rule_figures = _rules(asked, judged, run.seed)
+    reliable, bins = _reliability(asked, judged)
+    work, work_figures = _work(asked, judged)
+    second, second_figures = _reranked(reranked, models[SHIPPED], settings.threshold, run.seed)
+    return Report(
+        experiment="calibration",
+        dataset=collection.title,
+        about=(
+            f"{len(asked):,} questions ({run.part} part), {given['library']['documents']:,} documents; weights trained "
+            f"without {' and '.join(name for name, group in TRAINING.items() if group == _group(collection))}."
+        ),
+        tables=(rules, reliable, work, second),
+        rows=tuple(_row(place, item, judged) for place, item in enumerate(asked)),
+        figures={"rules": rule_figures, "reliability": bins, "work": work_figures, "reranked": second_figures},
+        inputs=given | {"models": {name: model.to_json() for name, model in models.items()}},
+    )
+
+
+def _group(collection: Collection) -> str:
+    return TRAINING.get(collection.name, collection.name)
+
+
+def _asked(library: Library, query: Query, relevant: frozenset[str], settings: Settings) -> Asked:
+    question = normalised(query.text)
+    refs, sources = turn_passages(library, settings)(question)
+    tokens = [ref["tokens"] for ref in refs]
+    overhead = overheads(OfflineReader(library.embedder), question)
+    return Asked(
+        query=Query(query.id, question),
+        case=Case(risk_features(question, refs, sources), is_issue(refs, relevant)),
+        iou=foretell(question, refs, sources, settings, None).iou,
+        plain=cost("plain", overhead, tokens, settings.partition_size),
+        mapped=cost("map_reduce", overhead, tokens, settings.partition_size),
+        eligible=len(refs) > ALWAYS_PLAIN_PASSAGES and sum(tokens) >= settings.map_prompt_tokens,
+    )
+
+
+def _models(collection: Collection, library: Library) -> dict[str, RiskModel]:
+    """The model that never saw the collection, and what `preflight calibrate` makes of it here.
+
+    Where there are too few development questions, or too few issues among them, that row is left out.
+    """
+    start = fold(_group(collection)) or shipped_model()
+    models = {SHIPPED: start}
+    for name, made in ((OWN, False), (SELF_MADE, True)):
+        try:
+            questions = make_questions(library, MADE) if made else _development(collection)
+            models[name] = calibrate(
+                library, questions, made=made, start=start, retrieve=turn_passages(library, FUSED)
+            ).model
+        except UsageError:
+            continue
+    return models
+
+
+def _development(collection: Collection) -> list[KnownQuestion]:
+    return [
+        KnownQuestion(normalised(query.text), collection.relevant(query.id))
+        for query in collection.select("development", SAMPLE)
+    ]
+
+
+def _by_iou(asked: Sequence[Asked], threshold: float) -> Judged:
+    return Judged(IOU, [1 - item.iou for item in asked], [item.iou <= threshold for item in asked])
+
+
+def _by_model(asked: Sequence[Asked], name: str, model: RiskModel) -> Judged:
+    risks = [model.risk(item.case.values) for item in asked]
+    return Judged(name, risks, [risk >= model.threshold for risk in risks])
+
+
+def _rules(asked: Sequence[Asked], judged: Sequence[Judged], seed: int) -> tuple[Table, dict[str, Any]]:
+    issue = [item.case.issue for item in asked]
+    rows, numbers = [], {}
+    for rule in judged:
+        counts = Confusion.of(rule.flagged, issue)
+        shares = {
+            "precision": counts.precision,
+            "recall": counts.recall,
+            "f1": f1(rule.flagged, issue, seed=seed),
+            "issue_rate": counts.issue_rate,
+            "flagged_share": counts.flagged_share,
+        }
+        areas = {"roc_area": roc_area(rule.risks, issue, seed=seed)}
+        if rule is not judged[0]:
+            areas["above_iou"] = roc_area_gain(rule.risks, judged[0].risks, issue, seed=seed)
+        errors = [(risk - truth) ** 2 for risk, truth in zip(rule.risks, issue, strict=True)]
+        brier = bootstrap(mean, errors, seed=seed)
+        calibration_error = expected_calibration_error(rule.risks, issue)
+        level = flagged_at(rule.risks, issue, judged[0].flagged)
+        gain = number(areas["above_iou"], signed=True) if "above_iou" in areas else "–"
+        cells = (*(number(e, percent=True) for e in shares.values()), f"{level * 100:.1f}", number(areas["roc_area"]))
+        rows.append((rule.name, *cells, gain, number(brier), f"{calibration_error:.3f}"))
+        single = {"ece": round(calibration_error, 6), "flagged_at_iou_recall": round(level, 6)}
+        numbers[rule.name] = figures({**shares, **areas, "brier": brier}) | single
+    return Table("Issues foretold", COLUMNS, (*rows, PAPER), RULE_NOTE), numbers
+
+
+def flagged_at(risks: Sequence[float], issue: Sequence[bool], other: Sequence[bool]) -> float:
+    """The least share of questions, by risk, that holds as many issues as another rule's flags do."""
+    wanted = sum(flag and truth for flag, truth in zip(other, issue, strict=True))
+    ordered = sorted((risk for risk, truth in zip(risks, issue, strict=True) if truth), reverse=True)
+    least = ordered[wanted - 1] if wanted else 2.0
+    return fmean(risk >= least for risk in risks)
+
+
+def expected_calibration_error(risks: Sequence[float], issue: Sequence[bool]) -> float:
+    """Mean distance of the mean risk from the share of issues, over bins of equal width weighed by their questions.
+
+    Naeini, Cooper and Hauskrecht, "Obtaining well calibrated probabilities using Bayesian binning", AAAI 2015.
+    """
+    return sum(count * abs(risk - share) for count, risk, share in reliability(risks, issue)) / len(risks)
+
+
+def reliability(risks: Sequence[float], issue: Sequence[bool]) -> list[tuple[int, float, float]]:
+    """Questions, mean risk and share of issues in each of 10 bins of equal width that holds any."""
+    bins: dict[int, list[tuple[float, bool]]] = {}
+    for risk, truth in zip(risks, issue, strict=True):
+        bins.setdefault(min(BINS - 1, int(risk * BINS)), []).append((risk, truth))
+    return [(len(b), fmean(risk for risk, _ in b), fmean(truth for _, truth in b)) for _, b in sorted(bins.items())]
+
+
+def _reliability(asked: Sequence[Asked], judged: Sequence[Judged]) -> tuple[Table, dict[str, Any]]:
+    issue = [item.case.issue for item in asked]
+    rows, numbers = [], {}
+    for rule in judged:
+        bins = reliability(rule.risks, issue)
+        rows += [(rule.name, str(count), f"{risk * 100:.1f}", f"{share * 100:.1f}") for count, risk, share in bins]
+        numbers[rule.name] = [[count, round(risk, 6), round(share, 6)] for count, risk, share in bins]
+    return Table("Reliability", ("rule", "questions", "mean risk %", "issues %"), tuple(rows)), numbers
+
+
+def _work(asked: Sequence[Asked], judged: Sequence[Judged]) -> tuple[Table, dict[str, Any]]:
+    """What each routing sends to map/reduce, and costs, of the questions on which the rule decides."""
+    eligible = [place for place, item in enumerate(asked) if item.eligible]
+    issues = sum(asked[place].case.issue for place in eligible)
+    routings = {"all map/reduce": [True] * len(asked), "all plain": [False] * len(asked)}
+    routings |= {rule.name: list(rule.flagged) for rule in judged}
+    dearest = sum(asked[place].mapped[1] for place in eligible)
+    rows, numbers = [], {}
+    for name, flags in routings.items():
+        sent = [place for place in eligible if flags[place]]
+        spent = [asked[place].mapped if flags[place] else asked[place].plain for place in eligible]
+        row = {
+            "sent": len(sent) / len(eligible) if eligible else None,
+            "of_issues": sum(asked[place].case.issue for place in sent) / issues if issues else None,
+            "calls": fmean(calls for calls, _ in spent) if spent else None,
+            "tokens": fmean(tokens for _, tokens in spent) if spent else None,
+            "saved": 1 - sum(tokens for _, tokens in spent) / dearest if dearest else None,
+        }
+        forms = (("sent", 100, ".1f"), ("of_issues", 100, ".1f"), ("calls", 1, ".2f"), ("tokens", 1, ",.0f"))
+        cells = [_cell(row[key], scale, form) for key, scale, form in (*forms, ("saved", 100, ".1f"))]
+        rows.append((name, *cells))
+        numbers[name] = {key: None if value is None else round(value, 6) for key, value in row.items()}
+    note = (
+        f"The {len(eligible)} questions whose passages are more than {ALWAYS_PLAIN_PASSAGES} and do not fit one map "
+        "prompt. Means a question, by the cost model of BriefContext, section 5.2; saved: against map/reduce for all."
+    )
+    return Table("Model work", WORK_COLUMNS, tuple(rows), note), numbers
+
+
+def _reranked(asked: Sequence[Asked], model: RiskModel, threshold: float, seed: int) -> tuple[Table, dict[str, Any]]:
+    """How the same weights do on the passages that the reranker chose."""
+    issue = [item.case.issue for item in asked]
+    rows, numbers = [], {}
+    for rule in (_by_iou(asked, threshold), _by_model(asked, SHIPPED, model)):
+        counts = Confusion.of(rule.flagged, issue)
+        shares = {"precision": counts.precision, "recall": counts.recall, "flagged_share": counts.flagged_share}
+        areas = {"roc_area": roc_area(rule.risks, issue, seed=seed)}
+        cells = (*(number(share, percent=True) for share in shares.values()), number(areas["roc_area"]))
+        rows.append((rule.name, *cells))
+        numbers[rule.name] = figures({**shares, **areas})
+    note = "The passages that the default reranker chose among the candidates; an issue as above, among these passages."
+    columns = ("rule", "precision %", "recall %", "flagged %", "ROC area")
+    return Table("Reranked passages", columns, tuple(rows), note), numbers
+
+
+def _cell(value: float | None, scale: int, form: str) -> str:
+    return "–" if value is None else f"{value * scale:{form}}"
+
+
+def _row(place: int, item: Asked, judged: Sequence[Judged]) -> dict[str, Any]:
+    """One line of results.jsonl."""
+    return {
+        "id": item.query.id,
+        "question": item.query.text,
+        "issue": item.case.issue,
+        "iou": item.iou,
+        "features": dict(item.case.values),
+        "risks": {rule.name: rule.risks[place] for rule in judged},
+        "flagged": {rule.name: rule.flagged[place] for rule in judged},
+    }

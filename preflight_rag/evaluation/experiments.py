@@ -1,0 +1,346 @@
+"""The experiments by name, what each is given, and how one is run over data sets."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from preflight_rag.evaluation.harness.budget import Budget
+from preflight_rag.state.errors import BudgetUsedUp, UsageError
+
+if TYPE_CHECKING:
+    from preflight_rag.evaluation.report import Report
+
+Progress: TypeAlias = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Where an experiment lives, what it measures, in a few words, and which module's `open_dataset` reads its data.
+
+    `usual` are the data sets that it is run on when none is named; `asks` says that it puts questions to the model.
+    """
+
+    module: str
+    summary: str
+    datasets: str = ".datasets"
+    usual: tuple[str, ...] = ("bioasq",)
+    asks: bool = False
+
+
+EXPERIMENTS = {
+    "retrieval": Entry(".retrieval", "recall, MRR and nDCG of the dense, BM25 and fused rankings"),
+    "rewriting": Entry(".rewriting", "spelling by rules on planted slips, and what the ladder of expressions finds"),
+    "reranking": Entry(".reranking", "what a second stage adds to the dense, BM25 and fused rankings"),
+    "preflight": Entry(".preflight", "how well the preflight predicts that the key passage would be lost"),
+    "sources": Entry(".hsrdr", "what semantic search, Boolean search and both find, and where it comes to stand"),
+    "calibration": Entry(".calibration", "the calibrated preflight beside the IoU rule, on collections it never saw"),
+    "splitters": Entry(
+        ".splitting",
+        "how much of an answer's span each splitter's chunks bring in equal budgets",
+        ".span_datasets",
+        ("covidqa", "qmsum"),
+    ),
+    "diversity": Entry(
+        ".diversity",
+        "how much of what is relevant MMR and FPS bring into a token budget, before and after reading",
+        ".unit_datasets",
+        ("bioasq", "covidqa"),
+        asks=True,
+    ),
+    "pruning": Entry(
+        ".pruning",
+        "which tokens a language model is spared by the reader, and which answers are lost",
+        ".pruning_sets",
+        ("nq_open_oracle", "biomix-bioasq"),
+    ),
+    "statements": Entry(
+        ".support",
+        "whether the reader tells supported statements from others",
+        ".support_sets",
+        ("scifact", "made", "clapnq", "answers"),
+    ),
+    "summaries": Entry(
+        ".summaries",
+        "how near selected sentences come to summaries that people wrote, and which a model prefers",
+        ".summary_datasets",
+        ("mediqa2021_mas", "qmsum"),
+        asks=True,
+    ),
+    "reading": Entry(
+        ".reading",
+        "the extractive reader's spans, answerability and verdicts on given passages",
+        ".reading_sets",
+        (
+            "nq_open_oracle",
+            "xquad_en",
+            "covidqa",
+            "ramdocs",
+            "clapnq",
+            "bioasq",
+            "pubmedqa",
+            "pubmedqa-abstracts",
+            "scifact",
+        ),
+    ),
+    "answering": Entry(
+        ".answering",
+        "right answers shown with a right passage cited, by the whole pipeline",
+        ".answering_sets",
+        ("biomix-bioasq", "ramdocs"),
+    ),
+    "positions": Entry(
+        ".papers.positions",
+        "whether an answer gets lost where its passage stands in the middle, by RAG and by BriefContext",
+        ".question_sets",
+        ("nq_open_oracle", "mirage"),
+        asks=True,
+    ),
+    "conflicts": Entry(
+        ".papers.conflicts",
+        "questions whose partitions disagree, and how many BriefContext gets right",
+        ".question_sets",
+        ("ramdocs", "conflictqa"),
+        asks=True,
+    ),
+    "integration": Entry(
+        ".papers.integration",
+        "closed book, RAG, BriefContext and the auto route on each subset of MIRAGE",
+        ".question_sets",
+        ("mirage",),
+        asks=True,
+    ),
+    "context-length": Entry(
+        ".papers.context_length",
+        "right answers by the number of passages, beside an oracle and a closed book",
+        ".question_sets",
+        ("nq_open_oracle", "mirage"),
+        asks=True,
+    ),
+    "distractors": Entry(
+        ".papers.distractors",
+        "retrieved against random passages beside the one that answers",
+        ".question_sets",
+        ("nq_open_oracle", "mirage"),
+        asks=True,
+    ),
+    "cost": Entry(
+        ".papers.cost",
+        "tokens and calls of each way to read, and what the preflight's router saves",
+        ".question_sets",
+        ("mirage",),
+        asks=True,
+    ),
+    "open-ended": Entry(
+        ".papers.open_ended",
+        "long answers of BriefContext and RAG, judged in pairs in both orders",
+        ".question_sets",
+        ("bioasq",),
+        asks=True,
+    ),
+    "routes": Entry(
+        ".papers.routes",
+        "every route's score, cost and time, and what the router chose beside the best",
+        ".question_sets",
+        ("biomix-bioasq", "ramdocs"),
+        asks=True,
+    ),
+    "citations": Entry(
+        ".papers.citations",
+        "whether cited passages support an answer's statements and hold its quotes",
+        ".question_sets",
+        ("biomix-bioasq", "ramdocs"),
+        asks=True,
+    ),
+    "split-level": Entry(
+        ".papers.split_level",
+        "what sentences, stretches, passages or lines bring within a token budget, with and without diversity",
+        ".span_datasets",
+        ("covidqa", "qmsum"),
+        asks=True,
+    ),
+    "pairs": Entry(
+        ".papers.pairs", "Hits@5 and MRR@5 of each embedder with each reranker, on questions a model writes", asks=True
+    ),
+    "cpqa": Entry(
+        ".papers.cpqa",
+        "closed book, naive RAG and the whole query pipeline; hard negatives",
+        ".question_sets",
+        ("pubmedqa",),
+        asks=True,
+    ),
+    "abstention": Entry(
+        ".papers.abstention",
+        "whether it answers what its passages answer, and says so where they don't",
+        ".question_sets",
+        ("clapnq", "nq_open_oracle"),
+        asks=True,
+    ),
+    "corg": Entry(
+        ".papers.corg",
+        "COrg beside Base, Retrieve, Summarize, Random, KMeans and Separate on identical contexts",
+        ".question_sets",
+        ("ramdocs",),
+        asks=True,
+    ),
+    "corg-factors": Entry(
+        ".papers.corg_factors",
+        "which way of asking helps with each relation between contexts",
+        ".question_sets",
+        ("ramdocs",),
+        asks=True,
+    ),
+    "corg-ablation": Entry(
+        ".papers.corg_ablation", "COrg without each of its parts", ".question_sets", ("ramdocs",), asks=True
+    ),
+    "corg-cost": Entry(
+        ".papers.corg_cost",
+        "calls, tokens and seconds of COrg and its baselines",
+        ".question_sets",
+        ("ramdocs",),
+        asks=True,
+    ),
+    "corg-stats": Entry(
+        ".papers.corg_stats",
+        "which relations there are between given and between retrieved contexts",
+        ".question_sets",
+        ("ramdocs",),
+        asks=True,
+    ),
+    "corg-build": Entry(
+        ".papers.corg_build",
+        "a corpus with all four relations, written and filtered by a model",
+        ".question_sets",
+        ("ramdocs",),
+        asks=True,
+    ),
+}
+
+
+ALIASES = {"hsrdr": "sources", "splitting": "splitters"}
+"""Other names of experiments."""
+TABLES = {
+    ".span_datasets": "SPAN_ADAPTERS",
+    ".reading_sets": "TITLES",
+    ".pruning_sets": "NAMES",
+    ".support_sets": "KINDS",
+    ".question_sets": "SOURCES",
+}
+"""What a module of data sets calls the table of their names, where it is not `ADAPTERS`."""
+
+
+def no_progress(stage: str, done: int, total: int) -> None:
+    """Report nothing."""
+
+
+def to_stderr(line: str) -> None:
+    """Say something on stderr."""
+    sys.stderr.write(f"{line}\n")
+
+
+@dataclass(frozen=True)
+class Run:
+    """What an experiment is given besides the data.
+
+    Attributes:
+        part: test, development or all: which questions.
+        limit: How many of them, or None for all.
+        seed: Of every random number.
+        embedder: As `open_embedder` takes it; None is the default one. `pairs` takes several, with commas between.
+        rerankers: Of `pairs`, as `open_reranker` takes them; none stands for those that need no other model.
+        documents: How many documents of a collection are searched: those that answer, and a sample of the others; None
+            is all. Selections from a long document of the question's own are made from the whole.
+        library_cache: Where libraries of collections are kept; None is the user's cache.
+        extractive_reader: As the setting of that name; `reading` and `answering` also take a network's `.onnx` file.
+        progress: Called with the stage's name, what is done and what there is to do.
+        model: `offline`, `provider:name`, or `simulated`; `harness.asking.open_asking` opens it.
+        concurrency: Most cases that are put to the model at a time.
+        budget: What may be spent on the model, and what was, over all data sets of the run.
+        reply_cache: The file in which its replies are kept; None is one in the user's cache.
+        warn: Called with what went wrong on the way and did not end the run, in one line.
+    """
+
+    part: str = "test"
+    limit: int | None = None
+    seed: int = 0
+    embedder: str | None = None
+    rerankers: tuple[str, ...] = ()
+    documents: int | None = None
+    library_cache: Path | None = None
+    extractive_reader: str = "default"
+    progress: Progress = no_progress
+    model: str = "offline"
+    concurrency: int = 16
+    budget: Budget = field(default_factory=Budget)
+    reply_cache: Path | None = None
+    warn: Callable[[str], None] = to_stderr
+
+
+def dataset_names() -> dict[tuple[str, ...], tuple[str, ...]]:
+    """The names that `--dataset` takes, for each group of experiments that read the same data sets."""
+    groups: dict[str, list[str]] = {}
+    for name, entry in EXPERIMENTS.items():
+        groups.setdefault(entry.datasets, []).append(name)
+    return {tuple(names): _names(module) for module, names in groups.items()}
+
+
+def _names(module: str) -> tuple[str, ...]:
+    """Names of the data sets that a module opens, from its own table; without one, those that are usual."""
+    usual = [name for entry in EXPERIMENTS.values() if entry.datasets == module for name in entry.usual]
+    table = getattr(import_module(module, __package__), TABLES.get(module, "ADAPTERS"), usual)
+    return tuple(dict.fromkeys(table))
+
+
+def run(experiment: str, data: Path | None, datasets: Sequence[str], settings: Run) -> list[Report]:
+    """Run an experiment over data sets, or its usual ones where none is named, one report each.
+
+    When the budget is used up (`settings.budget` says so), the reports are about the cases that were answered.
+
+    Raises:
+        BudgetUsedUp: It was, before the first case was answered.
+        UsageError: The experiment, a data set or a part is unknown, or a file is missing.
+        UnreadableDocument: A data file is damaged.
+    """
+    experiment = ALIASES.get(experiment, experiment)
+    if experiment not in EXPERIMENTS:
+        near = get_close_matches(experiment, EXPERIMENTS)
+        advice = f"Did you mean {' or '.join(near)}?" if near else "`preflight eval list` names them all."
+        raise UsageError(f"the experiment {experiment!r} is unknown", help=advice)
+    entry = EXPERIMENTS[experiment]
+    open_dataset = import_module(entry.datasets, __package__).open_dataset
+    collections = [open_dataset(name, data) for name in dict.fromkeys(datasets or entry.usual)]
+    module = import_module(entry.module, __package__)
+    reports: list[Report] = []
+    for collection in collections:
+        try:
+            reports.append(_told(module.run(_searched(collection, settings), settings), settings))
+        except BudgetUsedUp:
+            if not reports:
+                raise
+            break
+    return reports
+
+
+def _searched(collection: Any, settings: Run) -> Any:
+    """The collection with as many documents as the run searches; sets of questions come to theirs by themselves."""
+    from preflight_rag.evaluation.collection import Collection
+    from preflight_rag.evaluation.searching import searched_part
+    from preflight_rag.evaluation.unit_datasets import UnitCollection
+
+    if not isinstance(collection, Collection) or isinstance(collection, UnitCollection):
+        return collection
+    return searched_part(collection, settings)
+
+
+def _told(report: Report, settings: Run) -> Report:
+    """The report, which says so where only a part of the documents was searched."""
+    documents = report.inputs.get("library", {}).get("documents")
+    if settings.documents is None or documents is None:
+        return report
+    told = f"Searched are {documents:,} documents: those that answer and a sample of the others, not the whole."
+    return replace(report, about=f"{report.about} {told}")

@@ -1,0 +1,306 @@
+"""Arms of an experiment on identical documents: asked, scored with a reason, and compared in pairs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+from preflight_rag.evaluation.abstention import holds
+from preflight_rag.evaluation.harness.choices import declines, read_choice
+from preflight_rag.evaluation.harness.replies import Call, recording
+from preflight_rag.evaluation.question_sets import Question
+from preflight_rag.evaluation.reading_metrics import is_right
+from preflight_rag.prompts.replies import NOT_FOUND, says
+from preflight_rag.state.errors import ModelError
+from preflight_rag.state.reading import Draft, Reply, Source
+from preflight_rag.state.values import Usage
+
+if TYPE_CHECKING:
+    from preflight_rag.evaluation.harness.asking import Asking
+    from preflight_rag.state.values import Answer
+
+_MARKS = re.compile(r"\s*\[\d+\]")
+
+
+@dataclass(frozen=True)
+class Told:
+    """What an arm answered.
+
+    Attributes:
+        text: The answer's text, or a model's whole reply.
+        choice: The option chosen, where the arm has read it; else it is read from the text.
+        quotes: `(n, words of passage n)` that support it.
+        usage: What it cost, where no call of a model was recorded.
+        error: Why there is no answer, though the server was there: cut off, filtered, too long a prompt.
+        route: The route that was taken, where there are several.
+        abstained: Whether it says that the passages do not hold the answer; None: as the text reads.
+        passages: What it was shown, where that is not what all arms share.
+    """
+
+    text: str
+    choice: str | None = None
+    quotes: tuple[tuple[int, str], ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    error: str = ""
+    route: str = ""
+    abstained: bool | None = None
+    passages: tuple[Source, ...] | None = None
+
+    @classmethod
+    def of_draft(cls, reply: Reply[Draft], route: str = "") -> Told:
+        """A reader's draft."""
+        draft = reply.value
+        return cls(
+            draft.short or draft.text, draft.choice, draft.quotes, reply.usage, route=route, abstained=not draft.found
+        )
+
+    @classmethod
+    def of_answer(cls, answer: Answer) -> Told:
+        """The outcome of a turn of the graph."""
+        receipt = answer.receipt
+        usage = Usage(
+            calls=receipt.model_calls,
+            input_tokens=receipt.input_tokens,
+            output_tokens=receipt.output_tokens,
+            estimated=receipt.estimated,
+            seconds=receipt.seconds,
+        )
+        quotes = tuple((citation.n, citation.quote) for citation in answer.citations)
+        return cls(answer.answer, answer.choice, quotes, usage, "", answer.route.name, answer.abstained)
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One way to answer a question from passages; a ModelError that it raises is scored, or the case is left out."""
+
+    name: str
+    answer: Callable[[Question, Sequence[Source]], Awaitable[Told]]
+
+
+@dataclass(frozen=True)
+class Score:
+    """How right an answer is, and why.
+
+    Attributes:
+        value: In [0, 1]; strict: what cannot be read, and a refusal, is wrong.
+        reason: In a few words.
+        fallback: The same as MIRAGE's published scorer counts: what cannot be read is the first option.
+        unreadable: Whether no option could be read.
+        refused: Whether the model declined to answer.
+        abstained: Whether it said that the passages do not hold the answer.
+        wrong: Whether it gives an answer that is known to be wrong.
+    """
+
+    value: float
+    reason: str
+    fallback: float
+    unreadable: bool = False
+    refused: bool = False
+    abstained: bool = False
+    wrong: bool = False
+
+
+@dataclass(frozen=True)
+class Scored:
+    """An arm's answer to a question, its score and its calls."""
+
+    told: Told
+    score: Score
+    choice: str | None
+    calls: tuple[Call, ...]
+
+    @property
+    def usage(self) -> Usage:
+        """Calls and tokens as if none had been cached; seconds that the model took."""
+        replies = [call.reply for call in self.calls if call.reply is not None]
+        if not self.calls:
+            return self.told.usage
+        return Usage(
+            calls=len(self.calls),
+            input_tokens=sum(reply.input_tokens for reply in replies),
+            output_tokens=sum(reply.output_tokens for reply in replies),
+            estimated=any(reply.estimated for reply in replies),
+            seconds=sum(reply.seconds for reply in replies),
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """What `preflight eval show` prints of an arm; the same on every run."""
+        usage, told = self.usage, self.told
+        return {
+            "score": self.score.value,
+            "reason": self.score.reason,
+            "fallback": self.score.fallback,
+            "unreadable": self.score.unreadable,
+            "refused": self.score.refused,
+            "abstained": self.score.abstained,
+            "wrong": self.score.wrong,
+            "route": told.route,
+            "reply": told.text,
+            "choice": self.choice,
+            "quotes": [list(quote) for quote in told.quotes],
+            "error": told.error,
+            "usage": {name: getattr(usage, name) for name in ("calls", "input_tokens", "output_tokens", "estimated")},
+            "calls": [call.as_json() for call in self.calls],
+            **({} if told.passages is None else {"passages": shown(told.passages)}),
+        }
+
+
+@dataclass(frozen=True)
+class Case:
+    """A question, the passages that all arms were shown, and each arm's scored answer, or why there is none."""
+
+    question: Question
+    sources: tuple[Source, ...]
+    arms: dict[str, Scored]
+    error: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """One line of `results.jsonl`."""
+        question = self.question
+        roles = {given.id: given.role for given in question.given}
+        return {
+            "id": question.id,
+            "question": question.text,
+            "kind": question.kind,
+            "label": question.label,
+            "options": list(question.options),
+            "right": question.right,
+            "answers": [list(names) for names in question.answers],
+            "passages": shown(self.sources, roles),
+            "arms": {name: scored.as_json() for name, scored in self.arms.items()},
+            **({"error": self.error} if self.error else {}),
+        }
+
+
+def shown(sources: Sequence[Source], roles: dict[str, str] | None = None) -> list[dict[str, str]]:
+    """Passages as a row holds them."""
+    return [
+        {"id": source.passage_id, "title": source.title, "text": source.text}
+        | ({"role": roles[source.passage_id]} if roles and roles.get(source.passage_id) else {})
+        for source in sources
+    ]
+
+
+async def ask_arms(
+    arms: Sequence[Arm],
+    questions: Sequence[Question],
+    sources: Callable[[Question], Sequence[Source]],
+    asking: Asking,
+    stage: str = "questions",
+) -> list[Case]:
+    """Put each question to every arm, with the same passages.
+
+    A reply that is cut off, filtered or empty, and a prompt that is too long, are wrong answers with a reason. Where
+    the server failed, or the budget is used up, the whole case is without an answer, so that pairs stay pairs.
+
+    Args:
+        arms: Their names are those of the tables.
+        questions: The cases.
+        sources: The passages that a question is put to.
+        asking: The model, with its concurrency and budget.
+        stage: What the progress bar says.
+
+    Returns:
+        A case for each question, in order; `answered` are those that can be compared.
+    """
+
+    async def ask(question: Question) -> Case:
+        given = tuple(sources(question))
+        return Case(question, given, {arm.name: await _ask(arm, question, given) for arm in arms})
+
+    outcomes = await asking.gather(questions, ask, stage)
+    return [
+        outcome.value or Case(question, tuple(sources(question)), {}, outcome.error)
+        for question, outcome in zip(questions, outcomes, strict=True)
+    ]
+
+
+def answered(cases: Sequence[Case]) -> list[Case]:
+    """Those that every arm has answered."""
+    return [case for case in cases if not case.error]
+
+
+async def _ask(arm: Arm, question: Question, sources: Sequence[Source]) -> Scored:
+    with recording() as calls:
+        try:
+            told = await arm.answer(question, sources)
+        except ModelError as error:
+            if error.retryable or any(call.unpaid for call in calls):
+                raise
+            told = Told("", error=str(error))
+    refused = bool(calls) and calls[-1].refused
+    told_choice, scored = score(question, told, refused=refused)
+    return Scored(told, scored, told_choice, tuple(calls))
+
+
+def score(question: Question, told: Told, *, refused: bool = False) -> tuple[str | None, Score]:
+    """The option that an answer chose, if there are any, and its score.
+
+    Questions with options are right or wrong. Of others, a question that the passages do not answer asks for an
+    abstention; a short one for one of the right answers, word for word or by an F1 of at least 0.5; a list, and a long
+    one, for all of them: the score is their share.
+
+    Args:
+        question: The question.
+        told: The answer.
+        refused: Whether the model, or a filter behind it, withheld an answer.
+    """
+    if question.options:
+        return _score_choice(question, told, refused)
+    text = _MARKS.sub("", told.text).strip()
+    abstained = says(NOT_FOUND, text) if told.abstained is None else told.abstained
+    refused = refused or (not abstained and declines(text))
+    if told.error:
+        return None, Score(0.0, told.error, 0.0, refused=refused)
+    if refused:
+        return None, Score(0.0, "refused to answer", 0.0, refused=True)
+    wrong = not abstained and any(holds(text, [answer]) for answer in question.wrong)
+    if question.answerable is False:
+        value, reason = (1.0, "abstained, rightly") if abstained else (0.0, "answered what the passages do not hold")
+    elif abstained:
+        value, reason = 0.0, "abstained, though there is an answer"
+    else:
+        value, reason = _share_right(question, text)
+    return None, Score(value, reason + ("; gives a wrong answer too" * wrong), value, abstained=abstained, wrong=wrong)
+
+
+def _score_choice(question: Question, told: Told, refused: bool) -> tuple[str | None, Score]:
+    read = read_choice(told.text, question.options)
+    option = told.choice if told.choice in question.options else read.option
+    option = None if told.error else option
+    fallback = float((option or question.options[0]) == question.right)
+    if option is not None:
+        value = float(option == question.right)
+        reason = f"chose {option!r}, {'which is right' if value else f'right is {question.right!r}'}"
+        return option, Score(value, reason, fallback, wrong=not value)
+    abstained = says(NOT_FOUND, told.text) if told.abstained is None else told.abstained
+    if told.error:
+        return None, Score(0.0, told.error, fallback, refused=refused)
+    if abstained:
+        return None, Score(0.0, "abstained from a choice", fallback, abstained=True)
+    if refused or read.refused:
+        return None, Score(0.0, "refused to choose", fallback, refused=True)
+    return None, Score(0.0, "no option can be read", fallback, unreadable=True)
+
+
+def _share_right(question: Question, text: str) -> tuple[float, str]:
+    found = [names[0] for names in question.answers if holds(text, names) or is_right(text, names)]
+    if not question.answers:
+        return 0.0, "no right answer is known"
+    missing = [names[0] for names in question.answers if names[0] not in found]
+    if question.kind == "short":
+        return float(bool(found)), f"gives {found[0]!r}" if found else f"does not give {missing[0]!r}"
+    reason = f"gives {len(found)} of {len(question.answers)}" + (
+        f", not {', '.join(map(repr, missing))}" * bool(missing)
+    )
+    return len(found) / len(question.answers), reason
+
+
+def pairs(arms: Sequence[str], baseline: str | None = None) -> list[tuple[str, str]]:
+    """The pairs of arms to compare: each with the baseline, or each with each; the second is what is compared with."""
+    if baseline is not None:
+        return [(arm, baseline) for arm in arms if arm != baseline]
+    return [(second, first) for first, second in combinations(arms, 2)]

@@ -1,0 +1,137 @@
+"""What an experiment needs to put questions to the model of its run."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeVar
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage
+
+from preflight_rag.evaluation.experiments import Run
+from preflight_rag.evaluation.harness.pool import Outcome, gather
+from preflight_rag.evaluation.harness.replies import ReplyCache, cached
+from preflight_rag.evaluation.harness.simulated import NAME as SIMULATED
+from preflight_rag.evaluation.harness.simulated import Bias, SimulatedChat
+from preflight_rag.evaluation.question_sets import Question
+from preflight_rag.models.chat.chat_models import OFFLINE, model_name, open_chat_model
+from preflight_rag.models.chat.chat_reader import ChatReader
+from preflight_rag.models.embedding.onnx_export import cache_dir
+from preflight_rag.state.errors import UsageError
+from preflight_rag.state.values import Usage
+
+if TYPE_CHECKING:
+    from preflight_rag.models.embedding.embedder import Embedder
+    from preflight_rag.models.protocol import Reader
+
+C = TypeVar("C")
+T = TypeVar("T")
+DEADLINE = 120.0
+REPLIES = "replies.db"
+
+
+class PromptReader(ChatReader):
+    """A chat reader that also takes prompts of the experiments' own."""
+
+    async def reply(self, prompt: list[BaseMessage]) -> tuple[str, Usage]:
+        """The text of a whole reply and what it cost.
+
+        Raises:
+            ModelError: There is no whole reply: refused, cut off, empty, or the server failed.
+        """
+        return await self._call(prompt)
+
+
+@dataclass(frozen=True)
+class Asking:
+    """The model of a run; see `open_asking`.
+
+    Attributes:
+        run: The run.
+        chat_model: Its chat model, whose replies are cached; None without a language model.
+    """
+
+    run: Run
+    chat_model: BaseChatModel | None
+
+    @property
+    def name(self) -> str:
+        """How tables name the model; a simulated one's name begins with "simulated"."""
+        return self.prompts.name if self.chat_model is not None else OFFLINE
+
+    @cached_property
+    def prompts(self) -> PromptReader:
+        """Takes prompts of an experiment's own.
+
+        Raises:
+            UsageError: There is no language model.
+        """
+        if self.chat_model is None:
+            raise UsageError("this needs a language model", help="Name one: --model provider:name.")
+        simulated = self.chat_model._llm_type == SIMULATED
+        name: str | None = getattr(self.chat_model, "model", None) if simulated else None
+        return PromptReader(self.chat_model, name=name, deadline=DEADLINE)
+
+    def reader(self, embedder: Embedder) -> Reader:
+        """The reader of a turn: a chat reader over the cached model, or the offline reader, whose work is not cached.
+
+        Args:
+            embedder: What the offline reader compares sentences with.
+        """
+        if self.chat_model is not None:
+            return self.prompts
+        from preflight_rag.graph.readers import open_reader
+
+        return open_reader(OFFLINE, embedder, extractive_reader=self.run.extractive_reader)
+
+    async def gather(self, cases: Sequence[C], ask: Callable[[C], Awaitable[T]], stage: str) -> list[Outcome[T]]:
+        """Ask all cases under the run's concurrency and budget; see `pool.gather`.
+
+        Without a language model one after another: what reads here uses all cores for one case already, and a passage
+        that was read for one is not read again for the next.
+        """
+        run = self.run
+        concurrency = run.concurrency if self.chat_model is not None else 1
+        return await gather(cases, ask, concurrency=concurrency, budget=run.budget, stage=stage, progress=run.progress)
+
+
+@contextmanager
+def open_asking(
+    run: Run, questions: Iterable[Question] = (), documents: Mapping[str, str] | None = None
+) -> Iterator[Asking]:
+    """The model of a run, with its replies cached, counted and bounded by the budget.
+
+    Args:
+        run: Its `model` is `offline`, `provider:name`, or `simulated` (see `simulated.py`).
+        questions: Those of the experiment; only the simulated reader looks at them.
+        documents: Texts of the questions' gold documents by id, for the same.
+
+    Raises:
+        UnknownModel: There is no such model.
+        ModelAuthError: There is no key for it.
+    """
+    if run.model == OFFLINE:
+        yield Asking(run, None)
+        return
+    if run.model == SIMULATED:
+        simulated = SimulatedChat.of(questions, Bias(seed=run.seed), documents)
+        yield Asking(run, cached(simulated, ReplyCache(None), run.budget))
+        return
+    chat_model = open_chat_model(run.model, timeout=DEADLINE)
+    cache = ReplyCache(run.reply_cache or cache_dir() / "eval" / REPLIES, warn=run.warn)
+    try:
+        yield Asking(run, cached(chat_model, cache, run.budget))
+    finally:
+        cache.close()
+
+
+def chosen_model(name: str | None) -> str:
+    """The model that `--model` and the environment ask for: as `models.chat.model_name`, or the simulated reader.
+
+    Raises:
+        UnknownModel: The name is none.
+    """
+    return SIMULATED if name == SIMULATED else model_name(name)

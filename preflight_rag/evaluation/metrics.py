@@ -1,0 +1,140 @@
+"""Metrics: of rankings (through ir-measures, which computes what trec_eval does) and of a yes/no prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from preflight_rag.evaluation.intervals import Estimate, bootstrap, wilson
+from preflight_rag.state.values import Hit
+
+if TYPE_CHECKING:
+    import numpy as np
+
+RANKING_MEASURES = ("R@16", "RR", "nDCG@10")
+
+
+def by_document(hits: Iterable[Hit]) -> list[str]:
+    """Document ids in the order of each document's first passage."""
+    return list(dict.fromkeys(hit.document_id for hit in hits))
+
+
+def gold_ranks(ranking: Sequence[str], relevant: Iterable[str]) -> list[int]:
+    """Ranks, from 1, of the relevant ids that stand in the ranking, ascending."""
+    wanted = set(relevant)
+    return [rank for rank, name in enumerate(ranking, 1) if name in wanted]
+
+
+def measure_rankings(
+    qrels: Mapping[str, Mapping[str, int]],
+    rankings: Mapping[str, Sequence[str]],
+    measures: Sequence[str] = RANKING_MEASURES,
+) -> dict[str, dict[str, float]]:
+    """The value of each measure for each query of `rankings`: measure to query id to value.
+
+    A relevant document that the ranking does not hold counts as not found; an empty ranking scores 0.
+
+    Args:
+        qrels: Query id to document id to grade.
+        rankings: Query id to document ids, best first, none twice.
+        measures: Names as ir-measures spells them. "RR" is the reciprocal rank over the whole ranking.
+    """
+    import ir_measures
+
+    parsed = {name: ir_measures.parse_measure(name) for name in measures}
+    asked = {query: dict(qrels.get(query, {})) for query in rankings}
+    run = {query: {name: float(-rank) for rank, name in enumerate(ranking)} for query, ranking in rankings.items()}
+    values = {name: dict.fromkeys(rankings, 0.0) for name in measures}
+    names = {measure: name for name, measure in parsed.items()}
+    for metric in ir_measures.iter_calc(list(parsed.values()), asked, run):
+        values[names[metric.measure]][metric.query_id] = float(metric.value)
+    return values
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """Counts of a yes/no prediction: `flagged` is what was predicted, `issue` what is the case."""
+
+    tp: int
+    fp: int
+    fn: int
+    tn: int
+
+    @classmethod
+    def of(cls, flagged: Sequence[bool], issue: Sequence[bool]) -> Confusion:
+        """Count pairs of prediction and truth."""
+        pairs = list(zip(flagged, issue, strict=True))
+        return cls(*(pairs.count(pair) for pair in ((True, True), (True, False), (False, True), (False, False))))
+
+    @cached_property
+    def total(self) -> int:
+        """All cases."""
+        return self.tp + self.fp + self.fn + self.tn
+
+    @property
+    def precision(self) -> Estimate:
+        """TP / (TP + FP) with Wilson's interval; undefined when nothing was flagged."""
+        return wilson(self.tp, self.tp + self.fp)
+
+    @property
+    def recall(self) -> Estimate:
+        """TP / (TP + FN) with Wilson's interval; undefined without an issue."""
+        return wilson(self.tp, self.tp + self.fn)
+
+    @property
+    def issue_rate(self) -> Estimate:
+        """Share of issues with Wilson's interval."""
+        return wilson(self.tp + self.fn, self.total)
+
+    @property
+    def flagged_share(self) -> Estimate:
+        """Share of flagged cases with Wilson's interval."""
+        return wilson(self.tp + self.fp, self.total)
+
+
+def f1(flagged: Sequence[bool], issue: Sequence[bool], *, seed: int) -> Estimate:
+    """2 TP / (2 TP + FP + FN) with its bootstrap interval; undefined when nothing is flagged and nothing an issue."""
+    return bootstrap(_f1, flagged, issue, seed=seed)
+
+
+def roc_area(score: Sequence[float], issue: Sequence[bool], *, seed: int) -> Estimate:
+    """Area under the ROC curve, with its bootstrap interval.
+
+    The chance that an issue scores above a non-issue, ties half (the Mann-Whitney statistic; Hanley and McNeil 1982);
+    undefined unless both kinds are there.
+    """
+    return bootstrap(_roc_area, score, issue, seed=seed)
+
+
+def roc_area_gain(score: Sequence[float], other: Sequence[float], issue: Sequence[bool], *, seed: int) -> Estimate:
+    """How much larger the area of `score` is than that of `other` on the same cases, with its bootstrap interval."""
+
+    def gain(a: np.ndarray, b: np.ndarray, y: np.ndarray) -> np.ndarray:
+        difference: np.ndarray = _roc_area(a, y) - _roc_area(b, y)
+        return difference
+
+    return bootstrap(gain, score, other, issue, seed=seed)
+
+
+def _f1(flagged: np.ndarray, issue: np.ndarray) -> np.ndarray:
+    hits = (flagged & issue).sum(axis=-1)
+    return _ratio(2 * hits, flagged.sum(axis=-1) + issue.sum(axis=-1))
+
+
+def _roc_area(score: np.ndarray, issue: np.ndarray) -> np.ndarray:
+    from scipy.stats import rankdata
+
+    positives = issue.sum(axis=-1)
+    negatives = issue.shape[-1] - positives
+    rank_sum = (rankdata(score, axis=-1) * issue).sum(axis=-1)
+    return _ratio(rank_sum - positives * (positives + 1) / 2, positives * negatives)
+
+
+def _ratio(numerator: Any, denominator: Any) -> np.ndarray:
+    import numpy as np
+
+    undefined = np.full(np.shape(numerator), np.nan)
+    result: np.ndarray = np.divide(numerator, denominator, out=undefined, where=np.asarray(denominator) != 0)
+    return result

@@ -1,0 +1,224 @@
+"""Experiment `abstention`: does the model answer what its passages answer, and say so where they don't?
+
+A question is put to 16 passages, the nearest to it of its data set's. Where the data set has an answer, it is put
+twice: with a passage that gives it among them ("answerable"), and with all such passages taken away ("removed"; the
+rest is on the same subject). Questions that the data set calls unanswerable, as ClapNQ does, are put once
+("unanswerable"). Both ways to answer are asked: all passages at once, and partitions of four with their extracts put
+together.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from preflight_rag.evaluation.abstention import PARTITION, PASSAGES, holds
+from preflight_rag.evaluation.harness.arms import Case, answered, ask_arms
+from preflight_rag.evaluation.harness.asking import open_asking
+from preflight_rag.evaluation.harness.compared import p_value
+from preflight_rag.evaluation.harness.paired import corrected, paired
+from preflight_rag.evaluation.intervals import wilson
+from preflight_rag.evaluation.papers.briefcontext import map_reduce, plain
+from preflight_rag.evaluation.plots import Axis, Bars, Series, recorded
+from preflight_rag.evaluation.question_sets import Given, Question, QuestionSet
+from preflight_rag.evaluation.report import Report, Table, checksums, number
+from preflight_rag.evaluation.vector_cache import cached_embedder
+from preflight_rag.library.splitting.sentence_splitter import SentenceSplitter
+from preflight_rag.state.errors import UsageError
+from preflight_rag.state.reading import Source
+from preflight_rag.state.values import Document
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from preflight_rag.evaluation.experiments import Run
+    from preflight_rag.evaluation.vector_cache import CachedEmbedder
+
+POOL = 64
+"""Least number of passages that questions are put to: their own, filled up with those of other questions."""
+POOL_SHARE = 4
+"""As many passages a question, where that is more."""
+ANSWERING = ("gold", "support", "contradict")
+"""Roles of passages that answer their question."""
+KINDS = {"answerable": True, "removed": False, "unanswerable": False}
+"""Kind of case to whether it should be answered."""
+PLAIN, REDUCED = "all at once", "in partitions"
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Passages of a data set with their vectors.
+
+    Attributes:
+        passages: Each once.
+        vectors: Shape (n, d).
+        own: Question id to the places of its own passages.
+    """
+
+    passages: tuple[Given, ...]
+    vectors: np.ndarray
+    own: Mapping[str, frozenset[int]]
+
+    def holding(self, question: Question) -> frozenset[int]:
+        """Places of the passages that give an answer: those that are labelled so, or hold its words."""
+        names = [name for answer in question.answers for name in answer]
+        return frozenset(
+            place
+            for place, passage in enumerate(self.passages)
+            if (place in self.own[question.id] and passage.role in ANSWERING) or holds(passage.text, names)
+        )
+
+
+def run(found: QuestionSet, run: Run) -> Report:
+    """Put each question to its passages, with and without those that answer it."""
+    questions = found.select(run.part, run.limit)
+    with cached_embedder(run) as embedder:
+        pool = open_pool(found, questions, embedder, run)
+        put = dict(cases(questions, pool, embedder))
+        with open_asking(run, sorted(put, key=lambda question: bool(question.answerable))) as asking:
+            reader = asking.reader(embedder)
+            arms = [plain(reader, PLAIN), map_reduce(reader, PARTITION, REDUCED)]
+            done = asyncio.run(ask_arms(arms, list(put), lambda question: put[question], asking))
+            name = asking.name
+        given = {"name": embedder.name, "revision": embedder.revision, "dimension": embedder.dimension}
+    kept = answered(done)
+    decisions, numbers = _decisions(kept, run.seed)
+    return Report(
+        experiment="abstention",
+        dataset=found.title,
+        about=f"{len(questions):,} questions ({run.part} part), each put to {PASSAGES} of {len(pool.passages):,} "
+        f"passages; model {name}.",
+        tables=(decisions,),
+        rows=tuple(case.as_json() for case in done),
+        figures={"cases": len(kept), "failed": len(done) - len(kept), **numbers},
+        inputs={
+            "source": found.source,
+            "licence": found.licence,
+            "sha256": checksums(found.files),
+            "model": name,
+            "embedder": given,
+            "settings": {"passages": PASSAGES, "partition": PARTITION, "pool": len(pool.passages)},
+        },
+        plots=_plots(numbers),
+    )
+
+
+def open_pool(found: QuestionSet, questions: Sequence[Question], embedder: CachedEmbedder, run: Run) -> Pool:
+    """The passages that come with the questions, else those of their documents, filled up with other questions'.
+
+    Raises:
+        UsageError: There are not enough passages to put a question to.
+    """
+    documents = {d.id: d for d in found.corpus()} if found.corpus and not any(q.given for q in questions) else {}
+    splitter, least = SentenceSplitter(embedder), max(POOL, POOL_SHARE * len(questions))
+    split = cache(lambda name: _split(documents[name], splitter) if name in documents else [])
+    passages: dict[tuple[str, str], Given] = {}
+    own: dict[str, frozenset[int]] = {}
+    asked = {question.id for question in questions}
+    for question in (*questions, *(q for q in found.questions if q.id not in asked)):
+        if question.id not in asked and len(passages) >= least:
+            break
+        mine = question.given or [p for name in sorted(question.documents) for p in split(name)]
+        for passage in mine:
+            passages.setdefault((passage.title, passage.text), passage)
+        if question.id in asked:
+            places = {key: place for place, key in enumerate(passages)}
+            own[question.id] = frozenset(places[passage.title, passage.text] for passage in mine)
+    if len(passages) <= PASSAGES:
+        raise UsageError(
+            f"{found.name} has {len(passages)} passages, too few to put a question to {PASSAGES} of them",
+            help="Choose a data set that has more, or give your questions contexts.",
+        )
+    kept = tuple(passages.values())
+    run.progress(f"{found.name}: passages", 0, len(kept))
+    vectors = embedder.encode_passages([(p.title, p.text) if p.title else p.text for p in kept])
+    run.progress(f"{found.name}: passages", len(kept), len(kept))
+    return Pool(kept, vectors, own)
+
+
+def _split(document: Document, splitter: SentenceSplitter) -> list[Given]:
+    passages = splitter.split(document)
+    return [Given(f"{document.id}#{n}", passage.title, passage.text) for n, passage in enumerate(passages)]
+
+
+def cases(
+    questions: Sequence[Question], pool: Pool, embedder: CachedEmbedder
+) -> Iterator[tuple[Question, tuple[Source, ...]]]:
+    """Each question as it is put, its id with the kind of case behind it, and the passages it is put to."""
+    for question in questions:
+        near = (-(pool.vectors @ embedder.encode_query(question.text))).argsort(kind="stable").tolist()
+        if not question.answers:
+            yield _put(question, "unanswerable", near[:PASSAGES], pool)
+            continue
+        holding = pool.holding(question)
+        without = [place for place in near if place not in holding]
+        if holding:
+            shown, first = near[:PASSAGES], next(place for place in near if place in holding)
+            yield _put(question, "answerable", shown if first in shown else [*shown[:-1], first], pool)
+        if len(without) >= PASSAGES:
+            yield _put(question, "removed", without[:PASSAGES], pool)
+
+
+def _put(question: Question, kind: str, places: Sequence[int], pool: Pool) -> tuple[Question, tuple[Source, ...]]:
+    shown = [pool.passages[place] for place in places]
+    holding = pool.holding(question) if KINDS[kind] else frozenset()
+    given = tuple(replace(p, role="gold" if at in holding else "noise") for p, at in zip(shown, places, strict=True))
+    put = replace(question, id=f"{question.id} {kind}", label=kind, answerable=KINDS[kind], given=given)
+    put = put if KINDS[kind] else replace(put, documents=frozenset())
+    return put, tuple(Source(n, p.id, p.title, p.text, p.source, p.date or None) for n, p in enumerate(shown, 1))
+
+
+def decided(case: Case, arm: str) -> bool:
+    """Whether an arm answered what is answerable, whatever it said, or abstained from what is not."""
+    scored = case.arms[arm]
+    silent = scored.score.abstained or scored.score.refused or scored.score.unreadable or bool(scored.told.error)
+    return silent != KINDS[case.question.label]
+
+
+def _decisions(cases: Sequence[Case], seed: int) -> tuple[Table, dict[str, Any]]:
+    """Shares answered and abstained by kind of case, and the two ways compared on all of them."""
+    rows: list[tuple[str, ...]] = []
+    numbers: dict[str, dict[str, Any]] = {}
+    arms = (PLAIN, REDUCED)
+    for kind, wanted in KINDS.items():
+        chosen = [case for case in cases if case.question.label == kind]
+        if not chosen:
+            continue
+        cells: list[str] = []
+        numbers[kind] = {"cases": len(chosen)}
+        for arm in arms:
+            right = wilson(sum(decided(case, arm) for case in chosen), len(chosen))
+            scored = [case.arms[arm].score for case in chosen]
+            said = wilson(sum(score.value >= 1 for score in scored), len(scored)) if wanted else None
+            numbers[kind][arm] = {"decided": right.as_json()} | ({"right": said.as_json()} if said else {})
+            cells += [number(right, percent=True), number(said, percent=True) if said else ""]
+        rows.append((f"{kind}: {'answered' if wanted else 'abstained'}", str(len(chosen)), *cells))
+    note = (
+        "Percent [95 %: Wilson]. Right: of the answerable, those whose answer is right (of a long answer: every word)."
+    )
+    if cases:
+        columns = [[float(decided(case, arm)) for case in cases] for arm in reversed(arms)]
+        (test,) = corrected([paired(columns[0], columns[1], seed=seed)])
+        numbers["paired"] = test.as_json()
+        note += (
+            f" Of all cases, {REDUCED} − {PLAIN}: {number(test.difference, percent=True, signed=True)} points decided "
+            f"rightly, {test.wins} won, {test.losses} lost (McNemar's exact test: p {p_value(test.p)})."
+        )
+    head = ("case: decided rightly", "cases", PLAIN, "and right", REDUCED, "and right")
+    return Table("Answered and abstained", head, tuple(rows), note), numbers
+
+
+def _plots(numbers: Mapping[str, Any]) -> tuple[Bars, ...]:
+    kinds = tuple(kind for kind in KINDS if kind in numbers)
+    return (
+        Bars(
+            "Decided rightly",
+            Axis("answered where there is an answer, abstained where there is none", percent=True, low=0, high=1),
+            kinds,
+            tuple(Series(arm, tuple(recorded(numbers[k][arm]["decided"]) for k in kinds)) for arm in (PLAIN, REDUCED)),
+            note="Intervals: 95 %, Wilson.",
+        ),
+    )

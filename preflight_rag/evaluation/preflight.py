@@ -1,0 +1,272 @@
+"""Experiment `preflight`: does disagreement of the rankings foretell that the key passage stands where it gets lost?
+
+BriefContext, section 5.2 and Supplementary Table 4: an issue is a question without a gold document's passage in the
+dense top 3; a question is flagged when the IoU of the dense and the BM25 top 3 of the retrieved passages is at
+most 0.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from preflight_rag.evaluation.collection import Collection, Query
+from preflight_rag.evaluation.experiments import Run
+from preflight_rag.evaluation.intervals import wilson
+from preflight_rag.evaluation.metrics import Confusion, by_document, f1, gold_ranks, roc_area
+from preflight_rag.evaluation.plots import Axis, Bars, Lines, Plot, Reference, Series, recorded
+from preflight_rag.evaluation.report import Report, Table, figures, number
+from preflight_rag.evaluation.searching import collection_library, inputs, search_all
+
+if TYPE_CHECKING:
+    from preflight_rag.library.library import Library
+    from preflight_rag.library.search.hybrid import Found
+    from preflight_rag.state.context import Settings
+    from preflight_rag.state.values import Hit, Passage, RouteDecision
+
+PAPER = ("paper: MedCPT over PubMed", "–", "–", "–", "–", "50.2", "92.6", "65.1", "–", "–", "–")
+COLUMNS = ("setting", "TP", "FP", "FN", "TN", "precision %", "recall %", "F1 %", "issues %", "flagged %", "ROC area")
+ROUTES = {
+    "abstain": "abstain: nothing found",
+    "corg": "COrg: one name for several things, or answers that differ",
+    "few": "plain: 3 passages or fewer",
+    "short": "plain: the context fits one map prompt",
+    "agree": "plain: the rankings agree",
+    "disagree": "map/reduce: the rankings disagree",
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the preflight said about one question's passages, and what was the case.
+
+    Attributes:
+        iou: Of the dense and the BM25 top n of the passages; 0 without passages.
+        flagged: IoU at most the threshold.
+        issue: No gold document's passage in the dense top n.
+        gold: Places of gold documents' passages in the dense order of the passages.
+        branch: Which rule decided the route: a key of `ROUTES`.
+    """
+
+    iou: float
+    flagged: bool
+    issue: bool
+    gold: tuple[int, ...]
+    branch: str
+
+
+def run(collection: Collection, run: Run) -> Report:
+    """Put each query through retrieval and preflight, with the product's passages and with the paper's."""
+    from preflight_rag.state.context import Settings
+
+    settings = Settings(preflight="iou")
+    queries = collection.select(run.part, run.limit)
+    with collection_library(collection, run) as library:
+        sizes = {"k": settings.k, "candidates": settings.candidates, "rrf_k": settings.rrf_k}
+        product, paper, rows = [], [], []
+        for query, found in search_all(library, queries, run.progress, name=collection.name, **sizes):
+            relevant = collection.relevant(query.id)
+            product.append(_outcome(library, query, found.fused, found.dense_scores, relevant, settings))
+            dense_scores = {hit.passage_id: hit.score for hit in found.dense}
+            paper.append(_outcome(library, query, found.dense, dense_scores, relevant, settings))
+            rows.append(_row(query, found, relevant, product[-1], paper[-1]))
+        rule = {
+            "top_n": settings.top_n,
+            "threshold": settings.threshold,
+            "map_prompt_tokens": settings.map_prompt_tokens,
+        }
+        given = inputs(collection, library, **sizes, **rule)
+    tables, numbers = _tables(product, paper, settings.k, run.seed)
+    return Report(
+        experiment="preflight",
+        dataset=collection.title,
+        about=f"{len(queries):,} questions ({run.part} part), {given['library']['documents']:,} documents.",
+        tables=tables,
+        rows=tuple(rows),
+        figures=numbers,
+        inputs=given,
+        plots=_plots(numbers),
+    )
+
+
+def _outcome(
+    library: Library,
+    query: Query,
+    hits: Sequence[Hit],
+    cosines: dict[str, float],
+    relevant: frozenset[str],
+    settings: Settings,
+) -> Outcome:
+    """What the product's own rule says of these passages."""
+    from preflight_rag.library.search.gather import reference
+    from preflight_rag.nodes.preflight import decide, dense_order
+    from preflight_rag.state.reading import Source
+    from preflight_rag.state.retrieval import Candidate
+
+    passages: list[Passage] = library.passages([hit.passage_id for hit in hits])
+    refs = [
+        reference(Candidate(passage, hit.rank, hit.score, cosines[passage.id]), hit.rank)
+        for hit, passage in zip(hits, passages, strict=True)
+    ]
+    sources = [Source.of(passage, ref["rank"]) for passage, ref in zip(passages, refs, strict=True)]
+    decision = decide(query.text, refs, sources, settings)
+    documents = {ref["rank"]: ref["document_id"] for ref in refs}
+    gold = tuple(gold_ranks([documents[rank] for rank in dense_order(refs)], relevant))
+    iou = decision.iou or 0.0
+    return Outcome(
+        iou=iou,
+        flagged=iou <= settings.threshold,
+        issue=not any(place <= settings.top_n for place in gold),
+        gold=gold,
+        branch=branch(decision, settings),
+    )
+
+
+def branch(decision: RouteDecision, settings: Settings) -> str:
+    """Which rule of the router decided: a key of `ROUTES`."""
+    from preflight_rag.nodes.preflight import ALWAYS_PLAIN_PASSAGES
+
+    if decision.name in ("abstain", "corg"):
+        return decision.name
+    if decision.signals["passages"] <= ALWAYS_PLAIN_PASSAGES:
+        return "few"
+    if decision.signals["context_tokens"] < settings.map_prompt_tokens:
+        return "short"
+    return "disagree" if decision.name == "map_reduce" else "agree"
+
+
+def _row(query: Query, found: Found, relevant: frozenset[str], product: Outcome, paper: Outcome) -> dict[str, Any]:
+    """One line of results.jsonl."""
+    return {
+        "id": query.id,
+        "question": query.text,
+        "gold_ranks": {
+            "dense": gold_ranks(by_document(found.dense), relevant),
+            "BM25": gold_ranks(by_document(found.lexical), relevant),
+            "fused": gold_ranks(by_document(found.fused), relevant),
+        },
+        "iou": product.iou,
+        "flagged": product.flagged,
+        "issue": product.issue,
+        "gold_places": product.gold,
+        "branch": product.branch,
+        "dense_only": {"iou": paper.iou, "flagged": paper.flagged, "issue": paper.issue},
+    }
+
+
+def _tables(
+    product: Sequence[Outcome], paper: Sequence[Outcome], k: int, seed: int
+) -> tuple[tuple[Table, ...], dict[str, Any]]:
+    ours, ours_figures = _prediction(f"product: {k} fused passages", product, lambda o: o.flagged, seed)
+    routed, routed_figures = _prediction("product, as it routes", product, lambda o: o.branch == "disagree", seed)
+    dense, dense_figures = _prediction(f"paper's setting: {k} dense passages", paper, lambda o: o.flagged, seed)
+    areas = [
+        roc_area([1 - o.iou for o in outcomes], [o.issue for o in outcomes], seed=seed) for outcomes in (product, paper)
+    ]
+    confusion = Table(
+        "Issues foretold",
+        COLUMNS,
+        ((*ours, number(areas[0])), (*routed, "–"), (*dense, number(areas[1])), PAPER),
+        "Issue: no gold document's passage in the dense top 3. Flagged: IoU of the dense and BM25 top 3 at most 0.2; "
+        "in the second row: sent to map/reduce. [95 % intervals: Wilson; F1 and ROC area of 1 − IoU bootstrap.]",
+    )
+    levels, level_figures = _levels(product)
+    routes, route_figures = _routes(product)
+    return (confusion, levels, routes), {
+        "product": {**ours_figures, **figures({"roc_area": areas[0]})},
+        "as_routed": routed_figures,
+        "dense_only": {**dense_figures, **figures({"roc_area": areas[1]})},
+        "levels": level_figures,
+        "routes": route_figures,
+    }
+
+
+def _plots(numbers: Mapping[str, Any]) -> tuple[Plot, ...]:
+    """How well issues are foretold, beside the paper; issues by IoU; the routes."""
+    systems = {"product": "product", "product, as it routes": "as_routed", "paper's setting": "dense_only"}
+    measures = {"precision": "precision", "recall": "recall", "F1": "f1"}
+    foretold = Bars(
+        "Issues foretold",
+        Axis("precision, recall and F1", percent=True),
+        tuple(measures),
+        (
+            *(
+                Series(name, tuple(recorded(numbers[key][m]) for m in measures.values()))
+                for name, key in systems.items()
+            ),
+            Series(PAPER[0], tuple(float(PAPER[COLUMNS.index(f"{m} %")]) / 100 for m in measures), published=True),
+        ),
+        note="Intervals: 95 %, Wilson's of precision and recall, bootstrap of F1.",
+    )
+    levels = numbers["levels"]
+    rates = {"questions with an issue": "issue_rate", "issues with gold further down": "gold_further_down"}
+    by_iou = Lines(
+        "Issues by agreement of the rankings",
+        "IoU of the dense and the BM25 top 3 of the fused passages",
+        tuple(map(float, levels)),
+        Axis("share", percent=True),
+        tuple(Series(name, tuple(recorded(level[key]) for level in levels.values())) for name, key in rates.items()),
+        (Reference("issues of all questions", recorded(numbers["product"]["issue_rate"]).value),),
+        "Intervals: 95 %, Wilson's.",
+    )
+    routes = Bars(
+        "Routes taken",
+        Axis("questions", percent=True),
+        tuple(ROUTES.values()),
+        (Series("share", tuple(recorded(numbers["routes"][key]["share"]) for key in ROUTES)),),
+        note="Intervals: 95 %, Wilson's.",
+    )
+    return foretold, by_iou, routes
+
+
+def _prediction(
+    name: str, outcomes: Sequence[Outcome], predicted: Callable[[Outcome], bool], seed: int
+) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """A row of the first table, and its numbers."""
+    flagged, issue = [predicted(o) for o in outcomes], [o.issue for o in outcomes]
+    counts = Confusion.of(flagged, issue)
+    shares = {
+        "precision": counts.precision,
+        "recall": counts.recall,
+        "f1": f1(flagged, issue, seed=seed),
+        "issue_rate": counts.issue_rate,
+        "flagged_share": counts.flagged_share,
+    }
+    cells = (counts.tp, counts.fp, counts.fn, counts.tn)
+    row = (name, *map(str, cells), *(number(e, percent=True) for e in shares.values()))
+    return row, {**dict(zip(("tp", "fp", "fn", "tn"), cells, strict=True)), **figures(shares)}
+
+
+def _levels(outcomes: Sequence[Outcome]) -> tuple[Table, dict[str, Any]]:
+    """Issue rate at each IoU, and how many issues have a gold passage further down, where map/reduce can find it."""
+    rows, numbers = [], {}
+    for iou in sorted({o.iou for o in outcomes}):
+        here = [o for o in outcomes if o.iou == iou]
+        issues = [o for o in here if o.issue]
+        rates = {
+            "share": wilson(len(here), len(outcomes)),
+            "issue_rate": wilson(len(issues), len(here)),
+            "gold_further_down": wilson(sum(bool(o.gold) for o in issues), len(issues)),
+        }
+        rows.append((f"{iou:.2g}", str(len(here)), *(number(e, percent=True) for e in rates.values())))
+        numbers[f"{iou:.2g}"] = {"questions": len(here), **figures(rates)}
+    columns = ("IoU", "questions", "share %", "issues %", "of issues: gold further down %")
+    note = (
+        "Further down: in the fused passages, below the dense top 3; the other issues have no gold passage among them."
+    )
+    return Table("By IoU, fused passages", columns, tuple(rows), note), numbers
+
+
+def _routes(outcomes: Sequence[Outcome]) -> tuple[Table, dict[str, Any]]:
+    """What the product does with the questions, by the rule that decided."""
+    rows, numbers = [], {}
+    for key, name in ROUTES.items():
+        here = [o for o in outcomes if o.branch == key]
+        rates = {
+            "share": wilson(len(here), len(outcomes)),
+            "issue_rate": wilson(sum(o.issue for o in here), len(here)),
+        }
+        rows.append((name, str(len(here)), *(number(e, percent=True) for e in rates.values())))
+        numbers[key] = {"questions": len(here), **figures(rates)}
+    return Table("Routes taken", ("route", "questions", "share %", "issues %"), tuple(rows)), numbers

@@ -1,0 +1,130 @@
+"""Metrics of reading: SQuAD's exact match and F1, verdicts, and how risk grows with coverage."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from preflight_rag.evaluation.intervals import Estimate, bootstrap, mean, mean_difference
+
+if TYPE_CHECKING:
+    import numpy as np
+
+RIGHT_F1 = 0.5
+"""Least F1 at which a span counts as right: half of its words, and half of the answer's, are each other's."""
+_ARTICLES = re.compile(r"\b(?:a|an|the)\b")
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
+
+
+def normalised(text: str) -> str:
+    """Lower case, without punctuation and articles (Rajpurkar et al., EMNLP 2016, section 6.1)."""
+    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
+
+
+def exact_match(predicted: str, gold: Sequence[str]) -> bool:
+    """Whether a text reads as one of the answers, normalised."""
+    return normalised(predicted) in {normalised(answer) for answer in gold}
+
+
+def span_f1(predicted: str, gold: Sequence[str]) -> float:
+    """F1 of the words shared with an answer, normalised; with several answers, the best."""
+    return max((_word_f1(normalised(predicted).split(), normalised(answer).split()) for answer in gold), default=0.0)
+
+
+def is_right(predicted: str, gold: Sequence[str]) -> bool:
+    """Whether a text counts as one of the answers: the same, or an F1 of at least `RIGHT_F1`."""
+    return exact_match(predicted, gold) or round(span_f1(predicted, gold), 6) >= RIGHT_F1
+
+
+def _word_f1(predicted: Sequence[str], answer: Sequence[str]) -> float:
+    if not predicted or not answer:
+        return float(predicted == answer)
+    shared = sum((Counter(predicted) & Counter(answer)).values())
+    return 2 * shared / (len(predicted) + len(answer))
+
+
+def macro_f1(predicted: Sequence[str], gold: Sequence[str], *, seed: int) -> Estimate:
+    """Mean over the classes that occur in `gold` of each class's F1, with its bootstrap interval."""
+    classes = sorted(set(gold))
+    codes = {name: code for code, name in enumerate(classes)}
+
+    def statistic(told: np.ndarray, known: np.ndarray) -> np.ndarray:
+        import numpy as np
+
+        scores = []
+        for code in range(len(classes)):
+            hits = ((told == code) & (known == code)).sum(axis=-1)
+            sizes = (told == code).sum(axis=-1) + (known == code).sum(axis=-1)
+            scores.append(2 * hits / np.maximum(sizes, 1))
+        averages: np.ndarray = np.mean(scores, axis=0)
+        return averages
+
+    return bootstrap(statistic, [codes.get(name, -1) for name in predicted], [codes[name] for name in gold], seed=seed)
+
+
+def above_most_frequent(predicted: Sequence[str], gold: Sequence[str], *, seed: int) -> Estimate:
+    """Accuracy less that of always saying the class that is most frequent in `gold`, paired."""
+    right = [float(told == known) for told, known in zip(predicted, gold, strict=True)]
+    usual = most_frequent(gold)
+    return bootstrap(mean_difference, right, [float(known == usual) for known in gold], seed=seed)
+
+
+def most_frequent(gold: Sequence[str]) -> str:
+    """The most frequent class; of equals the first by name."""
+    counts = Counter(gold)
+    return min(counts, key=lambda name: (-counts[name], name))
+
+
+def average(values: Sequence[float], *, seed: int) -> Estimate:
+    """A mean with its bootstrap interval."""
+    return bootstrap(mean, [float(value) for value in values], seed=seed)
+
+
+def risk_curve(confidence: Sequence[float], wrong: Sequence[bool]) -> list[tuple[float, float]]:
+    """Coverage and risk at each confidence that occurs, from the highest down.
+
+    Coverage is the share of cases that are answered when those with at least this confidence are; risk the share of
+    wrong ones among them (El-Yaniv and Wiener, JMLR 2010).
+    """
+    ordered = sorted(zip(confidence, wrong, strict=True), key=lambda pair: -pair[0])
+    points, misses = [], 0
+    for place, (level, miss) in enumerate(ordered, 1):
+        misses += miss
+        if place == len(ordered) or ordered[place][0] < level:
+            points.append((place / len(ordered), misses / place))
+    return points
+
+
+def risk_area(confidence: Sequence[float], wrong: Sequence[bool], *, seed: int) -> Estimate:
+    """Area under the risk-coverage curve, as the mean risk over all coverages; less is better."""
+
+    def statistic(level: np.ndarray, miss: np.ndarray) -> np.ndarray:
+        averages: np.ndarray = _risks(level, miss).mean(axis=-1)
+        return averages
+
+    return bootstrap(statistic, confidence, wrong, seed=seed)
+
+
+def coverage_at(risk: float, confidence: Sequence[float], wrong: Sequence[bool], *, seed: int) -> Estimate:
+    """The largest share of cases that can be answered with at most this risk; 0 where none can."""
+    import numpy as np
+
+    def statistic(level: np.ndarray, miss: np.ndarray) -> np.ndarray:
+        places = np.arange(1, level.shape[-1] + 1) / level.shape[-1]
+        widest: np.ndarray = np.where(_risks(level, miss) <= risk, places, 0.0).max(axis=-1)
+        return widest
+
+    return bootstrap(statistic, confidence, wrong, seed=seed)
+
+
+def _risks(level: np.ndarray, miss: np.ndarray) -> np.ndarray:
+    """Risk after each case, from the most confident on; among equals the wrong ones come first."""
+    import numpy as np
+
+    order = np.lexsort((~miss, -level), axis=-1)
+    seen = np.take_along_axis(miss, order, axis=-1).cumsum(axis=-1)
+    risks: np.ndarray = seen / np.arange(1, miss.shape[-1] + 1)
+    return risks

@@ -1,0 +1,97 @@
+"""What experiments on retrieval share: a collection's library, built as the product builds it, and its searches."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from preflight_rag.evaluation.collection import Collection, Query, sampled
+from preflight_rag.evaluation.records import unique
+from preflight_rag.evaluation.vector_cache import cached_embedder
+from preflight_rag.models.embedding.onnx_export import cache_dir, file_sha256
+from preflight_rag.state.errors import LibraryError
+
+if TYPE_CHECKING:
+    from preflight_rag.evaluation.experiments import Progress, Run
+    from preflight_rag.library.library import Library
+    from preflight_rag.library.search.hybrid import Found
+    from preflight_rag.library.storage.ingest import IngestEvent
+
+
+@contextmanager
+def collection_library(collection: Collection, run: Run) -> Iterator[Library]:
+    """The library of a collection, from the cache or built into it; a build that was cut off is completed.
+
+    Samples of a collection share documents, so their vectors are kept beside the libraries and made once.
+
+    Raises:
+        LibraryError: A document could not be taken in, so the numbers would be about another collection.
+    """
+    from preflight_rag.library import Library
+    from preflight_rag.models.embedding.embedder import open_embedder
+
+    documents = list(collection.documents())
+    unique([(document.id, collection.files[0].name) for document in documents])
+    with ExitStack() as stack:
+        embedder = open_embedder(run.embedder)
+        folder = library_folder(collection, f"{embedder.name} {embedder.revision}", run.library_cache)
+        if run.documents is not None:
+            embedder = stack.enter_context(cached_embedder(run))
+        library = stack.enter_context(Library.open(folder, embedder=embedder, create=True))
+        report = library.add(documents, progress=_shown(collection.name, run.progress))
+        if report.failed:
+            source, reason = report.failed[0]
+            raise LibraryError(
+                f"{len(report.failed)} documents of {collection.name} could not be taken in, first {source}: {reason}",
+                help=f"Remove them from {collection.files[0].name}, with their judgements.",
+            )
+        yield library
+
+
+def searched_part(collection: Collection, run: Run) -> Collection:
+    """The collection with the documents that the run searches: all, or those that answer and a sample of the others."""
+    if run.documents is None:
+        return collection
+    asked = collection.select(run.part, run.limit)
+    return sampled(collection, (name for query in asked for name in collection.relevant(query.id)), run.documents)
+
+
+def library_folder(collection: Collection, embedder: str, cache: Path | None) -> Path:
+    """Where the library lies: its name holds the data set's, the start of the corpus' checksum, and the embedder's."""
+    corpus = f"{collection.corpus or collection.name} {file_sha256(collection.files[0])[:8]}"
+    name = re.sub(r"[^A-Za-z0-9.]+", "-", f"{corpus} {embedder.rsplit('/', 1)[-1]}")
+    return (cache or cache_dir() / "eval") / name
+
+
+def search_all(
+    library: Library, queries: Sequence[Query], progress: Progress, *, name: str, **settings: Any
+) -> Iterator[tuple[Query, Found]]:
+    """Search for each query in turn, its text normalised as a turn's question is; `settings` go to `Library.search`."""
+    from preflight_rag.nodes.rewrite import normalised
+
+    for done, query in enumerate(queries, 1):
+        asked = Query(query.id, normalised(query.text))
+        yield asked, library.search(asked.text, **settings)
+        progress(f"{name}: queries", done, len(queries))
+
+
+def inputs(collection: Collection, library: Library, **settings: Any) -> dict[str, Any]:
+    """What the numbers depend on, for the manifest."""
+    from preflight_rag.evaluation.report import checksums
+
+    embedder, stats = library.embedder, library.stats()
+    return {
+        "source": collection.source,
+        "licence": collection.licence,
+        "sha256": checksums(collection.files),
+        "embedder": {"name": embedder.name, "revision": embedder.revision, "dimension": embedder.dimension},
+        "library": {name: stats[name] for name in ("documents", "passages", "splitter")},
+        "settings": settings,
+    }
+
+
+def _shown(name: str, progress: Progress) -> Callable[[IngestEvent], None]:
+    return lambda event: progress(f"{name}: {event.stage}", event.done, event.total or 0)

@@ -1,0 +1,258 @@
+"""Experiment `splitters`: how much of an answer's span the chunks of each splitter bring within a token budget.
+
+A question's chunks are ranked by cosine within its own document, and taken in that order until the budget is spent;
+the last one is cut. What a chunk repeats of another counts again, as it does in a prompt.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from preflight_rag.evaluation.intervals import Estimate, bootstrap, mean, mean_difference
+from preflight_rag.evaluation.long_documents import Answers, MarkedQuestion
+from preflight_rag.evaluation.report import Report, Table, checksums, figures, number
+from preflight_rag.evaluation.span_datasets import SpanCollection
+from preflight_rag.evaluation.vector_cache import cached_embedder
+from preflight_rag.library.splitting.semantic_splitter import SemanticOverlapSplitter
+from preflight_rag.library.splitting.sentence_splitter import SentenceSplitter
+from preflight_rag.library.splitting.sentence_units import UnitReader
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from preflight_rag.evaluation.experiments import Run
+    from preflight_rag.models.embedding.embedder import Embedder
+    from preflight_rag.state.values import Document
+
+BUDGETS = (256, 512, 1024, 2048)
+FIXED = ((512, 0), (512, 32), (512, 128), (254, 0))
+WINDOW_NEIGHBOURS = 3
+OURS = "SEOS"
+
+
+class Chunk(NamedTuple):
+    """What is embedded of a document, and the stretch around it that is handed on."""
+
+    start: int
+    end: int
+    given_start: int
+    given_end: int
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """A document's word pieces: where each begins and ends, in characters, in order."""
+
+    starts: Sequence[int]
+    ends: Sequence[int]
+
+    def count(self, start: int, end: int) -> int:
+        """How many begin in a stretch."""
+        return bisect_left(self.starts, end) - bisect_left(self.starts, start)
+
+    def cut(self, start: int, end: int, count: int) -> int:
+        """Where a stretch ends that is cut after `count` pieces."""
+        first = bisect_left(self.starts, start)
+        return end if self.count(start, end) <= count else max(start, *self.ends[first + count - 1 : first + count])
+
+
+Method = Callable[["Document", Pieces], list[Chunk]]
+
+
+def run(collection: SpanCollection, run: Run) -> Report:
+    """Split the sampled documents in each way and compare what the best chunks of each cover."""
+    questions = collection.select(run.part, run.limit)
+    with cached_embedder(run) as embedder:
+        measured, sizes, documents = _measured(collection, questions, embedder, run)
+    asked = [question for question in questions if question.id in measured]
+    tables, numbers = _compared([measured[question.id] for question in asked], run.seed)
+    left_out = f" {len(questions) - len(asked)} more are left out: their answer is not found." * (asked != [*questions])
+    return Report(
+        experiment="splitters",
+        dataset=collection.title,
+        about=f"{len(asked):,} questions ({run.part} part), each asked of its own of {documents} documents.{left_out}",
+        tables=(*tables, _sizes_table(sizes)),
+        rows=tuple({"id": q.id, "question": q.text, "document": q.document_id, **measured[q.id]} for q in asked),
+        figures={**numbers, "chunks": sizes},
+        inputs={
+            "source": collection.source,
+            "licence": collection.licence,
+            "sha256": checksums(collection.files),
+            "embedder": {"name": embedder.name, "revision": embedder.revision, "dimension": embedder.dimension},
+            "settings": {"budgets": BUDGETS, "seos": SemanticOverlapSplitter(embedder).settings()},
+        },
+    )
+
+
+def methods(embedder: Embedder) -> dict[str, Method]:
+    """The splitters that are compared, by name."""
+    fixed = {f"fixed {size}, overlap {overlap}": _fixed(size, overlap) for size, overlap in FIXED}
+    sentences, semantic = SentenceSplitter(embedder), SemanticOverlapSplitter(embedder)
+
+    def whole(splitter: SentenceSplitter | SemanticOverlapSplitter) -> Method:
+        return lambda document, _: [Chunk(p.start, p.end, p.start, p.end) for p in splitter.split(document)]
+
+    return {
+        **fixed,
+        "sentences, packed": whole(sentences),
+        "sentence windows": _windows(UnitReader(embedder, embedder.max_tokens - embedder.special_tokens)),
+        OURS: whole(semantic),
+    }
+
+
+def word_pieces(embedder: Embedder, text: str) -> Pieces:
+    """The word pieces of a text."""
+    offsets = [(start, end) for start, end in embedder.token_offsets(text) if end > start]
+    return Pieces([start for start, _ in offsets], [end for _, end in offsets])
+
+
+def best_first(pieces: Pieces, chunks: Sequence[Chunk], order: Sequence[int], budget: int) -> list[tuple[int, int]]:
+    """The stretches that the chunks hand on, in the given order, up to `budget` word pieces in all."""
+    taken = []
+    for place in order:
+        start, end = chunks[place].given_start, chunks[place].given_end
+        taken.append((start, pieces.cut(start, end, budget)))
+        budget -= pieces.count(start, end)
+        if budget <= 0:
+            break
+    return taken
+
+
+def span_recall(text: str, answers: Answers, taken: Sequence[tuple[int, int]]) -> float:
+    """The share of an answer's characters, spaces not counted, that the stretches cover; of the best alternative."""
+    import numpy as np
+
+    covered = np.zeros(len(text) + 1, dtype=np.int32)
+    for start, end in taken:
+        covered[start] += 1
+        covered[end] -= 1
+    inside = np.cumsum(covered) > 0
+    shares = []
+    for stretches in answers:
+        wanted = [at for start, end in stretches for at in range(start, end) if not text[at].isspace()]
+        shares.append(float(inside[wanted].mean()) if wanted else 0.0)
+    return max(shares)
+
+
+def _fixed(size: int, overlap: int) -> Method:
+    """Windows of `size` word pieces, `overlap` of them shared with the one before."""
+
+    def split(document: Document, pieces: Pieces) -> list[Chunk]:
+        chunks, count, first = [], len(pieces.starts), 0
+        while first < count:
+            start, end = pieces.starts[first], pieces.ends[min(first + size, count) - 1]
+            chunks.append(Chunk(start, end, start, end))
+            first = first + size - overlap if first + size < count else count
+        return chunks
+
+    return split
+
+
+def _windows(reader: UnitReader) -> Method:
+    """Single sentences, each handed on with its neighbours."""
+
+    def split(document: Document, pieces: Pieces) -> list[Chunk]:
+        units = reader.units(document.text, [], frozenset())
+        last = len(units) - 1
+        return [
+            Chunk(
+                unit.start,
+                unit.end,
+                units[max(0, place - WINDOW_NEIGHBOURS)].start,
+                units[min(last, place + WINDOW_NEIGHBOURS)].end,
+            )
+            for place, unit in enumerate(units)
+        ]
+
+    return split
+
+
+def _measured(
+    collection: SpanCollection, questions: Sequence[MarkedQuestion], embedder: Embedder, run: Run
+) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, float]], int]:
+    """Recalls by question id, then method, then budget; sizes of each method's chunks; the number of documents."""
+    splitters = methods(embedder)
+    measured: dict[str, dict[str, Any]] = {}
+    lengths: dict[str, list[int]] = {name: [] for name in splitters}
+    wanted = dict.fromkeys(question.document_id for question in questions)
+    for done, (document, answers) in enumerate(collection.read(list(wanted)), 1):
+        asked = [question for question in questions if question.id in answers]
+        pieces = word_pieces(embedder, document.text)
+        vectors = [embedder.encode_query(question.text) for question in asked]
+        measured |= {question.id: {"recall": {}} for question in asked}
+        for name, split in splitters.items() if asked else ():
+            chunks = split(document, pieces)
+            matrix = embedder.encode_passages([document.text[chunk.start : chunk.end] for chunk in chunks])
+            lengths[name] += [pieces.count(chunk.given_start, chunk.given_end) for chunk in chunks]
+            for question, vector in zip(asked, vectors, strict=True):
+                order = _ranked(matrix, vector)
+                measured[question.id]["recall"][name] = {
+                    str(budget): round(
+                        span_recall(document.text, answers[question.id], best_first(pieces, chunks, order, budget)), 6
+                    )
+                    for budget in BUDGETS
+                }
+        run.progress(f"{collection.name}: documents", done, len(wanted))
+    return measured, {name: _sizes(counts) for name, counts in lengths.items()}, len(wanted)
+
+
+def _ranked(matrix: np.ndarray, vector: np.ndarray) -> list[int]:
+    """Places of the rows from the most to the least similar; equal ones in order."""
+    import numpy as np
+
+    order: list[int] = np.argsort(-np.round(matrix @ vector, 6), kind="stable").tolist()
+    return order
+
+
+def _sizes(counts: Sequence[int]) -> dict[str, float]:
+    import numpy as np
+
+    values = np.array(counts) if counts else np.zeros(1)
+    return {
+        "chunks": len(counts),
+        "mean": round(float(values.mean()), 1),
+        "95th percentile": round(float(np.percentile(values, 95)), 1),
+        "in all": int(values.sum()),
+    }
+
+
+def _compared(rows: Sequence[Mapping[str, Any]], seed: int) -> tuple[tuple[Table, ...], dict[str, Any]]:
+    """Recall and share of whole spans of each method, and the paired differences to ours."""
+    columns = tuple(str(budget) for budget in BUDGETS)
+    names = list(rows[0]["recall"]) if rows else []
+    recall = {name: {c: [row["recall"][name][c] for row in rows] for c in columns} for name in names}
+    whole = {name: {c: [float(v >= 1) for v in recall[name][c]] for c in columns} for name in names}
+    tables, numbers = [], {}
+    for title, values in (("Span recall", recall), ("Share of questions with the whole span", whole)):
+        estimates = {name: {c: bootstrap(mean, values[name][c], seed=seed) for c in columns} for name in names}
+        less = {
+            f"{OURS} − {name}": {
+                c: bootstrap(mean_difference, values[OURS][c], values[name][c], seed=seed) for c in columns
+            }
+            for name in names
+            if name != OURS
+        }
+        numbers[title] = {name: figures(row) for name, row in {**estimates, **less}.items()}
+        tables.append(Table(f"{title}, by tokens of retrieved text", ("splitter", *columns), _cells(estimates, less)))
+    return tuple(tables), numbers
+
+
+def _cells(
+    estimates: Mapping[str, Mapping[str, Estimate]], differences: Mapping[str, Mapping[str, Estimate]]
+) -> tuple[tuple[str, ...], ...]:
+    plain = [(name, *(number(e) for e in row.values())) for name, row in estimates.items()]
+    signed = [(name, *(number(e, signed=True) for e in row.values())) for name, row in differences.items()]
+    return (*plain, *signed)
+
+
+def _sizes_table(sizes: Mapping[str, Mapping[str, float]]) -> Table:
+    columns = tuple(next(iter(sizes.values())))
+    note = (
+        "Word pieces of the embedder. Of sentence windows: the sentence with its neighbours; the sentence alone is "
+        "embedded. Of fixed chunks of 512 the embedder reads the first half."
+    )
+    rows = tuple((name, *(f"{value:,}" for value in row.values())) for name, row in sizes.items())
+    return Table("Chunks and their tokens", ("splitter", *columns), rows, note)

@@ -1,0 +1,107 @@
+"""Somebody's LangChain documents as ours: what their metadata say of title, source, date and page, in known fields.
+
+Retrievers return chunks. Those of one document come under one id: the one that their metadata give, else their source
+with title and date; a chunk that says nothing of itself stands alone under the hash of its text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core import documents as langchain
+
+from preflight_rag.library.storage.ingest import unicode_text
+from preflight_rag.state.values import Document
+from preflight_rag.text.dates import known_date
+
+LONGEST = 100_000
+"""Characters of one returned document that are read."""
+DEEPEST = 6
+IDS = ("document_id", "doc_id")
+SOURCES = ("source", "url", "link", "uri", "file_path", "path", "filename", "file_name")
+TITLES = ("title", "headline", "name")
+DATES = ("date", "published", "publication_date", "published_date", "year", "created")
+PAGES = ("page_label", "page_number", "page")
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A returned document: ours, where its text begins in the whole of it, and what could not be taken over."""
+
+    document: Document
+    start: int
+    problem: str = ""
+
+
+def chunk_of(lent: langchain.Document) -> Chunk | None:
+    """A returned document as ours; None where it holds no text."""
+    text = unicode_text(lent.page_content)
+    if not text.strip():
+        return None
+    facts = {str(key): plain(value) for key, value in lent.metadata.items()}
+    source, title, date = (_first_text(facts, names) for names in (SOURCES, TITLES, DATES))
+    date = date if known_date(date) else ""
+    given = _first_text(facts, IDS)
+    name = given or " · ".join(filter(None, dict.fromkeys((source or title, title, date))))
+    problem = ""
+    if len(text) > LONGEST:
+        problem = f"{name or 'a document'} has {len(text):,} characters; only the first {LONGEST:,} are read"
+    page = _whole_number(facts, PAGES)
+    return Chunk(
+        Document(
+            id=name or f"text {hashlib.sha256(text.encode()).hexdigest()[:16]}",
+            text=text[:LONGEST],
+            source=source or name,
+            title=title,
+            date=date or None,
+            authors=_authors(facts.get("authors") or facts.get("author")),
+            pages=() if page is None else ((page, 0),),
+            metadata=facts,
+        ),
+        start=max(0, _whole_number(facts, ("start_index",)) or 0),
+        problem=problem,
+    )
+
+
+def plain(value: Any, depth: int = 0) -> Any:
+    """A value as JSON has it: numpy's numbers as numbers, what is neither as text."""
+    if isinstance(value, str):
+        return unicode_text(value)
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if depth < DEEPEST and isinstance(value, Mapping):
+        return {unicode_text(str(key)): plain(entry, depth + 1) for key, entry in value.items()}
+    if depth < DEEPEST and isinstance(value, list | tuple | set | frozenset):
+        return [plain(entry, depth + 1) for entry in value]
+    if getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
+        return plain(value.item(), depth + 1)
+    return unicode_text(value.isoformat() if hasattr(value, "isoformat") else str(value))
+
+
+def _first_text(facts: Mapping[str, Any], names: tuple[str, ...]) -> str:
+    values = (facts.get(name) for name in names)
+    return next((text for value in values if isinstance(value, str | int) and (text := str(value).strip())), "")
+
+
+def _whole_number(facts: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
+    for name in names:
+        value = facts.get(name)
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+        if isinstance(value, str) and value.strip().isdecimal():
+            return int(value)
+    return None
+
+
+def _authors(value: Any) -> tuple[str, ...]:
+    names = value if isinstance(value, list) else [value]
+    return tuple(name if isinstance(name, str) else json.dumps(name) for name in names if name)

@@ -1,0 +1,307 @@
+"""Somebody's own retriever or vector store in a library's place.
+
+Each question is put to it. What comes back becomes passages like any other, interned in a library of ours under the
+hashes of their texts, so that citations and later turns find them by id. The dense ranking is the lender's own order;
+BM25 ranks what it returned; both are fused. Its collection stays closed to us: nothing is searched that it does not
+return, spelling is not corrected by its words, and no calibration of the preflight holds for it but the folder's own.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+import weakref
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from preflight_rag.library.external.documents import Chunk, chunk_of
+from preflight_rag.library.external.retriever_adapter import Lender, Lent
+from preflight_rag.library.index.dense import FLAT_LIMIT
+from preflight_rag.library.library import Library
+from preflight_rag.library.search.fusion import RRF_K, reciprocal_rank_fusion
+from preflight_rag.library.search.hybrid import CANDIDATES, TOP_K, Found, cosines
+from preflight_rag.library.splitting.by_name import DEFAULT_SPLITTER, open_splitter
+from preflight_rag.library.storage.identity import passage_id
+from preflight_rag.library.storage.ingest import unicode_text, vector_key
+from preflight_rag.library.storage.interning import DEADLINE, Interned, passages_of
+from preflight_rag.library.storage.recorded_embedder import RecordedEmbedder
+from preflight_rag.library.storage.store import BUSY_SECONDS, Store
+from preflight_rag.state.errors import LibraryError, UsageError
+from preflight_rag.state.values import Document, Hit, Passage, Ranking
+
+if TYPE_CHECKING:
+    from langchain_core.embeddings import Embeddings
+
+    from preflight_rag.library.index.vocabulary import Vocabulary
+    from preflight_rag.library.search.filters import Filter
+    from preflight_rag.library.splitting.passage_splitter import PassageSplitter
+
+BORROWED = "borrowed"
+FETCH = 32
+GROUP = 32
+"""Passages that are embedded at once, between two looks at the clock."""
+
+
+@dataclass
+class _Returned:
+    """What the lender gave for a query, stored: the passages of each document in its order, its scores, problems."""
+
+    passages: list[list[Passage]] = field(default_factory=list)
+    scores: list[float | None] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+class BorrowedLibrary(Library):
+    """A library whose documents are somebody else's. Make one with `BorrowedLibrary.around`.
+
+    `search`, and all that rests on it, asks the lender; the rest of a `Library` sees what it has returned so far.
+    """
+
+    can_match = False
+
+    def __init__(self, store: Store, embedder: RecordedEmbedder, lender: Lender) -> None:
+        super().__init__(store, embedder, splitter=None, flat_limit=FLAT_LIMIT, lock_seconds=BUSY_SECONDS)
+        self.lender = lender
+
+    @classmethod
+    def around(
+        cls,
+        source: Any,
+        *,
+        folder: str | Path | None = None,
+        embedder: str | Embeddings | None = None,
+        fetch: int = FETCH,
+    ) -> BorrowedLibrary:
+        """A library around a retriever or a vector store.
+
+        Args:
+            source: A LangChain `VectorStore`, `BaseRetriever`, or another `Runnable` from a text to documents.
+            folder: Where what it returns is kept, and conversations with it; None for a temporary folder.
+            embedder: What compares passages with the question and with one another, as `Library.open` takes it.
+            fetch: How many documents a vector store is asked for.
+
+        Raises:
+            UsageError: The source is neither, or the folder holds a library with documents of its own.
+            EmbedderMismatch: The folder was made with another embedder.
+        """
+        lender = Lender(source, fetch)
+        temporary = None if folder is not None else tempfile.mkdtemp(prefix="preflight-")
+        store = Store(Path(temporary or folder or "").expanduser(), create=True)
+        try:
+            if store.meta(BORROWED) is None and store.count_passages():
+                raise UsageError(
+                    f"{store.path.parent} is a library with documents of its own",
+                    help="Give another folder, or none, for what the retriever returns.",
+                )
+            recorded = RecordedEmbedder(store, embedder)
+            store.set_meta(BORROWED, lender.name)
+            library = cls(store, recorded, lender)
+        except BaseException:
+            store.close()
+            if temporary:
+                shutil.rmtree(temporary, ignore_errors=True)
+            raise
+        if temporary:
+            library._remove = weakref.finalize(library, shutil.rmtree, temporary, ignore_errors=True)
+        return library
+
+    _remove: weakref.finalize[Any, Any] | None = None
+
+    def close(self) -> None:
+        """Close the database; a temporary folder is removed."""
+        self.lender.close()
+        super().close()
+        if self._remove is not None:
+            self._remove()
+
+    @property
+    def vocabulary(self) -> Vocabulary | None:
+        """None: the words of what was returned so far are not those of the whole collection."""
+        return None
+
+    def warm(self) -> None:
+        """Load the embedder ahead of the first search."""
+        self.embedder.encode_query("warm")
+
+    def risk_model(self) -> Any:
+        """The calibration in the folder; None without one, for the shipped one knows whole collections."""
+        from preflight_rag.routing.library_risk import FILE
+
+        return super().risk_model() if (self.path / FILE).is_file() else None
+
+    def ingest(self, *paths: Any, **options: Any) -> NoReturn:
+        """Refused: the documents are the lender's.
+
+        Raises:
+            UsageError: Always.
+        """
+        raise UsageError(
+            f"this library borrows its documents from {self.lender.name}",
+            help="Add them there, or ingest into a library of your own.",
+        )
+
+    add = ingest
+
+    def match(self, expression: str, limit: int = 1) -> NoReturn:
+        """Refused: Boolean expressions cannot be put to the lender.
+
+        Raises:
+            UsageError: Always.
+        """
+        raise UsageError(f"{self.lender.name} is asked with questions only", help="Use search.")
+
+    def intern(self, documents: Sequence[Document], *, deadline: float = DEADLINE) -> Interned:
+        """Take in documents that a turn found elsewhere still, such as PubMed's; no index is built of them."""
+        return self._writer.intern(documents, deadline, index=False)
+
+    def search(
+        self,
+        query: str,
+        *,
+        k: int = TOP_K,
+        candidates: int = CANDIDATES,
+        rrf_k: int = RRF_K,
+        where: Filter | None = None,
+    ) -> Found:
+        """Ask the lender, store what it gives, and rank it by its order, by words, and by both.
+
+        Where a returned document is longer than a passage, its passage nearest to the question takes its place, and
+        its others follow after the first of every document. A filter chooses among what was returned.
+
+        Raises:
+            UsageError: The query is empty, `k` is below 1, or no document has a field of the filter.
+            RetrieverError: The lender failed.
+        """
+        query = unicode_text(query)
+        if not query.strip():
+            raise UsageError(f"The query is empty: {query!r}", help="Ask something")
+        if k < 1 or rrf_k < 0:
+            raise UsageError(f"k={k} and rrf_k={rrf_k} are out of range", help="Use k >= 1 and rrf_k >= 0")
+        returned = self._store_all(self.lender.ask(query))
+        if where is not None:
+            ids = [passage.id for group in returned.passages for passage in group]
+            fitting = set(self.fitting(ids, where)) if ids else set()
+            returned.passages = [[each for each in group if each.id in fitting] for group in returned.passages]
+        found = self._ranked(query, returned, max(k, candidates), rrf_k)
+        cut = replace(found, dense=found.dense[:k], lexical=found.lexical[:k], fused=found.fused[:k])
+        return cut if where is None else replace(cut, note=self._note(where, returned))
+
+    def _note(self, where: Filter, returned: _Returned) -> str:
+        count = sum(map(len, returned.passages))
+        return f"{count} of the passages that {self.lender.name} returned fit the filter: {where}"
+
+    def _ranked(self, query: str, returned: _Returned, depth: int, rrf_k: int) -> Found:
+        """Both rankings of what was returned, fused."""
+        from preflight_rag.library.pubmed.hybrid import pool_bm25
+
+        passages = {passage.id: passage for group in returned.passages for passage in group}
+        near = {}
+        if passages:
+            vectors = dict(zip(passages, self.vectors(list(passages)), strict=True))
+            near = cosines(self.embedder.encode_query(query), vectors)
+        groups = [sorted(group, key=lambda each: -near[each.id]) for group in returned.passages]
+        scores: dict[str, float | None] = {}
+        for group, score in zip(groups, returned.scores, strict=True):
+            scores |= {passage.id: score for passage in group if passage.id not in scores}
+        turns = zip_longest(*([passage.id for passage in group] for group in groups))
+        order = list(dict.fromkeys(name for turn in turns for name in turn if name is not None))
+        words = pool_bm25(query, list(passages.values()))
+        lexical = sorted(words, key=lambda name: (-words[name], order.index(name)))
+        fused = reciprocal_rank_fusion([order[:depth], lexical[:depth]], k=rrf_k)
+
+        def ranking(scored: Iterable[tuple[str, float]]) -> Ranking:
+            return tuple(
+                Hit(passage_id=name, document_id=passages[name].document_id, rank=rank, score=score)
+                for rank, (name, score) in enumerate(scored, 1)
+            )
+
+        dense = ((name, 1 / rank if (own := scores[name]) is None else own) for rank, name in enumerate(order, 1))
+        return Found(
+            dense=ranking(dense)[:depth],
+            lexical=ranking((name, words[name]) for name in lexical)[:depth],
+            fused=ranking(fused),
+            dense_scores={name: near[name] for name, _ in fused},
+            problems=tuple(returned.problems),
+        )
+
+    def _store_all(self, lent: Sequence[Lent]) -> _Returned:
+        """Split and store what was returned; what cannot be is told as a problem."""
+        returned = _Returned()
+        chunks: list[Chunk] = []
+        for document, score in lent:
+            if (chunk := chunk_of(document)) is not None:
+                chunks.append(chunk)
+                returned.scores.append(score)
+                returned.problems += [chunk.problem] if chunk.problem else []
+        if len(chunks) < len(lent):
+            returned.problems.append(f"{self.lender.name} returned {len(lent) - len(chunks)} documents without text")
+        groups = [self._passages_of(chunk) for chunk in chunks]
+        flat = {passage.id: passage for group in groups for passage in group}
+        stored = set(self._store.passages(list(flat)))
+        if missing := {name: passage for name, passage in flat.items() if name not in stored}:
+            try:
+                with self._writer.writing():
+                    stored |= self._write(chunks, missing)
+            except LibraryError as error:
+                returned.problems.append(f"What {self.lender.name} returned could not be stored: {error}")
+        if lost := len(flat.keys() - stored):
+            returned.problems.append(
+                f"{lost} of {len(flat)} returned passages were left out: there was no time to read them"
+            )
+        kept = {passage.id: passage for passage in self.passages([name for name in flat if name in stored])}
+        returned.passages = [[kept[each.id] for each in group if each.id in kept] for group in groups]
+        return returned
+
+    def _passages_of(self, chunk: Chunk) -> list[Passage]:
+        """A returned document's passages, with their places in the whole document."""
+        bare = chunk.document.model_copy(update={"metadata": {}})
+        return [
+            passage.model_copy(
+                update={
+                    "id": passage_id(passage.document_id, chunk.start + passage.start, passage.text),
+                    "start": chunk.start + passage.start,
+                    "end": chunk.start + passage.end,
+                    "metadata": chunk.document.metadata,
+                }
+            )
+            for passage in self._splitter.split(bare)
+        ]
+
+    @cached_property
+    def _splitter(self) -> PassageSplitter:
+        return open_splitter(DEFAULT_SPLITTER, self.embedder)
+
+    def _write(self, chunks: Sequence[Chunk], missing: dict[str, Passage]) -> set[str]:
+        """Embed new passages until the time is up and add them to their documents; returns the ids of those stored."""
+        if self._store.meta("splitter") is None:
+            self._store.set_meta("splitter", self._splitter.settings())
+        end, names, written = time.monotonic() + DEADLINE, list(missing), set[str]()
+        rows: dict[str, list[tuple[Passage, str, bytes]]] = {}
+        for at in range(0, len(names), GROUP):
+            if time.monotonic() > end:
+                break
+            group = [missing[name] for name in names[at : at + GROUP]]
+            vectors = self.embedder.encode_passages([(passage.title, passage.text) for passage in group])
+            for passage, vector in zip(group, vectors, strict=True):
+                row = (passage, vector_key(passage), vector.astype("<f4").tobytes())
+                rows.setdefault(passage.document_id, []).append(row)
+                written.add(passage.id)
+        documents = {chunk.document.id: chunk.document for chunk in reversed(chunks)}
+        for name, new in rows.items():
+            self._add_to(documents[name], new)
+        return written
+
+    def _add_to(self, document: Document, new: list[tuple[Passage, str, bytes]]) -> None:
+        """Store passages beside those that the document has already."""
+        old = passages_of(self._store, [document.id])
+        vectors = self._store.vectors([passage.id for passage in old])
+        before = [(passage, vector_key(passage), vectors[passage.id].tobytes()) for passage in old]
+        both = sorted([*before, *new], key=lambda row: (row[0].start, row[0].id))
+        digest = vector_key(Passage(id="", document_id=document.id, text="\0".join(row[0].id for row in both)))
+        bare = document.model_copy(update={"metadata": {}})
+        self._store.write_document(bare, origin="", content_hash=digest, passages=both)

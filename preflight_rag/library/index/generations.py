@@ -1,0 +1,236 @@
+"""Index generations: caches under `LIBRARY/index/` that are rebuilt from the database and swapped in whole.
+
+Each build writes a folder of its own, flushes it to disk, and only then replaces `manifest.json`, which names the
+folder and holds the size and SHA-256 of its files. A reader therefore sees the old index or the new one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from preflight_rag.library.index.dense import FLAT_LIMIT, DenseIndex, IndexKind, write_dense
+from preflight_rag.library.index.lexical import LexicalIndex, write_lexical
+from preflight_rag.library.index.vocabulary import WORDS, Vocabulary, texts_by_document, write_vocabulary
+from preflight_rag.state.errors import LibraryCorrupt
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from preflight_rag.library.storage.store import Store
+
+FOLDER = "index"
+MANIFEST = "manifest.json"
+DENSE, ROWS, LEXICAL = "dense.faiss", "rows.npy", "lexical"
+PURGE = "purge"
+STEPS = (DENSE, LEXICAL, WORDS, MANIFEST, PURGE)
+
+Stamp = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What `manifest.json` says.
+
+    Attributes:
+        folder: Name of the generation's folder.
+        generation: Last write of a document that the index knows.
+        passages: Number of passages in it.
+        dense: FAISS factory string.
+        files: Size and SHA-256 by path relative to the folder.
+        kind: Of dense index that was asked for.
+        settings: Numbers of the dense index, as `DenseKind` has them.
+        note: Why the dense index is of another kind; empty when it is not.
+    """
+
+    folder: str
+    generation: int
+    passages: int
+    dense: str
+    files: dict[str, dict[str, Any]]
+    kind: str = "auto"
+    settings: dict[str, Any] = field(default_factory=dict)
+    note: str = ""
+
+
+class Index:
+    """Both indices of one generation, open for search; `vocabulary` is None where an older version built it."""
+
+    def __init__(self, root: Path, manifest: Manifest) -> None:
+        import numpy as np
+
+        folder = root / manifest.folder
+        for name, entry in manifest.files.items():
+            if not (folder / name).is_file() or (folder / name).stat().st_size != entry["size"]:
+                raise LibraryCorrupt(f"The index file {folder / name} is missing or cut off")
+        self.manifest = manifest
+        self.dense = DenseIndex(folder / DENSE)
+        self.lexical = LexicalIndex(folder / LEXICAL)
+        self.vocabulary = Vocabulary(folder / WORDS) if WORDS in manifest.files else None
+        try:
+            self.rows: np.ndarray = np.load(folder / ROWS, allow_pickle=False)
+        except (OSError, ValueError) as error:
+            raise LibraryCorrupt(f"The index file {folder / ROWS} cannot be read") from error
+        if not len(self.rows) == len(self.dense) == len(self.lexical) == manifest.passages:
+            raise LibraryCorrupt(f"The indices in {folder} do not hold the same passages")
+
+    def positions(self, rows: np.ndarray) -> np.ndarray:
+        """Where those of the rows stand that this generation holds, shape (m,), ascending."""
+        import numpy as np
+
+        return np.flatnonzero(np.isin(self.rows, rows))
+
+    def search_dense(self, vector: np.ndarray, n: int, *, among: np.ndarray | None = None) -> list[tuple[int, float]]:
+        """`(row, inner product)` of the nearest `n` passages, best first, of those at the positions `among`."""
+        return [(int(self.rows[position]), score) for position, score in self.dense.search(vector, n, among=among)]
+
+    def search_lexical(self, query: str, n: int, *, among: np.ndarray | None = None) -> list[tuple[int, float]]:
+        """`(row, BM25)` of the best `n` passages, best first, of those at the positions `among`."""
+        return self.lexical.search(query, n, among=None if among is None else self.rows[among])
+
+
+def manifest_stamp(root: Path) -> Stamp | None:
+    """What changes whenever a new index is swapped in; None without a manifest."""
+    try:
+        stat = (root / MANIFEST).stat()
+    except OSError:
+        return None
+    return stat.st_ino, stat.st_mtime_ns, stat.st_size
+
+
+def read_manifest(root: Path) -> Manifest | None:
+    """The manifest, or None where there is none.
+
+    Raises:
+        LibraryCorrupt: It cannot be read.
+    """
+    try:
+        return Manifest(**json.loads((root / MANIFEST).read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError) as error:
+        raise LibraryCorrupt(f"The index manifest {root / MANIFEST} cannot be read") from error
+
+
+def open_index(root: Path) -> Index | None:
+    """The current index, or None where none was ever built.
+
+    A folder that disappears while it is opened was replaced by a newer one, which is then opened instead.
+
+    Raises:
+        LibraryCorrupt: The index is damaged.
+    """
+    while True:
+        manifest = read_manifest(root)
+        if manifest is None:
+            return None
+        try:
+            return Index(root, manifest)
+        except LibraryCorrupt:
+            if read_manifest(root) == manifest:
+                raise
+
+
+def build_index(
+    store: Store,
+    root: Path,
+    dimension: int,
+    *,
+    kind: IndexKind = "auto",
+    flat_limit: int = FLAT_LIMIT,
+    step: Callable[[str], None] = lambda name: None,
+) -> Manifest:
+    """Build both indices from the database and swap them in; the caller holds the library's write lock.
+
+    Args:
+        store: Whose passages are indexed.
+        root: The library's index folder.
+        dimension: Length of the stored vectors.
+        kind: Of dense index.
+        flat_limit: Up to how many passages `auto` is exhaustive.
+        step: Called with the name of each of `STEPS` when it is about to begin, but for the caller's own `PURGE`.
+    """
+    import numpy as np
+
+    generation = store.generation()
+    folder = root / f"{generation:08d}-{secrets.token_hex(4)}"
+    (folder / LEXICAL).mkdir(parents=True)
+    step(DENSE)
+    rows, vectors = store.matrix(dimension)
+    np.save(folder / ROWS, rows, allow_pickle=False)
+    dense = write_dense(folder / DENSE, vectors, kind=kind, flat_limit=flat_limit)
+    step(LEXICAL)
+    write_lexical(folder / LEXICAL, store.texts())
+    step(WORDS)
+    write_vocabulary(folder / WORDS, texts_by_document(store))
+    step(MANIFEST)
+    manifest = Manifest(
+        folder.name, generation, len(rows), dense.factory, _flushed(folder), kind, dense.settings, dense.note
+    )
+    scratch = root / f".{folder.name}.json"
+    scratch.write_text(json.dumps(asdict(manifest), indent=2), encoding="utf-8")
+    _sync(scratch)
+    os.replace(scratch, root / MANIFEST)
+    _sync(root)
+    _remove_others(root, folder.name)
+    return manifest
+
+
+def index_problems(root: Path) -> list[str]:
+    """What is wrong with the index files, one line each; reads them whole."""
+    try:
+        manifest = read_manifest(root)
+    except LibraryCorrupt as error:
+        return [str(error)]
+    if manifest is None:
+        return []
+    folder, found = root / manifest.folder, []
+    for name, entry in manifest.files.items():
+        if not (folder / name).is_file():
+            found.append(f"index file {name} is missing")
+        elif _entry(folder / name) != entry:
+            found.append(f"index file {name} fails its checksum")
+    return found
+
+
+def _flushed(folder: Path) -> dict[str, dict[str, Any]]:
+    """Flush a folder's files to disk and describe them."""
+    entries = {}
+    for path in sorted(folder.rglob("*")):
+        _sync(path)
+        if path.is_file() and not path.name.endswith(".lock"):
+            entries[path.relative_to(folder).as_posix()] = _entry(path)
+    _sync(folder)
+    return entries
+
+
+def _entry(path: Path) -> dict[str, Any]:
+    with path.open("rb") as file:
+        return {"size": path.stat().st_size, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
+
+
+def _sync(path: Path) -> None:
+    """Flush a file to disk, or a folder where the platform can."""
+    if path.is_dir() and os.name == "nt":
+        return
+    handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _remove_others(root: Path, keep: str) -> None:
+    """Remove other generations and what killed builds left; what is held open may stay until next time."""
+    for path in root.iterdir():
+        if path.is_dir() and path.name != keep:
+            shutil.rmtree(path, ignore_errors=True)
+        elif path.name.startswith(".") and path.suffix == ".json":
+            path.unlink(missing_ok=True)

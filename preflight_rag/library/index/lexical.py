@@ -1,0 +1,212 @@
+"""The lexical index: BM25 over titles and texts, through tantivy.
+
+Title and text make one field, which ranked a little better on SciFact's claims than two fields whose scores are added
+up, and than the text alone. The analyser splits at everything that is neither letter nor digit,
+lower-cases, folds accents, drops English stop words and stems. For `search`, a query is the disjunction of its analysed
+terms: nothing in it is read as query syntax. `match` takes a Boolean expression.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from preflight_rag.library.query.ladder import Expression, Term
+from preflight_rag.state.errors import LibraryCorrupt
+
+if TYPE_CHECKING:
+    import numpy as np
+    import tantivy
+
+FIELD = "text"
+ROW = "row"
+ANALYSER = "preflight_english"
+LONGEST_TERM = 100
+MAX_TERMS = 1024
+WRITER_BYTES = 64_000_000
+_TOKEN = re.compile(r"[^\W_]+")
+
+
+def write_lexical(folder: Path, passages: Iterable[tuple[int, str, str]]) -> int:
+    """Index `(row, title, text)` into the empty `folder`; returns how many there were."""
+    import tantivy
+
+    index = tantivy.Index(_schema(), path=str(folder))
+    index.register_tokenizer(ANALYSER, _analyser())
+    writer = index.writer(heap_size=WRITER_BYTES, num_threads=1)
+    count = 0
+    for row, title, text in passages:
+        document = tantivy.Document(text=text if text.startswith(title) else f"{title} {text}")
+        document.add_unsigned(ROW, row)
+        writer.add_document(document)
+        count += 1
+    writer.commit()
+    writer.wait_merging_threads()
+    return count
+
+
+class LexicalIndex:
+    """A lexical index that is read from `folder`; where that is read-only, from a temporary copy, for tantivy's locks.
+
+    Raises:
+        LibraryCorrupt: It cannot be read.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._analyser = _analyser()
+        try:
+            try:
+                index = _open(folder, self._analyser)
+            except ValueError:
+                if os.access(folder, os.W_OK):
+                    raise
+                copy = tempfile.mkdtemp(prefix="preflight-")
+                weakref.finalize(self, shutil.rmtree, copy, ignore_errors=True)
+                shutil.copytree(folder, copy, dirs_exist_ok=True, copy_function=shutil.copyfile)
+                Path(copy).chmod(0o700)
+                index = _open(Path(copy), self._analyser)
+            self._searcher = index.searcher()
+            fields = _fields(folder)
+            self._has_positions = fields[FIELD]["indexing"]["record"] == "position"
+            self._has_row_terms = bool(fields[ROW]["indexed"])
+        except (ValueError, OSError) as error:
+            raise LibraryCorrupt(f"The lexical index {folder} cannot be read") from error
+        self._schema = index.schema
+
+    def __len__(self) -> int:
+        return int(self._searcher.num_docs)
+
+    def terms(self, query: str) -> list[str]:
+        """The distinct analysed terms of a query in their order, at most `MAX_TERMS`."""
+        return list(dict.fromkeys(self._analyser.analyze(query)))[:MAX_TERMS]
+
+    def search(self, query: str, n: int, *, among: np.ndarray | None = None) -> list[tuple[int, float]]:
+        """Rows of the `n` passages with the largest BM25, best first, ties by row.
+
+        Args:
+            query: Any text.
+            n: How many.
+            among: Rows to choose from, shape (m,); BM25's statistics stay those of the whole collection.
+        """
+        import tantivy
+
+        n = min(n, len(self) if among is None else len(among))
+        clauses = [
+            (tantivy.Occur.Should, tantivy.Query.term_query(self._schema, FIELD, term)) for term in self.terms(query)
+        ]
+        if n == 0 or not clauses:
+            return []
+        disjunction = tantivy.Query.boolean_query(clauses)
+        if among is not None:
+            return self._search_among(disjunction, n, among)
+        return self._rows(self._searcher.search(disjunction, n, count=False).hits)
+
+    def _search_among(self, query: tantivy.Query, n: int, among: np.ndarray) -> list[tuple[int, float]]:
+        """The best `n` of the rows `among`: few are looked up as terms, of many the ranking is read until it has them.
+
+        An index that an older version built can only be read so.
+        """
+        import numpy as np
+        from tantivy import Occur, Query
+
+        if self._has_row_terms and len(among) ** 2 < 2 * n * len(self):
+            chosen = Query.const_score_query(Query.term_set_query(self._schema, ROW, among.tolist()), 0.0)
+            query = Query.boolean_query([(Occur.Must, query), (Occur.Must, chosen)])
+            return self._rows(self._searcher.search(query, n, count=False).hits)
+        depth = n
+        while True:
+            depth = min(len(self), 2 * max(depth, n * len(self) // len(among)))
+            hits = self._rows(self._searcher.search(query, depth, count=False).hits)
+            fits = np.isin(np.array([row for row, _ in hits], dtype=np.int64), among)
+            found = [hit for hit, is_chosen in zip(hits, fits, strict=True) if is_chosen]
+            if len(found) >= n or len(hits) < depth or depth == len(self):
+                return found[:n]
+
+    def match(self, expression: Expression, n: int) -> tuple[list[tuple[int, float]], int]:
+        """Rows of the `n` passages that fit a Boolean expression, by BM25, best first, and how many fit in all.
+
+        Field tags and truncation marks count for nothing. In an index that an older version built, the words of a
+        phrase need only all occur.
+        """
+        query = self._query(expression)
+        if n < 1 or query is None:
+            return [], 0
+        result = self._searcher.search(query, min(n, max(len(self), 1)))
+        hits: int = result.count  # type: ignore[attr-defined]  # its stubs lack it
+        return self._rows(result.hits), hits
+
+    def _rows(self, hits: Iterable[tuple[float, tantivy.DocAddress]]) -> list[tuple[int, float]]:
+        rows = ((self._searcher.doc(address).to_dict()[ROW][0], score) for score, address in hits)
+        return sorted(((int(row), float(score)) for row, score in rows), key=lambda hit: (-hit[1], hit[0]))
+
+    def _query(self, expression: Expression) -> tantivy.Query | None:
+        """The query of an expression; None where nothing in it can be looked for, as in one of stop words."""
+        from tantivy import Occur, Query
+
+        if isinstance(expression, Term):
+            return self._term_query(expression)
+        queries = [self._query(part) for part in expression.parts]
+        if expression.operator == "NOT" and queries[0] is None:
+            return None
+        occur = Occur.Should if expression.operator == "OR" else Occur.Must
+        clauses = [
+            (Occur.MustNot if expression.operator == "NOT" and at else occur, query)
+            for at, query in enumerate(queries)
+            if query is not None
+        ]
+        return Query.boolean_query(clauses) if clauses else None
+
+    def _term_query(self, term: Term) -> tantivy.Query | None:
+        from tantivy import Occur, Query
+
+        analysed = [self._analyser.analyze(token) for token in _TOKEN.findall(term.text)][:MAX_TERMS]
+        places = [(at, tokens[0]) for at, tokens in enumerate(analysed) if tokens]
+        if len(places) > 1 and term.phrase and self._has_positions:
+            return Query.phrase_query(self._schema, FIELD, list(places))
+        clauses = [(Occur.Must, Query.term_query(self._schema, FIELD, word)) for _, word in places]
+        return Query.boolean_query(clauses) if clauses else None
+
+
+def _open(folder: Path, analyser: tantivy.TextAnalyzer) -> tantivy.Index:
+    import tantivy
+
+    index = tantivy.Index.open(str(folder))
+    index.register_tokenizer(ANALYSER, analyser)
+    return index
+
+
+def _fields(folder: Path) -> dict[str, dict[str, Any]]:
+    """Each field's options as the index records them: an older version indexed neither places of words nor rows."""
+    fields = json.loads((folder / "meta.json").read_text(encoding="utf-8"))["schema"]
+    return {field["name"]: field["options"] for field in fields}
+
+
+def _schema() -> tantivy.Schema:
+    import tantivy
+
+    builder = tantivy.SchemaBuilder()
+    builder.add_unsigned_field(ROW, stored=True, indexed=True)
+    builder.add_text_field(FIELD, tokenizer_name=ANALYSER, index_option="position")
+    return builder.build()
+
+
+def _analyser() -> tantivy.TextAnalyzer:
+    from tantivy import Filter, TextAnalyzerBuilder, Tokenizer
+
+    builder = TextAnalyzerBuilder(Tokenizer.simple())
+    for step in (
+        Filter.remove_long(LONGEST_TERM),
+        Filter.lowercase(),
+        Filter.ascii_fold(),
+        Filter.stopword("english"),
+        Filter.stemmer("english"),
+    ):
+        builder = builder.filter(step)
+    return builder.build()

@@ -1,0 +1,180 @@
+"""The library's vocabulary: its words as they are written, lower-cased, with how many passages and documents hold them.
+
+It is one SQLite file in each index generation, so that asking for a few words costs next to nothing and only spelling
+correction ever reads more of it.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from preflight_rag.state.errors import LibraryCorrupt
+
+if TYPE_CHECKING:
+    from preflight_rag.library.storage.store import Store
+
+WORDS = "words.db"
+LONGEST = 40
+HEAD, TAIL = 2, 3
+"""Letters at the beginning or at the end that two spellings share for one to be looked for as the other."""
+
+_WORD = re.compile(r"[^\W\d_]+")
+_CHUNK = 500
+_TABLES = """
+PRAGMA journal_mode = OFF;
+PRAGMA synchronous = OFF;
+CREATE TABLE words (
+    word TEXT PRIMARY KEY,
+    passages INTEGER NOT NULL,
+    documents INTEGER NOT NULL,
+    length INTEGER NOT NULL,
+    tail TEXT NOT NULL
+) WITHOUT ROWID;
+"""
+
+
+@dataclass(frozen=True)
+class WordCount:
+    """A word of the library, and how many passages and documents hold it."""
+
+    word: str
+    passages: int
+    documents: int
+
+
+def letters(text: str) -> list[str]:
+    """The words of a text in order, lower-cased, in Unicode's composed form: runs of letters of any script."""
+    return _WORD.findall(unicodedata.normalize("NFC", text).lower())
+
+
+def neighbours(word: str) -> list[str]:
+    """A word with two letters swapped, or with one left out."""
+    swapped = [word[:i] + word[i + 1] + word[i] + word[i + 2 :] for i in range(len(word) - 1)]
+    return list(dict.fromkeys([*swapped, *(word[:i] + word[i + 1 :] for i in range(len(word)))]))
+
+
+def write_vocabulary(path: Path, texts: Iterable[tuple[str, str]]) -> int:
+    """Write the words of `(document id, text)` pairs to a new file; returns how many different ones there are.
+
+    The texts of a document follow each other; where they do not, it is counted once for each run of them.
+    """
+    counts: dict[str, list[int]] = {}
+    number, current = 0, None
+    for document, text in texts:
+        if document != current:
+            number, current = number + 1, document
+        for word in set(letters(text)):
+            entry = counts.get(word)
+            if entry is None:
+                counts[word] = [1, 1, number]
+                continue
+            entry[0] += 1
+            if entry[2] != number:
+                entry[1], entry[2] = entry[1] + 1, number
+    rows = (
+        (word, passages, documents, len(word), word[-TAIL:])
+        for word, (passages, documents, _) in sorted(counts.items())
+        if len(word) <= LONGEST
+    )
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.executescript(_TABLES)
+        database.execute("BEGIN")
+        database.executemany("INSERT INTO words VALUES (?, ?, ?, ?, ?)", rows)
+        database.execute("COMMIT")
+        database.execute("CREATE INDEX words_tail ON words (tail, length)")
+        (size,) = database.execute("SELECT count(*) FROM words").fetchone()
+    return int(size)
+
+
+def texts_by_document(store: Store) -> Iterator[tuple[str, str]]:
+    """`(document id, title and text)` of all passages of a library, in the order that they were stored in."""
+    batch: list[tuple[int, str]] = []
+
+    def named() -> Iterator[tuple[str, str]]:
+        names = store.identities([row for row, _ in batch])
+        for row, text in batch:
+            yield names[row][1], text
+
+    for row, title, text in store.texts():
+        batch.append((row, text if text.startswith(title) else f"{title} {text}"))
+        if len(batch) == _CHUNK:
+            yield from named()
+            batch.clear()
+    yield from named()
+
+
+class Vocabulary:
+    """The words of one index generation. Safe to use from several threads.
+
+    Args:
+        path: What `write_vocabulary` wrote.
+
+    Raises:
+        LibraryCorrupt: At the first look-up, where the file cannot be read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __len__(self) -> int:
+        return int(self._rows("SELECT count(*) FROM words")[0][0])
+
+    def counts(self, words: Iterable[str]) -> dict[str, WordCount]:
+        """Counts of those of the words that the library holds, by the word as given."""
+        wanted: dict[str, list[str]] = {}
+        for word in words:
+            wanted.setdefault(unicodedata.normalize("NFC", word).lower(), []).append(word)
+        keys = list(wanted)
+        found: dict[str, WordCount] = {}
+        for start in range(0, len(keys), _CHUNK):
+            chunk = keys[start : start + _CHUNK]
+            marks = ",".join("?" * len(chunk))
+            for row in self._rows(f"SELECT word, passages, documents FROM words WHERE word IN ({marks})", chunk):  # noqa: S608
+                found.update(dict.fromkeys(wanted[row[0]], WordCount(*row)))
+        return found
+
+    def unknown(self, words: Iterable[str]) -> list[str]:
+        """Those of the words that the library does not hold, in order."""
+        words = list(words)
+        known = self.counts(words)
+        return [word for word in words if word not in known]
+
+    def similar(self, word: str, distance: int) -> list[WordCount]:
+        """Words that `word` may be a slip of.
+
+        Their length differs by at most `distance`, and they share the first or the last letters with it or are its
+        `neighbours`.
+        """
+        word = unicodedata.normalize("NFC", word).lower()
+        head = word[:HEAD]
+        span = (len(word) - distance, len(word) + distance)
+        near = neighbours(word)
+        select = "SELECT word, passages, documents FROM words WHERE"
+        rows = self._rows(
+            f"{select} word >= ? AND word < ? AND length BETWEEN ? AND ?"
+            f" UNION {select} tail = ? AND length BETWEEN ? AND ?"
+            f" UNION {select} word IN ({','.join('?' * len(near))}) ORDER BY word",
+            (head, head[:-1] + chr(ord(head[-1]) + 1), *span, word[-TAIL:], *span, *near),
+        )
+        return [WordCount(*row) for row in rows]
+
+    def passages(self) -> int:
+        """Sum of the words' passage counts: the scale of their frequencies."""
+        return int(self._rows("SELECT coalesce(sum(passages), 0) FROM words")[0][0])
+
+    def _rows(self, sql: str, parameters: Sequence[str | int] = ()) -> list[tuple[str, int, int]]:
+        try:
+            uri = f"{self.path.absolute().as_uri()}?mode=ro&immutable=1"
+            with closing(sqlite3.connect(uri, uri=True)) as database:
+                return database.execute(sql, parameters).fetchall()
+        except sqlite3.Error as error:
+            raise LibraryCorrupt(
+                f"The library's vocabulary {self.path} cannot be read", help="Run: preflight library rebuild"
+            ) from error

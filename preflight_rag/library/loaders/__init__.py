@@ -1,0 +1,60 @@
+"""From files to documents: one loader per format, each with source, title, date, authors, pages and metadata.
+
+A file that cannot be read raises a `DocumentError`; in files of many records, a record that cannot be read is
+yielded as one, and the rest goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+from preflight_rag.library.loaders.files import DEFAULT_MAX_BYTES, SUFFIXES, check, find_files, suffix_of
+from preflight_rag.state.errors import DocumentError, EmptyDocument, UnreadableDocument
+from preflight_rag.state.values import Document
+
+__all__ = ["DEFAULT_MAX_BYTES", "SUFFIXES", "find_files", "load"]
+
+_LOADERS = {
+    "docx": (".docx",),
+    "html": (".htm", ".html", ".xhtml"),
+    "jsonl": (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz"),
+    "markdown": (".markdown", ".md"),
+    "pdf": (".pdf",),
+    "table": (".csv", ".tsv"),
+    "text": (".text", ".txt"),
+    "xml": (".nxml", ".nxml.gz", ".xml", ".xml.gz"),
+}
+_LOADER_OF = {suffix: name for name, suffixes in _LOADERS.items() for suffix in suffixes}
+
+
+def load(path: Path, *, max_bytes: int = DEFAULT_MAX_BYTES) -> Iterator[Document | DocumentError]:
+    """The documents of one file, read as they are asked for.
+
+    Args:
+        path: A file whose ending is one of `SUFFIXES`.
+        max_bytes: Largest size, after decompression, that is read.
+
+    Yields:
+        Documents, and a `DocumentError` in the place of each record that cannot be read.
+
+    Raises:
+        DocumentError: The file as a whole cannot be read, or not further.
+    """
+    check(path, max_bytes)
+    name = _LOADER_OF[suffix_of(path)]
+    module = import_module(f".{'text' if name == 'markdown' else name}", __name__)
+    found = False
+    try:
+        for item in getattr(module, f"load_{name}")(path, max_bytes):
+            found = True
+            yield item
+    except DocumentError:
+        raise
+    except OSError as error:
+        raise UnreadableDocument(f"{path} cannot be read: {error.strerror or error}") from error
+    except Exception as error:
+        raise UnreadableDocument(f"{path} cannot be read: {type(error).__name__}: {error}") from error
+    if not found:
+        raise EmptyDocument(f"{path} holds no document")

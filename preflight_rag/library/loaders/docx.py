@@ -1,0 +1,143 @@
+"""Word documents (.docx): paragraphs, headings, lists and tables in reading order."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from preflight_rag.library.loaders.fields import clean, file_document, iso_date, people, title_like
+from preflight_rag.library.loaders.files import too_large
+from preflight_rag.library.loaders.xmltree import XMLSyntaxError, parse_xml
+from preflight_rag.state.errors import DocumentTooLarge, EncryptedDocument, UnreadableDocument
+from preflight_rag.state.values import Document
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+
+_WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
+_COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
+_OLE = b"\xd0\xcf\x11\xe0"
+_BREAKS = {f"{_WORD}tab": " ", f"{_WORD}br": "\n", f"{_WORD}cr": "\n", f"{_WORD}noBreakHyphen": "-"}
+_WRAPPERS = tuple(f"{_WORD}{name}" for name in ("sdt", "sdtContent", "ins", "moveTo", "smartTag", "customXml"))
+_SKIPPED = (f"{_COMPATIBILITY}Fallback", f"{_WORD}pPr", f"{_WORD}rPr", f"{_WORD}del", f"{_WORD}moveFrom")
+
+
+def load_docx(path: Path, max_bytes: int) -> Iterator[Document]:
+    """The document as one; `metadata["sections"]` holds the headings.
+
+    Raises:
+        EncryptedDocument: It is protected by a password, or an old `.doc` under a new name.
+        UnreadableDocument: It is no Word document.
+        DocumentTooLarge: It unpacks to more than `max_bytes`.
+    """
+    with path.open("rb") as file:
+        if file.read(4) == _OLE:
+            raise EncryptedDocument(
+                f"{path} is protected by a password, or is an old .doc", help="Save it as an open .docx"
+            )
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = set(archive.namelist())
+            wanted = [name for name in ("word/document.xml", "docProps/core.xml") if name in names]
+            if sum(archive.getinfo(name).file_size for name in wanted) > max_bytes:
+                raise too_large(path, max_bytes)
+            parts = {name: parse_xml(archive.read(name)) for name in wanted}
+    except DocumentTooLarge:
+        raise
+    except (zipfile.BadZipFile, XMLSyntaxError, NotImplementedError, RuntimeError) as error:
+        raise UnreadableDocument(f"{path} is no readable Word document: {error}") from error
+    if "word/document.xml" not in parts:
+        raise UnreadableDocument(f"{path} is no Word document: it has no word/document.xml")
+    yield _document(path, parts["word/document.xml"], parts.get("docProps/core.xml"))
+
+
+def _document(path: Path, root: _Element, core: _Element | None) -> Document:
+    text, sections = "", []
+    title = previous = ""
+    for style, block in _blocks(root):
+        separator = "" if not text else "\n" if style == previous and style in ("list", "row") else "\n\n"
+        previous = style
+        start = len(text) + len(separator)
+        text += separator + block
+        if style.startswith(("heading", "title")):
+            sections.append([start, block])
+            title = title or block
+    first = text.split("\n", 1)[0]
+    properties = _core(core)
+    extra: dict[str, Any] = {
+        key: properties[key] for key in ("subject", "keywords", "description", "category") if key in properties
+    }
+    return file_document(
+        path,
+        text,
+        title=properties.get("title", "") or title or (first if title_like(first) else ""),
+        date=iso_date(properties.get("created") or properties.get("modified")),
+        authors=people(properties.get("creator", "")),
+        metadata={**extra, **({"sections": sections} if sections else {})},
+    )
+
+
+def _core(core: _Element | None) -> dict[str, str]:
+    """The document's core properties by local name."""
+    if core is None:
+        return {}
+    return {str(item.tag).rsplit("}", 1)[-1]: item.text.strip() for item in core if item.text and item.text.strip()}
+
+
+def _blocks(root: _Element) -> Iterator[tuple[str, str]]:
+    """`(style, text)` of each paragraph, list item and table row that has text."""
+    body = root.find(f"{_WORD}body")
+    for child in _unwrapped(body if body is not None else root, f"{_WORD}p", f"{_WORD}tbl"):
+        if child.tag == f"{_WORD}tbl":
+            for row in _unwrapped(child, f"{_WORD}tr"):
+                cells = [" ".join(_text(cell).split()) for cell in _unwrapped(row, f"{_WORD}tc")]
+                if any(cells):
+                    yield "row", " | ".join(cells).strip(" |")
+        else:
+            text = "\n".join(" ".join(line.split()) for line in _text(child).split("\n")).strip()
+            if any(char.isalnum() for char in text):
+                style = _style(child)
+                yield style, f"- {text}" if style == "list" else text
+
+
+def _unwrapped(parent: _Element, *tags: str) -> Iterator[_Element]:
+    """Children with one of the tags, those inside content controls and insertions too."""
+    for child in parent:
+        if child.tag in tags:
+            yield child
+        elif child.tag in _WRAPPERS:
+            yield from _unwrapped(child, *tags)
+
+
+def _style(paragraph: _Element) -> str:
+    """`heading…`, `title`, `list` or another paragraph style's name in lower case."""
+    properties = paragraph.find(f"{_WORD}pPr")
+    if properties is None:
+        return ""
+    named = properties.find(f"{_WORD}pStyle")
+    style = str(named.get(f"{_WORD}val", "")).lower() if named is not None else ""
+    if style.startswith(("heading", "title")):
+        return style
+    return "list" if style.startswith("list") or properties.find(f"{_WORD}numPr") is not None else style
+
+
+def _text(element: _Element) -> str:
+    """All text inside, equations too, without deleted text and fallback copies."""
+    parts: list[str] = []
+    stack: list[Any] = [element]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, str):
+            parts.append(node)
+        elif node.tag in (f"{_WORD}t", f"{_MATH}t"):
+            parts.append(node.text or "")
+        elif node.tag in _BREAKS:
+            parts.append(_BREAKS[node.tag])
+        elif node.tag not in _SKIPPED:
+            if node.tag == f"{_WORD}p" and node is not element:
+                stack.append("\n")
+            stack.extend(reversed(node))
+    return clean("".join(parts))

@@ -1,0 +1,93 @@
+"""From bytes to text: byte order marks, UTF-8, then what the bytes look like."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from pathlib import Path
+
+from preflight_rag.state.errors import UnreadableDocument
+
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_LIKELY = [
+    "cp1252", "latin_1", "cp1250", "cp1251", "koi8_r", "cp1253", "cp1254", "cp1255", "cp1256",
+    "cp932", "euc_jp", "gb18030", "big5", "cp949", "mac_roman",
+]  # fmt: skip
+_SAMPLE = 200_000
+_SIGN_IN_WORD = re.compile(rb"[A-Za-z\xc0-\xff][\xa1-\xac\xae-\xb3\xb5\xb6\xb8-\xbf][A-Za-z\xc0-\xff]")
+_MAX_CONTROL = 0.02
+
+
+def decode(data: bytes, path: Path, *, declared: str | None = None) -> str:
+    """The text of `data`; `declared` is the encoding that the document itself names, if any.
+
+    Raises:
+        UnreadableDocument: The bytes are no text in any encoding that is known here.
+    """
+    text = data.decode(encoding_of(data, path, declared=declared), errors="replace")
+    if _garbled(text[:_SAMPLE]):
+        raise UnreadableDocument(f"{path} is binary data, not text", help="Give it the ending that fits what it is")
+    return text
+
+
+def encoding_of(data: bytes, path: Path, *, declared: str | None = None) -> str:
+    """Name of the encoding of `data`, for `bytes.decode`.
+
+    Raises:
+        UnreadableDocument: No encoding fits.
+    """
+    for name in (wide_encoding(data), "utf-8-sig", declared):
+        if name and _decodes(data, name):
+            return name
+    for name, fits in (("utf-8-sig", _is_damaged_utf8), ("cp1252", _is_western)):
+        if fits(data[:_SAMPLE]):
+            return name
+    from charset_normalizer import from_bytes
+
+    best = from_bytes(data[:_SAMPLE], cp_isolation=_LIKELY).best()
+    if best is None:
+        raise UnreadableDocument(f"{path} is binary data, not text", help="Give it the ending that fits what it is")
+    return best.encoding if _decodes(data, best.encoding) else "cp1252"
+
+
+def _is_damaged_utf8(sample: bytes) -> bool:
+    """Whether few of the characters beyond ASCII are broken, as where a file was cut off."""
+    text = sample.decode("utf-8", errors="replace")
+    broken = text.count("\ufffd")
+    return broken * 10 <= sum(1 for char in text if char > "\x7f") - broken
+
+
+def _is_western(sample: bytes) -> bool:
+    """Whether the bytes are mostly ASCII and read as words in Windows-1252, which statistics miss."""
+    return sum(1 for byte in sample if byte > 127) < 0.35 * len(sample) and not _SIGN_IN_WORD.search(sample)
+
+
+def _decodes(data: bytes, name: str) -> bool:
+    try:
+        data.decode(name)
+    except (LookupError, UnicodeDecodeError):
+        return False
+    return True
+
+
+def wide_encoding(head: bytes) -> str | None:
+    """UTF-16 or UTF-32 of a file that begins with `head`, told by its mark or by where its zero bytes are."""
+    for mark, name in _MARKS:
+        if head.startswith(mark):
+            return name
+    sample = head[:2000]
+    if len(sample) < 4 or sample.count(0) < len(sample) * 0.3:
+        return None
+    even, odd = sample[0::2].count(0), sample[1::2].count(0)
+    return "utf-16-le" if odd > even * 4 else "utf-16-be" if even > odd * 4 else None
+
+
+def _garbled(sample: str) -> bool:
+    """Whether too many characters are controls that no text has."""
+    controls = sum(1 for char in sample if (char < " " and char not in "\t\n\r\f\x1b") or char == "\ufffd")
+    return controls > max(1, len(sample) * _MAX_CONTROL)

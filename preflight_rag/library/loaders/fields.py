@@ -1,0 +1,163 @@
+"""What loaders share: clean text, dates, people, and the identity of a document that is a whole file."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from datetime import date, datetime
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import Any
+
+from preflight_rag.state.errors import EmptyDocument
+from preflight_rag.state.values import Document
+
+_UNWANTED = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\u200b\u2060\ufeff\ufffe\uffff]")
+_LINE_END = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+_MOJIBAKE = re.compile("[\xc3-\xdf][\x80-\x9f]|[\xe0-\xef][\x80-\x9f][\x80-\xbf]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_ISO = re.compile(r"(?:D:)?(\d{4})(?:[-/.]?(\d{2})(?:[-/.]?(\d{2}))?)?(?!\d{1,3}\b)")
+_NOBODY = ("anonymous", "unknown", "unspecified", "python-docx")
+_FORMATS = ("%d %B %Y", "%B %d, %Y", "%d %b %Y", "%b %d, %Y", "%Y %b %d", "%Y %B %d", "%Y %b", "%B %Y", "%b %Y")
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+
+
+TITLE_CHARACTERS = 150
+DATE_FIELDS = ("date", "published", "publication_date", "pub_date", "pubdate", "year")
+AUTHOR_FIELDS = ("authors", "author")
+SOURCE_FIELDS = ("source", "url", "link")
+PUBMED_ABSTRACT, PMC_REVIEW, PMC_OTHER = "D1", "D2", "D3"
+"""What a document of NCBI's is, as its `metadata["origin"]` says (CPQA, section III.B)."""
+
+
+def _reread(match: re.Match[str]) -> str:
+    """A character whose UTF-8 bytes were once read as Latin-1, told by the control characters among them."""
+    try:
+        return match.group().encode("latin-1").decode("utf-8")
+    except UnicodeDecodeError:
+        return match.group()
+
+
+def clean(text: str) -> str:
+    """Text without NULs, controls and zero-width characters, lone surrogates replaced, line feeds as only line ends."""
+    text = _MOJIBAKE.sub(_reread, _SURROGATE.sub("\ufffd", text))
+    text = _LINE_END.sub("\n", text)
+    return _UNWANTED.sub("", text).replace("\u00a0", " ")
+
+
+def tidy(text: str) -> str:
+    """Clean text without trailing spaces, with at most one blank line in a row."""
+    text = re.sub(r"[^\S\n]+\n", "\n", clean(text))
+    return re.sub(r"\n{3,}", "\n\n", text).strip()
+
+
+def one_line(text: object) -> str:
+    """A title or name: clean, white space collapsed."""
+    return " ".join(clean(str(text)).split())
+
+
+def iso_date(value: object) -> str | None:
+    """`YYYY`, `YYYY-MM` or `YYYY-MM-DD` of a date in one of the usual notations, else None."""
+    if isinstance(value, datetime):
+        return value.date().isoformat()
+    if isinstance(value, date):
+        return value.isoformat()
+    text = one_line(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
+    match = _ISO.match(text)
+    found = checked_date(*match.groups()) if match else None
+    if match and found and (match[2] or match.end() == len(text)):
+        return found
+    for pattern in _FORMATS:
+        try:
+            parsed = datetime.strptime(text, pattern)
+        except ValueError:
+            continue
+        return parsed.strftime("%Y-%m-%d" if "%d" in pattern else "%Y-%m")
+    try:
+        return parsedate_to_datetime(text).date().isoformat()
+    except (TypeError, ValueError):
+        return found
+
+
+def checked_date(year: str | None, month: str | None = None, day: str | None = None) -> str | None:
+    """ISO date of the parts that are plausible; a month may be a number or an English name."""
+    if not year or not year.isdigit() or not 1000 <= int(year) <= 2999:
+        return None
+    name = (month or "")[:3].lower()
+    number = int(name) if name.isdigit() else _MONTHS.index(name) + 1 if name in _MONTHS else 0
+    if not 1 <= number <= 12:
+        return year
+    try:
+        return date(int(year), number, int(day or "")).isoformat()
+    except ValueError:
+        return f"{year}-{number:02d}"
+
+
+def people(value: object) -> tuple[str, ...]:
+    """Author names from a list, or from one string that separates them by semicolons, line ends or `and`."""
+    if isinstance(value, str):
+        names: Iterable[object] = re.split(r"\s*;\s*|\s*\n\s*|\s+and\s+", value)
+    elif isinstance(value, list | tuple):
+        names = (item.get("name", "") if isinstance(item, dict) else item for item in value)
+    else:
+        return ()
+    cleaned = (one_line(item) for item in names if item is not None)
+    return tuple(name for name in cleaned if name and name.strip("()").lower() not in _NOBODY)
+
+
+def title_like(line: str) -> bool:
+    """Whether the first line of a document without a marked title reads like one."""
+    words = line.split()
+    if not len(words) > 2 or len(line) > TITLE_CHARACTERS or not words[0][0].isupper():
+        return False
+    return not line.endswith((".", ",", ";")) and ". " not in line and iso_date(line) is None
+
+
+def absolute(path: Path) -> str:
+    """The path as a document id: absolute, links not followed."""
+    return os.path.abspath(path)
+
+
+def file_document(
+    path: Path,
+    text: str,
+    *,
+    title: str = "",
+    date: str | None = None,
+    authors: tuple[str, ...] = (),
+    pages: tuple[tuple[int, int], ...] = (),
+    metadata: dict[str, Any] | None = None,
+    id: str | None = None,
+    source: str | None = None,
+    if_empty: str = "holds no text",
+) -> Document:
+    """The document that `path` is, or one of those in it when `id` is given.
+
+    Raises:
+        EmptyDocument: There is no letter or digit in `text`.
+    """
+    if not any(char.isalnum() for char in text):
+        raise EmptyDocument(f"{source or path} {if_empty}")
+    return Document(
+        id=id or absolute(path),
+        text=text,
+        source=source or absolute(path),
+        title=one_line(title) or path.stem,
+        date=date,
+        authors=authors,
+        pages=pages,
+        metadata={**(metadata or {}), "path": absolute(path)},
+    )
+
+
+def in_file(document: Document, path: Path, *, part: object = None) -> Document:
+    """A document that was read from a file's bytes, with its path: as its id, or `path#part` when it is one of many."""
+    return document.model_copy(
+        update={
+            "id": f"{absolute(path)}#{part}" if part is not None else absolute(path),
+            "source": document.source or absolute(path),
+            "title": document.title or path.stem,
+            "metadata": document.metadata | {"path": absolute(path)},
+        }
+    )

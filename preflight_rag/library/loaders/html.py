@@ -1,0 +1,140 @@
+"""HTML: the main content by trafilatura; the whole visible text where that finds too little."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from preflight_rag.library.loaders.encoding import decode
+from preflight_rag.library.loaders.fields import file_document, iso_date, one_line, people, tidy
+from preflight_rag.library.loaders.files import read_bytes
+from preflight_rag.state.values import Document
+
+if TYPE_CHECKING:
+    from bs4 import BeautifulSoup
+
+_CHARSET = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?\s*([\w-]+)|<\?xml[^>]{0,200}encoding=[\"']([\w-]+)", re.I)
+_RULE = re.compile(r"\|(?:\s*:?-+:?\s*\|)+")
+_JSON_DATE = re.compile(r'"datePublished"\s*:\s*"([^"]{4,40})"')
+_DATES = (
+    "article:published_time",
+    "citation_publication_date",
+    "citation_date",
+    "dc.date.issued",
+    "dc.date",
+    "dcterms.created",
+    "dcterms.date",
+    "date",
+    "pubdate",
+    "datepublished",
+    "article:modified_time",
+)
+_AUTHORS = ("citation_author", "author", "dc.creator", "dcterms.creator", "article:author")
+_BLOCKS = (
+    "address article aside blockquote body caption dd div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5 "
+    "h6 header hr li main nav ol p pre section summary table tr ul title option"
+)
+_INVISIBLE = ("script", "style", "noscript", "template", "svg", "head", "iframe", "object")
+_BOILERPLATE = ("nav", "footer", "aside", "form", "button", "select")
+_ENOUGH_CHARACTERS = 300
+_ENOUGH_SHARE = 0.3
+
+
+def load_html(path: Path, max_bytes: int) -> Iterator[Document]:
+    """A web page as one document."""
+    from bs4 import BeautifulSoup, XMLParsedAsHTMLWarning
+
+    data = read_bytes(path, max_bytes)
+    declared = _CHARSET.search(data[:4096])
+    page = decode(data, path, declared=(declared[1] or declared[2]).decode() if declared else None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", XMLParsedAsHTMLWarning)
+        soup = BeautifulSoup(page, "lxml")
+    properties = _properties(soup)
+    heading = soup.find("h1")
+    title = soup.title.get_text() if soup.title else ""
+    date = next((found for key in _DATES if (found := iso_date(_first(properties, key)))), None)
+    written = _JSON_DATE.search(page)
+    address = _canonical(soup)
+    yield file_document(
+        path,
+        _main_text(page, soup),
+        title=one_line(_first(properties, "og:title") or title or (heading.get_text(" ") if heading else "")),
+        date=date or (iso_date(written[1]) if written else None),
+        authors=next((names for key in _AUTHORS if (names := _names(properties.get(key, [])))), ()),
+        metadata={
+            **{key: _first(properties, key) for key in ("description", "keywords") if _first(properties, key)},
+            **({"url": address} if address else {}),
+        },
+    )
+
+
+def _properties(soup: BeautifulSoup) -> dict[str, list[str]]:
+    """Contents of the page's `meta` elements by lower-case name."""
+    found: dict[str, list[str]] = {}
+    for element in soup.find_all("meta"):
+        name = element.get("name") or element.get("property") or element.get("itemprop")
+        content = one_line(element.get("content") or "")
+        if name and content:
+            found.setdefault(str(name).lower(), []).append(content)
+    return found
+
+
+def _names(contents: list[str]) -> tuple[str, ...]:
+    """Authors that are given by name, not by the address of a profile."""
+    return people([name for name in contents if not name.startswith(("http:", "https:"))])
+
+
+def _first(properties: dict[str, list[str]], key: str) -> str:
+    return properties.get(key, [""])[0]
+
+
+def _canonical(soup: BeautifulSoup) -> str:
+    """The page's own address, if it names one."""
+    for element in soup.find_all("link"):
+        if "canonical" in (element.get("rel") or []) and str(element.get("href", "")).startswith("http"):
+            return str(element["href"])
+    return ""
+
+
+def _main_text(page: str, soup: BeautifulSoup) -> str:
+    """Trafilatura's extract, unless it is short and the visible text is much longer."""
+    import trafilatura
+
+    extract = trafilatura.extract(page, favor_recall=True, include_comments=False, include_tables=True) or ""
+    main = tidy("\n".join(_table_row(line) for line in extract.split("\n") if not _RULE.fullmatch(line)))
+    visible = _visible_text(soup)
+    if len(main) >= _ENOUGH_CHARACTERS and len(main) >= _ENOUGH_SHARE * len(visible):
+        return main
+    return visible if len(visible) > len(main) else main
+
+
+def _table_row(line: str) -> str:
+    """A Markdown table row without its frame and empty cells; other lines as they are."""
+    if not (line.startswith("|") and line.rstrip().endswith("|")):
+        return line
+    return " | ".join(cell.strip() for cell in line.strip("| ").split("|") if cell.strip())
+
+
+def _visible_text(soup: BeautifulSoup) -> str:
+    """The page's text without navigation, one block element a line, table cells separated by bars. Changes `soup`."""
+    from bs4.element import NavigableString
+
+    for element in soup.find_all((*_INVISIBLE, *_BOILERPLATE)):
+        element.decompose()
+    for text in soup.find_all(string=True):
+        if type(text) is NavigableString and not text.find_parent("pre"):
+            text.replace_with(re.sub(r"\s+", " ", text))
+    for element in soup.find_all("br"):
+        element.replace_with("\n")
+    for element in soup.find_all(_BLOCKS.split()):
+        element.insert_before("\n")
+        element.insert_after("\n")
+    for element in soup.find_all(["td", "th"]):
+        if element.find_next_sibling(["td", "th"]):
+            element.insert_after(" | ")
+    lines = (re.sub(r"[^\S\n]+", " ", line).strip() for line in soup.get_text().split("\n"))
+    return tidy("\n".join(line for line in lines if line and line.strip("| ")))

@@ -1,0 +1,137 @@
+"""PubMed XML: one document for each citation with an abstract."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lxml import etree
+
+from preflight_rag.library.loaders.fields import PUBMED_ABSTRACT, checked_date, in_file, iso_date, one_line, tidy
+from preflight_rag.library.loaders.files import read_bytes
+from preflight_rag.library.loaders.xmltree import named_entities_resolved
+from preflight_rag.state.errors import DocumentError, EmptyDocument, UnreadableDocument
+from preflight_rag.state.values import Document
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+
+_CITATION = "MedlineCitation"
+
+
+def load_pubmed(path: Path, max_bytes: int) -> Iterator[Document | DocumentError]:
+    """The file's citations. A lone citation has the path as its id, others `path#PMID`.
+
+    Raises:
+        UnreadableDocument: The XML is damaged; citations before the damage have been yielded.
+    """
+    data = read_bytes(path, max_bytes)
+    several = data.count(b"<MedlineCitation ") + data.count(b"<MedlineCitation>") > 1
+    for item in read_pubmed(data, place=str(path)):
+        if isinstance(item, Document):
+            item = in_file(item, path, part=item.metadata["pmid"] if several else None)
+        yield item
+
+
+def read_pubmed(data: bytes, *, place: str = "PubMed") -> Iterator[Document | DocumentError]:
+    """The citations of PubMed XML; id and `source` are `PMID …`, `metadata["origin"]` is "D1".
+
+    Args:
+        data: A PubmedArticleSet, or what else has PubmedArticle or MedlineCitation elements.
+        place: Where it comes from, for messages.
+
+    Raises:
+        UnreadableDocument: The XML is damaged; citations before the damage have been yielded.
+    """
+    events = etree.iterparse(
+        io.BytesIO(named_entities_resolved(data)),
+        events=("end",),
+        tag=("PubmedArticle", _CITATION),
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+    )
+    try:
+        for _, element in events:
+            parent = element.getparent()
+            if element.tag == _CITATION and parent is not None and parent.tag == "PubmedArticle":
+                continue
+            yield _document(place, element)
+            element.clear()
+            while parent is not None and element.getprevious() is not None:
+                del parent[0]
+    except etree.XMLSyntaxError as error:
+        raise UnreadableDocument(f"{place} is not well-formed XML: {error}") from error
+
+
+def _document(place: str, record: _Element) -> Document | DocumentError:
+    citation = record if record.tag == _CITATION else record.find(_CITATION)
+    article = citation.find("Article") if citation is not None else None
+    pmid = one_line(citation.findtext("PMID") or "") if citation is not None else ""
+    if citation is None or article is None or not pmid:
+        return UnreadableDocument(f"{place}: a PubMed record without PMID or article")
+    text = _abstract(article)
+    if not any(char.isalnum() for char in text):
+        return EmptyDocument(f"{place}: PMID {pmid} has no abstract")
+    return Document(
+        id=f"PMID {pmid}",
+        text=text,
+        source=f"PMID {pmid}",
+        title=_inner(article.find("ArticleTitle")) or f"PMID {pmid}",
+        date=_date(article),
+        authors=tuple(_authors(article)),
+        metadata={"pmid": pmid, "origin": PUBMED_ABSTRACT, **_metadata(record, citation, article)},
+    )
+
+
+def _inner(element: _Element | None) -> str:
+    """All text of an element on one line."""
+    return one_line("".join(str(part) for part in element.itertext())) if element is not None else ""
+
+
+def _abstract(article: _Element) -> str:
+    """The abstract; labelled parts each begin with their label."""
+    parts = []
+    for element in article.findall("Abstract/AbstractText"):
+        text, label = _inner(element), one_line(element.get("Label") or "")
+        if text:
+            parts.append(f"{label}: {text}" if label and label != "UNLABELLED" else text)
+    return tidy("\n".join(parts))
+
+
+def _date(article: _Element) -> str | None:
+    """Date of the journal's issue, else of the electronic version."""
+    for element in (article.find("Journal/JournalIssue/PubDate"), article.find("ArticleDate")):
+        if element is None:
+            continue
+        found = checked_date(element.findtext("Year"), element.findtext("Month"), element.findtext("Day"))
+        found = found or iso_date(one_line(element.findtext("MedlineDate") or "")[:4])
+        if found:
+            return found
+    return None
+
+
+def _authors(article: _Element) -> Iterator[str]:
+    for author in article.findall("AuthorList/Author"):
+        given = author.findtext("ForeName") or author.findtext("Initials") or ""
+        name = one_line(f"{given} {author.findtext('LastName') or ''}")
+        if name := name or one_line(author.findtext("CollectiveName") or ""):
+            yield name
+
+
+def _metadata(record: _Element, citation: _Element, article: _Element) -> dict[str, Any]:
+    ids = {
+        str(element.get("IdType")): one_line(element.text or "")
+        for element in record.findall("PubmedData/ArticleIdList/ArticleId")
+    }
+    found: dict[str, Any] = {
+        "journal": one_line(article.findtext("Journal/Title") or ""),
+        "doi": ids.get("doi", ""),
+        "pmcid": ids.get("pmc", ""),
+        "mesh": [_inner(element) for element in citation.findall("MeshHeadingList/MeshHeading/DescriptorName")],
+        "keywords": [_inner(element) for element in citation.findall("KeywordList/Keyword")],
+        "publication_types": [_inner(element) for element in article.findall("PublicationTypeList/PublicationType")],
+    }
+    return {key: value for key, value in found.items() if value}

@@ -1,0 +1,104 @@
+"""Plain text and Markdown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from preflight_rag.library.loaders.encoding import decode
+from preflight_rag.library.loaders.fields import TITLE_CHARACTERS, clean, file_document, iso_date, people, tidy
+from preflight_rag.library.loaders.files import read_bytes
+from preflight_rag.library.loaders.layout import is_hard_wrapped, paragraphs, vocabulary
+from preflight_rag.state.values import Document
+
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_FENCE = re.compile(r"^[ ]{0,3}(?:```|~~~)", re.MULTILINE)
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_IMAGE = re.compile(r"!\[([^\]\n]*)\]\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)")
+_LINK = re.compile(r"\[([^\[\]\n]+)\]\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)")
+_HEADING = re.compile(r"^#{1,6}[ \t]+(.+?)[ \t]*#*$|^(\S[^\n]*)\n(?:=+|-{3,})[ \t]*$", re.MULTILINE)
+
+
+def load_text(path: Path, max_bytes: int) -> Iterator[Document]:
+    """A plain text file as one document; text broken at a fixed width is joined into paragraphs again."""
+    text = tidy(decode(read_bytes(path, max_bytes), path))
+    lines = [line.strip() for line in text.split("\n")]
+    if is_hard_wrapped(lines):
+        known = vocabulary(lines)
+        blocks = (paragraphs(block.split("\n"), known) for block in "\n".join(lines).split("\n\n"))
+        text = "\n\n".join("\n".join(block) for block in blocks)
+    yield file_document(path, text, title=_title_line(lines))
+
+
+def _title_line(lines: list[str]) -> str:
+    """The first line when it stands alone like a title."""
+    first, *rest = [*lines, ""]
+    is_title = 0 < len(first) <= TITLE_CHARACTERS and not rest[0] and not first.endswith((".", "!", "?", ",", ";"))
+    return first if is_title and len(lines) > 1 else ""
+
+
+def load_markdown(path: Path, max_bytes: int) -> Iterator[Document]:
+    """A Markdown file as one document: front matter is metadata, links keep their text, comments go."""
+    raw = clean(decode(read_bytes(path, max_bytes), path))
+    properties, body = _front_matter(raw)
+    parts = enumerate(_fenced_parts(body))
+    text = tidy("".join(part if index % 2 else _prose(part) for index, part in parts))
+    sections = [[match.start(), match[1] or match[2]] for match in _headings(text)]
+    yield file_document(
+        path,
+        text,
+        title=str(properties.pop("title", "") or (sections[0][1] if sections else "")),
+        date=iso_date(properties.get("date")),
+        authors=people(properties.pop("authors", None) or properties.pop("author", None)),
+        metadata={**_plain(properties), **({"sections": sections} if sections else {})},
+    )
+
+
+def _front_matter(text: str) -> tuple[dict[str, Any], str]:
+    """YAML properties at the top, and the rest; text that only looks like them stays text."""
+    match = _FRONT_MATTER.match(text)
+    if match is None:
+        return {}, text
+    import yaml
+
+    try:
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(match[1], Loader=yaml.SafeLoader)):
+            return {}, text
+        properties = yaml.safe_load(match[1])
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return {}, text
+    if not isinstance(properties, dict):
+        return {}, text
+    return {str(key).lower(): value for key, value in properties.items()}, text[match.end() :]
+
+
+def _plain(value: Any) -> Any:
+    """The value with everything that JSON has no type for as text."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value if value is None or isinstance(value, str | int | float) else str(value)
+
+
+def _fenced_parts(text: str) -> list[str]:
+    """The text cut at code fences; every second part is code."""
+    cuts = [match.start() for match in _FENCE.finditer(text)]
+    bounds = [0, *cuts, len(text)]
+    return [text[left:right] for left, right in pairwise(bounds)]
+
+
+def _prose(part: str) -> str:
+    """Markdown outside code without link targets, images and comments."""
+    return _LINK.sub(r"\1", _IMAGE.sub(r"\1", _COMMENT.sub("", part)))
+
+
+def _headings(text: str) -> Iterator[re.Match[str]]:
+    offset = 0
+    for index, part in enumerate(_fenced_parts(text)):
+        if index % 2 == 0:
+            yield from _HEADING.finditer(text, offset, offset + len(part))
+        offset += len(part)

@@ -1,0 +1,262 @@
+"""A client of NCBI's E-utilities: `esearch` and `efetch` of PubMed and PMC, within NCBI's limits."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from email.utils import parsedate_to_datetime
+from types import TracebackType
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+from preflight_rag.library.loaders.fields import iso_date
+from preflight_rag.library.pubmed.rate import PROCESS, Spacing
+from preflight_rag.library.pubmed.replies import (
+    TOO_FAST,
+    Found,
+    PassingFailure,
+    check_records,
+    error_in_json,
+    raise_refusal,
+    read_search,
+)
+from preflight_rag.state.errors import PubMedUnavailable, UsageError
+
+if TYPE_CHECKING:
+    import httpx
+
+NCBI_URL = "https://eutils.ncbi.nlm.nih.gov/entrez/eutils"
+TOOL = "preflight-rag"
+PER_SECOND, PER_SECOND_WITH_KEY = 3, 10
+TIMEOUT = 10.0
+PATIENCE = 30.0
+ATTEMPTS = 3
+
+Database = Literal["pubmed", "pmc"]
+T = TypeVar("T")
+
+_LONGEST_QUERY = 1_500
+_MAX_BYTES = 64 * 1024 * 1024
+_FIRST_PAUSE = 0.5
+_TOO_FAST_PAUSE = 1.0
+_PASSING_STATUS = (408, 500, 502, 503, 504)
+_OPEN_END = "3000"
+_HELP = "Try again later, or ask without PubMed"
+
+
+class EntrezClient:
+    """Searches and fetches; may be used by several threads at once. Close it, or use it as a context manager.
+
+    Requests start at least a third of a second apart, over all clients of the process, a tenth with a key: NCBI blocks
+    whoever is faster. A request that fails in passing is repeated, as late as the server asks for.
+
+    Args:
+        url: Where E-utilities are.
+        email: Whom NCBI writes to before it blocks a program.
+        api_key: A key of NCBI's, which allows 10 requests a second instead of 3.
+        tool: The program's name.
+        timeout: Seconds that the server may be silent.
+        attempts: How often a request is made at most.
+        per_second: A mirror's own limit of requests a second; None for NCBI's.
+        spacing: What requests take turns under.
+    """
+
+    def __init__(
+        self,
+        *,
+        url: str = NCBI_URL,
+        email: str = "",
+        api_key: str = "",
+        tool: str = TOOL,
+        timeout: float = TIMEOUT,
+        attempts: int = ATTEMPTS,
+        per_second: float | None = None,
+        spacing: Spacing = PROCESS,
+    ) -> None:
+        import httpx
+
+        if not url.startswith(("http://", "https://")):
+            raise UsageError(f"{url!r} is no address of E-utilities", help=f"The usual one is {NCBI_URL}")
+        self.url = url.rstrip("/")
+        self.per_second = per_second or (PER_SECOND_WITH_KEY if api_key else PER_SECOND)
+        self._identity = {"tool": tool, "email": email, "api_key": api_key}
+        self._timeout, self._attempts, self._spacing = timeout, attempts, spacing
+        self._http = httpx.Client(headers={"User-Agent": tool})
+
+    @classmethod
+    def of_environment(cls, environ: Mapping[str, str]) -> EntrezClient:
+        """A client by `PREFLIGHT_NCBI_EMAIL`, `NCBI_API_KEY` and, for a mirror, `PREFLIGHT_NCBI_URL`."""
+        return cls(
+            url=environ.get("PREFLIGHT_NCBI_URL") or NCBI_URL,
+            email=environ.get("PREFLIGHT_NCBI_EMAIL", ""),
+            api_key=environ.get("NCBI_API_KEY", ""),
+        )
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def __enter__(self) -> EntrezClient:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def search(
+        self,
+        database: Database,
+        expression: str,
+        *,
+        limit: int = 20,
+        since: str | None = None,
+        until: str | None = None,
+        deadline: float | None = None,
+    ) -> Found:
+        """The documents that an expression finds, most relevant first.
+
+        Args:
+            database: "pubmed" or "pmc".
+            expression: In PubMed's syntax.
+            limit: Most ids that come back.
+            since: Publication date, a year, month or day, from which on documents count.
+            until: The last one that counts.
+            deadline: When to give up, as `time.monotonic()` counts; half a minute from now where there is none.
+
+        Raises:
+            UsageError: The expression is empty, or a date is in no known form.
+            ExpressionRefused: NCBI does not take the expression.
+            PubMedUnavailable: NCBI cannot be reached, is too slow, or its replies cannot be read.
+        """
+        if not expression.strip():
+            raise UsageError(f"The search expression is empty: {expression!r}", help="Name at least one term")
+        asked = {"db": database, "term": expression, "retmax": str(limit), "sort": "relevance", "retmode": "xml"}
+        asked |= date_window(since, until)
+        return self._ask("esearch", asked, lambda body: read_search(body, expression), deadline)
+
+    def fetch(self, database: Database, ids: Sequence[str], *, deadline: float | None = None) -> bytes:
+        """The records of documents as XML: a PubmedArticleSet, or a pmc-articleset in JATS.
+
+        Raises:
+            PubMedUnavailable: As `search`, or NCBI has none of them.
+        """
+        asked = {"db": database, "id": ",".join(ids), "retmode": "xml"}
+        return self._ask("efetch", asked, check_records, deadline)
+
+    def _ask(self, utility: str, asked: dict[str, str], read: Callable[[bytes], T], deadline: float | None) -> T:
+        """What `read` makes of the reply, which is asked for again after a failure that may pass."""
+        deadline = time.monotonic() + PATIENCE if deadline is None else deadline
+        sent = asked | {name: value for name, value in self._identity.items() if value}
+        reason = ""
+        for attempt in range(1, self._attempts + 1):
+            try:
+                self._spacing.wait(self.per_second, deadline)
+                return read(self._reply(utility, sent, deadline))
+            except TimeoutError:
+                reason = reason or "could not be asked in time"
+                break
+            except PassingFailure as failure:
+                reason = failure.reason
+                pause = _FIRST_PAUSE * 2 ** (attempt - 1) if failure.wait is None else failure.wait
+                if reason.startswith(TOO_FAST):
+                    self._spacing.hold(max(pause, _TOO_FAST_PAUSE))
+                if attempt == self._attempts:
+                    break
+                if time.monotonic() + pause > deadline:
+                    reason += f" and asks to wait {failure.wait:,.0f} s" if failure.wait else ""
+                    break
+                time.sleep(pause)
+        raise PubMedUnavailable(f"NCBI {reason} ({utility}, attempt {attempt} of {self._attempts})", help=_HELP)
+
+    def _reply(self, utility: str, sent: dict[str, str], deadline: float) -> bytes:
+        """The body of one reply.
+
+        Raises:
+            PubMedError: It says no for good.
+            PassingFailure: It does not come, or says no for now.
+            TimeoutError: The deadline has passed.
+        """
+        import httpx
+
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        address, long = f"{self.url}/{utility}.fcgi", sum(map(len, sent.values())) > _LONGEST_QUERY
+        where = {"data": sent} if long else {"params": sent}
+        timeout = min(self._timeout, left)
+        try:
+            with self._http.stream("POST" if long else "GET", address, timeout=timeout, **where) as response:  # type: ignore[arg-type]
+                body = _read(response, deadline)
+        except httpx.TimeoutException as error:
+            silent = f"was silent for {timeout:g} s" if timeout == self._timeout else "was too slow"
+            raise PassingFailure(silent) from error
+        except httpx.HTTPError as error:
+            raise PassingFailure(f"cannot be reached at {self.url} ({error or type(error).__name__})") from error
+        _check_status(response, body, utility, sent.get("term", ""))
+        return body
+
+
+def _read(response: httpx.Response, deadline: float) -> bytes:
+    """The body, unless it comes too slowly or is too large."""
+    parts, size = [], 0
+    for part in response.iter_bytes():
+        parts.append(part)
+        size += len(part)
+        if time.monotonic() > deadline:
+            raise PassingFailure("was too slow")
+        if size > _MAX_BYTES:
+            raise PubMedUnavailable(f"NCBI sent more than {_MAX_BYTES:,} bytes", help="Ask for fewer documents")
+    return b"".join(parts)
+
+
+def _check_status(response: httpx.Response, body: bytes, utility: str, expression: str) -> None:
+    """Raise what a reply's status means, unless it is 200."""
+    status = response.status_code
+    wait = retry_after(response.headers.get("Retry-After"))
+    if status == 200:
+        return
+    if status == 429:
+        raise PassingFailure(f"{TOO_FAST} (status 429)", wait=wait)
+    if status in _PASSING_STATUS:
+        raise PassingFailure(f"failed (status {status})", wait=wait)
+    message = error_in_json(body)
+    if "api key" in message.lower():
+        raise PubMedUnavailable(f"NCBI refuses the API key: {message}", help="Check NCBI_API_KEY, or unset it")
+    if status in (400, 414) and utility == "esearch":
+        raise_refusal(message or f"status {status}", expression)
+    raise PubMedUnavailable(
+        f"{response.url.host} answered with status {status} {message}".rstrip(), help="Check PREFLIGHT_NCBI_URL"
+    )
+
+
+def date_window(since: str | None, until: str | None) -> dict[str, str]:
+    """Parameters that limit a search to publication dates; E-utilities take both ends or none.
+
+    Raises:
+        UsageError: A date is in no known form.
+    """
+    if not since and not until:
+        return {}
+    ends = {"mindate": (since, "0001"), "maxdate": (until, _OPEN_END)}
+    return {"datetype": "pdat"} | {name: _date(given) if given else open for name, (given, open) in ends.items()}
+
+
+def retry_after(value: str | None) -> float | None:
+    """Seconds that a Retry-After header, a number or a date, asks to wait; None where it cannot be read."""
+    if value is None:
+        return None
+    try:
+        return max(0.0, float(value) if value.strip()[:1].isdigit() else _seconds_until(value))
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _seconds_until(value: str) -> float:
+    return parsedate_to_datetime(value).timestamp() - time.time()
+
+
+def _date(given: str) -> str:
+    found = iso_date(given)
+    if found is None:
+        raise UsageError(f"{given!r} is no date", help="Write it like 2020, 2020-03 or 2020-03-31")
+    return found.replace("-", "/")

@@ -1,0 +1,118 @@
+"""One ranking of what the library's search found and of what NCBI's did (CPQA, section III.B)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from preflight_rag.library.search.fusion import RRF_K, reciprocal_rank_fusion
+from preflight_rag.library.search.hybrid import CANDIDATES, cosines
+from preflight_rag.state.retrieval import Candidate
+from preflight_rag.state.values import Passage
+from preflight_rag.text.words import words
+
+if TYPE_CHECKING:
+    from preflight_rag.library.library import Library
+
+SEMANTIC, TERM, BOTH = "semantic", "term", "both"
+
+
+def merge(
+    library: Library,
+    question: str,
+    candidates: Sequence[Candidate],
+    passages: Sequence[Passage],
+    *,
+    new: Collection[str] = (),
+    depth: int = CANDIDATES,
+    rrf_k: int = RRF_K,
+) -> list[Candidate]:
+    """Rank the library's candidates together with passages that a Boolean search found, best first.
+
+    All are compared anew with the question, by cosine and by BM25 within the pool, and both rankings are fused; without
+    such passages the candidates stay as they are. Each says how it was found: "semantic" by the library alone (E1),
+    "term" by NCBI alone (E2), "both" (E3).
+
+    Args:
+        library: Holds the passages, and their vectors.
+        question: What was asked.
+        candidates: What the library's search found, best first.
+        passages: Those of the documents that NCBI found, as `Library.intern` gave them.
+        new: Ids of passages that came into the library just now (`Interned.new`): even where its search, made after
+            that, found them too, it is NCBI that found them.
+        depth: Most candidates that come back.
+        rrf_k: The constant of reciprocal rank fusion.
+    """
+    if not passages:
+        return list(candidates[:depth])
+    names = list(dict.fromkeys(passage.id for passage in (*(each.passage for each in candidates), *passages)))
+    vectors = dict(zip(names, library.vectors(names), strict=True))
+    cosine = cosines(library.embedder.encode_query(question), vectors)
+    return rank_pool(question, candidates, passages, cosine, new=new, rrf_k=rrf_k)[:depth]
+
+
+def rank_pool(
+    question: str,
+    candidates: Sequence[Candidate],
+    passages: Sequence[Passage],
+    cosine: Mapping[str, float],
+    *,
+    new: Collection[str] = (),
+    rrf_k: int = RRF_K,
+) -> list[Candidate]:
+    """As `merge`, with the cosine of every passage given by its id.
+
+    BM25 within the pool orders the pool. As `bm25` a candidate keeps the library's score; others get the pool's, on the
+    library's scale: times the ratio of both scores' sums over the passages that have both.
+    """
+    before = {candidate.passage.id: candidate for candidate in candidates}
+    termed = {passage.id for passage in passages}
+    pool = {name: candidate.passage for name, candidate in before.items()}
+    pool |= {passage.id: passage for passage in passages if passage.id not in pool}
+    dense = sorted(pool, key=lambda name: (-cosine[name], name))
+    scores = pool_bm25(question, list(pool.values()))
+    lexical = sorted(scores, key=lambda name: (-scores[name], name))
+    dense_rank, lexical_rank = ({name: rank for rank, name in enumerate(order, 1)} for order in (dense, lexical))
+    scale = _scale(scores, {name: candidate.bm25 for name, candidate in before.items()})
+
+    def bm25(name: str) -> float | None:
+        kept = before[name].bm25 if name in before else None
+        return kept if kept is not None else scores[name] * scale if name in scores else None
+
+    return [
+        Candidate(
+            passage=pool[name],
+            rank=rank,
+            score=score,
+            cosine=cosine[name],
+            dense_rank=dense_rank[name],
+            lexical_rank=lexical_rank.get(name),
+            bm25=bm25(name),
+            found_by=TERM if name not in before or name in new else BOTH if name in termed else SEMANTIC,
+        )
+        for rank, (name, score) in enumerate(reciprocal_rank_fusion([dense, lexical], k=rrf_k), 1)
+    ]
+
+
+def pool_bm25(question: str, passages: Sequence[Passage]) -> dict[str, float]:
+    """BM25 among the given passages, title and text, of those that share a word with the question, by id.
+
+    The IDF is log((N + 1) / n): Okapi's is 0 or less for words in half of the passages, and in a pool that was found by
+    the question's words these are just the ones that matter.
+    """
+    from rank_bm25 import BM25Plus
+
+    asked = words(question)
+    texts = [words(f"{passage.title} {passage.text}") for passage in passages]
+    if not asked or not any(texts):
+        return {}
+    scores = BM25Plus([text or [""] for text in texts], delta=0).get_scores(asked)
+    shared = zip(passages, texts, scores, strict=True)
+    return {passage.id: float(score) for passage, text, score in shared if not set(asked).isdisjoint(text)}
+
+
+def _scale(pool: Mapping[str, float], library: Mapping[str, float | None]) -> float:
+    """What brings the pool's BM25 to the scale of the library's; 1 where they cannot be compared."""
+    pairs = [(pool[name], score) for name, score in library.items() if score is not None and name in pool]
+    ours, theirs = sum(score for score, _ in pairs), sum(score for _, score in pairs)
+    return theirs / ours if ours > 0 and theirs > 0 else 1.0

@@ -1,0 +1,85 @@
+"""PubMed and PMC as a LangChain retriever."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+from pydantic import ConfigDict, Field
+
+from preflight_rag.library.pubmed.client import EntrezClient
+from preflight_rag.library.pubmed.fetch import DEADLINE, fetch_documents
+from preflight_rag.state.errors import PubMedUnavailable, UsageError
+from preflight_rag.text.concepts import rewrite_by_rules
+
+logger = logging.getLogger(__name__)
+
+
+class PubMedRetriever(BaseRetriever):
+    """Live search of PubMed and PMC: abstracts, and reviews in full, as LangChain documents.
+
+    Each document's metadata holds `source` ("PMID …" or "PMC…"), `title`, `date`, `origin` ("D1" an abstract of
+    PubMed's, "D2" a review of PMC's, "D3" another article of PMC's), and what the record says of itself.
+
+    Example:
+        with EntrezClient(email="you@example.org") as client:
+            retriever = PubMedRetriever(client=client, k=10)
+            documents = retriever.invoke("metformin heart failure")
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    client: Any = Field(default_factory=EntrezClient, description="An `EntrezClient`.")
+    k: int = Field(default=20, ge=1, le=200, description="Most documents of each kind.")
+    since: str | None = Field(default=None, description="Only documents published from this year, month or day on.")
+    until: str | None = Field(default=None, description="Only documents published until then.")
+    full_text: bool = Field(default=False, description="Articles that are no reviews in full, too.")
+    deadline: float = Field(default=DEADLINE, gt=0, description="Seconds that a search may take.")
+    ladder: Callable[[str], Sequence[str]] = Field(
+        default_factory=lambda: rules_ladder, description="Makes expressions of a query, most specific first."
+    )
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun | None = None
+    ) -> list[Document]:
+        expressions = self.ladder(query)
+        if not expressions:
+            raise UsageError(f"There is nothing to search for in {query!r}", help="Name at least one term")
+        fetched = fetch_documents(
+            self.client,
+            expressions,
+            enough=self.k,
+            per_database=self.k,
+            since=self.since,
+            until=self.until,
+            deadline=self.deadline,
+            full_text=self.full_text,
+        )
+        if fetched.problems and not fetched.documents:
+            raise PubMedUnavailable(fetched.problems[0])
+        for problem in fetched.problems:
+            logger.warning(problem)
+        return [
+            Document(
+                id=document.id,
+                page_content=document.text,
+                metadata={key: value for key, value in document.metadata.items() if key != "sections"}
+                | {"source": document.source, "title": document.title, "date": document.date},
+            )
+            for document in fetched.documents
+        ]
+
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun | None = None
+    ) -> list[Document]:
+        return await asyncio.to_thread(self._get_relevant_documents, query)
+
+
+def rules_ladder(query: str) -> Sequence[str]:
+    """Expressions that rules make of a query: AND of all its concepts, of fewer, OR of all."""
+    return rewrite_by_rules(query).expressions

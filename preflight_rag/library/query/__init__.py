@@ -1,0 +1,1 @@
+"""What a query is made of: spelling, Boolean search expressions, MeSH."""

@@ -1,0 +1,315 @@
+"""Spelling of questions, by the words of the library and with symspellpy.
+
+A word is a suspect when neither the library nor general English knows it. Codes, abbreviations, names, negations,
+quoted text, other scripts, and words that are built like the name of a drug are never suspects. A suspect is corrected
+only where one word is clearly meant, and never to a word of another meaning that differs in a part which carries it:
+`hypo` and `hyper`, `-ectomy` and `-ostomy`, the vowel of `nitrate` and `nitrite`.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Literal, Protocol
+
+from preflight_rag.library.index.vocabulary import HEAD, TAIL, WordCount, neighbours
+from preflight_rag.text.words import STOP_WORDS, words
+
+Edit = Literal["swapped", "missing", "doubled", "extra", "vowel", "near", "other", "two"]
+
+COSTS: dict[Edit, float] = {
+    "swapped": 0.0, "doubled": 0.7, "missing": 0.7, "vowel": 1.0, "extra": 2.0, "near": 2.5, "two": 3.0,
+}  # fmt: skip
+"""What a slip of each kind takes off the logarithm of a word's frequency; set by hand."""
+CLEARLY = math.log(10)
+"""How far the best word must be ahead of the next one."""
+RAREST = 1e-6
+"""Least relative frequency of a word that another one is corrected to."""
+COMMON = 1_000_000
+"""Least count in the English dictionary of a word that may be meant though the library does not hold it."""
+SHORTEST, LONG = 5, 8
+"""Letters from which a word may hold one slip, and two; shorter ones are only turned into swapped stop words."""
+SPECIALIST = 7
+_ENGLISH_TOTAL = 541_808_760_578
+
+_CHUNK = re.compile(r"\S+")
+_CORE = re.compile(r"[^\W\d_]+(?:[-‐][^\W\d_]+)*")
+_QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|«[^»]*»|`[^`]*`")
+_SENTENCE_END = re.compile(r"[.?!:;]['\")”]*\s+$")
+_NEGATIONS = frozenset(
+    {"no", "not", "nor", "non", "none", "never", "neither", "without", "cannot", "nobody", "nothing", "nowhere"}
+    | {"dont", "doesnt", "didnt", "isnt", "arent", "wasnt", "werent", "cant", "wont", "aint", "neednt", "mustnt"}
+    | {"shouldnt", "couldnt", "wouldnt", "hasnt", "havent", "hadnt"}
+)
+_DRUG = re.compile(
+    r"(?:mab|nib|pril|prilat|sartan|statin|azole|cillin|mycin|micin|kacin|vir|olol|alol|gliptin|glutide|gliflozin"
+    r"|glitazone|glinide|parib|ciclib|zomib|limus|platin|rubicin|taxel|cept|stim|dipine|floxacin|oxacin|cycline|triptan"
+    r"|setron|lukast|xaban|gatran|parin|grel|grelor|fibrate|dronate|barbital|azepam|azolam|caine|sone|solone|onide|terol"
+    r"|tropium|profen|coxib|oxetine|triptyline|ipramine|peridol|perazine|ridone|vudine|citabine|trexate|trexed|mustine"
+    r"|sulfan|kinra|leucel|tecan|poside|bactam|penem|fungin|quine|thiazide|semide|zosin|afil|tadine|rizine|tidine|idine"
+    r"|plase|relin|tocin|pressin|stat|vaptan|ivacaftor|caftor|siran|nersen|gene|vec|lisib|degib|clax|stinel|orexant"
+    r"|gepant|ditan|erone|trel|estrel|oxifene|zepine|pidem|racetam|gabalin|fentanil|orphan|codone|morphone|tilin)s?$"
+    r"|^(?:cef|ceph|sulfa|gli)\w{4}"
+)
+_CHEMICAL = re.compile(r"(?:ine|ide|ate|ite|ane|ene|yne|one|ol|ase|in|ium|yl|ose|amide|amine|oic|ic)s?$")
+_PREFIX = re.compile(
+    r"hypo|hyper|inter|intra|infra|supra|super|macro|micro|anti|ante|endo|ecto|mono|poly|oligo|peri|post"
+)
+_SUFFIX = re.compile(
+    r"(?:ectomy|ostomy|otomy|itis|osis|[ae]emia|emia|oma|pathy|plasty|scopy|graphy|gram|penia|philia|uria|algia|ology"
+    r"|tropic|trophic|tropin|trophin|osus|us|um|ae|logist|genic|lysis|rrhage|rrhea|trophy|plasia|tomy|phage|cyte|blast|some|somal)s?$"
+)
+_REPEATED = re.compile(r"(..)\1|(.)\2.*(.)\3")
+_VOWELS = frozenset("aeiouy")
+_ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
+_ALIKE = ("ck", "cs", "sz", "fv", "mn", "dt", "bp", "gj", "kq")
+_NEAR = frozenset(
+    frozenset(pair)
+    for pair in (
+        *_ALIKE,
+        *(a + b for row in _ROWS for a, b in pairwise(row)),
+        *map("".join, zip(*_ROWS[:2], strict=False)),
+    )
+)
+"""Letters that stand side by side on a keyboard or sound alike."""
+
+
+class Words(Protocol):
+    """What is asked of a vocabulary; `Vocabulary` is one."""
+
+    def unknown(self, words: Iterable[str]) -> list[str]:
+        """Those of the words that it does not hold."""
+        ...
+
+    def similar(self, word: str, distance: int) -> list[WordCount]:
+        """Words that `word` may be another spelling of."""
+        ...
+
+    def passages(self) -> int:
+        """Sum of all words' passage counts."""
+        ...
+
+
+@dataclass(frozen=True)
+class Spelled:
+    """A text, and the `(as written, corrected)` words that make the difference."""
+
+    text: str
+    corrections: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """A word that may be a slip: where it stands, and whether it begins a sentence with a capital letter."""
+
+    word: str
+    start: int
+    opens: bool
+
+
+class Speller:
+    """Corrects questions by a vocabulary.
+
+    Args:
+        vocabulary: The library's words, as `Library.vocabulary`.
+    """
+
+    def __init__(self, vocabulary: Words) -> None:
+        self.vocabulary = vocabulary
+
+    @cached_property
+    def _total(self) -> int:
+        return max(self.vocabulary.passages(), 1)
+
+    def suspects(self, text: str) -> list[Suspect]:
+        """Words that neither the library nor general English knows and that may be slips, in order."""
+        found = [suspect for suspect in _plain_words(text) if not _protected(suspect)]
+        forms = {form for suspect in found for form in _forms(suspect.word)}
+        unknown = {form for form in self.vocabulary.unknown(forms) if not is_english(form)}
+        return [suspect for suspect in found if unknown.issuperset(_forms(suspect.word))]
+
+    def correct(self, text: str) -> Spelled:
+        """The text with its clear slips corrected.
+
+        Where most of three or more suspects have no correction, the text is in another language or another field's
+        words, and stays as it is.
+        """
+        text = unicodedata.normalize("NFC", text)
+        suspects = self.suspects(text)
+        meant = {suspect: word for suspect in suspects if (word := self._meant(suspect))}
+        if len(suspects) > 2 and 2 * len(meant) <= len(suspects):
+            return Spelled(text)
+        pieces, at = [], 0
+        for suspect, word in meant.items():
+            pieces += [text[at : suspect.start], word]
+            at = suspect.start + len(suspect.word)
+        corrections = dict.fromkeys((suspect.word, word) for suspect, word in meant.items())
+        return Spelled("".join([*pieces, text[at:]]), tuple(corrections))
+
+    def _meant(self, suspect: Suspect) -> str | None:
+        """The one word that is clearly meant, in the suspect's case; else None."""
+        typed = suspect.word.lower()
+        ranked = sorted(self._candidates(typed, suspect.opens), key=lambda scored: (-scored[1], scored[0]))
+        if not ranked or _stem(ranked[0][0]) == _stem(typed) or _american(ranked[0][0]) == _american(typed):
+            return None
+        best, score = ranked[0]
+        rivals = [other for word, other in ranked[1:] if _stem(word) != _stem(best)]
+        if rivals and score - max(rivals) < CLEARLY:
+            return None
+        return best.capitalize() if suspect.word[0].isupper() else best
+
+    def _candidates(self, typed: str, opens: bool) -> Iterator[tuple[str, float]]:
+        """Words at the least distance that the suspect can be a slip of, each with its score."""
+        from symspellpy import SymSpell, Verbosity
+
+        distance = 2 if len(typed) >= LONG else 1
+        held = {entry.word: entry.passages / self._total for entry in self.vocabulary.similar(typed, distance)}
+        english = _english_like(typed, distance)
+        symspell = SymSpell(max_dictionary_edit_distance=distance)
+        for word in {**held, **english}:
+            symspell.create_dictionary_entry(word, 1)
+        allowed = []
+        for found in symspell.lookup(typed, Verbosity.ALL, max_edit_distance=distance):
+            word, edit = found.term, kind_of_edit(typed, found.term) if found.distance == 1 else "two"
+            frequency = (held.get(word, 0.0) + english.get(word, 0) / _ENGLISH_TOTAL) / 2
+            general = is_english(word)
+            if (
+                edit != "other"
+                and frequency >= RAREST / 2
+                and _possible(typed, word, edit, general)
+                and (general or not opens)
+            ):
+                allowed.append((found.distance, word, math.log(frequency) - COSTS[edit]))
+        least = min((distance for distance, _, _ in allowed), default=0)
+        yield from ((word, score) for distance, word, score in allowed if distance == least)
+
+
+def kind_of_edit(typed: str, word: str) -> Edit:
+    """How `typed` differs from `word`, which is one edit away."""
+    at = next((i for i, (a, b) in enumerate(zip(typed, word, strict=False)) if a != b), min(len(typed), len(word)))
+    if len(typed) < len(word):
+        return "missing"
+    if len(typed) > len(word):
+        return "doubled" if at and typed[at] == typed[at - 1] else "extra"
+    if typed[at + 1 : at + 2] == word[at] and word[at + 1 : at + 2] == typed[at]:
+        return "swapped"
+    pair = frozenset((typed[at], word[at]))
+    return "vowel" if pair <= _VOWELS else "near" if pair in _NEAR else "other"
+
+
+def is_english(word: str) -> bool:
+    """Whether general English knows a word, by the frequency dictionary that symspellpy ships."""
+    return _english_count(word.lower()) > 0
+
+
+def _english_count(word: str) -> int:
+    at = _english().find(f"\n{word} ")
+    return int(_english()[at + len(word) + 2 : _english().index("\n", at + 1)]) if at >= 0 else 0
+
+
+def _possible(typed: str, word: str, edit: Edit, general: bool) -> bool:
+    """Whether `typed` can be a slip of `word`, rather than another word that looks like it."""
+    if typed[0] != word[0] and not (edit == "swapped" and sorted(typed[:2]) == sorted(word[:2])):
+        return False
+    if len(typed) < SHORTEST:
+        return edit == "swapped" and word in STOP_WORDS
+    prefix, suffix = _PREFIX.match(typed), _SUFFIX.search(typed)
+    if (prefix and not word.startswith(prefix[0])) or (suffix and not word.endswith(suffix[0])):
+        return False
+    if edit == "two" and not (_two_slips(typed, word) and (general or len(typed) >= LONG + 2)):
+        return False
+    substituted = edit in {"vowel", "near"}
+    if _CHEMICAL.search(typed):
+        return not substituted and edit != "two" and not word.startswith(typed) and not word.endswith("ion")
+    return general or not (substituted and len(typed) <= SPECIALIST)
+
+
+def _two_slips(typed: str, word: str) -> bool:
+    """Whether two edits are slips: the beginning, the end and the consonants agree, and nothing new is put in."""
+    if typed[:3] != word[:3] or typed[-2:] != word[-2:]:
+        return False
+    if len(typed) - len(word) > 1 and not _REPEATED.search(typed):
+        return False
+    ours, theirs = (Counter(c for c in text if c not in _VOWELS) for text in (typed, word))
+    return ours <= theirs or theirs <= ours
+
+
+def _plain_words(text: str) -> Iterator[Suspect]:
+    """Words of a text that are neither quoted nor part of a code, a contraction, an address or a path."""
+    text = _QUOTED.sub(lambda match: " " * len(match[0]), text)
+    for chunk in _CHUNK.finditer(text):
+        core = _CORE.search(chunk[0])
+        if not core or any(c.isalnum() or c in "'’@_\\/" for c in chunk[0][: core.start()] + chunk[0][core.end() :]):
+            continue
+        start = chunk.start() + core.start()
+        opens = not text[: chunk.start()].strip() or bool(_SENTENCE_END.search(text[: chunk.start()]))
+        parts = re.split("[-‐]", core[0])
+        if len(parts) > 1 and any(len(part) < SHORTEST - 1 or not part.islower() for part in parts):
+            continue
+        for part in parts:
+            yield Suspect(part, start, opens and part[0].isupper())
+            start += len(part) + 1
+
+
+def _protected(suspect: Suspect) -> bool:
+    """Whether a word is left alone whatever it looks like."""
+    word = suspect.word
+    lower = word.lower()
+    if len(word) < SHORTEST - 2 or lower in _NEGATIONS or (word[0].isupper() and not suspect.opens):
+        return True
+    if any(c.isupper() for c in word[1:]) or not all(_is_latin(c) for c in lower):
+        return True
+    unspeakable = SHORTEST <= len(word) < SPECIALIST and not _VOWELS & set(lower)
+    return unspeakable or _DRUG.search(lower) is not None
+
+
+@lru_cache(maxsize=512)
+def _is_latin(char: str) -> bool:
+    return unicodedata.name(char, "").startswith("LATIN")
+
+
+@lru_cache(maxsize=1)
+def _english() -> str:
+    """The lines `word count` of symspellpy's English frequency dictionary, each after a newline."""
+    spec = importlib.util.find_spec("symspellpy")
+    folder = Path((spec.submodule_search_locations or [""])[0] if spec else "")
+    return "\n" + (folder / "frequency_dictionary_en_82_765.txt").read_text(encoding="utf-8-sig")
+
+
+@lru_cache(maxsize=1)
+def _common_english() -> str:
+    """The lines of common words: the dictionary is ordered by count."""
+    rare = re.search(rf"\n\S+ \d{{1,{len(str(COMMON)) - 1}}}\n", _english())
+    return _english()[: rare.start() + 1] if rare else _english()
+
+
+def _english_like(word: str, distance: int) -> dict[str, int]:
+    """Common English words of about the same length that share the first or the last letters, with their counts."""
+    fewest, most = max(len(word) - distance, 1), len(word) + distance
+    head, tail = re.escape(word[:HEAD]), re.escape(word[-TAIL:])
+    pattern = rf"\n(?=[^ \n]{{{fewest},{most}}} )({head}[^ \n]*|[^ \n]*{tail}) (\d+)(?=\n)"
+    found = {match[1]: int(match[2]) for match in re.finditer(pattern, _common_english())}
+    return found | {near: count for near in neighbours(word) if (count := _english_count(near)) >= COMMON}
+
+
+def _american(word: str) -> str:
+    """A word by which British and American spellings are the same."""
+    return re.sub(r"[ao]e", "e", re.sub(r"our", "or", re.sub(r"is(?=e[drs]?$|ing$|ation)", "iz", word)))
+
+
+def _forms(word: str) -> set[str]:
+    """A word in lower case, and what it is the plural or the genitive of."""
+    lower = word.lower()
+    return {lower, lower.removesuffix("s")} if len(lower) >= SHORTEST else {lower}
+
+
+def _stem(word: str) -> Sequence[str]:
+    return words(word) or [word]

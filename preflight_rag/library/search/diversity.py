@@ -1,0 +1,393 @@
+"""Choosing passages that are relevant and differ from one another: MMR and farthest point sampling.
+
+"Diversity Enhances an LLM's Performance in RAG and Long-context Task" (arXiv 2502.09017), sections 2 to 3.1. Both pick
+one candidate at a time and never take a pick back. What decides is a candidate's relevance r(c), the cosine with the
+query unless another score is given, and its redundancy m(c), the largest cosine with what is selected already:
+
+- MMR (eq. 1): the largest α·r(c) − (1 − α)·m(c), where m looks at the last w picks only when a window is given.
+- FPS (eq. 2): the largest distance to the nearest pick, √(2 − 2·m(c)), the Euclidean distance of unit vectors; the
+  first pick is the most relevant.
+- Modified FPS: the largest α·r(c) + (1 − α)·√(2 − 2·m(c)). That the two are weighed so is our reading of the method's
+  name; with the cosine distance 1 − m(c) in its place the picks would be those of MMR without a window.
+
+With nothing selected, relevance alone decides. Ties go to the first candidate, as in langchain-core's
+`maximal_marginal_relevance`, whose picks `mmr` without a window makes as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import floor
+from typing import TYPE_CHECKING, Any
+
+from preflight_rag.state.errors import UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+POOL = 512
+
+Vector = Any
+"""One number a candidate or a dimension: anything that numpy makes an array of."""
+
+
+def mmr(
+    vectors: Any,
+    query: Vector | None,
+    *,
+    alpha: float = 0.5,
+    window: int | None = None,
+    k: int | None = None,
+    tokens: Sequence[int] | None = None,
+    budget: int | None = None,
+    relevance: Vector | None = None,
+) -> list[int]:
+    """Maximal marginal relevance (Carbonell and Goldstein 1998) with a window (Diversity, eq. 1).
+
+    Args:
+        vectors: Of the candidates, shape (n, d), of any length; float64 is kept, all else becomes float32.
+        query: Vector of the query, shape (d,); may be None where `relevance` is given.
+        alpha: Weight of relevance against redundancy, in [0, 1]: 1 ranks by relevance alone.
+        window: Redundancy looks at so many last picks; None: at all.
+        k: Most picks; None: as many as the budget allows, or all.
+        tokens: Length of each candidate, shape (n,).
+        budget: Most tokens of all picks together. A candidate that does not fit into what is left is passed over, and
+            the best that fits is taken, until none does.
+        relevance: What stands for the cosine with the query, shape (n,), such as a reranker's scores; `unit_scaled`
+            brings them to the range of the cosines that they are weighed against.
+
+    Returns:
+        Indices of the picks, in the order of picking.
+
+    Raises:
+        UsageError: A number is out of range, shapes do not agree, or no candidate fits into the budget.
+    """
+    return _select(vectors, query, alpha, window, k, tokens, budget, relevance, _negative)
+
+
+def fps(
+    vectors: Any,
+    query: Vector | None,
+    *,
+    alpha: float = 0.0,
+    k: int | None = None,
+    tokens: Sequence[int] | None = None,
+    budget: int | None = None,
+    relevance: Vector | None = None,
+) -> list[int]:
+    """Farthest point sampling (Diversity, eq. 2), and the modified one where `alpha` is above 0.
+
+    Args:
+        vectors: As in `mmr`.
+        query: As in `mmr`.
+        alpha: Weight of relevance against distance, in [0, 1]; 0 is plain FPS, where the query decides the first pick.
+        k: As in `mmr`.
+        tokens: As in `mmr`.
+        budget: As in `mmr`.
+        relevance: As in `mmr`.
+
+    Returns:
+        Indices of the picks, in the order of picking.
+
+    Raises:
+        UsageError: As `mmr`.
+    """
+    return _select(vectors, query, alpha, None, k, tokens, budget, relevance, _distance)
+
+
+def within_budget(tokens: Sequence[int], budget: int | None, *, k: int | None = None) -> list[int]:
+    """The first candidates that fit together into `budget` tokens, one that does not fit being passed over.
+
+    Raises:
+        UsageError: As `mmr`.
+    """
+    basket = _Basket(len(tokens), k, _lengths(tokens, len(tokens)), budget)
+    for index in range(len(tokens)):
+        if basket.full:
+            break
+        if basket.open[index]:
+            basket.take(index)
+    return basket.taken
+
+
+def token_budget(tokens: Sequence[int], *, budget: int | None = None, compression: float | None = None) -> int | None:
+    """The tokens that may be kept: the smaller of T_max and of the share c_r of all candidates' tokens.
+
+    Args:
+        tokens: Length of each candidate.
+        budget: T_max, or None.
+        compression: c_r in (0, 1], or None. The share is never less than the shortest candidate.
+
+    Returns:
+        The limit, or None where neither is given.
+
+    Raises:
+        UsageError: One of them is out of range.
+    """
+    check_limits(budget=budget, compression=compression)
+    limits = [] if budget is None else [budget]
+    if compression is not None and len(tokens):
+        limits.append(max(floor(compression * sum(tokens) + 1e-9), min(tokens), 1))
+    return min(limits, default=None)
+
+
+def check_limits(
+    *,
+    alpha: float | None = None,
+    window: int | None = None,
+    k: int | None = None,
+    budget: int | None = None,
+    compression: float | None = None,
+) -> None:
+    """Check the numbers that are given.
+
+    Raises:
+        UsageError: One is out of range.
+    """
+    if alpha is not None and not 0 <= alpha <= 1:
+        raise UsageError(f"alpha is {alpha!r}", help="Choose a weight from 0 (diversity) to 1 (relevance)")
+    if window is not None and window < 1:
+        raise UsageError(f"window is {window!r}", help="Choose how many last picks count, 1 or more, or None for all")
+    if k is not None and k < 1:
+        raise UsageError(f"k is {k!r}", help="Choose how many to keep, 1 or more")
+    if budget is not None and budget < 1:
+        raise UsageError(f"budget is {budget!r} tokens", help="Choose 1 or more")
+    if compression is not None and not 0 < compression <= 1:
+        raise UsageError(f"compression is {compression!r}", help="Choose a share above 0 and at most 1")
+
+
+def unit_scaled(scores: Vector) -> np.ndarray:
+    """Scores of any range, shifted and scaled so that the lowest is 0 and the highest 1; all 1 where they are equal."""
+    import numpy as np
+
+    given = np.asarray(scores, dtype=np.float32)
+    if not given.size:
+        return given
+    low, high = given.min(), given.max()
+    scaled: np.ndarray = (given - low) / (high - low) if high > low else np.ones_like(given)
+    return scaled
+
+
+class _Basket:
+    """What is taken, and which candidates may still be: not taken yet, and short enough for the rest of the budget."""
+
+    def __init__(self, count: int, k: int | None, tokens: np.ndarray | None, budget: int | None) -> None:
+        import numpy as np
+
+        check_limits(k=k, budget=budget)
+        if budget is not None and tokens is None:
+            raise UsageError(f"a budget of {budget} tokens needs the tokens of each candidate", help="Give tokens")
+        self.taken: list[int] = []
+        self.open = np.ones(count, dtype=bool)
+        self._most = count if k is None else k
+        self._left = budget
+        self._tokens = tokens
+        if budget is not None and tokens is not None and count:
+            self.open = tokens <= budget
+            if not self.open.any():
+                raise UsageError(
+                    f"a budget of {budget} tokens is smaller than the smallest passage, which has {int(tokens.min())}",
+                    help="Give more tokens, or make shorter passages",
+                )
+
+    @property
+    def full(self) -> bool:
+        """Whether nothing more can be taken."""
+        return len(self.taken) >= self._most or not self.open.any()
+
+    def take(self, index: int) -> None:
+        """Take an open candidate."""
+        self.taken.append(index)
+        self.open[index] = False
+        if self._tokens is not None and self._left is not None:
+            self._left -= int(self._tokens[index])
+            self.open &= self._tokens <= self._left
+
+
+@dataclass(frozen=True)
+class _Space:
+    """Candidates' vectors (n, d) and their lengths (n,)."""
+
+    vectors: np.ndarray
+    norms: np.ndarray
+
+    @classmethod
+    def of(cls, vectors: Any) -> _Space:
+        import numpy as np
+
+        given = np.asarray(vectors)
+        if given.dtype != np.float64:
+            given = given.astype(np.float32, copy=False)
+        if given.ndim != 2:
+            raise UsageError(f"vectors have the shape {given.shape}", help="Give one row a candidate: (n, d)")
+        norms = np.sqrt(np.einsum("ij,ij->i", given, given))
+        if not np.isfinite(norms).all():
+            raise UsageError(
+                f"vector {int(np.argmin(np.isfinite(norms)))} is not finite", help="Leave this candidate out"
+            )
+        return cls(given, norms)
+
+    def rows(self, indices: np.ndarray) -> _Space:
+        """The space of some candidates."""
+        return _Space(self.vectors[indices], self.norms[indices])
+
+    def cosines(self, other: np.ndarray, norms: np.ndarray) -> np.ndarray:
+        """Cosine of each candidate with each row of `other` (m, d): (n, m); 0 for a vector of zeros."""
+        import numpy as np
+
+        products = self.vectors @ other.T
+        scales = np.outer(self.norms, norms)
+        cosines: np.ndarray = np.divide(products, scales, out=np.zeros_like(products), where=scales > 0)
+        return cosines
+
+    def redundancy(self, picks: _Space) -> np.ndarray:
+        """Largest cosine of each candidate with the picks, (n,)."""
+        largest: np.ndarray = picks.cosines(self.vectors, self.norms).max(axis=0)
+        return largest
+
+
+def _negative(redundancy: np.ndarray) -> np.ndarray:
+    """What MMR adds to relevance."""
+    return -redundancy
+
+
+def _distance(redundancy: np.ndarray) -> np.ndarray:
+    """What FPS adds to relevance: Euclidean distance of unit vectors with this cosine."""
+    import numpy as np
+
+    distance: np.ndarray = np.sqrt(np.maximum(2 - 2 * redundancy, 0))
+    return distance
+
+
+def _select(
+    vectors: Any,
+    query: Vector | None,
+    alpha: float,
+    window: int | None,
+    k: int | None,
+    tokens: Sequence[int] | None,
+    budget: int | None,
+    relevance: Vector | None,
+    novelty: Callable[[np.ndarray], np.ndarray],
+) -> list[int]:
+    """Check what is given, then pick."""
+    import numpy as np
+
+    check_limits(alpha=alpha, window=window)
+    space = _Space.of(vectors)
+    count = len(space.norms)
+    basket = _Basket(count, k, None if tokens is None else _lengths(tokens, count), budget)
+    if not count:
+        return []
+    worth = _relevance(space, query, relevance)
+    basket.take(int(np.argmax(np.where(basket.open, worth, -np.inf))))
+    if window is None:
+        _fill(space, worth, alpha, novelty, basket)
+    else:
+        _fill_windowed(space, worth, alpha, window, basket)
+    return basket.taken
+
+
+def _relevance(space: _Space, query: Vector | None, relevance: Vector | None) -> np.ndarray:
+    """Relevance of each candidate, (n,)."""
+    import numpy as np
+
+    count, dimension = space.vectors.shape
+    if relevance is not None:
+        given = np.asarray(relevance, dtype=space.vectors.dtype)
+        if given.shape != (count,) or not np.isfinite(given).all():
+            raise UsageError(
+                f"relevance has the shape {given.shape} for {count} candidates, or is not finite",
+                help="Give one number a candidate",
+            )
+        return given
+    if query is None:
+        raise UsageError("neither a query nor relevance is given", help="Give the query's vector")
+    asked = np.asarray(query, dtype=space.vectors.dtype)
+    if asked.shape != (dimension,) or not np.isfinite(asked).all():
+        raise UsageError(
+            f"the query has the shape {asked.shape}, the candidates {space.vectors.shape}, or it is not finite",
+            help="Embed both with one model",
+        )
+    return space.cosines(asked[None, :], np.linalg.norm(asked[None, :], axis=1))[:, 0]
+
+
+def _lengths(tokens: Sequence[int], count: int) -> np.ndarray:
+    import numpy as np
+
+    lengths = np.asarray(tokens, dtype=np.int64)
+    if lengths.shape != (count,) or (lengths < 0).any():
+        raise UsageError(
+            f"tokens have the shape {lengths.shape} for {count} candidates, or one is negative",
+            help="Give one number a candidate, 0 or more",
+        )
+    return lengths
+
+
+def _fill(
+    space: _Space,
+    relevance: np.ndarray,
+    alpha: float,
+    novelty: Callable[[np.ndarray], np.ndarray],
+    basket: _Basket,
+) -> None:
+    """Pick where all picks count: a score can only fall, so what was once found is a bound on it.
+
+    That is the lazy evaluation of Minoux (1978), by blocks: a pool of the best is kept up to date, and its best is
+    everyone's best as long as it is above all bounds outside. When it is not, those whose bound reaches it are brought
+    up to date and a new pool is made. O(n·d) for each pool at most, O(POOL·d) for each pick.
+    """
+    import numpy as np
+
+    count = len(relevance)
+    redundancy = np.full(count, -np.inf, dtype=space.vectors.dtype)
+    bounds = np.full(count, np.inf, dtype=space.vectors.dtype)
+    known = np.zeros(count, dtype=np.int64)
+    level = -np.inf
+    while not basket.full:
+        due = np.flatnonzero(basket.open & (bounds >= level))
+        if 2 * len(due) > count:
+            due = np.arange(count)
+        if missed := basket.taken[known[due].min() :]:
+            part = space if len(due) == count else space.rows(due)
+            redundancy[due] = np.maximum(redundancy[due], part.redundancy(space.rows(np.asarray(missed))))
+        bounds[due] = alpha * relevance[due] + (1 - alpha) * novelty(redundancy[due])
+        bounds[~basket.open] = -np.inf
+        known[due] = len(basket.taken)
+        best = int(np.argmax(bounds))
+        pool = due[_highest(bounds[due])]
+        inside, weighted, nearest = space.rows(pool), alpha * relevance[pool], redundancy[pool]
+        bounds[pool] = -np.inf
+        outside = bounds.max()
+        while True:
+            basket.take(best)
+            nearest = np.maximum(nearest, inside.redundancy(space.rows(np.asarray([best]))))
+            scores = np.where(basket.open[pool], weighted + (1 - alpha) * novelty(nearest), -np.inf)
+            place = int(np.argmax(scores))
+            level = scores[place]
+            if basket.full or not level > outside:
+                break
+            best = int(pool[place])
+        redundancy[pool], bounds[pool], known[pool] = nearest, scores, len(basket.taken)
+
+
+def _highest(scores: np.ndarray) -> np.ndarray:
+    """Indices of the `POOL` highest scores, ascending."""
+    import numpy as np
+
+    if len(scores) <= POOL:
+        return np.arange(len(scores))
+    return np.sort(np.argpartition(scores, len(scores) - POOL)[-POOL:])
+
+
+def _fill_windowed(space: _Space, relevance: np.ndarray, alpha: float, window: int, basket: _Basket) -> None:
+    """Pick by MMR where the last `window` picks count: their cosines are kept, the oldest row is overwritten."""
+    import numpy as np
+
+    cosines = np.full((min(window, len(relevance)), len(relevance)), -np.inf, dtype=space.vectors.dtype)
+    while not basket.full:
+        place = (len(basket.taken) - 1) % len(cosines)
+        cosines[place] = space.redundancy(space.rows(np.asarray(basket.taken[-1:])))
+        scores = alpha * relevance - (1 - alpha) * cosines.max(axis=0)
+        basket.take(int(np.argmax(np.where(basket.open, scores, -np.inf))))

@@ -1,0 +1,287 @@
+"""Metadata filters: which passages may be found, and recency as one more ranking.
+
+A filter is a list of conditions that must all hold. A field is `id`, `title`, `source`, `author`, `date` or `year` of
+the document, `id` or `page` of the passage, or any key of the metadata of either; of a list (authors, keywords, MeSH
+headings) one fitting entry is enough. Text is compared without regard to case, numbers as numbers, dates as intervals
+of days.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, Literal, TypeAlias, get_args
+
+from preflight_rag.library.search.fusion import RRF_K, reciprocal_rank_fusion
+from preflight_rag.state.errors import UsageError
+from preflight_rag.state.retrieval import Candidate
+from preflight_rag.text.dates import PartialDate, known_date, parse_date
+
+Operator: TypeAlias = Literal["=", "!=", "<", "<=", ">", ">=", "~", "in", "exists", "missing"]
+Predicate: TypeAlias = Callable[[Any], bool]
+
+ALIASES = {"author": "authors", "document_id": "id", "document": "id"}
+DATE_FIELDS = ("date", "year")
+NUMBERS = ("page",)
+
+_EXAMPLE = "Write FIELD OP VALUE with one of = != < <= > >= ~ in, such as year>=2020; repeat --where for more"
+_IN = re.compile(r"\s*([^<>=!~()]+?)\s+in\s*\((.*)\)\s*", re.IGNORECASE | re.DOTALL)
+_COMPARED = re.compile(r"\s*([^<>=!~()]+?)\s*(<=|>=|!=|==|=|<|>|~)\s*(.*?)\s*", re.DOTALL)
+_PRESENT = re.compile(r"\s*(!?)\s*([^<>=!~()\s][^<>=!~()]*?)\s*")
+_QUOTED = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([^,]*))\s*(?:,|$)""")
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One condition on a field.
+
+    `!=` and `missing` also hold for passages that have no such field; every other operator asks for one. A date fits
+    `=`, `<=` and `>=` where it may, and `<` and `>` where it must: a document of 2020 fits `date >= 2020-06`, but not
+    `date > 2020-06`. For "in", `value` is a frozenset.
+
+    Raises:
+        UsageError: The operator is unknown, or the value is of the wrong kind for the field or the operator.
+    """
+
+    field: str
+    op: Operator
+    value: Any = None
+
+    def __post_init__(self) -> None:
+        if self.op not in get_args(Operator):
+            raise UsageError(f"{self.op!r} is no operator of a filter", help=_EXAMPLE)
+        if self.op == "in" and (not isinstance(self.value, frozenset) or not self.value):
+            raise UsageError(f"'{self.field} in' takes a set of values, not {self.value!r}", help=_EXAMPLE)
+        if self.op not in ("exists", "missing", "in") and str(self.value).strip() == "":
+            raise UsageError(f"'{self.field} {self.op}' has no value", help=_EXAMPLE)
+        self.predicate()
+
+    def __str__(self) -> str:
+        if self.op in ("exists", "missing"):
+            return self.field if self.op == "exists" else f"!{self.field}"
+        if self.op == "in":
+            names = sorted(map(str, self.value))
+            shown = ", ".join(names[:3]) + (f", ... {len(names)} in all" if len(names) > 3 else "")
+            return f"{self.field} in ({shown})"
+        return f"{self.field} {self.op} {self.value}"
+
+    @property
+    def name(self) -> str:
+        """The field under the name that the library stores it by."""
+        lower = self.field.lower()
+        return "date" if lower == "year" else ALIASES.get(lower, self.field)
+
+    @property
+    def is_negative(self) -> bool:
+        """Whether it holds for what `predicate` does not fit."""
+        return self.op in ("!=", "missing")
+
+    def predicate(self) -> Predicate:
+        """Whether one stored value fits; for a negative condition, whether it is one that must not occur."""
+        if self.op in ("exists", "missing"):
+            return lambda value: value is not None and value != ""
+        lower = self.field.lower()
+        if lower in DATE_FIELDS and self.op != "~":
+            values = self.value if self.op == "in" else (self.value,)
+            return _any_of([_dated(self.op, parse_date(value)) for value in values])
+        if self.op == "~":
+            part = str(self.value).casefold()
+            return lambda value: value is not None and part in _text(value)
+        if self.op in ("=", "!=", "in"):
+            values = self.value if self.op == "in" else (self.value,)
+            if lower in NUMBERS:
+                self._check_numbers(values)
+            return _equal_to(values)
+        return _ordered(self.op, *self._kinds())
+
+    def _kinds(self) -> tuple[float | None, PartialDate | None]:
+        """The value as a number and as a date, of which an ordering needs one."""
+        number, day = _number(self.value), known_date(self.value)
+        if number is None and (day is None or self.field.lower() in NUMBERS):
+            raise UsageError(
+                f"'{self}' compares with {self.value!r}, which is neither a number nor a date in a known form",
+                help="Give a number, 2021, 2021-03, 2021-03-12 or March 2021, or use = or ~",
+            )
+        return number, day
+
+    def _check_numbers(self, values: Iterable[Any]) -> None:
+        for value in values:
+            if _number(value) is None:
+                raise UsageError(f"'{self.field}' is a number, not {value!r}", help="Give a number, such as page=3")
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Conditions that must all hold; hashable, so that a library can remember what fits."""
+
+    conditions: tuple[Condition, ...]
+
+    def __str__(self) -> str:
+        return " and ".join(map(str, self.conditions))
+
+    def __and__(self, other: Filter | None) -> Filter:
+        return self if other is None else Filter((*self.conditions, *other.conditions))
+
+    @classmethod
+    def parse(cls, where: Sequence[str], *, since: object = None, until: object = None) -> Filter | None:
+        """The filter of conditions as they are written on the command line; None where there is none.
+
+        Args:
+            where: Each `FIELD OP VALUE` with one of = != < <= > >= ~ (contains), `FIELD in (A, B)`, `FIELD` (present)
+                or `!FIELD` (absent). Values with commas or spaces at their ends go into quotes.
+            since: Only documents that may be of this day, month or year or later; undated ones are left out.
+            until: Only documents that may be of this day, month or year or earlier.
+
+        Raises:
+            UsageError: A condition cannot be read, a date is in no known form, or a value of the wrong kind.
+        """
+        conditions = [_parsed(text) for text in ([where] if isinstance(where, str) else where)]
+        if since is not None:
+            conditions.append(Condition("date", ">=", str(parse_date(since))))
+        if until is not None:
+            conditions.append(Condition("date", "<=", str(parse_date(until))))
+        return cls(tuple(conditions)) if conditions else None
+
+    @property
+    def needs_date(self) -> bool:
+        """Whether undated documents are left out."""
+        return any(item.name == "date" and not item.is_negative for item in self.conditions)
+
+    def fits(self, metadata: Mapping[str, Any]) -> bool:
+        """Whether metadata in memory fit: those of any LangChain document, with `date`, `title`, `page` among them."""
+        return all(_holds(condition, metadata) for condition in self.conditions)
+
+
+def with_recency(candidates: Sequence[Candidate], weight: float, rrf_k: int = RRF_K) -> list[Candidate]:
+    """The candidates with their age as one more ranking, by weighted reciprocal rank fusion.
+
+    The order in which they come has weight 1; newest first, undated ones last and equal dates in the order in which
+    they come, has `weight`. `rank` and `score` of the result are those of the fusion; 0 leaves all as it is.
+
+    Raises:
+        UsageError: `weight` is outside [0, 1].
+    """
+    if not 0 <= weight <= 1:
+        raise UsageError(f"recency = {weight!r} is outside [0, 1]", help="Give a weight from 0 to 1")
+    if weight == 0:
+        return list(candidates)
+    given = sorted(candidates, key=lambda item: item.rank)
+    dates = {item.passage.id: known_date(item.passage.date) for item in given}
+
+    def age(item: Candidate) -> tuple[int, int, int]:
+        day = dates[item.passage.id]
+        return (0, -day.latest.toordinal(), -day.earliest.toordinal()) if day else (1, 0, 0)
+
+    newest = sorted(given, key=age)
+    order = [[item.passage.id for item in ranking] for ranking in (given, newest)]
+    found = {item.passage.id: item for item in given}
+    fused = reciprocal_rank_fusion(order, k=rrf_k, weights=[1.0, weight])
+    return [replace(found[name], rank=rank, score=score) for rank, (name, score) in enumerate(fused, start=1)]
+
+
+def _parsed(text: str) -> Condition:
+    if match := _IN.fullmatch(text):
+        values = [next((part for part in found if part), "").strip() for found in _QUOTED.findall(match[2])]
+        return Condition(match[1], "in", frozenset(value for value in values if value))
+    if match := _COMPARED.fullmatch(text):
+        value = re.sub(r"""^(["'])(.*)\1$""", r"\2", match[3], flags=re.DOTALL)
+        operator: Any = "=" if match[2] == "==" else match[2]
+        return Condition(match[1], operator, value)
+    if match := _PRESENT.fullmatch(text):
+        return Condition(match[2], "missing" if match[1] else "exists")
+    raise UsageError(f"The filter {text!r} cannot be read", help=_EXAMPLE)
+
+
+def _holds(condition: Condition, metadata: Mapping[str, Any]) -> bool:
+    folded = {key.lower(): value for key, value in metadata.items()}
+    name = condition.name.lower()
+    values = _entries(folded.get(name, folded.get(condition.field.lower())))
+    if name == "id":
+        values += [folded[key] for key in ("document_id", "passage_id") if key in folded]
+    elif name == "date" and values == [None]:
+        values = _entries(folded.get("year"))
+    fits = condition.predicate()
+    return any(fits(value) for value in values) is not condition.is_negative
+
+
+def _entries(value: Any) -> list[Any]:
+    """The values that a field holds: a list's entries or itself, without what is nested deeper."""
+    entries = list(value) if isinstance(value, list | tuple | set | frozenset) else [value]
+    return [entry for entry in entries if not isinstance(entry, Mapping | list | tuple | set | frozenset)]
+
+
+def _any_of(predicates: Sequence[Predicate]) -> Predicate:
+    return lambda value: any(fits(value) for fits in predicates)
+
+
+def _dated(op: Operator, day: PartialDate) -> Predicate:
+    def fits(value: Any) -> bool:
+        found = known_date(value)
+        return found is not None and _compare_dates(op, found, day)
+
+    return fits
+
+
+def _compare_dates(op: Operator, found: PartialDate, day: PartialDate) -> bool:
+    match op:
+        case ">=":
+            return found.latest >= day.earliest
+        case "<=":
+            return found.earliest <= day.latest
+        case ">":
+            return found.earliest > day.latest
+        case "<":
+            return found.latest < day.earliest
+    return found.overlaps(day)
+
+
+def _equal_to(values: Iterable[Any]) -> Predicate:
+    texts = {_text(value) for value in values}
+    numbers = {number for value in values if (number := _number(value)) is not None}
+    days = [day for value in values if (day := known_date(value)) is not None]
+
+    def fits(value: Any) -> bool:
+        if value is None:
+            return False
+        if (number := _number(value)) is not None:
+            return number in numbers or _text(value) in texts
+        if _text(value) in texts:
+            return True
+        found = known_date(value) if days else None
+        return found is not None and any(found.overlaps(day) for day in days)
+
+    return fits
+
+
+def _ordered(op: Operator, number: float | None, day: PartialDate | None) -> Predicate:
+    def fits(value: Any) -> bool:
+        given = _number(value)
+        if given is not None and number is not None:
+            return {"<": given < number, "<=": given <= number, ">": given > number, ">=": given >= number}[op]
+        found = known_date(value) if day else None
+        return found is not None and day is not None and _compare_dates(op, found, day)
+
+    return fits
+
+
+def _text(value: Any) -> str:
+    """The value as it is compared: without case, white space collapsed, `true` and `false` as words."""
+    return " ".join(str(value).casefold().split())
+
+
+@lru_cache(maxsize=4096)
+def _of_text(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if number - number == 0 else None
+
+
+def _number(value: Any) -> float | None:
+    """The value as a finite number, or None."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    return _of_text(value) if isinstance(value, str) else _of_text(repr(value))

@@ -1,0 +1,300 @@
+"""The way from a question to the passages that go on: search, live documents, recency, second stage, selection.
+
+Each step is a piece of its own (`ladder`, `search`, `pubmed`, `filters`, `selection`, `models.rerankers`); here they
+are put in order, by the settings of a turn. What fails besides the library's own search is told as a problem, and the
+rest goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any
+
+from preflight_rag.library.query.ladder import climb
+from preflight_rag.library.search.hybrid import Found
+from preflight_rag.state.context import Settings
+from preflight_rag.state.errors import LibraryEmpty, UsageError
+from preflight_rag.state.reading import Source
+from preflight_rag.state.retrieval import Candidate
+from preflight_rag.state.values import Passage
+
+if TYPE_CHECKING:
+    from preflight_rag.library.search.filters import Filter
+    from preflight_rag.models.reranking.rerankers import Reranker
+    from preflight_rag.state.schema import PassageRef, Rung
+
+PREVIEW_CHARS = 120
+FOUND_BY = "found_by"
+
+
+@dataclass
+class Gathered:
+    """What retrieval found for a turn.
+
+    Attributes:
+        found: The three rankings of the library for the question itself, as deep as the candidates.
+        chosen: The passages that go on, in the order of a prompt.
+        relevance: The second stage's score by passage id, for those that it read; of several questions, the best.
+        rungs: Search expressions that were tried, with their hits.
+        problems: What failed: `(item, what happened)`.
+    """
+
+    found: Found
+    chosen: list[Candidate] = field(default_factory=list)
+    relevance: dict[str, float] = field(default_factory=dict)
+    rungs: list[Rung] = field(default_factory=list)
+    problems: list[tuple[str, str]] = field(default_factory=list)
+
+    def references(self) -> list[PassageRef]:
+        """What the graph's state holds of the passages that go on; `rank` is their place in a prompt."""
+        return [
+            reference(candidate, rank, self.relevance.get(candidate.passage.id))
+            for rank, candidate in enumerate(self.chosen, 1)
+        ]
+
+    def sources(self) -> list[Source]:
+        """The passages that go on as a prompt shows them, under their ranks."""
+        return [Source.of(candidate.passage, rank) for rank, candidate in enumerate(self.chosen, 1)]
+
+
+def reference(candidate: Candidate, rank: int, relevance: float | None = None) -> PassageRef:
+    """A candidate as the graph's state holds it.
+
+    Args:
+        candidate: The candidate.
+        rank: Its place among the passages that go on, from 1.
+        relevance: The second stage's score, where there is one.
+    """
+    passage = candidate.passage
+    return {
+        "id": passage.id,
+        "document_id": passage.document_id,
+        "title": passage.title,
+        "source": passage.source,
+        "rank": rank,
+        "score": candidate.score,
+        "cosine": candidate.cosine,
+        "dense_rank": candidate.dense_rank,
+        "lexical_rank": candidate.lexical_rank,
+        "bm25": candidate.bm25,
+        "relevance": relevance,
+        "found_by": candidate.found_by,
+        "origin": candidate.origin,
+        "tokens": passage.tokens,
+        "preview": passage.text[:PREVIEW_CHARS],
+    }
+
+
+def gather(
+    library: Any,
+    queries: Sequence[str],
+    settings: Settings,
+    *,
+    expressions: Sequence[str] = (),
+    pubmed: Any = None,
+    extractive: Any = None,
+) -> Gathered:
+    """Find and choose passages for the first of `queries`, the others being parts of it, each retrieved by itself.
+
+    Args:
+        library: An open `Library`.
+        queries: The standalone question, then its sub-questions.
+        settings: The numbers of the turn.
+        expressions: Boolean expressions, most specific first.
+        pubmed: An `EntrezClient` where NCBI is to be asked.
+        extractive: An `ExtractiveReader` for the reranker "reader"; None: the one that the settings name.
+
+    Raises:
+        UsageError: A filter, a date or a number of the settings cannot be used.
+        LibraryEmpty, LibraryCorrupt: The library cannot be searched.
+        RerankerError: The reranker cannot be loaded.
+    """
+    where, found_by = read_filter(settings)
+    live = _Live() if pubmed is None else _fetched(library, queries[0], expressions, settings, pubmed)
+    try:
+        found = [_search(library, query, settings, where) for query in queries]
+    except LibraryEmpty as error:
+        raise error if pubmed is None else live.nothing(error) from None
+    gathered = Gathered(found[0], rungs=live.rungs, problems=live.problems)
+    gathered.problems += [("retriever", problem) for part in found for problem in part.problems]
+    if where is not None and not found[0].fused:
+        gathered.problems.append(("where", found[0].note))
+    if expressions and getattr(library, "can_match", hasattr(library, "match")):
+        gathered.rungs = [*_climbed(library, expressions, settings), *live.rungs]
+    pools = []
+    for query, part in zip(queries, found, strict=True):
+        pool = part.candidates(library.passages([hit.passage_id for hit in part.fused]))
+        if live.passages:
+            pool = _merged(library, query, pool, live, settings, where)
+        if found_by is not None:
+            pool = [candidate for candidate in pool if found_by.fits({FOUND_BY: candidate.found_by})]
+        pools.append(_ordered(query, pool, gathered, settings, extractive))
+    gathered.chosen = _selected(library, _joined(pools), gathered, settings)
+    return gathered
+
+
+def _ordered(
+    question: str, pool: list[Candidate], gathered: Gathered, settings: Settings, extractive: Any
+) -> list[Candidate]:
+    """The candidates for one question by the second stage, and by their age where that counts."""
+    reranker = _second_stage(settings, extractive)
+    if reranker is not None and pool:
+        pool = _reranked(reranker, question, pool, gathered, settings)
+    if settings.recency:
+        from preflight_rag.library.search.filters import with_recency
+
+        pool = with_recency(pool, settings.recency, settings.rrf_k)
+    return pool
+
+
+def _joined(pools: Sequence[list[Candidate]]) -> list[Candidate]:
+    """The candidates of a question; where it has parts, the best of each part, then the second of each, and so on."""
+    if len(pools) == 1:
+        return pools[0]
+    known = {candidate.passage.id: candidate for pool in reversed(pools) for candidate in pool}
+    turns = zip_longest(*([candidate.passage.id for candidate in pool] for pool in pools[1:]))
+    names = dict.fromkeys(name for turn in turns for name in turn if name is not None)
+    return [replace(known[name], rank=rank) for rank, name in enumerate(names, 1)]
+
+
+def read_filter(settings: Settings) -> tuple[Filter | None, Filter | None]:
+    """The filters of a turn's settings: on what is stored (`where`, `since`, MeSH subtree), and on `found_by`."""
+    if not (settings.where or settings.since or settings.subtree):
+        return None, None
+    from preflight_rag.library.search.filters import Condition, Filter
+
+    read = Filter.parse(settings.where, since=settings.since)
+    conditions = list(read.conditions) if read else []
+    if settings.subtree is not None:
+        if settings.mesh is None:
+            raise UsageError(
+                f"subtree = {settings.subtree!r} needs a MeSH file", help="Give one with --mesh or PREFLIGHT_MESH."
+            )
+        from preflight_rag.library.query.mesh import Mesh
+
+        conditions.append(Condition("mesh", "in", Mesh.open(settings.mesh).under(settings.subtree)))
+    of_turn = tuple(condition for condition in conditions if condition.name == FOUND_BY)
+    stored = tuple(condition for condition in conditions if condition.name != FOUND_BY)
+    return Filter(stored) if stored else None, Filter(of_turn) if of_turn else None
+
+
+def _search(library: Any, query: str, settings: Settings, where: Filter | None) -> Found:
+    depth = max(settings.k, settings.candidates)
+    options = {} if where is None else {"where": where}
+    found: Found = library.search(query, k=depth, candidates=depth, rrf_k=settings.rrf_k, **options)
+    return found
+
+
+def _climbed(library: Any, expressions: Sequence[str], settings: Settings) -> tuple[Rung, ...]:
+    def match(expression: str) -> tuple[Sequence[str], int, str]:
+        ids, hits = library.match(expression, settings.enough_documents)
+        return ids, hits, ""
+
+    return climb(expressions, match, enough=settings.enough_documents).rungs
+
+
+@dataclass
+class _Live:
+    """What NCBI gave, as passages that the library now holds."""
+
+    passages: Sequence[Passage] = ()
+    new: Collection[str] = ()
+    rungs: list[Rung] = field(default_factory=list)
+    problems: list[tuple[str, str]] = field(default_factory=list)
+
+    def nothing(self, empty: LibraryEmpty) -> LibraryEmpty:
+        """The error where the library is empty and NCBI gave nothing to fill it with."""
+        reasons = "; ".join(problem for _, problem in self.problems) or "nothing was found there"
+        return LibraryEmpty(f"{empty.message}, and PubMed gave nothing: {reasons}", help=empty.help)
+
+
+def _fetched(library: Any, question: str, expressions: Sequence[str], settings: Settings, pubmed: Any) -> _Live:
+    from preflight_rag.library.pubmed import fetch_documents
+    from preflight_rag.text.concepts import rewrite_by_rules
+
+    fetched = fetch_documents(
+        pubmed,
+        expressions or rewrite_by_rules(question).expressions or [question],
+        enough=settings.enough_documents,
+        per_database=settings.pubmed_documents,
+        since=settings.since,
+    )
+    interned = library.intern(fetched.documents)
+    problems = [("pubmed", problem) for problem in (*fetched.problems, *interned.problems)]
+    return _Live(interned.passages, interned.new, list(fetched.rungs), problems)
+
+
+def _merged(
+    library: Any, question: str, pool: list[Candidate], live: _Live, settings: Settings, where: Filter | None
+) -> list[Candidate]:
+    from preflight_rag.library.pubmed import merge
+
+    passages = list(live.passages)
+    if where is not None:
+        fitting = set(library.fitting([passage.id for passage in passages], where))
+        passages = [passage for passage in passages if passage.id in fitting]
+    depth = len(pool) + len(passages)
+    return merge(library, question, pool, passages, new=live.new, depth=depth, rrf_k=settings.rrf_k)
+
+
+def _reranked(
+    reranker: Reranker, question: str, pool: list[Candidate], gathered: Gathered, settings: Settings
+) -> list[Candidate]:
+    from preflight_rag.models.reranking.rerankers import rerank
+
+    limit, deadline = settings.rerank_candidates, settings.rerank_deadline
+    ranked = rerank(reranker, question, pool, limit=limit, deadline=deadline)
+    if ranked.note:
+        gathered.problems.append(("rerank", ranked.note))
+    scored = zip(ranked.order, ranked.scores, strict=True)
+    for candidate, score in scored:
+        if score is not None:
+            gathered.relevance[candidate.passage.id] = max(score, gathered.relevance.get(candidate.passage.id, score))
+    return [replace(candidate, rank=rank) for rank, candidate in enumerate(ranked.order, 1)]
+
+
+def _second_stage(settings: Settings, extractive: Any) -> Reranker | None:
+    if extractive is not None and settings.reranker.strip().casefold() == "reader":
+        from preflight_rag.models.reranking.reader_reranker import ReaderReranker
+
+        return ReaderReranker(extractive)
+    return _opened(settings.reranker, settings.extractive_reader)
+
+
+@lru_cache(maxsize=4)
+def _opened(reranker: str, extractive_reader: str) -> Reranker | None:
+    from preflight_rag.models.reranking.rerankers import open_reranker
+
+    return open_reranker(reranker, extractive_reader=extractive_reader)
+
+
+def _selected(library: Any, pool: list[Candidate], gathered: Gathered, settings: Settings) -> list[Candidate]:
+    from preflight_rag.library.search.selection import select
+
+    alpha, window, diversity = settings.alpha, settings.window, settings.diversity
+    if settings.preset is not None:
+        from preflight_rag.library.search.presets import preset
+
+        named = preset(settings.preset)
+        alpha, window, diversity = named.alpha, named.window, "mmr" if diversity == "none" else diversity
+    vectors, relevance = None, None
+    if diversity != "none" and pool:
+        scores = gathered.relevance
+        pool = [candidate for candidate in pool if candidate.passage.id in scores] or pool
+        relevance = [scores.get(candidate.passage.id, candidate.score) for candidate in pool]
+        vectors = library.vectors([candidate.passage.id for candidate in pool])
+    return select(
+        pool,
+        vectors,
+        k=settings.k,
+        diversity=diversity,
+        alpha=alpha,
+        window=window,
+        budget_tokens=settings.budget_tokens,
+        compression=settings.compression,
+        ordering=settings.ordering,
+        relevance=relevance,
+    )

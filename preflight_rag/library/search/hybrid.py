@@ -1,0 +1,117 @@
+"""Hybrid search: dense and lexical candidates over the whole corpus, fused by reciprocal rank."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from preflight_rag.library.search.fusion import RRF_K, reciprocal_rank_fusion
+from preflight_rag.state.errors import LibraryCorrupt
+from preflight_rag.state.retrieval import Candidate
+from preflight_rag.state.values import Hit, Passage, Ranking
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from preflight_rag.library.index.generations import Index
+    from preflight_rag.library.storage.store import Store
+
+TOP_K = 16
+CANDIDATES = 100
+
+Scored = Sequence[tuple[int, float]]
+Identities = dict[int, tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Rankings for one query, each at most `k` long.
+
+    Attributes:
+        dense: By inner product of vectors, which for the default embedder is the cosine.
+        lexical: By BM25.
+        fused: By reciprocal rank over the candidates of both; the score is the fused one.
+        dense_scores: Cosine of query and passage for every passage of `fused`, from the stored vectors.
+        note: What the filter left out; empty without one.
+        problems: What went wrong on the way and left something out, one line each.
+    """
+
+    dense: Ranking
+    lexical: Ranking
+    fused: Ranking
+    dense_scores: dict[str, float]
+    note: str = ""
+    problems: tuple[str, ...] = ()
+
+    def candidates(self, passages: Sequence[Passage]) -> list[Candidate]:
+        """The fused ranking's passages, which are given in its order, with their places in all rankings."""
+        dense = {hit.passage_id: hit.rank for hit in self.dense}
+        lexical = {hit.passage_id: hit for hit in self.lexical}
+        return [
+            Candidate(
+                passage=passage,
+                rank=hit.rank,
+                score=hit.score,
+                cosine=self.dense_scores[hit.passage_id],
+                dense_rank=dense.get(hit.passage_id),
+                lexical_rank=lexical[hit.passage_id].rank if hit.passage_id in lexical else None,
+                bm25=lexical[hit.passage_id].score if hit.passage_id in lexical else None,
+            )
+            for hit, passage in zip(self.fused, passages, strict=True)
+        ]
+
+
+def hybrid_search(
+    store: Store,
+    index: Index,
+    query: str,
+    vector: np.ndarray,
+    *,
+    k: int = TOP_K,
+    candidates: int = CANDIDATES,
+    rrf_k: int = RRF_K,
+    rows: np.ndarray | None = None,
+) -> Found:
+    """Search both indices and fuse their first `candidates` passages, of all or of those in `rows`.
+
+    Raises:
+        LibraryCorrupt: The index points to passages that the database does not hold.
+    """
+    depth = max(k, candidates)
+    among = None if rows is None else index.positions(rows)
+    dense = index.search_dense(vector, depth) if among is None else _nearest(store, index, vector, depth, among)
+    lexical = index.search_lexical(query, depth, among=among)
+    fused = reciprocal_rank_fusion([[row for row, _ in dense], [row for row, _ in lexical]], k=rrf_k)[:k]
+    shown = {row for scored in (dense[:k], lexical[:k], fused) for row, _ in scored}
+    names = store.identities(sorted(shown))
+    if len(names) != len(shown):
+        raise LibraryCorrupt(f"The index of {store.path.parent} points to passages that are not in the database")
+    ranking = _ranking(fused, names)
+    scores = cosines(vector, store.vectors([hit.passage_id for hit in ranking]))
+    return Found(_ranking(dense[:k], names), _ranking(lexical[:k], names), ranking, scores)
+
+
+def _nearest(store: Store, index: Index, vector: np.ndarray, n: int, among: np.ndarray) -> list[tuple[int, float]]:
+    """`(row, inner product)` of the nearest `n` at the positions `among`; of codes, twice as many by stored vectors."""
+    if index.dense.is_exact:
+        return index.search_dense(vector, n, among=among)
+    vectors = store.row_vectors([row for row, _ in index.search_dense(vector, 2 * n, among=among)])
+    scored = [(row, float(vector @ stored)) for row, stored in vectors.items()]
+    return sorted(scored, key=lambda hit: (-hit[1], hit[0]))[:n]
+
+
+def cosines(query: np.ndarray, vectors: dict[str, np.ndarray]) -> dict[str, float]:
+    """Cosine of `query` with each vector; 0 for a vector of zeros."""
+    import numpy as np
+
+    length = float(np.linalg.norm(query))
+    scales = {name: length * float(np.linalg.norm(vector)) for name, vector in vectors.items()}
+    return {name: float(query @ vector) / scales[name] if scales[name] else 0.0 for name, vector in vectors.items()}
+
+
+def _ranking(scored: Scored, names: Identities) -> Ranking:
+    return tuple(
+        Hit(passage_id=names[row][0], document_id=names[row][1], rank=rank, score=score)
+        for rank, (row, score) in enumerate(scored, start=1)
+    )

@@ -1,0 +1,125 @@
+"""Reranking as a LangChain document compressor, over the documents of any retriever (CPQA, section III.C)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+from langchain_core.callbacks import Callbacks
+from langchain_core.documents import BaseDocumentCompressor, Document
+from pydantic import ConfigDict, Field, PrivateAttr, model_validator
+
+from preflight_rag.library.search.hybrid import cosines
+from preflight_rag.models.embedding.embedder import open_embedder
+from preflight_rag.models.reranking.rerankers import FEATURES, Reranker, open_reranker, rerank
+from preflight_rag.state.retrieval import Candidate
+from preflight_rag.state.values import Passage
+from preflight_rag.text.words import words
+
+SCORE = "relevance_score"
+NOTE = "rerank_note"
+
+
+class PassageReranker(BaseDocumentCompressor):
+    """Puts documents into a reranker's order.
+
+    Each document that was scored has its `relevance_score` in the metadata, higher is better and comparable within one
+    call only; those that were not come after them in the order given, with a `rerank_note` that says why.
+
+    The reranker without a model, "features", looks at rankings too: the order given counts as the fused one and,
+    without `embeddings`, as the dense one; BM25 is taken over the given documents.
+
+    Example:
+        PassageReranker(reranker="medcpt", top_n=8).compress_documents(retriever.invoke(question), question)
+
+    Raises:
+        RerankerError: The reranker is unknown, cannot be loaded, or fails.
+        EmbedderError: The embeddings fail.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+
+    reranker: Any = Field(default=FEATURES, description="What `open_reranker` takes, or a `Reranker`.")
+    top_n: int | None = Field(default=None, ge=1, description="How many documents are returned; None: all.")
+    candidates: int = Field(default=100, ge=1, description="How many documents are scored, the first ones.")
+    batch_size: int | None = Field(default=None, ge=1, description="Pairs in one pass of a cross-encoder.")
+    deadline: float = Field(default=60.0, gt=0, description="Seconds after which no further batch is scored.")
+    embeddings: Any = Field(default=None, description="LangChain Embeddings, or an `Embedder`, for `features`.")
+    _opened: Any = PrivateAttr(default=None)
+    _embedder: Any = PrivateAttr(default=None)
+
+    @model_validator(mode="after")
+    def _open(self) -> Self:
+        given = self.reranker
+        self._opened = open_reranker(given, batch_size=self.batch_size) if isinstance(given, str) else given
+        self._embedder = None if self.embeddings is None else open_embedder(self.embeddings)
+        return self
+
+    def compress_documents(
+        self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
+    ) -> list[Document]:
+        """Copies of the first `top_n` documents in the reranker's order; the order given with the reranker "none"."""
+        reranker: Reranker | None = self._opened
+        if reranker is None or not documents:
+            return list(documents[: self.top_n])
+        passages = [_passage(str(i), document) for i, document in enumerate(documents)]
+        near = {}
+        if self._embedder is not None:
+            vectors = self._embedder.encode_passages([(passage.title, passage.text) for passage in passages])
+            by_name = {passage.id: vector for passage, vector in zip(passages, vectors, strict=True)}
+            near = cosines(self._embedder.encode_query(query), by_name)
+        found = _candidates(query, passages, near)
+        done = rerank(reranker, query, found, limit=self.candidates, deadline=self.deadline)
+        note = done.note or f"beyond the first {self.candidates} documents"
+        return [
+            _marked(documents[candidate.rank - 1], {NOTE: note} if score is None else {SCORE: score})
+            for candidate, score in list(zip(done.order, done.scores, strict=True))[: self.top_n]
+        ]
+
+
+def _candidates(query: str, passages: Sequence[Passage], near: dict[str, float]) -> list[Candidate]:
+    """Passages as candidates, with the rankings that can be computed over them; `near` are known cosines."""
+    bm25 = {name: score for name, score in _bm25(query, passages).items() if score > 0}
+    given = {passage.id: rank for rank, passage in enumerate(passages, 1)}
+    dense, lexical = _places(near) or given, _places(bm25)
+    return [
+        Candidate(
+            passage=passage,
+            rank=rank,
+            score=1 / rank,
+            cosine=near.get(passage.id, 0.0),
+            dense_rank=dense.get(passage.id),
+            lexical_rank=lexical.get(passage.id),
+            bm25=bm25.get(passage.id),
+        )
+        for rank, passage in enumerate(passages, 1)
+    ]
+
+
+def _passage(name: str, document: Document) -> Passage:
+    known = document.metadata
+    owner = known.get("document_id") or known.get("source") or name
+    return Passage(id=name, document_id=str(owner), text=document.page_content, title=str(known.get("title") or ""))
+
+
+def _bm25(query: str, passages: Sequence[Passage]) -> dict[str, float]:
+    """BM25 among these passages, 0 or less for one without a word of the query."""
+    from rank_bm25 import BM25Okapi
+
+    texts = [words(f"{passage.title} {passage.text}") or [""] for passage in passages]
+    asked = set(words(query))
+    scores = BM25Okapi(texts).get_scores(sorted(asked))
+    return {
+        passage.id: float(score) if asked.intersection(text) else 0.0
+        for passage, text, score in zip(passages, texts, scores, strict=True)
+    }
+
+
+def _places(scores: dict[str, float]) -> dict[str, int]:
+    """Rank of each name by its score, ties in the order given."""
+    return {name: rank for rank, name in enumerate(sorted(scores, key=lambda name: -scores[name]), 1)}
+
+
+def _marked(document: Document, added: dict[str, Any]) -> Document:
+    kept = {key: value for key, value in document.metadata.items() if key not in (SCORE, NOTE)}
+    return document.model_copy(update={"metadata": kept | added})

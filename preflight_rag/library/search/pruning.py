@@ -1,0 +1,141 @@
+"""Pruning: passages that hardly hold the answer are kept from a language model, by the extractive reader's judgement.
+
+It saves the tokens of those passages. The best-ranked few always stay, since retrieval's judgement and the reader's
+miss different passages; and where no passage reaches the threshold all stay, since the reader then found no answer to
+tell them apart by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from langchain_core.callbacks import Callbacks
+from langchain_core.documents import BaseDocumentCompressor, Document
+from pydantic import ConfigDict, Field, PrivateAttr, model_validator
+
+from preflight_rag.models.reading.extractive_reader import OWN, ExtractiveReader, open_extractive_reader
+from preflight_rag.state.errors import UsageError
+from preflight_rag.state.retrieval import Candidate
+from preflight_rag.state.values import PrunedPassage
+
+if TYPE_CHECKING:
+    from preflight_rag.models.reading.extractive_reader import Pair
+
+LEAST = 6
+"""How many passages always stay, the best-ranked ones."""
+SCORE = "answerable"
+
+
+@dataclass(frozen=True)
+class Pruning:
+    """Candidates that go on, in their order, and those that do not."""
+
+    kept: list[Candidate]
+    pruned: list[PrunedPassage]
+
+
+def kept_places(
+    answerable: Sequence[float], threshold: float, least: int = LEAST, ranks: Sequence[int] | None = None
+) -> list[int]:
+    """Places that stay, in order: the best-ranked ones and those at the threshold or above; all where none reaches it.
+
+    Args:
+        answerable: Probability of an answer, by place.
+        threshold: Least probability.
+        least: How many of the best-ranked stay.
+        ranks: Rank of each place; None where the places are in the ranking's order.
+    """
+    reaching = {i for i, value in enumerate(answerable) if value >= threshold}
+    places = range(len(answerable))
+    best = sorted(places, key=lambda i: (i if ranks is None else ranks[i], i))[:least]
+    return sorted(reaching.union(best)) if reaching else list(places)
+
+
+def answerability(reader: ExtractiveReader, questions: Sequence[str], texts: Sequence[tuple[str, str]]) -> list[float]:
+    """The probability that a passage answers one of the questions, for (title, text) of each."""
+    asked: list[Pair] = [(question, title, text) for question in questions for title, text in texts]
+    values = [reading.answerable for reading in reader.read(asked)]
+    return [max(values[i :: len(texts)]) for i in range(len(texts))]
+
+
+def prune(
+    reader: ExtractiveReader | None,
+    questions: Sequence[str],
+    candidates: Sequence[Candidate],
+    threshold: float,
+    least: int = LEAST,
+) -> Pruning:
+    """Keep the candidates from a language model that hardly answer.
+
+    Args:
+        reader: What reads.
+        questions: The question and its parts; a passage is judged by the one that it answers best.
+        candidates: In the order of the prompt; their ranks are those of the ranking that they were chosen from.
+        threshold: Least probability of an answer.
+        least: How many of the best-ranked stay whatever their probability.
+
+    Raises:
+        UsageError: There is no reader.
+        ExtractiveReaderError: Its model is missing or damaged.
+    """
+    if reader is None:
+        raise UsageError(
+            f"prune = {threshold:g} needs an extractive reader, and there is none",
+            help="Use --extractive-reader default, or --prune 0.",
+        )
+    values = answerability(reader, questions, [(c.passage.title, c.passage.text) for c in candidates])
+    kept = kept_places(values, threshold, least, [candidate.rank for candidate in candidates])
+    return Pruning(
+        kept=[candidates[i] for i in kept],
+        pruned=[
+            PrunedPassage(
+                passage_id=candidate.passage.id,
+                document_id=candidate.passage.document_id,
+                title=candidate.passage.title,
+                rank=i + 1,
+                answerable=values[i],
+                tokens=candidate.passage.tokens,
+            )
+            for i, candidate in enumerate(candidates)
+            if i not in kept
+        ],
+    )
+
+
+class AnswerabilityFilter(BaseDocumentCompressor):
+    """Drops documents that hardly answer the query; those that stay have `answerable` in their metadata.
+
+    Example:
+        AnswerabilityFilter(threshold=0.05).compress_documents(retriever.invoke(question), question)
+
+    Raises:
+        UsageError: The reader is "none".
+        ExtractiveReaderError: The reader cannot be loaded.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+
+    reader: Any = Field(default=OWN, description="What `open_extractive_reader` takes, or an `ExtractiveReader`.")
+    threshold: float = Field(ge=0, le=1, description="Least probability of an answer.")
+    least: int = Field(default=LEAST, ge=1, description="How many of the first documents always stay.")
+    _opened: Any = PrivateAttr(default=None)
+
+    @model_validator(mode="after")
+    def _open(self) -> Self:
+        self._opened = open_extractive_reader(self.reader) if isinstance(self.reader, str) else self.reader
+        if self._opened is None:
+            raise UsageError(f"reader = {self.reader!r} reads nothing", help='Give "default", or a reader.')
+        return self
+
+    def compress_documents(
+        self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
+    ) -> list[Document]:
+        """Copies of the documents that stay, in the order given."""
+        texts = [(str(document.metadata.get("title") or ""), document.page_content) for document in documents]
+        values = answerability(self._opened, [query], texts) if texts else []
+        return [
+            documents[i].model_copy(update={"metadata": documents[i].metadata | {SCORE: values[i]}})
+            for i in kept_places(values, self.threshold, self.least)
+        ]

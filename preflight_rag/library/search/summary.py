@@ -1,0 +1,260 @@
+"""Selection without a query: the sentences that stand for a document.
+
+"Diversity Enhances an LLM's Performance in RAG and Long-context Task" (arXiv 2502.09017) summarises with MMR too: there
+being no question, the mean of the sentences' vectors is the query. Candidates are sentences that can be read on their
+own; headings, captions, table rows, reference lists and fragments are left out, and a sentence that leans on the one
+before it ("However, this ...") comes together with it.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from preflight_rag.library.search.diversity import mmr
+from preflight_rag.state.errors import UsageError
+from preflight_rag.state.values import Document, Passage
+from preflight_rag.text.sentences import sentence_spans
+
+if TYPE_CHECKING:
+    import numpy as np
+
+SUMMARY_ALPHA = 0.7
+"""Weight of closeness to the mean against redundancy; it and the window were set on the development halves of the data
+sets of `preflight_rag/evaluation/summaries.py`."""
+SUMMARY_WINDOW = 3
+"""How many last picks count for redundancy."""
+LONGEST = 120
+"""Most tokens of one sentence; longer ones are lists and tables that lost their line ends."""
+
+_LEAST_WORDS = 5
+_LEAST_LETTERS = 0.6
+_LEAST_SHARE = 0.25
+_FAR = 1_500
+
+_LEAD = re.compile(r"(?:(?:[>*+|•·‣◦▪●■–—-]+|\(?\d{1,3}[.)]|\(?[a-z][.)])\s+)+")
+_ENDS = re.compile(r"[.!…。！।][\"'”’»)\]]*(?:\s?\[\d[\d\s,–-]*\])*$")
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_CAPTION = re.compile(
+    r"(?:supplementa(?:ry|l)\s+|extended data\s+)?"
+    r"(?:fig(?:ure|s)?|tab(?:le|s)?|box|chart|scheme|exhibit|appendix|eq(?:uation|s)?)\b\.?\s*[A-Z]?[\dIVX]",
+    re.IGNORECASE,
+)
+_LABEL = re.compile(_CAPTION.pattern + r"[\w.]*[.:|]?$", re.IGNORECASE)
+_REFERENCE = re.compile(
+    r"\bdoi\b|https?://|\bwww\.|\bpp\.\s?\d|\b(?:19|20)\d\d[a-z]?;\s?\d|\bet al\.?,? \(?(?:19|20)\d\d\)?\.?$|\bISBN\b"
+    r"|\bISSN\b|\barXiv:|\bPMID\b|\bavailable (?:at|from|online)\b|^\W*(?:[A-Z][\w'’-]+,? (?:[A-Z]\.?){1,3},? ?){2,}",
+)
+_NOTICE = re.compile(
+    r"©|\(c\) ?(?:19|20)\d\d|all rights reserved|creative commons|e-?mail:|terms of (?:use|service)|click here",
+    re.IGNORECASE,
+)
+_TABLE = re.compile(r"\|[^|]*\||\.{4,}|\t|(?:\s{3,}\S+){3,}")
+_BACK_MATTER = re.compile(
+    r"[#\d.\s]*(?:references?(?: cited)?|bibliography|(?:literature|works) cited|acknowledge?ments?|funding"
+    r"|(?:conflicts?|competing|declarations?)(?: of)?(?: competing)? interests?|author contributions?"
+    r"|abbreviations|(?:table of )?contents|index|see also|further reading|external links)\W*$",
+    re.IGNORECASE,
+)
+_HEADING_CHARACTERS = 100
+_LEANS = re.compile(
+    r"(?:however|therefore|thus|hence|moreover|furthermore|additionally|in addition|also|but|and|or|so|then|yet"
+    r"|instead|otherwise|consequently|as a result|nevertheless|nonetheless|similarly|likewise|meanwhile|conversely"
+    r"|in contrast|by contrast|on the other hand|for (?:example|instance)|in particular|that is|this|these|those|that"
+    r"|such|it|they|he|she|its|their|his|her|both|another|the (?:former|latter|same|other))\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A sentence, or a few in a row, as the document has it.
+
+    Attributes:
+        body: The text that holds it: a stored passage's, or a whole document's that is in no library.
+        passage_id: Of the stored passage that holds it; empty for a document that is in no library.
+        start: Offset of its first character in `body`.
+        end: Offset behind its last character.
+        place: Offset of its first character in the document.
+        page: Where the document has pages.
+        section: The last heading before it, where the loader knows.
+        tokens: By the counter that was given.
+    """
+
+    body: str = field(repr=False)
+    passage_id: str
+    start: int
+    end: int
+    place: int
+    page: int | None
+    section: str
+    tokens: int
+
+    @property
+    def text(self) -> str:
+        """Its words, verbatim."""
+        return self.body[self.start : self.end]
+
+
+def of_document(document: Document, count_tokens: Callable[[str], int]) -> list[Statement]:
+    """The statements of a document that is in memory, in order."""
+    pages = [start for _, start in document.pages]
+    sections = sorted((int(offset), str(heading)) for offset, heading in document.metadata.get("sections", ()))
+    offsets = [offset for offset, _ in sections]
+
+    def statement(start: int, end: int) -> Statement:
+        page, section = bisect_right(pages, start) - 1, bisect_right(offsets, start) - 1
+        return Statement(
+            body=document.text,
+            passage_id="",
+            start=start,
+            end=end,
+            place=start,
+            page=document.pages[page][0] if page >= 0 else None,
+            section=sections[section][1] if section >= 0 else "",
+            tokens=count_tokens(document.text[start:end]),
+        )
+
+    return _chosen([statement(*span) for span in _spans(document.text)])
+
+
+def of_passages(passages: Sequence[Passage], count_tokens: Callable[[str], int]) -> list[Statement]:
+    """The statements of a document's stored passages, which are given in order; what overlaps comes once."""
+    found, reached = [], 0
+    for passage in passages:
+        for start, end in _spans(passage.text):
+            if passage.start + start < reached:
+                continue
+            reached = passage.start + end
+            section, tokens = str(passage.metadata.get("section", "")), count_tokens(passage.text[start:end])
+            place = passage.start + start
+            found.append(Statement(passage.text, passage.id, start, end, place, passage.page, section, tokens))
+    return _chosen(found)
+
+
+def select(
+    statements: Sequence[Statement],
+    vectors: np.ndarray,
+    *,
+    budget: int,
+    alpha: float = SUMMARY_ALPHA,
+    window: int | None = SUMMARY_WINDOW,
+) -> list[int]:
+    """Indices of the statements that stand for all, in the document's order.
+
+    Args:
+        statements: Of one document.
+        vectors: Theirs, shape (n, d).
+        budget: Most tokens of the selection.
+        alpha: Weight of closeness to the mean vector against redundancy (MMR), in [0, 1].
+        window: Redundancy looks at so many last picks; None: at all.
+
+    Raises:
+        UsageError: `alpha` or `window` is out of range, or the budget is smaller than every statement.
+    """
+    import numpy as np
+
+    if not statements:
+        return []
+    shortest = min(statement.tokens for statement in statements)
+    if budget < shortest:
+        raise UsageError(
+            f"a budget of {budget} tokens is smaller than the shortest sentence, which has {shortest}",
+            help="Give more tokens",
+        )
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    mean = (vectors / np.where(lengths > 0, lengths, 1)).mean(axis=0)
+    tokens = [statement.tokens for statement in statements]
+    return sorted(mmr(vectors, mean, alpha=alpha, window=window, tokens=tokens, budget=budget))
+
+
+def sections(statements: Sequence[Statement]) -> list[list[Statement]]:
+    """Statements in runs that belong together: of one page and section, and near one another."""
+    runs: list[list[Statement]] = []
+    for before, statement in zip([None, *statements], statements, strict=False):
+        near = before is not None and statement.place - before.place < _FAR
+        if near and before is not None and (before.page, before.section) == (statement.page, statement.section):
+            runs[-1].append(statement)
+        else:
+            runs.append([statement])
+    return runs
+
+
+def can_stand(text: str) -> bool:
+    """Whether a sentence is a whole statement of running text, and no caption, reference, notice or row of a table."""
+    letters = sum(character.isalpha() for character in text)
+    return (
+        _ENDS.search(text) is not None
+        and not text[:1].islower()
+        and (len(_WORD.findall(text)) >= _LEAST_WORDS or not text.isascii())
+        and letters >= _LEAST_LETTERS * len("".join(text.split()))
+        and not any(pattern.search(text) for pattern in (_REFERENCE, _NOTICE, _TABLE))
+        and not _CAPTION.match(text)
+    )
+
+
+def _spans(text: str) -> Iterator[tuple[int, int]]:
+    """Offsets of the sentences, without the list marks before them."""
+    for start, end in sentence_spans(text):
+        lead = _LEAD.match(text, start, end)
+        begin = lead.end() if lead else start
+        if begin < end:
+            yield begin, end
+
+
+def _chosen(sentences: Sequence[Statement]) -> list[Statement]:
+    """The sentences that can stand, each once; where these are few, all that hold words; where there are none, all."""
+    standing = _distinct(_joined(sentences, _standing(sentences)))
+    if sum(s.tokens for s in standing) >= _LEAST_SHARE * sum(s.tokens for s in sentences):
+        return standing
+    return [s for s in sentences if len(_WORD.findall(s.text)) > 2] or list(sentences)
+
+
+def _distinct(statements: Sequence[Statement]) -> list[Statement]:
+    """The statements without those that repeat an earlier one word for word."""
+    first: dict[str, Statement] = {}
+    for statement in statements:
+        first.setdefault(" ".join(statement.text.casefold().split()), statement)
+    return list(first.values())
+
+
+def _standing(sentences: Iterable[Statement]) -> list[bool]:
+    """Which sentences can stand, and are neither in the back matter nor in a caption, which its label opens."""
+    standing, back, label = [], False, None
+    for sentence in sentences:
+        text = sentence.text
+        if _LABEL.match(text):
+            label = sentence
+        elif label and (label.body is not sentence.body or "\n" in sentence.body[label.end : sentence.start]):
+            label = None
+        if _BACK_MATTER.match(text):
+            back = True
+        elif len(text) <= _HEADING_CHARACTERS and not _ENDS.search(text) and (text[0].isupper() or text[0] == "#"):
+            back = False
+        in_back = back or _BACK_MATTER.match(sentence.section) is not None
+        standing.append(not in_back and label is None and sentence.tokens <= LONGEST and can_stand(text))
+    return standing
+
+
+def _joined(sentences: Sequence[Statement], standing: Sequence[bool]) -> list[Statement]:
+    """The standing sentences; one that leans on the sentence before it is joined to it, or left out where it cannot."""
+    found: list[Statement] = []
+    for i, sentence in enumerate(sentences):
+        if not standing[i]:
+            continue
+        if not _LEANS.match(sentence.text):
+            found.append(sentence)
+        elif i and standing[i - 1] and found and (joined := _together(found[-1], sentences[i - 1], sentence)):
+            found[-1] = joined
+    return found
+
+
+def _together(held: Statement, before: Statement, sentence: Statement) -> Statement | None:
+    """A statement that ends with the sentence `before`, with the next sentence; None where it would be too long."""
+    tokens = held.tokens + sentence.tokens
+    if held.end != before.end or held.passage_id != sentence.passage_id or tokens > LONGEST:
+        return None
+    return replace(held, end=sentence.end, tokens=tokens)

@@ -1,0 +1,1 @@
+"""Splitters: from documents to passages."""

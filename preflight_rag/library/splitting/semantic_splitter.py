@@ -1,0 +1,241 @@
+"""Semantic Enhanced Overlap Segmentation: chunks that end where the text turns to something else (CPQA, section III.D).
+
+The steps of Algorithm 1, as they are done here for the units (sentences) of a document:
+
+1. Each unit is embedded once. Its group is the unit with its k neighbours on either side; the group's vector is the
+   mean of their vectors, weighted by their word pieces and scaled to length 1.
+2. The distance at the boundary of two units is 1 minus the cosine of their groups.
+3. Inflection points are the boundaries at which the distance stops rising, which is where the curve of accumulated
+   distance has its inflections.
+4. The inflection points of a page with the greatest distances are its breakpoints, as many as the chunk size goes into
+   the page's word pieces. There is none behind a heading, so that it stays with the text under it.
+5. A chunk that the embedder would not read to its end is divided in the same way, or, without an inflection point in
+   it, in the middle; one of a few words joins a neighbour.
+6. Each chunk goes on to the end of the next one's first sentence, with the heading over that.
+
+Time is linear in the length of the document, and all that is embedded are its sentences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from preflight_rag.library.splitting.passage_splitter import TINY_PASSAGE, PassageSplitter, Span, longest_passage
+from preflight_rag.library.splitting.sentence_units import HEADING_LEVELS, TokenCounter, Unit, UnitReader
+from preflight_rag.models.embedding.embedder import open_embedder
+from preflight_rag.models.embedding.torch_embedders import normalize
+from preflight_rag.state.errors import UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from langchain_core.embeddings import Embeddings
+
+    from preflight_rag.models.embedding.embedder import Embedder
+
+NEIGHBOURS = 1
+BERT_CHUNK = 192
+CHUNK_SHARE = 0.75
+
+_DECIMALS = 6
+
+
+class SemanticOverlapSplitter(PassageSplitter):
+    """LangChain text splitter that breaks where the meaning changes, and repeats a sentence over each break.
+
+    A chunk's own text keeps to its page; the sentence that it repeats may stand on the next one.
+
+    Args:
+        embedder: What `open_embedder` takes: a name, a LangChain `Embeddings` object, or None for the default one.
+        chunk_tokens: The chunk size in word pieces; default: `default_chunk_tokens`. It decides how many breakpoints
+            there are, so chunks are about as long on average; each may have up to what the embedder reads, the repeated
+            sentence included.
+        neighbours: The k of the algorithm: how many sentences on either side of one make up its group.
+
+    Raises:
+        UsageError: `chunk_tokens` is below 8 or above what the embedder reads, or `neighbours` is negative.
+        EmbedderError: The embedder cannot be opened.
+    """
+
+    def __init__(
+        self,
+        embedder: Embeddings | str | None = None,
+        *,
+        chunk_tokens: int | None = None,
+        neighbours: int = NEIGHBOURS,
+    ) -> None:
+        if neighbours < 0:
+            raise UsageError(
+                f"neighbours is {neighbours!r}", help="Choose the number of sentences on either side, 0 or more"
+            )
+        opened = open_embedder(embedder)
+        super().__init__(opened, default_chunk_tokens(opened) if chunk_tokens is None else chunk_tokens)
+        self.neighbours = neighbours
+        self._encoder = opened
+
+    def settings(self) -> dict[str, Any]:
+        """What decides where passages begin and end, as the library records it."""
+        return {"name": "semantic", "chunk_tokens": self.chunk_tokens, "neighbours": self.neighbours}
+
+    def _spans(self, text: str, page_starts: Sequence[int], headings: frozenset[int]) -> Iterator[Span]:
+        units = self._units.units(text, page_starts, headings)
+        cutting = _Cutting(text, units, self._units, self._encoder, self.chunk_tokens, self.neighbours)
+        for first, last in cutting.chunks():
+            opening = cutting.opening_after(first, last)
+            start, end = units[first].start, units[last if opening is None else opening].end
+            overlap = None if opening is None else units[last + 1].start
+            yield Span(start, end, self.embedder.count_tokens(text[start:end]), overlap)
+
+
+def default_chunk_tokens(embedder: TokenCounter) -> int:
+    """The chunk size for an embedder, in word pieces.
+
+    For BERT-like ones CPQA takes 128 words: 192 pieces at one and a half a word. An embedder that reads less than 256
+    pieces gets three quarters of what it reads, which leaves room for the repeated sentence.
+    """
+    return min(BERT_CHUNK, int(longest_passage(embedder) * CHUNK_SHARE))
+
+
+def group_distances(vectors: np.ndarray, weights: np.ndarray, neighbours: int) -> np.ndarray:
+    """Distances between the groups of adjacent sentences: 1 minus their cosine, shape (n - 1,).
+
+    Args:
+        vectors: One a sentence, shape (n, d), of any length.
+        weights: Of each sentence in the means of its groups, shape (n,).
+        neighbours: Sentences on either side of one that belong to its group.
+    """
+    import numpy as np
+
+    count = len(vectors)
+    weighted = normalize(vectors).astype(np.float64) * weights[:, None]
+    sums = np.concatenate([np.zeros((1, vectors.shape[1])), np.cumsum(weighted, axis=0)])
+    places = np.arange(count)
+    groups = normalize(sums[np.minimum(places + neighbours + 1, count)] - sums[np.maximum(places - neighbours, 0)])
+    distances: np.ndarray = np.round(1 - np.einsum("nd,nd->n", groups[:-1], groups[1:]), _DECIMALS)
+    return distances
+
+
+def inflection_points(distances: np.ndarray) -> np.ndarray:
+    """Where a curve stops rising, shape (n,), boolean: of equal values in a row the first, and neither end."""
+    import numpy as np
+
+    rises = np.diff(distances, prepend=np.inf) > 0
+    goes_on = np.diff(distances, append=np.inf) > 0
+    found: np.ndarray = rises & ~goes_on
+    return found
+
+
+class _Cutting:
+    """Where one document is cut; chunks are pairs of the first and the last of their units."""
+
+    def __init__(
+        self,
+        text: str,
+        units: Sequence[Unit],
+        reader: UnitReader,
+        embedder: Embedder,
+        chunk_tokens: int,
+        neighbours: int,
+    ) -> None:
+        import numpy as np
+
+        self._text, self._units, self._reader, self._embedder = text, units, reader, embedder
+        self._chunk_tokens, self._neighbours = chunk_tokens, neighbours
+        self._weights = np.array([max(1, unit.tokens) for unit in units])
+        self._before = np.concatenate([[0], np.cumsum(self._weights)])
+
+    def chunks(self) -> Iterator[tuple[int, int]]:
+        """The chunks without what they repeat."""
+        for _, page in groupby(range(len(self._units)), key=lambda place: self._units[place].page):
+            places = list(page)
+            first, last = places[0], places[-1]
+            cut = self._cut(first, last, self._tokens(first, last) // self._chunk_tokens)
+            yield from self._joined([part for chunk in cut for part in self._fitting(*chunk)])
+
+    def opening_after(self, first: int, last: int) -> int | None:
+        """The last unit of the next chunk's first sentence; None where there is none or it would not fit."""
+        if last + 1 == len(self._units):
+            return None
+        end = self._opening(last + 1)
+        return end if self._reader.fits(self._text, self._units[first], self._units[end]) else None
+
+    @cached_property
+    def _distances(self) -> np.ndarray:
+        texts = [self._text[unit.start : unit.end] for unit in self._units]
+        rows = {text: row for row, text in enumerate(dict.fromkeys(texts))}
+        vectors = self._embedder.encode_passages(list(rows))
+        return group_distances(vectors[[rows[text] for text in texts]], self._weights, self._neighbours)
+
+    @cached_property
+    def _inflections(self) -> np.ndarray:
+        import numpy as np
+
+        found: np.ndarray = inflection_points(self._distances) & ~np.array([unit.heading for unit in self._units[:-1]])
+        return found
+
+    def _cut(self, first: int, last: int, count: int) -> list[tuple[int, int]]:
+        """A stretch, cut at its `count` greatest inflection points, or in the middle where it has none."""
+        import numpy as np
+
+        if count == 0 or first == last:
+            return [(first, last)]
+        places = first + np.flatnonzero(self._inflections[first:last])
+        if len(places):
+            ends = sorted(places[np.argsort(-self._distances[places], kind="stable")[:count]].tolist())
+        else:
+            ends = [self._middle(first, last)]
+        return list(zip([first, *(end + 1 for end in ends)], [*ends, last], strict=True))
+
+    def _fitting(self, first: int, last: int) -> Iterator[tuple[int, int]]:
+        """The chunk, or what it has to be divided into so that the embedder reads it with what it repeats."""
+        waiting = [(first, last)]
+        while waiting:
+            first, last = waiting.pop()
+            if first == last or self._fits(first, last):
+                yield first, last
+            else:
+                count = max(1, self._tokens(first, last) // self._chunk_tokens)
+                waiting.extend(reversed(self._cut(first, last, count)))
+
+    def _joined(self, chunks: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+        """The chunks of a page, with those of a few words joined to the nearer neighbour where they fit."""
+        joined: list[tuple[int, int]] = []
+        for first, last in chunks:
+            if joined and self._belongs(joined[-1], first, last, chunks[-1][1]) and self._fits(joined[-1][0], last):
+                joined[-1] = (joined[-1][0], last)
+            else:
+                joined.append((first, last))
+        return joined
+
+    def _belongs(self, before: tuple[int, int], first: int, last: int, end: int) -> bool:
+        """Whether one of two neighbouring chunks is tiny, and the second not nearer to what follows it."""
+        if self._tokens(*before) < TINY_PASSAGE:
+            return True
+        tiny = self._tokens(first, last) < TINY_PASSAGE
+        return tiny and (last == end or bool(self._distances[first - 1] <= self._distances[last]))
+
+    def _fits(self, first: int, last: int) -> bool:
+        end = last if last + 1 == len(self._units) else self._opening(last + 1)
+        return self._reader.fits(self._text, self._units[first], self._units[end])
+
+    def _opening(self, first: int) -> int:
+        """The last unit of the first sentence from `first` on, which headings may precede."""
+        last = first
+        while self._units[last].heading and last < min(first + HEADING_LEVELS, len(self._units) - 1):
+            if self._units[last + 1].page != self._units[first].page:
+                break
+            last += 1
+        return last
+
+    def _middle(self, first: int, last: int) -> int:
+        """The unit of `first` to `last - 1` that ends nearest to the middle, no heading where there is a choice."""
+        import numpy as np
+
+        away = np.abs(2 * self._before[first + 1 : last + 1] - self._before[first] - self._before[last + 1])
+        headings = np.array([unit.heading for unit in self._units[first:last]])
+        return first + int(np.argmin(np.where(headings & ~headings.all(), away + self._before[-1] * 2, away)))
+
+    def _tokens(self, first: int, last: int) -> int:
+        return int(self._before[last + 1] - self._before[first])

@@ -1,0 +1,125 @@
+"""The collection as people look at it: documents page by page, their files, passages with what stands around them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from preflight_rag.library.loaders.files import suffix_of
+from preflight_rag.library.storage.ingest import ONE_DOCUMENT
+from preflight_rag.state.values import Passage
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from preflight_rag.library.storage.store import Store
+
+_ROW = """SELECT id, title, source, date, origin, added_at,
+    (SELECT count(*) FROM passages WHERE document_id = d.id AND retired IS NULL) AS passages,
+    (SELECT coalesce(sum(tokens), 0) FROM passages WHERE document_id = d.id AND retired IS NULL) AS tokens
+    FROM documents d"""
+_FITS = "(title LIKE :like ESCAPE '\\' OR id LIKE :like ESCAPE '\\' OR source LIKE :like ESCAPE '\\')"
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogueEntry:
+    """One document of the list.
+
+    Attributes:
+        kind: The ending of its file without the dot, such as "pdf"; "" where it came from no file.
+        origin: The file that it was read from, or "".
+        file: That file, where it is this document alone and still there.
+        added: When it was taken in, ISO 8601 in UTC.
+    """
+
+    id: str
+    title: str
+    source: str
+    date: str | None
+    passages: int
+    tokens: int
+    kind: str
+    origin: str
+    file: Path | None
+    added: str
+
+
+class Catalogue:
+    """Looks things up in a library's database. May be used from several threads."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def counts(self) -> dict[str, int]:
+        """Documents, passages and their tokens."""
+        return self._store.counts()
+
+    def documents(self, query: str = "", *, offset: int = 0, limit: int = 50) -> tuple[list[CatalogueEntry], int]:
+        """Documents whose title, id or source holds the query, the latest first, and how many there are in all."""
+        literal = query.strip().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+        values: dict[str, Any] = {"like": f"%{literal}%", "offset": offset, "limit": limit}
+        fits = f"d.retired IS NULL AND {_FITS}" if literal else "d.retired IS NULL"
+        (total,) = self._select(f"SELECT count(*) FROM documents d WHERE {fits}", values)[0]  # noqa: S608  # constants
+        rows = self._select(f"{_ROW} WHERE {fits} ORDER BY added_at DESC, id LIMIT :limit OFFSET :offset", values)
+        return [_entry(row) for row in rows], int(total)
+
+    def document(self, document_id: str) -> CatalogueEntry | None:
+        """One document, or None."""
+        rows = self._select(f"{_ROW} WHERE d.retired IS NULL AND d.id = :id", {"id": document_id})
+        return _entry(rows[0]) if rows else None
+
+    def origin_is_used(self, origin: str) -> bool:
+        """Whether a document of the library was read from this file."""
+        sql = "SELECT 1 FROM documents WHERE retired IS NULL AND origin = :origin LIMIT 1"
+        return bool(self._select(sql, {"origin": origin}))
+
+    def kinds(self) -> dict[str, int]:
+        """How many documents there are of each kind of file."""
+        found: dict[str, int] = {}
+        sql = "SELECT origin, count(*) FROM documents WHERE retired IS NULL GROUP BY origin"
+        for origin, count in self._select(sql, {}):
+            kind = _kind(origin)
+            found[kind] = found.get(kind, 0) + count
+        return dict(sorted(found.items()))
+
+    def passage(self, passage_id: str) -> Passage | None:
+        """One passage, or None; also one of a document that has since been changed, while the index holds it."""
+        return self._store.passages([passage_id]).get(passage_id)
+
+    def around(self, passage: Passage) -> tuple[str, str]:
+        """What stands before and after a passage in its document, as far as its neighbours hold it."""
+        ids = self._store.passage_ids([passage.document_id]).get(passage.document_id, [])
+        if passage.id not in ids:
+            return "", ""
+        place = ids.index(passage.id)
+        found = self._store.passages([ids[i] for i in (place - 1, place + 1) if 0 <= i < len(ids)])
+        before = found.get(ids[place - 1]) if place else None
+        after = found.get(ids[place + 1]) if place + 1 < len(ids) else None
+        head = before.text[: max(passage.start - before.start, 0)] if before else ""
+        tail = after.text[max(passage.end - after.start, 0) :] if after else ""
+        return head, tail
+
+    def _select(self, sql: str, values: dict[str, Any]) -> list[sqlite3.Row]:
+        return self._store.select(sql, values)  # type: ignore[arg-type]
+
+
+def _kind(origin: str) -> str:
+    return suffix_of(Path(origin)).removesuffix(".gz").removeprefix(".") if origin else ""
+
+
+def _entry(row: sqlite3.Row) -> CatalogueEntry:
+    path = Path(row["origin"]) if row["origin"] else None
+    opens = path is not None and suffix_of(path) in ONE_DOCUMENT and path.is_file()
+    return CatalogueEntry(
+        id=row["id"],
+        title=row["title"],
+        source=row["source"],
+        date=row["date"],
+        passages=row["passages"],
+        tokens=row["tokens"],
+        kind=_kind(row["origin"]),
+        origin=row["origin"],
+        file=path if opens else None,
+        added=row["added_at"],
+    )

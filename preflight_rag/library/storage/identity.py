@@ -1,0 +1,36 @@
+"""Content-derived names: the id of a passage and the hash that says whether a document has changed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from preflight_rag.state.values import Document
+
+PASSAGE_ID_LENGTH = 24
+DATING = 1
+"""Version of `dates.find_date`."""
+
+
+def passage_id(document_id: str, start: int, text: str) -> str:
+    """Name of the passage of document `document_id` that starts at character `start` and reads `text`.
+
+    96 bits of a SHA-256, in hexadecimal: equal inputs give equal ids in every library, whenever they are ingested.
+    """
+    return _digest([document_id, start, text])[:PASSAGE_ID_LENGTH]
+
+
+def content_hash(document: Document, splitter_settings: Mapping[str, Any]) -> str:
+    """SHA-256 over everything that decides what is stored of a document: text, metadata and how it is split.
+
+    Of an undated document also how a date is looked for in it: one that an older version stored is read again.
+    """
+    decided = dict(splitter_settings) if document.date else {**splitter_settings, "dates": DATING}
+    return _digest([document.model_dump(mode="json"), decided])
+
+
+def _digest(value: Any) -> str:
+    payload = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str)
+    return hashlib.sha256(payload.encode("utf-8", "surrogatepass")).hexdigest()

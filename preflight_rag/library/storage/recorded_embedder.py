@@ -1,0 +1,69 @@
+"""The embedder of a library: recorded when the library is made, and the same one ever after."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from preflight_rag.state.errors import EmbedderMismatch
+
+if TYPE_CHECKING:
+    from langchain_core.embeddings import Embeddings
+
+    from preflight_rag.library.storage.store import Store
+    from preflight_rag.models.embedding.embedder import Embedder
+
+
+class RecordedEmbedder:
+    """The embedder that a store was made with, opened when it is first needed; of a new store, the one given.
+
+    Args:
+        store: Whose it is.
+        given: What `open_embedder` takes, opened at once; None for the recorded one, or the default one of a new store.
+
+    Raises:
+        EmbedderMismatch: The store's vectors were made by another embedder than the one given.
+        EmbedderError: The one given cannot be opened.
+    """
+
+    def __init__(self, store: Store, given: str | Embeddings | None = None) -> None:
+        self._store = store
+        self._lock = threading.Lock()
+        is_new = store.meta("embedder") is None
+        self._opened = self._open(given) if is_new or given is not None else None
+
+    def get(self) -> Embedder:
+        """The embedder.
+
+        Raises:
+            EmbedderMismatch: It is an object that only the caller has, or its weights have changed.
+        """
+        with self._lock:
+            if self._opened is None:
+                recorded = self._store.meta("embedder")
+                if recorded["spec"] is None:
+                    raise EmbedderMismatch(
+                        f"The library at {self._store.path.parent} was made with {recorded['name']}, which has to be "
+                        "given",
+                        help="Pass the Embeddings object as embedder",
+                    )
+                self._opened = self._open(recorded["spec"])
+            return self._opened
+
+    def _open(self, spec: str | Embeddings | None) -> Embedder:
+        """Open an embedder; record it in a new store, refuse another one than the recorded one."""
+        from preflight_rag.models.embedding.embedder import open_embedder
+
+        embedder = open_embedder(spec)
+        given = {name: getattr(embedder, name) for name in ("name", "revision", "dimension", "spec")}
+        recorded = self._store.meta("embedder")
+        if recorded is None:
+            self._store.set_meta("embedder", given)
+        elif any(recorded[name] != given[name] for name in ("revision", "dimension")):
+            label = "{name} (revision {revision}, {dimension} dimensions)"
+            made, other = label.format(**recorded), label.format(**given)
+            raise EmbedderMismatch(
+                f"The library at {self._store.path.parent} was made with {made}, not {other}",
+                help=f"Open it with {recorded['name']}, or ingest into a new library",
+            )
+        return embedder

@@ -1,0 +1,132 @@
+"""Tables of `library.db`, and how documents and passages become their rows.
+
+`generation` counts the writes of documents. A row with a `retired` generation is gone for the library, and stays until
+an index without it has been swapped in, so that the index in use still finds what it points to.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from datetime import UTC, datetime
+from typing import Any
+
+from preflight_rag.state.values import Document, Passage
+
+SCHEMA_VERSION = 1
+
+TABLES = """
+CREATE TABLE IF NOT EXISTS meta (
+    key TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS documents (
+    id TEXT PRIMARY KEY,
+    source TEXT NOT NULL,
+    title TEXT NOT NULL,
+    date TEXT,
+    authors TEXT NOT NULL,
+    metadata TEXT NOT NULL,
+    content_hash TEXT NOT NULL,
+    origin TEXT NOT NULL,
+    added_at TEXT NOT NULL,
+    generation INTEGER NOT NULL,
+    retired INTEGER
+);
+CREATE TABLE IF NOT EXISTS passages (
+    row INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    document_id TEXT NOT NULL REFERENCES documents (id),
+    position INTEGER NOT NULL,
+    text TEXT NOT NULL,
+    start INTEGER NOT NULL,
+    "end" INTEGER NOT NULL,
+    page INTEGER,
+    tokens INTEGER NOT NULL,
+    metadata TEXT NOT NULL,
+    retired INTEGER
+);
+CREATE TABLE IF NOT EXISTS vectors (
+    row INTEGER PRIMARY KEY REFERENCES passages (row) ON DELETE CASCADE,
+    input TEXT NOT NULL,
+    vector BLOB NOT NULL
+);
+CREATE INDEX IF NOT EXISTS documents_origin ON documents (origin);
+CREATE INDEX IF NOT EXISTS passages_document ON passages (document_id);
+CREATE INDEX IF NOT EXISTS passages_retired ON passages (retired) WHERE retired IS NOT NULL;
+CREATE INDEX IF NOT EXISTS vectors_input ON vectors (input);
+"""
+
+UPSERT_DOCUMENT = """
+INSERT INTO documents (id, source, title, date, authors, metadata, content_hash, origin, added_at, generation, retired)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)
+ON CONFLICT (id) DO UPDATE SET source = excluded.source, title = excluded.title, date = excluded.date,
+    authors = excluded.authors, metadata = excluded.metadata, content_hash = excluded.content_hash,
+    origin = excluded.origin, added_at = excluded.added_at, generation = excluded.generation, retired = NULL
+"""
+
+UPSERT_PASSAGE = """
+INSERT INTO passages (id, document_id, position, text, start, "end", page, tokens, metadata, retired)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)
+ON CONFLICT (id) DO UPDATE SET position = excluded.position, "end" = excluded."end", page = excluded.page,
+    tokens = excluded.tokens, metadata = excluded.metadata, retired = NULL
+RETURNING row
+"""
+
+UPSERT_VECTOR = """
+INSERT INTO vectors (row, input, vector) VALUES (?, ?, ?)
+ON CONFLICT (row) DO UPDATE SET input = excluded.input, vector = excluded.vector
+"""
+
+SELECT_PASSAGES = """
+SELECT p.id, p.document_id, p.text, p.start, p."end", p.page, p.tokens, p.metadata AS passage_metadata,
+    d.title, d.source, d.date, d.metadata AS document_metadata
+FROM passages p JOIN documents d ON d.id = p.document_id
+WHERE p.id IN ({marks})
+"""
+
+
+def document_row(document: Document, content_hash: str, origin: str, generation: int) -> tuple[Any, ...]:
+    """Values for `UPSERT_DOCUMENT`."""
+    return (
+        document.id,
+        document.source,
+        document.title,
+        document.date,
+        json.dumps(document.authors),
+        _json(document.metadata),
+        content_hash,
+        origin,
+        datetime.now(UTC).isoformat(timespec="seconds"),
+        generation,
+    )
+
+
+def passage_row(passage: Passage, position: int) -> tuple[Any, ...]:
+    """Values for `UPSERT_PASSAGE`."""
+    return (
+        passage.id,
+        passage.document_id,
+        position,
+        passage.text,
+        passage.start,
+        passage.end,
+        passage.page,
+        passage.tokens,
+        _json(passage.metadata),
+    )
+
+
+def passage_of(row: sqlite3.Row) -> Passage:
+    """The passage of a row of `SELECT_PASSAGES`; it has its document's metadata, but for the sections, and its own."""
+    document_metadata = json.loads(row["document_metadata"])
+    document_metadata.pop("sections", None)
+    return Passage(
+        **{key: row[key] for key in ("id", "document_id", "text", "title", "source", "date", "page", "start", "end")},
+        tokens=row["tokens"],
+        metadata=document_metadata | json.loads(row["passage_metadata"]),
+    )
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, default=str)

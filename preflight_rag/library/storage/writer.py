@@ -1,0 +1,196 @@
+"""The writing side of a library: documents into the store, then a new index swapped in, under the write lock."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from preflight_rag.library.index.dense import IndexKind
+from preflight_rag.library.index.dense_kinds import check_kind
+from preflight_rag.library.index.generations import PURGE, STEPS, build_index, open_index, read_manifest
+from preflight_rag.library.splitting.by_name import DEFAULT_SPLITTER, SplitterName, open_splitter
+from preflight_rag.library.storage.ingest import (
+    IngestEvent,
+    Ingestion,
+    IngestReport,
+    Progress,
+    count_documents,
+    storable,
+)
+from preflight_rag.library.storage.interning import REBUILD_PASSAGES, Interned, held, passages_of, take_in
+from preflight_rag.state.errors import LibraryCorrupt, LibraryError
+from preflight_rag.state.values import Document
+
+if TYPE_CHECKING:
+    from preflight_rag.library.storage.recorded_embedder import RecordedEmbedder
+    from preflight_rag.library.storage.store import Store
+
+LOCK = ".write.lock"
+
+
+class Writer:
+    """Writes one library; `Library` says what each method does for its callers. Writers take turns, across processes.
+
+    Args:
+        store: The library's database.
+        root: Its index folder.
+        embedder: Its embedder, opened when there is something to embed.
+        splitter: How documents are split from now on, which a new library remembers; None for its own.
+        flat_limit: Up to how many passages an `auto` index is exhaustive.
+        lock_seconds: How long to wait for another writer.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        root: Path,
+        embedder: RecordedEmbedder,
+        *,
+        splitter: SplitterName | None,
+        flat_limit: int,
+        lock_seconds: float,
+    ) -> None:
+        self._store, self._root, self._embedder = store, root, embedder
+        self._splitter = splitter
+        self._flat_limit = flat_limit
+        self._lock_seconds = lock_seconds
+        if splitter is not None and store.meta("splitter") is None:
+            store.set_meta("splitter", {"name": splitter})
+
+    @property
+    def index_kind(self) -> IndexKind:
+        """The kind of dense index that was chosen."""
+        kind: IndexKind = self._store.meta("index") or "auto"
+        return kind
+
+    def ingest(
+        self, paths: str | Path | Sequence[str | Path], *, prune: bool, progress: Progress | None, max_bytes: int
+    ) -> IngestReport:
+        """Add or update the documents of files and folders; `prune` removes those that are gone."""
+        from preflight_rag.library.loaders import find_files
+
+        given = [Path(path).expanduser() for path in ([paths] if isinstance(paths, (str, Path)) else paths)]
+        with self.writing():
+            files = list(find_files(given))
+            run = self._ingestion(progress, count_documents(files))
+            run.add_files(files, max_bytes)
+            if prune:
+                run.prune(given)
+            self._refresh(progress)
+        return run.report
+
+    def add(self, documents: Iterable[Document], progress: Progress | None) -> IngestReport:
+        """Add or update documents that are in memory."""
+        with self.writing():
+            run = self._ingestion(progress, len(documents) if isinstance(documents, Sequence) else None)
+            run.add_documents(documents)
+            self._refresh(progress)
+        return run.report
+
+    def intern(self, documents: Sequence[Document], deadline: float, *, index: bool = True) -> Interned:
+        """Take in documents within `deadline` seconds; with `index` it is rebuilt while it is small."""
+        end = time.monotonic() + deadline
+        documents = [storable(document) for document in {document.id: document for document in documents}.values()]
+        known = held(self._store, documents)
+        problems: list[str] = []
+        if new := [document for document in documents if document.id not in known]:
+            try:
+                with self.writing(min(deadline, self._lock_seconds)):
+                    problems = take_in(self._ingestion(None, len(new)), new, end)
+                    if index and self._store.count_passages() <= REBUILD_PASSAGES:
+                        self._refresh(None)
+            except LibraryError as error:
+                problems.append(f"What was found elsewhere could not be stored: {error}")
+        places = [known.get(document.id, document.id) for document in documents]
+        passages = passages_of(self._store, list(dict.fromkeys(places)))
+        added = {document.id for document in new}
+        fresh = frozenset(passage.id for passage in passages if passage.document_id in added)
+        return Interned(passages, tuple(problems), fresh)
+
+    def delete_document(self, document_id: str) -> bool:
+        """Delete a document; false where there is none."""
+        with self.writing():
+            found = self._store.retire_document(document_id)
+            if found:
+                self._build()
+        return found
+
+    def rebuild(self) -> None:
+        """Rebuild the index from the database."""
+        with self.writing():
+            self._build()
+
+    def set_index_kind(self, kind: IndexKind) -> None:
+        """Choose a kind of dense index; the index is rebuilt unless it is of this kind."""
+        check_kind(kind)
+        built = None
+        with suppress(LibraryCorrupt):
+            built = read_manifest(self._root)
+        if kind == self.index_kind and (built is None or built.kind == kind):
+            return
+        with self.writing():
+            self._store.set_meta("index", kind)
+            if self._store.count_passages():
+                self._build()
+
+    @contextmanager
+    def writing(self, seconds: float | None = None) -> Iterator[None]:
+        """Hold the write lock, for which `seconds` are waited, else as long as the writer was told to.
+
+        Raises:
+            LibraryError: Another writer did not finish in time, or the folder cannot be written.
+        """
+        from filelock import FileLock, Timeout
+
+        folder = self._store.path.parent
+        lock = FileLock(folder / LOCK, timeout=self._lock_seconds if seconds is None else seconds)
+        try:
+            lock.acquire()
+        except Timeout as error:
+            raise LibraryError(
+                f"The library at {folder} is being written by another process", help="Try again when it has finished"
+            ) from error
+        except OSError as error:
+            raise LibraryError(
+                f"The library at {folder} cannot be written: {error.strerror}", help="Check the folder's permissions"
+            ) from error
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def _ingestion(self, progress: Progress | None, total: int | None) -> Ingestion:
+        recorded, embedder = self._store.meta("splitter"), self._embedder.get()
+        splitter = open_splitter(self._splitter or (recorded or {"name": DEFAULT_SPLITTER})["name"], embedder)
+        if recorded != splitter.settings():
+            self._store.set_meta("splitter", splitter.settings())
+        return Ingestion(self._store, embedder, splitter, progress, total)
+
+    def _refresh(self, progress: Progress | None) -> None:
+        """Build a new index unless the current one is whole and up to date."""
+        try:
+            index = open_index(self._root)
+        except LibraryCorrupt:
+            index = None
+        if index is None and not self._store.count_passages():
+            return
+        current = (self._store.generation(), self.index_kind)
+        if index is None or (index.manifest.generation, index.manifest.kind) != current:
+            self._build(progress)
+
+    def _build(self, progress: Progress | None = None) -> None:
+        """Build and swap in the index, then delete what only the old one needed."""
+
+        def step(name: str) -> None:
+            if progress:
+                progress(IngestEvent("index", STEPS.index(name), len(STEPS) - 1, name))
+
+        dimension = self._store.meta("embedder")["dimension"]
+        manifest = build_index(
+            self._store, self._root, dimension, kind=self.index_kind, flat_limit=self._flat_limit, step=step
+        )
+        step(PURGE)
+        self._store.purge(manifest.generation)

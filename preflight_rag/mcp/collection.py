@@ -1,0 +1,102 @@
+"""Reading the collection for a client: documents page by page, a document's text, a passage and its neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from preflight_rag.library import Library
+from preflight_rag.state.errors import LibraryCorrupt, UsageError
+from preflight_rag.state.values import Passage
+
+
+class DocumentRow(BaseModel):
+    """One document of the list."""
+
+    document_id: str
+    title: str
+    source: str
+    date: str | None = None
+    passages: int
+
+
+class DocumentPage(BaseModel):
+    """A stretch of the list of documents; `total` counts all that fit the query."""
+
+    documents: list[DocumentRow] = Field(default_factory=list)
+    offset: int
+    total: int
+
+
+class PassageRead(BaseModel):
+    """A passage, and the ids of those before and after it in its document."""
+
+    passage: Passage
+    before: str | None = None
+    after: str | None = None
+
+
+def documents(library: Library, query: str, offset: int, limit: int) -> DocumentPage:
+    """Documents whose title, id or source holds the query, ordered by id."""
+    wanted = query.casefold()
+    found = [row for row in library.documents() if wanted in _searched(row)]
+    rows = [_row(row) for row in found[offset : offset + limit]]
+    return DocumentPage(documents=rows, offset=offset, total=len(found))
+
+
+def document_text(library: Library, document_id: str) -> tuple[str, str]:
+    """A document's title and its text, put together from its passages.
+
+    Raises:
+        UsageError: There is no such document.
+    """
+    passages = library.document_passages(document_id)
+    if not passages:
+        raise UsageError(f"there is no document {document_id[:200]!r}", help="list_documents tells the ids.")
+    return passages[0].title, joined(passages)
+
+
+def joined(passages: Sequence[Passage]) -> str:
+    """One text of passages in order: what two of them share comes once, what lies between them is a line break."""
+    text, reached = "", 0
+    for passage in passages:
+        if passage.start > reached:
+            text += "\n" if text else ""
+            text += passage.text
+        else:
+            text += passage.text[reached - passage.start :]
+        reached = max(reached, passage.end)
+    return text
+
+
+def read_passage(library: Library, passage_id: str) -> PassageRead:
+    """A passage by its id.
+
+    Raises:
+        UsageError: There is no such passage.
+    """
+    try:
+        passage = library.passages([passage_id])[0]
+    except LibraryCorrupt as error:
+        if "has no passage" not in error.message:
+            raise
+        raise UsageError(f"there is no passage {passage_id[:200]!r}", help="search and ask tell the ids.") from None
+    ids = [each.id for each in library.document_passages(passage.document_id)]
+    place = ids.index(passage_id) if passage_id in ids else None
+    if place is None:
+        return PassageRead(passage=passage)
+    before = ids[place - 1] if place else None
+    after = ids[place + 1] if place + 1 < len(ids) else None
+    return PassageRead(passage=passage, before=before, after=after)
+
+
+def _searched(row: dict[str, Any]) -> str:
+    return f"{row['title']}\n{row['id']}\n{row['source']}".casefold()
+
+
+def _row(row: dict[str, Any]) -> DocumentRow:
+    return DocumentRow(
+        document_id=row["id"], title=row["title"], source=row["source"], date=row["date"], passages=row["passages"]
+    )

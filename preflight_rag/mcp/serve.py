@@ -1,0 +1,139 @@
+"""The transports: standard input and output, or streamable HTTP with the keys of `preflight serve`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import anyio
+from mcp.server.auth.provider import AccessToken
+from mcp.server.auth.settings import AuthSettings
+from mcp.server.stdio import stdio_server
+from mcp.server.transport_security import TransportSecuritySettings
+from pydantic import AnyHttpUrl
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse
+
+from preflight_rag.mcp.server import make_server
+from preflight_rag.server.keys import KeyRing
+from preflight_rag.state.errors import UsageError
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from preflight_rag.app import Preflight
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+PATH = "/mcp"
+CLOSING_SECONDS = 5
+
+
+def serve_stdio(app: Preflight) -> None:
+    """Serve one client until it closes the input; standard output carries the protocol and nothing else.
+
+    The thread that waits for input cannot be woken, so a signal closes the databases and leaves at once.
+    """
+
+    def leave(number: int, frame: Any) -> None:
+        app.close()
+        os._exit(128 + number)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, leave)
+
+    async def run() -> None:
+        server = make_server(app)
+        async with stdio_server() as (incoming, outgoing):
+            await server.run(incoming, outgoing, server.create_initialization_options())
+
+    anyio.run(run)
+
+
+def serve_http(app: Preflight, host: str, port: int, told: Callable[[str], None]) -> None:
+    """Serve streamable HTTP until stopped.
+
+    Args:
+        app: The application over the library.
+        host: Where to listen; elsewhere than on this machine only where the library has keys.
+        port: 0 for a free one.
+        told: Gets the address, as soon as clients can connect.
+
+    Raises:
+        UsageError: It may not, or cannot, listen there.
+    """
+    import uvicorn
+
+    keys = KeyRing(app.folder)
+    try:
+        web = http_app(app, host, keys)
+        with _listening(host, port) as listener:
+            shown = f"[{host}]" if ":" in host else host
+            told(f"http://{shown}:{listener.getsockname()[1]}{PATH}")
+            config = uvicorn.Config(web, log_level="warning", timeout_graceful_shutdown=CLOSING_SECONDS)
+            uvicorn.Server(config).run(sockets=[listener])
+    finally:
+        keys.close()
+
+
+def http_app(app: Preflight, host: str, keys: KeyRing) -> ASGIApp:
+    """The web application: with keys each request must show one, without them only this machine is served.
+
+    Raises:
+        UsageError: The host is not this machine's own, and the library has no keys.
+    """
+    server, local = make_server(app), host in LOOPBACK
+    if not keys.any():
+        if not local:
+            raise UsageError(
+                f"without keys only this machine is served, not {host!r}",
+                help=f"Make one first: preflight keys add NAME --library {app.folder}",
+            )
+        return server.streamable_http_app(streamable_http_path=PATH, host="127.0.0.1")
+    web = server.streamable_http_app(
+        streamable_http_path=PATH,
+        host=host,
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+        auth=AuthSettings(issuer_url=AnyHttpUrl("http://127.0.0.1"), resource_server_url=None),
+        token_verifier=_Verifier(keys),
+    )
+    return _OwnOrigin(web)
+
+
+class _Verifier:
+    """Finds the owner of a bearer token among the library's keys."""
+
+    def __init__(self, keys: KeyRing) -> None:
+        self._keys = keys
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        """The token's owner, or None."""
+        key = await asyncio.to_thread(self._keys.find, token)
+        return AccessToken(token=token, client_id=key.name, subject=key.name, scopes=[]) if key else None
+
+
+class _OwnOrigin:
+    """Refuses what pages of other origins send."""
+
+    def __init__(self, web: ASGIApp) -> None:
+        self._web = web
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = Headers(scope=scope) if scope["type"] == "http" else Headers({})
+        origin = headers.get("origin")
+        if origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower():
+            await PlainTextResponse("Invalid Origin header", 403)(scope, receive, send)
+            return
+        await self._web(scope, receive, send)
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    family: Any = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=128)
+    except (OSError, OverflowError, UnicodeError) as error:
+        raise UsageError(f"cannot listen on {host}:{port}: {error}", help="Give another --host or --port.") from None

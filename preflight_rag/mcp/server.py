@@ -1,0 +1,209 @@
+"""The protocol's requests: which tools and resources there are, and how each call is answered."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote
+
+import anyio
+import mcp_types as types
+from mcp.server import Server
+from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from preflight_rag import __version__
+from preflight_rag.mcp import collection
+from preflight_rag.mcp.tools import TOOLS, Tool, read_arguments
+from preflight_rag.state.errors import PreflightError, UsageError
+
+if TYPE_CHECKING:
+    from preflight_rag.app import Preflight
+
+INSTRUCTIONS = (
+    "Answers over one collection of documents. Use ask for questions: its answers cite passages by [n], and say when "
+    "the documents hold no answer. Give the thread_id of an answer back to go on with the conversation. Use search and "
+    "read_passage to look at the documents themselves, and list_documents to see what there is."
+)
+DOCUMENTS = "preflight://documents/"
+PASSAGES = "preflight://passages/"
+PAGE = 100
+STOPPING_SECONDS = 10.0
+logger = logging.getLogger(__name__)
+
+Request = ServerRequestContext[Any, Any]
+
+
+class Handlers:
+    """Answers the protocol's requests from one library.
+
+    Args:
+        app: The application over it.
+    """
+
+    def __init__(self, app: Preflight) -> None:
+        self.app = app
+
+    async def list_tools(self, context: Request, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        """All tools with their schemas."""
+        return types.ListToolsResult(tools=[_described(name, tool) for name, tool in TOOLS.items()])
+
+    async def call_tool(self, context: Request, params: types.CallToolRequestParams) -> types.CallToolResult:
+        """Run a tool; what goes wrong is told in one line, as the tool's error."""
+        tool = TOOLS.get(params.name)
+        if tool is None:
+            known = ", ".join(TOOLS)
+            raise MCPError(types.INVALID_PARAMS, f"There is no tool {params.name[:100]!r}. The tools are: {known}.")
+        try:
+            given = read_arguments(tool, params.arguments or {})
+            text, value = await _stoppable(tool.run(self.app, given, owner_of(context), _Progress(context).tell))
+        except PreflightError as error:
+            return _failed(str(error))
+        except Exception as error:
+            logger.exception("the tool %s failed", params.name)
+            return _failed(f"{params.name} failed: {type(error).__name__}. The server's log says more.")
+        content = types.TextContent(type="text", text=text)
+        return types.CallToolResult(content=[content], structured_content=value.model_dump(mode="json", by_alias=True))
+
+    async def list_resources(
+        self, context: Request, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        """A page of the documents; the cursor is the number of those before it."""
+        offset = _offset(params.cursor if params else None)
+        page = await asyncio.to_thread(collection.documents, self.app.library, "", offset, PAGE)
+        resources = [
+            types.Resource(
+                uri=DOCUMENTS + quote(row.document_id, safe=""),
+                name=row.document_id,
+                title=row.title or row.document_id,
+                description=f"{row.source}, passages: {row.passages}" + (f", {row.date}" if row.date else ""),
+                mime_type="text/plain",
+            )
+            for row in page.documents
+        ]
+        more = offset + PAGE < page.total
+        return types.ListResourcesResult(resources=resources, next_cursor=str(offset + PAGE) if more else None)
+
+    async def list_templates(
+        self, context: Request, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        """What can be read by its id."""
+        documents = types.ResourceTemplate(
+            uri_template=DOCUMENTS + "{document_id}",
+            name="document",
+            description="The text of a document, by its id, percent-encoded.",
+            mime_type="text/plain",
+        )
+        passages = types.ResourceTemplate(
+            uri_template=PASSAGES + "{passage_id}",
+            name="passage",
+            description="The text of a passage, by the id that citations tell.",
+            mime_type="text/plain",
+        )
+        return types.ListResourceTemplatesResult(resource_templates=[documents, passages])
+
+    async def read_resource(
+        self, context: Request, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        """A document's or a passage's text."""
+        uri = str(params.uri)
+        try:
+            text = await asyncio.to_thread(self._text_of, uri)
+        except UsageError as error:
+            raise MCPError(types.INVALID_PARAMS, str(error), {"uri": uri[:1000]}) from None
+        except PreflightError as error:
+            raise MCPError(types.INTERNAL_ERROR, str(error), {"uri": uri[:1000]}) from None
+        contents = types.TextResourceContents(uri=uri, text=text, mime_type="text/plain")
+        return types.ReadResourceResult(contents=[contents])
+
+    def _text_of(self, uri: str) -> str:
+        if uri.startswith(DOCUMENTS):
+            return collection.document_text(self.app.library, unquote(uri.removeprefix(DOCUMENTS)))[1]
+        if uri.startswith(PASSAGES):
+            return collection.read_passage(self.app.library, unquote(uri.removeprefix(PASSAGES))).passage.text
+        raise UsageError(f"there is no resource {uri[:200]!r}", help=f"Resources begin with {DOCUMENTS} or {PASSAGES}")
+
+
+class _Progress:
+    """Counts what is told to a client that asked for progress."""
+
+    def __init__(self, context: Request) -> None:
+        self._context = context
+        self._count = 0
+
+    async def tell(self, note: str) -> None:
+        """Send one sentence; the number that goes with it only ever grows."""
+        self._count += 1
+        await self._context.session.report_progress(self._count, None, note)
+
+
+def make_server(app: Preflight) -> Server[Any]:
+    """The server of one library, for any transport."""
+    handlers = Handlers(app)
+    return Server(
+        "preflight-rag",
+        title="Preflight RAG",
+        version=__version__,
+        instructions=INSTRUCTIONS,
+        on_list_tools=handlers.list_tools,
+        on_call_tool=handlers.call_tool,
+        on_list_resources=handlers.list_resources,
+        on_list_resource_templates=handlers.list_templates,
+        on_read_resource=handlers.read_resource,
+    )
+
+
+def owner_of(context: Request) -> str:
+    """What a caller's threads are stored under: `NAME/` for a key's owner, nothing without keys."""
+    user = getattr(context.request, "scope", {}).get("user")
+    return f"{user.username}/" if user is not None and user.is_authenticated else ""
+
+
+async def _stoppable(work: Coroutine[Any, Any, tuple[str, BaseModel]]) -> tuple[str, BaseModel]:
+    """Await work in a task of its own, so that a cancelled call stops it and waits for its end."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        task.cancel()
+        with anyio.CancelScope(shield=True), suppress(TimeoutError):
+            await asyncio.wait([task], timeout=STOPPING_SECONDS)
+        raise
+
+
+def _failed(line: str) -> types.CallToolResult:
+    return types.CallToolResult(content=[types.TextContent(type="text", text=line)], is_error=True)
+
+
+def _offset(cursor: str | None) -> int:
+    if cursor is None:
+        return 0
+    if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 12):
+        raise MCPError(types.INVALID_PARAMS, f"The cursor {cursor[:50]!r} is none that was given out.")
+    return int(cursor)
+
+
+def _described(name: str, tool: Tool) -> types.Tool:
+    hints = types.ToolAnnotations(
+        read_only_hint=name != "ask", destructive_hint=False, open_world_hint=False, idempotent_hint=name != "ask"
+    )
+    return types.Tool(
+        name=name,
+        description=tool.description,
+        input_schema=tool.takes.model_json_schema(),
+        output_schema=_schema(tool.returns),
+        annotations=hints,
+    )
+
+
+def _schema(kinds: tuple[type[BaseModel], ...]) -> dict[str, Any]:
+    """The schema of a result that is an object of one of several kinds."""
+    if len(kinds) == 1:
+        return kinds[0].model_json_schema(mode="serialization")
+    by_kind, whole = models_json_schema([(kind, "serialization") for kind in kinds])
+    return {"type": "object", "anyOf": list(by_kind.values()), "$defs": whole["$defs"]}

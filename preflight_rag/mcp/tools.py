@@ -1,0 +1,198 @@
+"""The tools: what they take, what they do, and their results as text for people and as values for programs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from preflight_rag.graph.events import ProgressEvent
+from preflight_rag.mcp import collection
+from preflight_rag.state.context import Route
+from preflight_rag.state.errors import UsageError
+from preflight_rag.state.values import Answer, Clarification, Passage, Preview
+
+if TYPE_CHECKING:
+    from preflight_rag.app import Preflight
+
+Progress = Callable[[str], Awaitable[None]]
+"""Tells the client, in a sentence, what is being done."""
+
+MAX_LISTED = 200
+
+
+class Arguments(BaseModel):
+    """Base of what tools take: unknown names are refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Ask(Arguments):
+    """What `ask` takes."""
+
+    question: str = Field(description="One question, or a follow-up in the same thread_id.")
+    thread_id: str | None = Field(
+        default=None, description="The conversation to go on with, as an earlier answer tells it; none: a new one."
+    )
+    route: Route = Field(default="auto", description="How the passages are read; auto decides by itself.")
+    options: list[str] = Field(default_factory=list, description="The choices of a multiple-choice question.")
+    where: list[str] = Field(default_factory=list, description="Only passages whose metadata fit, as year>=2020.")
+    clarify: bool = Field(default=False, description="Ask back where a name stands for many things.")
+
+
+class Search(Arguments):
+    """What `search` takes."""
+
+    query: str = Field(description="What to search for.")
+    k: int = Field(default=8, ge=1, le=100, description="How many passages.")
+    where: list[str] = Field(default_factory=list, description="Only passages whose metadata fit, as year>=2020.")
+
+
+class ReadPassage(Arguments):
+    """What `read_passage` takes."""
+
+    passage_id: str = Field(description="As citations and search results tell it.")
+
+
+class ListDocuments(Arguments):
+    """What `list_documents` takes."""
+
+    query: str = Field(default="", description="Only documents whose title, id or source holds this.")
+    offset: int = Field(default=0, ge=0, description="How many to skip.")
+    limit: int = Field(default=50, ge=1, le=MAX_LISTED, description="How many at most.")
+
+
+class FoundPassage(BaseModel):
+    """A passage that a search found."""
+
+    rank: int
+    score: float
+    passage: Passage
+
+
+class Found(BaseModel):
+    """What `search` returns."""
+
+    query: str
+    passages: list[FoundPassage]
+    preflight: Preview
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A tool: its text for the model, what it takes and returns, and what runs it."""
+
+    description: str
+    takes: type[Arguments]
+    returns: tuple[type[BaseModel], ...]
+    run: Callable[[Preflight, Any, str, Progress], Coroutine[Any, Any, tuple[str, BaseModel]]]
+
+
+async def ask(app: Preflight, given: Ask, owner: str, progress: Progress) -> tuple[str, BaseModel]:
+    """One turn; `owner` is what the thread is stored under, and is not told."""
+    thread_id = given.thread_id if given.thread_id is not None else f"mcp-{uuid4().hex[:12]}"
+    settings: dict[str, Any] = {"route": given.route, "where": tuple(given.where) or None, "clarify": given.clarify}
+    events = app.astream(
+        given.question, thread_id=owner + thread_id, options=given.options, discard=True, tokens=False, **settings
+    )
+    async for event in events:
+        if isinstance(event, ProgressEvent):
+            await progress(event.note)
+        elif isinstance(event, Answer):
+            return answer_text(event, thread_id), event.model_copy(update={"thread_id": thread_id})
+        elif isinstance(event, Clarification):
+            return clarification_text(event, thread_id), event.model_copy(update={"thread_id": thread_id})
+    raise AssertionError("a turn ends with its answer, a clarification, or an error")
+
+
+async def search(app: Preflight, given: Search, owner: str, progress: Progress) -> tuple[str, BaseModel]:
+    """Retrieval only."""
+    found = await asyncio.to_thread(app.search, given.query, k=given.k, where=tuple(given.where) or None)
+    passages = await asyncio.to_thread(app.library.passages, [hit.passage_id for hit in found.selected])
+    rows = [
+        FoundPassage(rank=hit.rank, score=hit.score, passage=passage)
+        for hit, passage in zip(found.selected, passages, strict=True)
+    ]
+    text = "\n\n".join(f"{row.rank}. {_head(row.passage)}\n{row.passage.text}" for row in rows) or "Nothing was found."
+    return text, Found(query=found.query, passages=rows, preflight=found.preflight)
+
+
+async def read_passage(app: Preflight, given: ReadPassage, owner: str, progress: Progress) -> tuple[str, BaseModel]:
+    """A passage, with the ids of its neighbours."""
+    read = await asyncio.to_thread(collection.read_passage, app.library, given.passage_id)
+    around = f"before: {read.before or '-'}, after: {read.after or '-'}"
+    return f"{_head(read.passage)}\n{around}\n\n{read.passage.text}", read
+
+
+async def list_documents(app: Preflight, given: ListDocuments, owner: str, progress: Progress) -> tuple[str, BaseModel]:
+    """A page of the list of documents."""
+    page = await asyncio.to_thread(collection.documents, app.library, given.query, given.offset, given.limit)
+    rows = [f"{row.document_id}: {row.title or '(no title)'} (passages: {row.passages})" for row in page.documents]
+    said = f"{len(page.documents)} of {page.total} documents, from number {page.offset + 1}"
+    return "\n".join([said, *rows]), page
+
+
+TOOLS = {
+    "ask": Tool(
+        "Answers a question from the document collection, with numbered citations of its sources, or says that the "
+        "documents do not answer it. Follow-ups with the same thread_id are understood from the conversation.",
+        Ask,
+        (Answer, Clarification),
+        ask,
+    ),
+    "search": Tool("Finds passages of the document collection, best first.", Search, (Found,), search),
+    "read_passage": Tool("Reads one passage by its id.", ReadPassage, (collection.PassageRead,), read_passage),
+    "list_documents": Tool(
+        "Lists the documents of the collection, page by page.",
+        ListDocuments,
+        (collection.DocumentPage,),
+        list_documents,
+    ),
+}
+
+
+def read_arguments(tool: Tool, arguments: dict[str, Any]) -> Arguments:
+    """A tool's arguments as its model.
+
+    Raises:
+        UsageError: One is missing, unknown, or of the wrong kind.
+    """
+    try:
+        return tool.takes.model_validate(arguments)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"])[:100]
+        known = ", ".join(tool.takes.model_fields)
+        raise UsageError(f"argument {name!r}: {first['msg'].lower()}", help=f"The arguments are: {known}.") from None
+
+
+def answer_text(answer: Answer, thread_id: str) -> str:
+    """An answer with its sources and the thread to go on with, for people and models."""
+    lines = [answer.answer]
+    if answer.citations:
+        lines += ["", "Sources:"]
+    for citation in answer.citations:
+        place = f"{citation.source}, p. {citation.page}" if citation.page else citation.source
+        mark = "" if citation.verified else " (not found in the passage)"
+        quote = " ".join(citation.quote.split())
+        lines.append(f'[{citation.n}] {citation.title or citation.document_id} - {place}: "{quote}"{mark}')
+        lines.append(f"    passage {citation.passage_id}")
+    lines += [f"Missing: {gap.stage} {gap.item}: {gap.error}" for gap in answer.gaps]
+    lines += ["", f"Route: {answer.route.name} ({answer.route.reason})", f"thread_id: {thread_id}"]
+    return "\n".join(lines)
+
+
+def clarification_text(asked: Clarification, thread_id: str) -> str:
+    """A question back, with its choices and how to answer it."""
+    choices = [f"{number}. {choice.label}" for number, choice in enumerate(asked.choices, 1)]
+    way = f'Ask again with thread_id {thread_id} and one of these as the question, or "all".'
+    return "\n".join([asked.question, *choices, way])
+
+
+def _head(passage: Passage) -> str:
+    parts = [passage.title or passage.document_id, passage.source, f"p. {passage.page}" if passage.page else ""]
+    return " - ".join(part for part in [*parts, passage.date or ""] if part) + f"\npassage {passage.id}"

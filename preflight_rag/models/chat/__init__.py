@@ -1,0 +1,1 @@
+"""Language models: opening them, asking them, their errors."""

@@ -1,0 +1,148 @@
+"""Chat models by name, and what goes wrong with them in our own words."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from preflight_rag.state.errors import (
+    BadReply,
+    ContextOverflow,
+    ModelAuthError,
+    ModelError,
+    ModelRateLimited,
+    ModelTimeout,
+    ModelUnavailable,
+    UnknownModel,
+    first_line,
+)
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+OFFLINE = "offline"
+DEFAULT_OPENAI_MODEL = "gpt-4.1-mini"
+MAX_RETRIES = 2
+_OVERFLOW = ("context_length", "context length", "maximum context", "too many tokens", "context window")
+
+
+def model_name(name: str | None, environ: Mapping[str, str] | None = None) -> str:
+    """The model that a run uses: the name given, else `PREFLIGHT_MODEL`, else OpenAI's when configured, else offline.
+
+    Returns:
+        `offline` or `provider:name`; `openai:` alone where a server is configured that is to be asked for its model.
+    """
+    environ = os.environ if environ is None else environ
+    name = name or environ.get("PREFLIGHT_MODEL")
+    if not name:
+        if environ.get("OPENAI_BASE_URL"):
+            return "openai:"
+        return f"openai:{DEFAULT_OPENAI_MODEL}" if environ.get("OPENAI_API_KEY") else OFFLINE
+    if name == OFFLINE:
+        return OFFLINE
+    provider, separator, model = name.partition(":")
+    if not separator or not provider or (not model and provider != "openai"):
+        raise UnknownModel(
+            f"model {name!r} is unknown", help="Write provider:name, as in openai:gpt-4.1-mini, or offline."
+        )
+    return name
+
+
+def open_chat_model(name: str, *, timeout: float = 120.0) -> BaseChatModel:
+    """A LangChain chat model for `provider:name`.
+
+    `openai:` talks to any OpenAI-compatible server through `OPENAI_BASE_URL`; with no model named, the server's first
+    one is taken. Other providers go through `langchain.chat_models.init_chat_model`.
+
+    Raises:
+        UnknownModel: The provider's integration is not installed.
+    """
+    provider, _, model = name.partition(":")
+    if provider != "openai":
+        return _other_provider(name)
+    from langchain_openai import ChatOpenAI
+    from pydantic import SecretStr
+
+    base_url = os.environ.get("OPENAI_BASE_URL") or None
+    key = os.environ.get("OPENAI_API_KEY") or ("not-needed" if base_url else None)
+    if key is None:
+        raise ModelAuthError(
+            "no key for OpenAI",
+            help="Set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own, or --model offline.",
+        )
+    secret = SecretStr(key)
+    model = model or (_first_model(base_url, key) if base_url else DEFAULT_OPENAI_MODEL)
+    return ChatOpenAI(model=model, api_key=secret, base_url=base_url, timeout=timeout, max_retries=MAX_RETRIES)
+
+
+def _first_model(base_url: str, key: str) -> str:
+    import openai
+
+    try:
+        with openai.OpenAI(base_url=base_url, api_key=key, timeout=10, max_retries=1) as client:
+            models = client.models.list().data
+    except Exception as error:  # the SDK's errors and whatever a wrong server's reply makes of its parser
+        raise in_our_words(error, f"{base_url} (asked for its models)") from error
+    if not models:
+        raise UnknownModel(f"the server at {base_url} offers no model", help="Name one: --model openai:NAME.")
+    return models[0].id
+
+
+def _other_provider(name: str) -> BaseChatModel:
+    provider = name.partition(":")[0]
+    try:
+        from langchain.chat_models import init_chat_model
+    except ImportError:
+        raise UnknownModel(
+            f"model {name!r} needs LangChain's integration for {provider!r}",
+            help=f"Install it: pip install langchain langchain-{provider.replace('_', '-')}.",
+        ) from None
+    try:
+        chat_model: BaseChatModel = init_chat_model(name)
+    except (ImportError, ValueError) as error:
+        raise UnknownModel(f"model {name!r} cannot be opened: {first_line(error)}") from error
+    return chat_model
+
+
+def in_our_words(error: Exception, model: str) -> ModelError:
+    """The error of a chat model's client as one of ours; unknown ones keep their first line."""
+    if isinstance(error, ModelError):
+        return error
+    named = _named_failure(error, model)
+    if named is not None:
+        return named
+    if isinstance(error, TimeoutError):
+        return ModelTimeout(f"{model} did not reply in time", help="Try again, or raise PREFLIGHT_DEADLINE.")
+    if isinstance(error, AttributeError | TypeError | KeyError | ValueError):
+        return BadReply(
+            f"{model} answered with something that is not a chat completion",
+            help="Is the base URL right? It usually ends in /v1.",
+        )
+    return ModelError(f"{model} failed: {type(error).__name__}: {first_line(error)}")
+
+
+def _named_failure(error: Exception, model: str) -> ModelError | None:
+    """Failures told by the names that the OpenAI, Anthropic and similar SDKs share, and by HTTP status."""
+    kinds = {kind.__name__ for kind in type(error).__mro__}
+    status: Any = getattr(error, "status_code", None)
+    text = str(error).lower()
+    if kinds & {"APITimeoutError", "ReadTimeout", "ConnectTimeout", "StreamChunkTimeoutError"}:
+        return ModelTimeout(f"{model} did not reply in time", help="Try again, or raise PREFLIGHT_DEADLINE.")
+    if kinds & {"APIConnectionError", "ConnectError", "RemoteProtocolError", "ReadError"}:
+        return ModelUnavailable(f"{model} cannot be reached", help="Is the server running and the base URL right?")
+    if "ContextOverflowError" in kinds or (status in (400, 413) and any(sign in text for sign in _OVERFLOW)):
+        return ContextOverflow(
+            f"the prompt is too long for {model}", help="Lower --k, or take a model that reads more."
+        )
+    if status in (401, 403):
+        return ModelAuthError(f"{model} refused the key", help="Check OPENAI_API_KEY (or the provider's own).")
+    if status == 404:
+        return UnknownModel(
+            f"{model} was not found by the server", help="Check --model and the base URL (often .../v1)."
+        )
+    if status == 429:
+        return ModelRateLimited(f"{model} is over its rate limit or quota", help="Wait, or lower --max-concurrency.")
+    if isinstance(status, int) and status >= 500:
+        return ModelUnavailable(f"{model} failed with HTTP {status}", help="Try again later.")
+    return None

@@ -1,0 +1,236 @@
+"""`ChatReader`: a chat model behind the `Reader` protocol. It renders prompts, checks each reply, and parses it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages.utils import count_tokens_approximately
+
+from preflight_rag.conversation.history import in_short
+from preflight_rag.models.chat.chat_models import in_our_words
+from preflight_rag.models.chat.own_clients import OwnClients
+from preflight_rag.prompts import (
+    answer_group,
+    answer_plain,
+    condense,
+    converse,
+    map_context,
+    reduce_context,
+    relate_contexts,
+    rewrite,
+    summarize,
+)
+from preflight_rag.prompts.replies import choices_line, match_option
+from preflight_rag.state.errors import BadReply, ModelError
+from preflight_rag.state.reading import Comparison, Draft, Earlier, Extract, Message, Reply, Rewrite, Source, Talk
+from preflight_rag.state.values import Usage
+from preflight_rag.text.concepts import expressions, rewrite_by_rules
+from preflight_rag.text.survival import corrections, lost, strays
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+_REFUSED = ("content_filter", "refusal", "safety")
+
+
+class ChatReader:
+    """Any LangChain chat model as a reader. No function calling is asked of it.
+
+    Args:
+        chat_model: The model.
+        name: How receipts name it.
+        deadline: Seconds that one call may take in all, retries and streaming included.
+    """
+
+    def __init__(self, chat_model: BaseChatModel, *, name: str | None = None, deadline: float = 120.0) -> None:
+        self.chat_model = chat_model
+        self.name = name or _name_of(chat_model)
+        self.deadline = deadline
+        self._clients = OwnClients()
+
+    async def rewrite(self, *, message: str, history: Sequence[Message]) -> Reply[Rewrite]:
+        """The model's rewrite; what it leaves out is filled in by rule.
+
+        After an unreadable reply and an unreadable repair, and where the model lost a number, a code or a negation of
+        the message, or made something else of a message without history, the message stands as it is.
+        """
+        prompt = rewrite.render(message=message, history=history)
+        text, usage = await self._call(prompt)
+        told = rewrite.parse(text)
+        if told is None:
+            text, more = await self._repair(prompt, text, rewrite.REPAIR)
+            usage, told = add(usage, more), rewrite.parse(text)
+        if told is None:
+            note = "the model's rewrite could not be read; the message was searched as it is"
+            return Reply(rewrite_by_rules(message), usage, (note,))
+        if missing := lost(message, told.question):
+            note = f"the model's rewrite lost {', '.join(missing)}; the message was searched as it is"
+            return Reply(rewrite_by_rules(message), usage, (note,))
+        if not history and strays(message, told.question):
+            note = "the model's rewrite is about something else; the message was searched as it is"
+            return Reply(rewrite_by_rules(message), usage, (note,))
+        return Reply(_completed(told, message), usage)
+
+    async def answer(self, *, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Reply[Draft]:
+        """One answer from all sources."""
+        prompt = answer_plain.render(question=question, sources=sources, options=options)
+        return await self._draft(prompt, options)
+
+    async def extract(self, *, question: str, sources: Sequence[Source]) -> Reply[Extract]:
+        """What one partition says."""
+        text, usage = await self._call(map_context.render(question=question, sources=sources))
+        return Reply(map_context.parse(text), usage)
+
+    async def reduce(self, *, question: str, extracts: Sequence[Extract], options: Sequence[str] = ()) -> Reply[Draft]:
+        """One answer from the partitions' extracts; their quotes come along."""
+        prompt = reduce_context.render(question=question, extracts=extracts, options=options)
+        reply = await self._draft(prompt, options)
+        draft = reply.value
+        quotes = draft.quotes or tuple(quote for extract in extracts for quote in extract.quotes)
+        return Reply(Draft(draft.text, quotes, draft.found, draft.choice), reply.usage, reply.notes)
+
+    async def relate(self, *, question: str, pivot: Source, others: Sequence[Source]) -> Reply[Comparison]:
+        """How the pivot relates to each other context; relations that are missing are asked for once more, together."""
+        contexts = [pivot, *others]
+        prompt = relate_contexts.render(question=question, contexts=contexts)
+        text, usage = await self._call(prompt)
+        told = relate_contexts.parse(text, len(contexts))
+        missing = [n for n in range(2, len(contexts) + 1) if n not in told.kinds]
+        if missing:
+            try:
+                text, more = await self._repair(prompt, text, relate_contexts.repair(missing))
+            except ModelError as error:
+                more = Usage.model_validate(error.spent or {"calls": 1})
+            else:
+                repaired = relate_contexts.parse(text, len(contexts))
+                told.kinds = repaired.kinds | told.kinds
+                told.notes = repaired.notes | told.notes
+            usage = add(usage, more)
+        own = {n: source.n for n, source in enumerate(contexts, 1)}
+        notes = {own[n]: replace(note, n=own[n]) for n, note in told.notes.items()}
+        return Reply(Comparison({own[n]: kind for n, kind in told.kinds.items()}, notes), usage)
+
+    async def answer_group(self, *, question: str, sources: Sequence[Source], plural: bool) -> Reply[Draft]:
+        """One answer for each entity that the group's contexts speak of."""
+        text, usage = await self._call(answer_group.render(question=question, sources=sources, plural=plural))
+        return Reply(answer_group.parse(text), usage)
+
+    async def summarize(
+        self, *, title: str, sections: Sequence[Sequence[Source]], parts: Sequence[Extract] = ()
+    ) -> Reply[Draft]:
+        """One summary of a document's sentences, or of its parts' summaries; their quotes come along."""
+        text, usage = await self._call(summarize.render(title=title, sections=sections, parts=parts))
+        draft = summarize.parse(text)
+        quotes = draft.quotes or tuple(quote for part in parts for quote in part.quotes)
+        return Reply(replace(draft, quotes=quotes), usage)
+
+    async def converse(self, *, message: str, talk: Talk, history: Sequence[Message], earlier: Earlier) -> Reply[Draft]:
+        """The model's own words, whatever the talk is about; they may cite the last answer's sources."""
+        text, usage = await self._call(converse.render(message=message, history=history, sources=earlier.sources))
+        return Reply(converse.parse(text), usage)
+
+    async def condense(self, *, summary: str, messages: Sequence[Message]) -> Reply[str]:
+        """The model's summary; one that is no summary is put in short by rule."""
+        text, usage = await self._call(condense.render(summary=summary, messages=messages))
+        short = condense.parse(text)
+        if short is None:
+            return Reply(in_short(summary, messages), usage, ("the model's summary was too long; it was made by rule",))
+        return Reply(short, usage)
+
+    def count_tokens(self, text: str) -> int:
+        """Tokens of a text, estimated (about four characters each)."""
+        return count_tokens_approximately([HumanMessage(text)])
+
+    async def _draft(self, prompt: list[BaseMessage], options: Sequence[str]) -> Reply[Draft]:
+        text, usage = await self._call(prompt)
+        draft = answer_plain.parse(text, options)
+        if not options or draft.choice or not draft.found:
+            return Reply(draft, usage)
+        ask = f"Which option is it? Reply with one letter of {choices_line(options)} and nothing else."
+        text, more = await self._repair(prompt, text, ask)
+        choice = match_option(text, options)
+        notes = () if choice else ("the reply names none of the options",)
+        return Reply(Draft(draft.text, draft.quotes, True, choice), add(usage, more), notes)
+
+    async def _repair(self, prompt: list[BaseMessage], reply: str, ask: str) -> tuple[str, Usage]:
+        return await self._call([*prompt, AIMessage(reply), HumanMessage(ask)])
+
+    async def _call(self, prompt: list[BaseMessage]) -> tuple[str, Usage]:
+        """The text of a whole reply and what it cost; every way in which a reply can fall short is an error of ours."""
+        started = perf_counter()
+        try:
+            async with asyncio.timeout(self.deadline):
+                message = await self._clients.of(self.chat_model).ainvoke(prompt)
+        except Exception as error:
+            failure = in_our_words(error, self.name)
+            failure.spent = Usage(calls=1, seconds=perf_counter() - started).model_dump()
+            raise failure from error
+        usage = self._usage(prompt, message, perf_counter() - started)
+        try:
+            return self._checked(message), usage
+        except BadReply as error:
+            error.spent = usage.model_dump()
+            raise
+
+    def _checked(self, message: AIMessage) -> str:
+        metadata = message.response_metadata
+        reason = metadata.get("finish_reason") or metadata.get("stop_reason") or metadata.get("done_reason")
+        if message.additional_kwargs.get("refusal") or reason in _REFUSED:
+            raise BadReply(f"{self.name} refused to answer", help="Ask in other words, or take another model.")
+        if reason in ("length", "max_tokens"):
+            raise BadReply(f"{self.name}'s reply was cut off at its token limit", help="Raise the model's max_tokens.")
+        if reason is None and self.chat_model._llm_type == "openai-chat":
+            raise BadReply(f"{self.name}'s reply ended before it was finished", help="Try again.")
+        text = str(message.text)
+        if not text.strip():
+            raise BadReply(f"{self.name} sent an empty reply", help="Try again, or take another model.")
+        return text
+
+    def _usage(self, prompt: list[BaseMessage], message: AIMessage, seconds: float) -> Usage:
+        reported = message.usage_metadata
+        if reported and reported["input_tokens"]:
+            return Usage(
+                calls=1, input_tokens=reported["input_tokens"], output_tokens=reported["output_tokens"], seconds=seconds
+            )
+        return Usage(
+            calls=1,
+            input_tokens=count_tokens_approximately(prompt),
+            output_tokens=count_tokens_approximately([message]),
+            estimated=True,
+            seconds=seconds,
+        )
+
+
+def _completed(told: Rewrite, message: str) -> Rewrite:
+    """A model's rewrite with what it leaves out, by rule."""
+    ruled = rewrite_by_rules(told.question)
+    concepts = told.concepts or ruled.concepts
+    return replace(
+        told,
+        subquestions=told.subquestions or ruled.subquestions,
+        concepts=concepts,
+        expressions=told.expressions or expressions(concepts),
+        corrections=corrections(message, told.question),
+    )
+
+
+def add(a: Usage, b: Usage) -> Usage:
+    """Two usages as one."""
+    return Usage(
+        calls=a.calls + b.calls,
+        input_tokens=a.input_tokens + b.input_tokens,
+        output_tokens=a.output_tokens + b.output_tokens,
+        estimated=a.estimated or b.estimated,
+        seconds=a.seconds + b.seconds,
+    )
+
+
+def _name_of(chat_model: BaseChatModel) -> str:
+    model = getattr(chat_model, "model_name", None) or getattr(chat_model, "model", None)
+    provider = chat_model._llm_type.removesuffix("-chat").removesuffix("-chat-model")
+    return f"{provider}:{model}" if model else provider

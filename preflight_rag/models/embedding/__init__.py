@@ -1,0 +1,1 @@
+"""Embedders: from text to vectors."""

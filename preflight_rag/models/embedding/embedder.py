@@ -1,0 +1,137 @@
+"""Embedders: text to vectors, with the token counts that keep a passage within what the model reads.
+
+`open_embedder` turns a name, a path, a pair or a LangChain `Embeddings` object into an `Embedder`. The default is
+all-MiniLM-L6-v2, which runs through ONNX Runtime (`minilm.py`); other models run through sentence-transformers
+(`torch_embedders.py`) or through LangChain (`langchain_embedder.py`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from langchain_core.embeddings import Embeddings
+
+from preflight_rag.state.errors import EmbedderError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from tokenizers import Tokenizer
+
+DEFAULT_SPEC = "default"
+DEFAULT_ALIASES = frozenset({DEFAULT_SPEC, "all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2"})
+PAIR_PREFIX = "pair:"
+
+PassageInput: TypeAlias = str | tuple[str, str]
+Progress: TypeAlias = Callable[[int], None]
+
+
+class Embedder(Embeddings, ABC):
+    """A model that maps queries and passages into one space of `dimension` float32 numbers.
+
+    Attributes:
+        name: What people call the model.
+        revision: Short checksum of the weights; two embedders with one revision make the same vectors.
+        dimension: Length of a vector.
+        max_tokens: Tokens that the model reads of a passage, special tokens included, a passage prompt not.
+        special_tokens: How many of them the tokenizer adds itself, such as [CLS] and [SEP].
+        normalized: Whether vectors have length 1, so that the inner product is the cosine.
+        spec: What `open_embedder` takes to open this embedder again, or None for an object of the caller's.
+    """
+
+    name: str
+    revision: str
+    dimension: int
+    max_tokens: int
+    special_tokens: int
+    normalized: bool = True
+    spec: str | None = None
+
+    @property
+    @abstractmethod
+    def tokenizer(self) -> Tokenizer:
+        """The passage encoder's tokenizer, without truncation and padding."""
+
+    @abstractmethod
+    def encode_query(self, text: str) -> np.ndarray:
+        """Vector of a query, shape (dimension,), float32."""
+
+    @abstractmethod
+    def _encode(self, inputs: Sequence[PassageInput], progress: Progress | None) -> np.ndarray:
+        """Vectors of non-empty `inputs`, shape (n, dimension), float32."""
+
+    def encode_passages(self, passages: Sequence[PassageInput], progress: Progress | None = None) -> np.ndarray:
+        """Vectors of passages, shape (n, dimension), float32.
+
+        Args:
+            passages: Texts, or (title, text) pairs; see `with_title`.
+            progress: Called with the number of passages encoded so far.
+        """
+        import numpy as np
+
+        if not passages:
+            return np.zeros((0, self.dimension), dtype=np.float32)
+        inputs = [passage if isinstance(passage, str) else self.with_title(*passage) for passage in passages]
+        return self._encode(inputs, progress)
+
+    def with_title(self, title: str, text: str) -> PassageInput:
+        """What is embedded of a passage that has a title: "title. text".
+
+        The title is left out where both together are longer than the model reads (the text is never cut for it), and
+        where the text already begins with it.
+        """
+        title = title.strip().rstrip(".")
+        if not title or text.lstrip().startswith(title):
+            return text
+        joined = f"{title}. {text}"
+        return joined if self.count_tokens(joined) + self.special_tokens <= self.max_tokens else text
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """LangChain's name for `encode_passages`."""
+        vectors: list[list[float]] = self.encode_passages(texts).tolist()
+        return vectors
+
+    def embed_query(self, text: str) -> list[float]:
+        """LangChain's name for `encode_query`."""
+        vector: list[float] = self.encode_query(text).tolist()
+        return vector
+
+    def count_tokens(self, text: str) -> int:
+        """Word pieces of `text`, special tokens not counted."""
+        return len(self.tokenizer.encode(text, add_special_tokens=False).ids)
+
+    def token_offsets(self, text: str) -> list[tuple[int, int]]:
+        """Character offsets in `text` of each word piece, in order."""
+        return list(self.tokenizer.encode(text, add_special_tokens=False).offsets)
+
+
+def open_embedder(spec: str | Path | Embeddings | None = None) -> Embedder:
+    """The embedder that `spec` names.
+
+    Args:
+        spec: None or "default" for all-MiniLM-L6-v2; the name or path of a SentenceTransformer; "pair:QUERY|PASSAGE"
+            for two encoders that share a space, such as
+            "pair:ncbi/MedCPT-Query-Encoder|ncbi/MedCPT-Article-Encoder"; a LangChain `Embeddings` object; an
+            `Embedder`, which is returned as it is.
+
+    Raises:
+        EmbedderError: It is unknown, cannot be loaded, or has other weights than it should.
+    """
+    if isinstance(spec, Embedder):
+        return spec
+    if isinstance(spec, Embeddings):
+        from preflight_rag.models.embedding.langchain_embedder import LangChainEmbedder
+
+        return LangChainEmbedder(spec)
+    if spec is None or str(spec) in DEFAULT_ALIASES:
+        from preflight_rag.models.embedding.minilm import MiniLM
+
+        return MiniLM()
+    if not isinstance(spec, (str, Path)) or not str(spec).strip():
+        raise EmbedderError(f"{spec!r} is not an embedder", help="Give a model's name or path, or an Embeddings object")
+    from preflight_rag.models.embedding.torch_embedders import open_pair, open_sentence_transformer
+
+    name = str(spec)
+    return open_pair(name) if name.startswith(PAIR_PREFIX) else open_sentence_transformer(name)

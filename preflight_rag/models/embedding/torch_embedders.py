@@ -1,0 +1,245 @@
+"""Embedders that run through torch: any SentenceTransformer, and pairs of a query and a passage encoder.
+
+MedCPT (Jin et al. 2023) is a pair of plain BERT encoders: the vector is the last hidden state of [CLS], an article goes
+in as the pair (title, abstract), queries are read to 64 tokens and articles to 512, and similarity is the inner product
+of vectors that are not normalised. Its vectors are stored as they are, so that rankings are the model's own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, Protocol
+
+from preflight_rag.models.embedding.embedder import PAIR_PREFIX, Embedder, PassageInput, Progress
+from preflight_rag.models.embedding.onnx_export import quiet_loading
+from preflight_rag.state.errors import EmbedderError, first_line
+
+if TYPE_CHECKING:
+    import numpy as np
+    from tokenizers import Tokenizer
+
+CHUNK = 256
+BATCH = 32
+UNBOUNDED = 512
+MEDCPT_QUERY_TOKENS = 64
+MEDCPT_ARTICLE_TOKENS = 512
+
+
+class _PassageEncoder(Protocol):
+    tokenizer: Tokenizer
+    revision: str
+    dimension: int
+    max_tokens: int
+    special_tokens: int
+    normalized: bool
+
+    def encode(self, texts: Sequence[Any], progress: Progress | None) -> np.ndarray: ...
+
+    def encode_query(self, text: str) -> np.ndarray: ...
+
+
+class TorchBackend:
+    """A SentenceTransformer with its own prompts, tokenizer and length.
+
+    Raises:
+        EmbedderError: It cannot be loaded, or has no fast tokenizer.
+    """
+
+    normalized = True
+
+    def __init__(self, name: str) -> None:
+        self._model = _loaded(name, _sentence_transformer)
+        self.tokenizer = _fast_tokenizer(name, self._model.tokenizer)
+        self.revision = weights_revision(self._model)
+        limit = self._model.max_seq_length
+        prompt = (self._model.prompts or {}).get("document") or ""
+        prompt_tokens = len(self.tokenizer.encode(prompt, add_special_tokens=False).ids)
+        self.max_tokens = (int(limit) if limit and limit < 1_000_000 else UNBOUNDED) - prompt_tokens
+        self.special_tokens = self.tokenizer.num_special_tokens_to_add(False)
+        self.dimension = int(self.encode_query("dimension").shape[0])
+
+    def encode(self, texts: Sequence[str], progress: Progress | None) -> np.ndarray:
+        """Vectors of passages, of length 1."""
+        return _in_chunks(texts, lambda chunk: self._model.encode_document(list(chunk), **_ENCODE_OPTIONS), progress)
+
+    def encode_query(self, text: str) -> np.ndarray:
+        """Vector of a query, of length 1."""
+        vector: np.ndarray = normalize(self._model.encode_query([text], **_ENCODE_OPTIONS))[0]
+        return vector
+
+
+class MedCPTEncoder:
+    """One of MedCPT's two encoders: [CLS] of a plain BERT, not normalised, titles as the first segment."""
+
+    normalized = False
+
+    def __init__(self, name: str, max_tokens: int) -> None:
+        self._tokenizer, self._model = _loaded(name, _plain_transformer)
+        self.tokenizer = _fast_tokenizer(name, self._tokenizer)
+        self.revision = f"{weights_revision(self._model)}-cls"
+        self.max_tokens = max_tokens
+        self.special_tokens = self.tokenizer.num_special_tokens_to_add(False)
+        self.dimension = int(self._model.config.hidden_size)
+
+    def encode(self, texts: Sequence[PassageInput], progress: Progress | None) -> np.ndarray:
+        """Vectors of texts and of (title, text) pairs, in their order."""
+        return _in_chunks(texts, self._encode_batches, progress, scale=False)
+
+    def encode_query(self, text: str) -> np.ndarray:
+        """Vector of one text."""
+        vector: np.ndarray = self._encode_batches([text])[0]
+        return vector
+
+    def _encode_batches(self, texts: Sequence[PassageInput]) -> np.ndarray:
+        import numpy as np
+
+        vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
+        for paired in (False, True):
+            positions = [i for i, text in enumerate(texts) if isinstance(text, tuple) == paired]
+            for start in range(0, len(positions), BATCH):
+                batch = positions[start : start + BATCH]
+                vectors[batch] = self._forward([texts[i] for i in batch])
+        return vectors
+
+    def _forward(self, texts: Sequence[PassageInput]) -> np.ndarray:
+        import torch
+
+        tensors = self._tokenizer(
+            list(texts), truncation=True, padding=True, max_length=self.max_tokens, return_tensors="pt"
+        )
+        with torch.inference_mode():
+            vectors: np.ndarray = self._model(**tensors).last_hidden_state[:, 0].float().numpy()
+        return vectors
+
+
+class SentenceTransformerEmbedder(Embedder):
+    """One or two torch encoders behind the `Embedder` interface; both must have one dimension."""
+
+    def __init__(self, spec: str, passages: _PassageEncoder, queries: _PassageEncoder | None = None) -> None:
+        queries = queries or passages
+        if queries.dimension != passages.dimension or queries.normalized != passages.normalized:
+            raise EmbedderError(
+                f"The encoders of {spec!r} do not share a space ({queries.dimension} and {passages.dimension} numbers)",
+                help="Pair two encoders that were trained together",
+            )
+        self.name = self.spec = spec
+        self.revision = passages.revision if queries is passages else f"{queries.revision}+{passages.revision}"
+        self.dimension = passages.dimension
+        self.max_tokens = passages.max_tokens
+        self.special_tokens = passages.special_tokens
+        self.normalized = passages.normalized
+        self._passages, self._queries = passages, queries
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The passage encoder's."""
+        return self._passages.tokenizer
+
+    def encode_query(self, text: str) -> np.ndarray:
+        """Vector of a query by the query encoder, with the model's query prompt."""
+        return self._queries.encode_query(text)
+
+    def _encode(self, inputs: Sequence[PassageInput], progress: Progress | None) -> np.ndarray:
+        return self._passages.encode(inputs, progress)
+
+
+class MedCPTEmbedder(SentenceTransformerEmbedder):
+    """The MedCPT pair: a title goes in as a segment of its own."""
+
+    def with_title(self, title: str, text: str) -> PassageInput:
+        """The pair (title, text), or the text alone where both are longer than the encoder reads."""
+        tokens = self.count_tokens(title) + self.count_tokens(text)
+        fits = tokens + self.tokenizer.num_special_tokens_to_add(True) <= self.max_tokens
+        return (title, text) if title.strip() and fits else text
+
+
+def open_sentence_transformer(name: str) -> Embedder:
+    """The SentenceTransformer `name`, from a path, the local cache or the Hub."""
+    return SentenceTransformerEmbedder(name, TorchBackend(name))
+
+
+def open_pair(spec: str) -> Embedder:
+    """The embedder "pair:QUERY|PASSAGE"; a pair of MedCPT's encoders is recognised by its name."""
+    names = [name.strip() for name in spec.removeprefix(PAIR_PREFIX).split("|")]
+    if len(names) != 2 or not all(names):
+        raise EmbedderError(f"{spec!r} does not name two encoders", help="Write pair:QUERY_MODEL|PASSAGE_MODEL")
+    query, passage = names
+    if all(PurePath(name).name.lower().startswith("medcpt") for name in names):
+        articles = MedCPTEncoder(passage, MEDCPT_ARTICLE_TOKENS)
+        return MedCPTEmbedder(spec, articles, MedCPTEncoder(query, MEDCPT_QUERY_TOKENS))
+    return SentenceTransformerEmbedder(spec, TorchBackend(passage), TorchBackend(query))
+
+
+def normalize(vectors: Any) -> np.ndarray:
+    """Rows as float32, scaled to length 1; a row of zeros stays."""
+    import numpy as np
+
+    rows = np.asarray(vectors, dtype=np.float32)
+    scaled: np.ndarray = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    return scaled
+
+
+def weights_revision(module: Any) -> str:
+    """First 12 hexadecimal digits of the SHA-256 over a torch module's named weights."""
+    import torch
+
+    digest = hashlib.sha256()
+    for name, tensor in sorted(module.state_dict().items()):
+        digest.update(name.encode("utf-8"))
+        digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()[:12]
+
+
+_ENCODE_OPTIONS = {"batch_size": BATCH, "show_progress_bar": False, "convert_to_numpy": True}
+
+
+def _sentence_transformer(name: str) -> Any:
+    from sentence_transformers import SentenceTransformer
+
+    with quiet_loading():
+        return SentenceTransformer(name)
+
+
+def _plain_transformer(name: str) -> tuple[Any, Any]:
+    from transformers import AutoModel, AutoTokenizer
+
+    with quiet_loading():
+        return AutoTokenizer.from_pretrained(name), AutoModel.from_pretrained(name).eval()
+
+
+def _loaded(name: str, load: Callable[[str], Any]) -> Any:
+    try:
+        return load(name)
+    except Exception as error:
+        raise EmbedderError(
+            f"Cannot load the embedder {name!r}: {first_line(error)}",
+            help="Check the name or path; a model that is not on this machine needs a network once",
+        ) from error
+
+
+def _fast_tokenizer(name: str, tokenizer: Any) -> Tokenizer:
+    from tokenizers import Tokenizer
+
+    backend = tokenizer if isinstance(tokenizer, Tokenizer) else getattr(tokenizer, "backend_tokenizer", None)
+    if not isinstance(backend, Tokenizer):
+        raise EmbedderError(f"The embedder {name!r} has no fast tokenizer", help="Use a model with a tokenizer.json")
+    copy = Tokenizer.from_str(backend.to_str())
+    copy.no_truncation()
+    copy.no_padding()
+    return copy
+
+
+def _in_chunks(
+    texts: Sequence[Any], encode: Callable[[Sequence[Any]], Any], progress: Progress | None, *, scale: bool = True
+) -> np.ndarray:
+    import numpy as np
+
+    parts: list[np.ndarray] = []
+    for start in range(0, len(texts), CHUNK):
+        rows = encode(texts[start : start + CHUNK])
+        parts.append(normalize(rows) if scale else rows)
+        if progress:
+            progress(min(start + CHUNK, len(texts)))
+    return np.concatenate(parts)

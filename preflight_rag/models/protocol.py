@@ -1,0 +1,63 @@
+"""The seam to language models: one method per prompting stage.
+
+Nodes know only `Reader`. Everything a reader returns is wrapped in a `Reply`, so that what a stage spent and what had
+to be assumed about a reply are recorded with its value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+from preflight_rag.state.reading import Comparison, Draft, Earlier, Extract, Message, Reply, Rewrite, Source, Talk
+
+__all__ = ["Comparison", "Draft", "Earlier", "Extract", "Message", "Reader", "Reply", "Rewrite", "Source", "Talk"]
+
+
+@runtime_checkable
+class Reader(Protocol):
+    """A language model, or something that stands in for one. `name` goes into the receipt."""
+
+    name: str
+
+    async def rewrite(self, *, message: str, history: Sequence[Message]) -> Reply[Rewrite]:
+        """Make the message a question that can be understood without the history (oldest first), ready for search."""
+        ...
+
+    async def answer(self, *, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Reply[Draft]:
+        """Answer from all sources at once."""
+        ...
+
+    async def extract(self, *, question: str, sources: Sequence[Source]) -> Reply[Extract]:
+        """Take from one partition of the sources what bears on the question."""
+        ...
+
+    async def reduce(self, *, question: str, extracts: Sequence[Extract], options: Sequence[str] = ()) -> Reply[Draft]:
+        """Make one answer of the partitions' extracts; quotes are those of the extracts."""
+        ...
+
+    async def relate(self, *, question: str, pivot: Source, others: Sequence[Source]) -> Reply[Comparison]:
+        """Compare one context with others (COrg, Algorithm 1), and say what each is about."""
+        ...
+
+    async def answer_group(self, *, question: str, sources: Sequence[Source], plural: bool) -> Reply[Draft]:
+        """Answer from the contexts of one group; with `plural`, one answer for each entity of the name."""
+        ...
+
+    async def summarize(
+        self, *, title: str, sections: Sequence[Sequence[Source]], parts: Sequence[Extract] = ()
+    ) -> Reply[Draft]:
+        """Summarise a document from its sentences, section by section, or from the summaries of its `parts`."""
+        ...
+
+    async def converse(self, *, message: str, talk: Talk, history: Sequence[Message], earlier: Earlier) -> Reply[Draft]:
+        """Reply to a message that asks nothing of the documents; it may point back to the last answer."""
+        ...
+
+    async def condense(self, *, summary: str, messages: Sequence[Message]) -> Reply[str]:
+        """Put messages of a conversation, and the summary of those before them, in short."""
+        ...
+
+    def count_tokens(self, text: str) -> int:
+        """Tokens that the text takes in a prompt, by the reader's own tokenizer or an estimate of it."""
+        ...

@@ -1,0 +1,156 @@
+"""Extractive readers of the Hugging Face Hub: any model for SQuAD 2.0's task, by name, from the cache or a folder.
+
+Such a model gives each token a score as a start and as an end; those of [CLS] stand for "no answer here" (Devlin et
+al., NAACL 2019, section 4.3). Long passages are read in windows that overlap. Relevance, verdicts and descriptors are
+heads of the project's own reader (`own_reader.py`) alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from preflight_rag.models.embedding.onnx_export import quiet_loading
+from preflight_rag.models.reading.extractive_reader import Pair, PassageReading, Span, answer_spans, apart, sigmoid
+from preflight_rag.models.reading.reader_input import MAX_QUESTION, Window, windows
+from preflight_rag.state.errors import ExtractiveReaderError, first_line
+from preflight_rag.text.words import encodable
+
+if TYPE_CHECKING:
+    import numpy as np
+    from tokenizers import Tokenizer
+
+WINDOW = 384
+"""Most tokens of question and passage together; BERT's setting for SQuAD."""
+STRIDE = 128
+"""Tokens by which two windows of a passage overlap, where the window has room for it."""
+LEAST_WINDOW = 16
+HEADS = ("ForQuestionAnswering", "ForQuestionAnsweringSimple")
+"""Endings of architectures that were saved with scores of starts and ends."""
+RESERVED_POSITIONS = 2
+"""Positions at the beginning of its table that RoBERTa's family does not use for tokens."""
+_EXAMPLE = "Choose a SQuAD 2.0 model, such as deepset/roberta-base-squad2, or default"
+
+
+class HubReader:
+    """A question-answering model of transformers, on the CPU. Thread-safe.
+
+    `answerable` is the logistic function of the best span's margin: its score above [CLS]'s, which the model was
+    trained to weigh against each other. Passages go through it one by one, so that none is read differently among
+    others. A model trained on SQuAD 1.1 alone never saw an unanswerable question: its [CLS] means nothing.
+
+    Args:
+        name: A model's name on the Hub, or a folder.
+
+    Raises:
+        ExtractiveReaderError: It cannot be loaded, has no head for spans, or no fast tokenizer.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        config, tokenizer, self._model = _loaded(name)
+        self.window = _window(name, config, tokenizer)
+        self._types = "token_type_ids" in tokenizer.model_input_names
+        self._null = tokenizer.cls_token_id
+        self._tokenizer = _fast_tokenizer(name, tokenizer, self.window)
+
+    def read(self, pairs: Sequence[Pair]) -> list[PassageReading]:
+        """One reading a pair, in order.
+
+        Raises:
+            ExtractiveReaderError: The model fails on these texts.
+        """
+        clean = [(encodable(question), encodable(title), encodable(text)) for question, title, text in pairs]
+        spans: list[list[Span]] = [[] for _ in pairs]
+        for window in windows(clean, self._tokenizer, most_question=min(MAX_QUESTION, self.window // 3)):
+            _, title, text = clean[window.pair]
+            spans[window.pair] += answer_spans(title, text, window, *self._scores(window))
+        return [_reading(apart(found)) for found in spans]
+
+    def _scores(self, window: Window) -> tuple[np.ndarray, np.ndarray]:
+        """Scores of starts and ends (tokens,); position 0 holds those of [CLS], wherever the model has it."""
+        import torch
+
+        feed = {"input_ids": torch.tensor([window.ids]), "attention_mask": torch.ones(1, len(window.ids)).long()}
+        if self._types:
+            feed["token_type_ids"] = torch.tensor([window.types])
+        try:
+            with torch.inference_mode():
+                output = self._model(**feed)
+        except (RuntimeError, IndexError, ValueError, TypeError) as error:
+            raise ExtractiveReaderError(
+                f"The extractive reader {self.name!r} failed: {first_line(error)}", help=_EXAMPLE
+            ) from error
+        start, end = output.start_logits[0].float().numpy(), output.end_logits[0].float().numpy()
+        null = window.ids.index(self._null) if self._null in window.ids else 0
+        start[0], end[0] = start[null], end[null]
+        return start, end
+
+
+def _reading(spans: tuple[Span, ...]) -> PassageReading:
+    return PassageReading(spans, answerable=sigmoid(spans[0].margin) if spans else 0.0)
+
+
+def _loaded(name: str) -> tuple[Any, Any, Any]:
+    """Configuration, tokenizer and network; code that comes with a model is never run."""
+    try:
+        import torch
+        from transformers import AutoConfig, AutoModelForQuestionAnswering, AutoTokenizer
+    except ImportError as error:
+        raise ExtractiveReaderError(
+            f"{name!r} needs the packages torch and transformers: {error}", help="Install them, or choose default"
+        ) from error
+    try:
+        with quiet_loading():
+            config = AutoConfig.from_pretrained(name, trust_remote_code=False)
+            _check_head(name, config)
+            tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=False)
+            model = AutoModelForQuestionAnswering.from_pretrained(
+                name, config=config, dtype=torch.float32, trust_remote_code=False
+            )
+    except ExtractiveReaderError:
+        raise
+    except Exception as error:
+        raise ExtractiveReaderError(
+            f"Cannot load the extractive reader {name!r}: {first_line(error)}",
+            help="Check the name or path; a model that is not on this machine needs a network once. "
+            "The one that comes with the package, default, needs none",
+        ) from error
+    return config, tokenizer, model.eval()
+
+
+def _check_head(name: str, config: Any) -> None:
+    saved = getattr(config, "architectures", None) or []
+    if not any(architecture.endswith(HEADS) for architecture in saved):
+        raise ExtractiveReaderError(
+            f"{name!r} is no extractive reader: {', '.join(saved) or 'it'} has no trained head for spans",
+            help=_EXAMPLE,
+        )
+
+
+def _window(name: str, config: Any, tokenizer: Any) -> int:
+    """Tokens that the model reads at once: the least of its positions, its tokenizer's limit, and `WINDOW`."""
+    positions = getattr(config, "max_position_embeddings", None)
+    limits = [tokenizer.model_max_length, WINDOW]
+    if positions and positions > 0:
+        limits.append(positions - RESERVED_POSITIONS)
+    window = int(min(limits))
+    if window < LEAST_WINDOW:
+        raise ExtractiveReaderError(f"{name!r} reads {window} tokens, too few for a question and a passage")
+    return window
+
+
+def _fast_tokenizer(name: str, tokenizer: Any, window: int) -> Tokenizer:
+    """A copy of the fast tokenizer, set to cut pairs into windows."""
+    from tokenizers import Tokenizer
+
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if not isinstance(backend, Tokenizer):
+        raise ExtractiveReaderError(
+            f"The extractive reader {name!r} has no fast tokenizer, which tells where in the text a token stands",
+            help="Choose a model with a tokenizer.json",
+        )
+    copy = Tokenizer.from_str(backend.to_str())
+    copy.no_padding()
+    copy.enable_truncation(window, stride=min(STRIDE, window // 4), strategy="only_second")
+    return copy

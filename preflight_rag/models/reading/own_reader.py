@@ -1,0 +1,145 @@
+"""The project's own extractive reader: all-MiniLM-L6-v2's encoder with heads, trained on open data, in 24 MB.
+
+It runs through ONNX Runtime, its weights of eight bits widened to floats when it is loaded; `docs/reader.md` is its
+model card. A passage goes through the model by itself: in a batch the last digit of a sum, and with it now and then
+an order, would depend on the passages beside it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from preflight_rag.models.reading.extractive_reader import Pair, PassageReading, Span, decode, sigmoid, softmax
+from preflight_rag.models.reading.reader_input import load_tokenizer, padded, windows
+from preflight_rag.state.errors import ExtractiveReaderError, first_line
+from preflight_rag.text.words import encodable
+
+if TYPE_CHECKING:
+    import numpy as np
+
+MODEL = Path(__file__).with_name("reader.onnx")
+TOKENIZER = Path(__file__).with_name("reader_tokenizer.json")
+SETTINGS = Path(__file__).with_name("reader.json")
+_AGAIN = "Install the package again"
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How logits become the probability that a passage answers: logistic regression on the validation parts.
+
+    Attributes:
+        answerable, margin, bias: Weights of the answerability logit and of the best span's margin, and the intercept.
+        threshold: Least probability at which a passage counts as answering.
+    """
+
+    answerable: float
+    margin: float
+    bias: float
+    threshold: float
+
+    def probability(self, answerable: float, margin: float | None) -> float:
+        """Probability for a passage's logits; without a span nothing answers."""
+        if margin is None:
+            return 0.0
+        return sigmoid(self.answerable * answerable + self.margin * margin + self.bias)
+
+
+@lru_cache(maxsize=1)
+def settings() -> dict[str, Any]:
+    """The file beside the model: its checksum, calibration, and what it was trained on.
+
+    Raises:
+        ExtractiveReaderError: It is missing or damaged.
+    """
+    try:
+        found: dict[str, Any] = json.loads(SETTINGS.read_text(encoding="utf-8"))
+        return found | {"sha256": str(found["sha256"]), "calibration": Calibration(**found["calibration"])}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ExtractiveReaderError(f"{SETTINGS.name} cannot be read: {error}", help=_AGAIN) from None
+
+
+class OwnReader:
+    """Reads passages on the CPU. The model is loaded at the first use; thread-safe.
+
+    Args:
+        model: Another ONNX file than the package's; only that is checked against the checksum.
+        threads: Threads of one forward pass; at most 2 unless said otherwise.
+    """
+
+    def __init__(self, model: Path | None = None, threads: int | None = None) -> None:
+        self.name = "preflight reader"
+        self._model = model
+        self._threads = threads or min(2, os.cpu_count() or 1)
+        self._lock = threading.Lock()
+        self._session: Any = None
+        self._tokenizer: Any = None
+
+    def read(self, pairs: Sequence[Pair]) -> list[PassageReading]:
+        """One reading a pair, in order.
+
+        Raises:
+            ExtractiveReaderError: The model's file is missing or damaged.
+        """
+        return [_reading(*found) for found in self.decoded(pairs)]
+
+    def decoded(self, pairs: Sequence[Pair]) -> list[tuple[tuple[Span, ...], str | None, dict[str, float]]]:
+        """Spans, descriptor and the logits of `SCORES` for each pair, before any calibration; see `decode`.
+
+        Raises:
+            ExtractiveReaderError: The model's file is missing or damaged.
+        """
+        with self._lock:
+            if self._session is None:
+                self._session, self._tokenizer = self._load()
+        clean = [(encodable(question), encodable(title), encodable(text)) for question, title, text in pairs]
+        decoded = []
+        for i, mine in groupby(windows(clean, self._tokenizer), key=lambda window: window.pair):
+            parts = list(mine)
+            outputs = [self._run(padded([window])) for window in parts]
+            decoded.append(decode(clean[i][1], clean[i][2], parts, outputs))
+        return decoded
+
+    def _run(self, feed: dict[str, np.ndarray]) -> list[np.ndarray]:
+        return [output[0] for output in self._session.run(None, feed)]
+
+    def _load(self) -> tuple[Any, Any]:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = self._threads
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 4
+        path = self._model or MODEL
+        try:
+            content = path.read_bytes()
+            if self._model is None and hashlib.sha256(content).hexdigest() != settings()["sha256"]:
+                raise ExtractiveReaderError(f"{path.name} is damaged", help=_AGAIN)
+            session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+            return session, load_tokenizer(TOKENIZER)
+        except ExtractiveReaderError:
+            raise
+        except Exception as error:
+            said = first_line(error)
+            raise ExtractiveReaderError(f"the reader's model cannot be loaded: {said}", help=_AGAIN) from error
+
+
+def _reading(spans: tuple[Span, ...], descriptor: str | None, scores: dict[str, float]) -> PassageReading:
+    calibration: Calibration = settings()["calibration"]
+    yes, no, neither = softmax([scores["yes"], scores["no"], scores["neither"]])
+    margin = spans[0].margin if spans else None
+    return PassageReading(
+        spans=spans,
+        answerable=calibration.probability(scores["answerable"], margin),
+        relevance=sigmoid(scores["relevant"]),
+        verdict=(yes, no, neither),
+        descriptor=descriptor,
+    )

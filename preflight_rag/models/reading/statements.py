@@ -1,0 +1,121 @@
+"""Statements of an answer, and whether the passages that they cite support them, as the extractive reader reads them.
+
+The reader's verdict is what a passage says to a statement put in the question's place: yes, no or neither. A short
+statement ("About 465 °C") says little by itself, so the question that it answers is put before it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from preflight_rag.models.reading.extractive_reader import ExtractiveReader, PassageReading
+from preflight_rag.models.reading.own_reader import settings
+from preflight_rag.state.values import Passage, Statement
+from preflight_rag.text.sentences import sentence_spans
+
+MARK = re.compile(r"\[(\d+)\]")
+MARKS = re.compile(r"(?:\s*\[\d+\])+")
+SHORT = 15
+"""Words below which a statement is read behind its question."""
+FRAGMENT = 4
+"""Words below which a clause between two marks is read with what stands before it in its sentence."""
+_MARKUP = re.compile(r"^[\s>#*•-]+|^\d+[.)]\s+|\*\*|__|`")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement with the numbers that it cites."""
+
+    text: str
+    citations: tuple[int, ...]
+
+
+def claims(text: str) -> list[Claim]:
+    """The statements of an answer: for each run of marks the last sentence, or clause, before it, without marks."""
+    found: list[Claim] = []
+    at = 0
+    for run in MARKS.finditer(text):
+        before, numbers = text[at : run.start()], tuple(dict.fromkeys(map(int, MARK.findall(run[0]))))
+        spans = sentence_spans(before)
+        if spans and any(character.isalnum() for character in before):
+            said = _plain(before[slice(*spans[-1])])
+            if found and len(said.split()) < FRAGMENT and _goes_on(text[:at], before):
+                said = f"{found[-1].text} {said}"
+            found.append(Claim(said, numbers))
+        elif found:
+            found[-1] = replace(found[-1], citations=tuple(dict.fromkeys((*found[-1].citations, *numbers))))
+        at = run.end()
+    return found
+
+
+def _goes_on(before: str, clause: str) -> bool:
+    """Whether a clause behind marks belongs to the sentence that they stand in."""
+    ended = MARKS.sub("", before).rstrip().endswith((".", "!", "?", ":"))
+    return not ended and "\n" not in clause and clause.lstrip()[:1] not in ".!?;"
+
+
+def _plain(sentence: str) -> str:
+    return _MARKUP.sub("", sentence).strip(" .;,\n")
+
+
+def check(
+    reader: ExtractiveReader, question: str, said: Sequence[Claim], passages: Mapping[int, Passage]
+) -> list[Statement]:
+    """Each statement held to the passages that it cites; empty where the reader has no verdict.
+
+    A statement is supported when one of its passages supports it, and contradicted when none does and one clearly says
+    no. One whose passages are all missing is not judged.
+
+    Args:
+        reader: What reads; one reading a statement and passage.
+        question: What the statements answer.
+        said: The statements.
+        passages: The passages by the numbers that the statements cite.
+
+    Raises:
+        ExtractiveReaderError: The reader cannot be loaded.
+    """
+    levels = settings()["support"]
+    places = [(i, n) for i, claim in enumerate(said) for n in claim.citations if n in passages]
+    readings = reader.read([pair(question, said[i].text, passages[n]) for i, n in places])
+    by_claim: dict[int, list[PassageReading]] = {}
+    for (i, _), reading in zip(places, readings, strict=True):
+        by_claim.setdefault(i, []).append(reading)
+    if any(reading.verdict is None for reading in readings):
+        return []
+    return [
+        judged(claim, by_claim.get(i, []), float(levels["threshold"]), float(levels["contradicted"]))
+        for i, claim in enumerate(said)
+    ]
+
+
+def pair(question: str, statement: str, passage: Passage) -> tuple[str, str, str]:
+    """What the reader is given for a statement and a passage."""
+    asked = f"{question} {statement}" if len(statement.split()) < SHORT else statement
+    return asked.strip(), passage.title, passage.text
+
+
+def judged(claim: Claim, readings: Sequence[PassageReading], threshold: float, clear: float) -> Statement:
+    """What the readings of a statement's passages say of it.
+
+    Args:
+        claim: The statement.
+        readings: One of each of its passages that is there.
+        threshold: Least probability of yes at which a passage supports.
+        clear: Least probability of no at which it contradicts.
+    """
+    verdicts = [reading.verdict for reading in readings if reading.verdict is not None]
+    if not verdicts:
+        return Statement(text=claim.text, citations=claim.citations, supported=None)
+    score = max(yes for yes, _, _ in verdicts)
+    supported = score >= threshold
+    against = any(no >= clear for _, no, _ in verdicts)
+    return Statement(
+        text=claim.text,
+        citations=claim.citations,
+        supported=supported,
+        score=score,
+        contradicted=against and not supported,
+    )

@@ -1,0 +1,1 @@
+"""Rerankers: the second stage of retrieval."""

@@ -1,0 +1,126 @@
+"""Cross-encoders: any sentence-transformers CrossEncoder as the second stage, from a path, the local cache or the Hub.
+
+A cross-encoder reads question and passage together (CPQA, section III.C); a title goes in before its text. The pair is
+cut to the model's window. Scores are the model's raw outputs: its own activation would only make large ones equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from preflight_rag.models.embedding.onnx_export import quiet_loading
+from preflight_rag.state.errors import RerankerError, first_line
+from preflight_rag.state.retrieval import Candidate
+from preflight_rag.state.values import Passage
+
+if TYPE_CHECKING:
+    import numpy as np
+
+ALIASES = {
+    "medcpt": "ncbi/MedCPT-Cross-Encoder",
+    "bge": "BAAI/bge-reranker-v2-m3",
+    "ms-marco": "cross-encoder/ms-marco-MiniLM-L6-v2",
+}
+BATCH = 16
+WINDOW = 512
+"""Tokens of question and passage together where the model sets no smaller window."""
+
+HEADLESS = ("Model", "ForMaskedLM", "ForPreTraining")
+"""Endings of architectures to which loading a CrossEncoder adds a head of random weights."""
+
+
+class CrossEncoderReranker:
+    """A CrossEncoder behind the `Reranker` interface.
+
+    Args:
+        spec: A name of `ALIASES`, a model's name on the Hub, or a folder.
+        batch_size: Pairs in one forward pass; a deadline is looked at between two.
+
+    Raises:
+        RerankerError: It cannot be loaded, or does not give one number a pair.
+    """
+
+    def __init__(self, spec: str, *, batch_size: int = BATCH) -> None:
+        self.name = ALIASES.get(spec, spec)
+        self.batch_size: int | None = batch_size
+        self._model = _loaded(self.name)
+        if untrained := _without_head(self._model):
+            raise RerankerError(
+                f"{self.name!r} is not a reranker: {untrained} has no trained head that scores a pair",
+                help=f"Choose a cross-encoder, such as {', '.join(ALIASES)}",
+            )
+        labels = int(getattr(self._model, "num_labels", 1) or 1)
+        if labels != 1:
+            raise RerankerError(
+                f"{self.name!r} is not a reranker: it gives {labels} numbers for a question and a passage",
+                help=f"Choose a cross-encoder that gives one, such as {', '.join(ALIASES)}",
+            )
+        self.window = _window(self._model)
+        self._model.max_seq_length = self.window
+
+    def score(self, question: str, candidates: Sequence[Candidate]) -> np.ndarray:
+        """Raw scores (n,) float64.
+
+        Raises:
+            RerankerError: The model fails on these texts.
+        """
+        import numpy as np
+        import torch
+
+        if not candidates:
+            return np.zeros(0)
+        pairs = [(question, titled(candidate.passage)) for candidate in candidates]
+        try:
+            scores = self._model.predict(
+                pairs,
+                batch_size=self.batch_size or BATCH,
+                show_progress_bar=False,
+                activation_fn=torch.nn.Identity(),
+                convert_to_numpy=True,
+            )
+        except (RuntimeError, IndexError, ValueError) as error:
+            raise RerankerError(
+                f"The cross-encoder {self.name!r} failed: {first_line(error)}", help="Choose another reranker, or none"
+            ) from error
+        return np.asarray(scores, dtype=float).reshape(len(pairs))
+
+
+def titled(passage: Passage) -> str:
+    """The title and the text, the title not twice."""
+    title = passage.title.strip()
+    if not title or passage.text.startswith(title):
+        return passage.text
+    return f"{title} {passage.text}" if title[-1] in ".?!" else f"{title}. {passage.text}"
+
+
+def _loaded(name: str) -> Any:
+    try:
+        from sentence_transformers import CrossEncoder
+    except ImportError as error:
+        raise RerankerError(
+            "Cross-encoders need the package sentence-transformers, which is not installed",
+            help="Install it, or use --reranker features",
+        ) from error
+    try:
+        with quiet_loading():
+            return CrossEncoder(name)
+    except Exception as error:
+        raise RerankerError(
+            f"Cannot load the cross-encoder {name!r}: {first_line(error)}",
+            help="Check the name or path; a model that is not on this machine needs a network once. "
+            "--reranker features needs none",
+        ) from error
+
+
+def _without_head(model: Any) -> str:
+    """The architecture that the weights were saved with, where it lacks a head, else nothing."""
+    saved = getattr(getattr(model, "config", None), "architectures", None) or []
+    return "" if any(not name.endswith(HEADLESS) for name in saved) else ", ".join(saved)
+
+
+def _window(model: Any) -> int:
+    """Tokens that the model reads: the least of its tokenizer's limit, its positions, and what was set."""
+    config = getattr(model, "config", None)
+    limits = [model.max_seq_length, getattr(config, "max_position_embeddings", None), WINDOW]
+    return min(int(limit) for limit in limits if limit)

@@ -1,0 +1,69 @@
+"""The extractive reader as the second stage: how likely a search should find the passage, read with the question.
+
+It is a small cross-encoder (CPQA, section III.C): question and passage go through the encoder together, and its
+relevance head is the score. A reader without such a head, as a SQuAD-v2 model of the Hub, scores by answerability.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from preflight_rag.models.reading.extractive_reader import OWN, ExtractiveReader, open_extractive_reader
+from preflight_rag.models.reranking.rerankers import READER
+from preflight_rag.state.errors import ExtractiveReaderError, RerankerError
+from preflight_rag.state.retrieval import Candidate
+
+if TYPE_CHECKING:
+    import numpy as np
+
+BATCH = 8
+
+
+@dataclass(frozen=True)
+class ReaderReranker:
+    """An extractive reader behind the `Reranker` interface; its scores are probabilities.
+
+    Attributes:
+        reader: What reads.
+        batch_size: Passages between two looks at the deadline.
+        name: As `open_reranker` takes it.
+    """
+
+    reader: ExtractiveReader
+    batch_size: int | None = BATCH
+    name: str = READER
+
+    @classmethod
+    def open(cls, reader: str = OWN, batch_size: int | None = None) -> ReaderReranker:
+        """The reranker over the reader of a name.
+
+        Raises:
+            RerankerError: The name is none, or no reader of it can be loaded.
+        """
+        try:
+            found = open_extractive_reader(reader)
+        except ExtractiveReaderError as error:
+            raise RerankerError(error.message, help=error.help) from error
+        if found is None:
+            raise RerankerError(
+                f"the reranker {READER!r} needs an extractive reader, and that is {reader!r}",
+                help="Use --extractive-reader default, or --reranker features.",
+            )
+        return cls(found, batch_size or BATCH)
+
+    def score(self, question: str, candidates: Sequence[Candidate]) -> np.ndarray:
+        """Scores (n,) float64.
+
+        Raises:
+            RerankerError: The reader's model is missing or damaged.
+        """
+        import numpy as np
+
+        passages = [candidate.passage for candidate in candidates]
+        try:
+            readings = self.reader.read([(question, passage.title, passage.text) for passage in passages])
+        except ExtractiveReaderError as error:
+            raise RerankerError(error.message, help=error.help) from error
+        return np.array([r.answerable if r.relevance is None else r.relevance for r in readings], dtype=float)

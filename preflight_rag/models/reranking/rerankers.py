@@ -1,0 +1,150 @@
+"""Rerankers: what one is, how one is opened by its name, and how candidates are put through it within a deadline.
+
+Two-stage passage retrieval (CPQA, section III.C): the first stage finds candidates, the second reads each of them with
+the question.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from preflight_rag.state.errors import RerankerError, UsageError
+from preflight_rag.state.retrieval import Candidate
+
+if TYPE_CHECKING:
+    import numpy as np
+
+NONE = "none"
+FEATURES = "features"
+READER = "reader"
+
+
+class Reranker(Protocol):
+    """The second stage."""
+
+    @property
+    def name(self) -> str:
+        """As `open_reranker` takes it."""
+        ...
+
+    @property
+    def batch_size(self) -> int | None:
+        """How many candidates are scored at a time; None where scores depend on all candidates together."""
+        ...
+
+    def score(self, question: str, candidates: Sequence[Candidate]) -> np.ndarray:
+        """Scores (n,), higher is better."""
+        ...
+
+
+@dataclass(frozen=True)
+class Reranked:
+    """Candidates in the second stage's order.
+
+    Attributes:
+        order: All candidates, best first.
+        scores: Theirs from the reranker; None for those that it did not score.
+        note: What was not scored and why; empty when everything up to the limit was.
+    """
+
+    order: list[Candidate]
+    scores: list[float | None]
+    note: str = ""
+
+
+def open_reranker(spec: str, *, batch_size: int | None = None, extractive_reader: str = "default") -> Reranker | None:
+    """The reranker that `spec` names, or None for "none".
+
+    Args:
+        spec: "none"; "features", which needs no model; "reader", the extractive reader's relevance; "medcpt", "bge" or
+            "ms-marco"; the name or path of any sentence-transformers CrossEncoder.
+        batch_size: Of the reader or a cross-encoder; None for its own.
+        extractive_reader: Which one "reader" is, as `open_extractive_reader` takes it.
+
+    Raises:
+        RerankerError: It is unknown, cannot be loaded, or is not a reranker.
+    """
+    name = str(spec).strip()
+    if not name:
+        raise RerankerError(
+            f"{spec!r} is not a reranker", help="Give features, reader, none, or the name or path of a cross-encoder"
+        )
+    if name.casefold() == NONE:
+        return None
+    if name.casefold() == FEATURES:
+        from preflight_rag.models.reranking.feature_reranker import FeatureReranker
+
+        return FeatureReranker.shipped()
+    if name.casefold() == READER:
+        from preflight_rag.models.reranking.reader_reranker import ReaderReranker
+
+        return ReaderReranker.open(extractive_reader, batch_size)
+    from preflight_rag.models.reranking.cross_encoder import ALIASES, BATCH, CrossEncoderReranker
+
+    path = Path(name).expanduser()
+    known = ALIASES.get(name.casefold(), str(path) if path.is_dir() else name)
+    return CrossEncoderReranker(known, batch_size=batch_size or BATCH)
+
+
+def rerank(
+    reranker: Reranker,
+    question: str,
+    candidates: Sequence[Candidate],
+    *,
+    limit: int,
+    deadline: float,
+    clock: Callable[[], float] = time.monotonic,
+) -> Reranked:
+    """Put the first candidates through a reranker, as many as the deadline allows.
+
+    Candidates are scored in the first stage's order, a batch at a time. The scored ones come first, by their scores,
+    ties in the first stage's order; those that were not scored (after the deadline, beyond the limit, or with a score
+    that is no number) follow in the first stage's order. A batch that has begun is finished, so the deadline is
+    overrun by one batch at most. Where scores depend on all candidates together, all are looked at, in one batch, and
+    the limit says how many are put in order.
+
+    Args:
+        reranker: The second stage.
+        question: The question.
+        candidates: Of the first stage, best first.
+        limit: How many of them are scored at most.
+        deadline: Seconds after which no further batch begins.
+        clock: Tells seconds.
+
+    Raises:
+        UsageError: The limit is below 1, or the deadline not above 0.
+        RerankerError: The reranker fails.
+    """
+    if limit < 1 or not deadline > 0:
+        raise UsageError(
+            f"a limit of {limit} candidates and a deadline of {deadline} s leave nothing to score",
+            help="Use a limit of at least 1 and a deadline above 0",
+        )
+    begun, wanted = clock(), min(limit, len(candidates))
+    step = reranker.batch_size
+    scores: list[float | None] = []
+    while len(scores) < wanted and clock() - begun < deadline:
+        start = len(scores)
+        batch = candidates if step is None else candidates[start : min(start + step, wanted)]
+        found = reranker.score(question, batch)[: wanted - start]
+        scores += [float(score) if math.isfinite(score) else None for score in found]
+    note = _note(reranker.name, wanted, scores, deadline)
+    scores += [None] * (len(candidates) - len(scores))
+    places = sorted(range(len(candidates)), key=lambda i: (scores[i] is None, -(scores[i] or 0.0), i))
+    return Reranked([candidates[i] for i in places], [scores[i] for i in places], note)
+
+
+def _note(name: str, wanted: int, scores: Sequence[float | None], deadline: float) -> str:
+    """What was not scored, in words."""
+    late, undefined = wanted - len(scores), scores.count(None)
+    reasons = []
+    if late:
+        reasons.append(f"{len(scores)} of {wanted} candidates were scored in {deadline:g} s")
+    if undefined:
+        reasons.append(f"{undefined} candidates got no usable score")
+    return f"{name}: {'; '.join(reasons)}; the first stage's order stands for the rest" if reasons else ""

@@ -1,0 +1,1 @@
+"""The keyless reader: evidence, answers, verdicts and relations without a language model."""

@@ -1,0 +1,313 @@
+"""Sentences of passages, scored for a question without reading them: by vectors and by words.
+
+A sentence's score is a weighted sum of its cosine similarity to the question (embedded under its passage's title) and
+of the share of the question's terms that it holds, each term weighted by its inverse document frequency over the
+sentences at hand. Position plays no part. Weight, threshold and margin were set on the development half of public
+question sets, for the default embedder, all-MiniLM-L6-v2; `python -m preflight_rag.evaluation.abstention` shows what
+they do there and on the other half.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from preflight_rag.state.reading import Draft, Extract, Source
+from preflight_rag.text.sentences import sentence_spans
+from preflight_rag.text.words import encodable, words
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from preflight_rag.models.embedding.embedder import Embedder
+
+SIMILARITY_WEIGHT = 0.65
+"""Weight of the cosine similarity; the lexical share has the rest."""
+ANSWER_THRESHOLD = 0.45
+"""Least score of the best sentence at which the passages count as holding the answer."""
+EXTRACT_THRESHOLD = 0.30
+"""Least score of a sentence that a partition hands on."""
+MARGIN = 0.10
+"""How far below the best sentence's score a further sentence may lie and still be quoted."""
+MAX_QUOTED = 3
+MAX_EXTRACTED = 4
+MAX_EMBEDDED = 32
+"""Sentences that are embedded for one question, chosen by their lexical share."""
+
+LEAST_COLLECTION = 100
+"""Number of sentences that document frequencies are taken over at least, so that the few sentences of a partition, or
+those handed on to `reduce`, score as they do among all."""
+
+NOT_FOUND = "The documents do not answer this question."
+VERDICTS = frozenset({"yes", "no", "maybe"})
+
+_TITLE_SHARE = 0.5
+_SAME_WORDS = 0.8
+_MAX_QUOTE = 600
+_LEAD = re.compile(r"(?:(?:[#>*+|•·‣◦–-]+|\(?\d{1,3}[.)])\s+)+")
+_REFERENCE = re.compile(r"\s?\[\d+(?:\s?[,;–-]\s?\d+)*\]")
+_EMPHASIS = re.compile(r"\*\*|__|`")
+_NEGATION = re.compile(r"\b(?:not?|never|none|neither|nor|without|cannot|fail\w*|lack\w*|unlikely)\b|n['’]t\b", re.I)
+_DOUBT = re.compile(r"\b(?:unclear|inconclusive|uncertain|controversial)\b", re.I)
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A verbatim stretch of source `n`, with the terms that it and its passage's title hold."""
+
+    n: int
+    text: str
+    title: str
+    terms: frozenset[str]
+    title_terms: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A sentence with its cosine similarity to the question, its lexical share, and both as one score."""
+
+    sentence: Sentence
+    similarity: float
+    share: float
+    vector: np.ndarray
+
+    @property
+    def score(self) -> float:
+        """Rounded, so that the last bits of a sum never decide an order."""
+        return weighted(self.similarity, self.share)
+
+
+class SentenceReader:
+    """Quotes the sentences that score best, and abstains when none is good enough.
+
+    Args:
+        embedder: What sentences are compared with.
+        threshold: Least score of the best sentence, in [0, 1], at which it answers.
+    """
+
+    def __init__(self, embedder: Embedder, threshold: float) -> None:
+        self.embedder, self.threshold = embedder, threshold
+
+    def draft(self, question: str, sentences: Sequence[Sentence], options: Sequence[str]) -> Draft:
+        """One to three sentences, best first; with options, the one that agrees best with them."""
+        ranked = self.rank(question, sentences)
+        if not ranked or ranked[0].score < self.threshold:
+            return Draft(NOT_FOUND, found=False)
+        groups = agreeing(ranked, least=max(self.threshold, ranked[0].score - MARGIN))
+        choice = self.choose(question, [group[0] for group in groups], options) if options else None
+        quotes = {(item.sentence.n, item.sentence.text): None for group in groups for item in group}
+        return Draft("\n\n".join(statement(group) for group in groups), tuple(quotes), choice=choice)
+
+    def extract(self, question: str, sentences: Sequence[Sentence]) -> Extract:
+        """The best sentences, one a line under its passage's title."""
+        ranked = self.rank(question, sentences)
+        kept = [item.sentence for item in ranked[:MAX_EXTRACTED] if item.score >= EXTRACT_THRESHOLD]
+        return extract_of([(sentence.n, sentence.title, sentence.text) for sentence in kept])
+
+    def rank(self, question: str, sentences: Sequence[Sentence]) -> list[Scored]:
+        """The sentences with the largest lexical shares, scored, best first; ties in their order."""
+        if not sentences:
+            return []
+        shares = _lexical_shares(frozenset(words(question)), sentences)
+        order = sorted(range(len(sentences)), key=lambda i: (-shares[i], sentences[i].n, i))
+        chosen = sorted(order[:MAX_EMBEDDED], key=lambda i: (sentences[i].n, i))
+        vectors = _unit(
+            self.embedder.encode_passages(
+                [(encodable(sentences[i].title), encodable(sentences[i].text)) for i in chosen]
+            )
+        )
+        similarities = (vectors @ _unit(self.embedder.encode_query(encodable(question)))).tolist()
+        scored = [
+            Scored(sentences[i], similarity, shares[i], vector)
+            for i, similarity, vector in zip(chosen, similarities, vectors, strict=True)
+        ]
+        return sorted(scored, key=lambda item: -item.score)
+
+    def agreement(self, question: str, options: Sequence[str], evidence: Sequence[Scored]) -> list[float]:
+        """How well each option agrees with sentences: by vectors with the nearest, by words with all of them."""
+        claims = _unit(self.embedder.encode_passages([encodable(f"{question} {option}") for option in options]))
+        held = frozenset[str]().union(*(item.sentence.terms for item in evidence))
+        found = []
+        for claim, option in zip(claims, options, strict=True):
+            terms = frozenset(words(option))
+            share = len(terms & held) / len(terms) if terms else 0.0
+            found.append(weighted(max(float(claim @ item.vector) for item in evidence), share))
+        return found
+
+    def choose(self, question: str, evidence: Sequence[Scored], options: Sequence[str]) -> str:
+        """The option that agrees best with the quoted sentences; the first of equals."""
+        by_name = verdict_options(options)
+        if by_name:
+            return by_name.get(_verdict(question, evidence, by_name), options[0])
+        scores = self.agreement(question, options, evidence)
+        return options[max(range(len(options)), key=lambda i: (scores[i], -i))]
+
+
+def weighted(similarity: float, share: float, weight: float = SIMILARITY_WEIGHT) -> float:
+    """Similarity and lexical share as one score, to four decimals."""
+    return round(weight * similarity + (1 - weight) * share, 4)
+
+
+def _unit(vectors: np.ndarray) -> np.ndarray:
+    """Vectors divided by their lengths; embedders that are compared by inner product do not return unit vectors."""
+    lengths = (vectors**2).sum(axis=-1, keepdims=True) ** 0.5
+    unit: np.ndarray = vectors / (lengths + (lengths == 0))
+    return unit
+
+
+def _lexical_shares(question: frozenset[str], sentences: Sequence[Sentence]) -> list[float]:
+    """Share of the question's terms that each sentence holds, by inverse document frequency; a title's count half."""
+    found = Counter(term for sentence in sentences for term in sentence.terms & question)
+    count = max(len(sentences), LEAST_COLLECTION)
+    weights = {term: math.log(1 + count / (0.5 + found[term])) for term in sorted(question)}
+    total = sum(weights.values()) or 1.0
+    shares = []
+    for sentence in sentences:
+        held = sum(
+            weight * (1.0 if term in sentence.terms else _TITLE_SHARE)
+            for term, weight in weights.items()
+            if term in sentence.terms or term in sentence.title_terms
+        )
+        shares.append(round(held / total, 6))
+    return shares
+
+
+def sentences_of(sources: Sequence[Source]) -> list[Sentence]:
+    """Sentences of all sources; headings, questions and fragments only where a source has nothing else."""
+    found: list[Sentence] = []
+    for source in sources:
+        quotes = [quote for span in sentence_spans(source.text) for quote in _quotable(source.text[slice(*span)])]
+        telling = [quote for quote in quotes if not quote.endswith("?") and len(words(quote)) > 2]
+        title_terms = frozenset(words(source.title))
+        found += [
+            Sentence(source.n, quote, source.title, frozenset(words(quote)), title_terms) for quote in telling or quotes
+        ]
+    return found
+
+
+def _quotable(sentence: str) -> list[str]:
+    """A sentence without the list or heading marks it begins with, cut between words where it is very long."""
+    lead = _LEAD.match(sentence)
+    rest = sentence[lead.end() :] if lead else sentence
+    if lead and lead.group().startswith("#"):
+        return []
+    pieces = []
+    while len(rest) > _MAX_QUOTE:
+        at = rest.rfind(" ", _MAX_QUOTE // 2, _MAX_QUOTE)
+        pieces.append(rest[: at if at > 0 else _MAX_QUOTE].strip())
+        rest = rest[at if at > 0 else _MAX_QUOTE :]
+    return [piece for piece in [*pieces, rest.strip()] if piece]
+
+
+def quote_around(text: str, start: int, end: int) -> tuple[int, int]:
+    """Where the sentence around a stretch of a text stands, without the list or heading marks that it begins with.
+
+    A stretch over several sentences gets all of them; what is very long is cut between words around the stretch.
+    """
+    spans = [span for span in sentence_spans(text) if span[0] < end and start < span[1]]
+    first, last = (spans[0][0], spans[-1][1]) if spans else (start, end)
+    lead = _LEAD.match(text, first, last)
+    if lead and lead.end() <= start:
+        first = lead.end()
+    first, last = min(first, start), max(last, end)
+    spare = max(0, _MAX_QUOTE - (end - start))
+    if last - first > end - start + spare:
+        left = max(first, start - spare // 2)
+        right = min(last, left + (end - start) + spare)
+        left = max(first, right - (end - start) - spare)
+        first = left if left == first else _word_start(text, left, start)
+        last = right if right == last else _word_end(text, end, right)
+    return first, last
+
+
+def _word_start(text: str, at: int, most: int) -> int:
+    """The first word's start at or behind a place, if there is one before `most`."""
+    found = re.compile(r"\s+").search(text, at, most)
+    return found.end() if found and found.end() <= most else at
+
+
+def _word_end(text: str, least: int, at: int) -> int:
+    found = max(text.rfind(" ", least, at), text.rfind("\n", least, at))
+    return found if found > least else at
+
+
+def line(n: int, title: str, text: str) -> str:
+    """A sentence under its passage's title, as extracts hold it."""
+    title = " ".join(title.split())
+    return f"{title}: {plain(text)} [{n}]" if title else f"{plain(text)} [{n}]"
+
+
+def extract_of(kept: Sequence[tuple[int, str, str]]) -> Extract:
+    """An extract of (n, title, quote), one a line."""
+    return Extract("\n".join(line(*item) for item in kept), tuple((n, quote) for n, _, quote in kept))
+
+
+def extracted(extract: Extract) -> list[Source]:
+    """The sentences of an extract; the titles are read from its lines where these are as `extract_of` writes them."""
+    lines = extract.text.split("\n")
+    found = []
+    for i, (n, quote) in enumerate(extract.quotes):
+        end = f"{plain(quote)} [{n}]"
+        title = lines[i].removesuffix(end).rstrip(": ") if i < len(lines) and lines[i].endswith(end) else ""
+        found.append(Source(n, "", title, quote))
+    return found
+
+
+def agreeing(
+    ranked: Sequence[Scored], *, least: float, score: Callable[[Scored], float] = operator.attrgetter("score")
+) -> list[list[Scored]]:
+    """The first sentences that say different things, each with those of other sources that say the same."""
+    groups: list[list[Scored]] = []
+    for item in ranked:
+        group = next((group for group in groups if same_statement(group[0].sentence, item.sentence)), None)
+        if group is not None:
+            group.append(item)
+        elif len(groups) < MAX_QUOTED and score(item) >= least:
+            groups.append([item])
+    return groups
+
+
+def same_statement(a: Sentence, b: Sentence) -> bool:
+    """Whether two sentences differ in a few words at most, and in no number and no negation."""
+    if len(a.terms & b.terms) < _SAME_WORDS * len(a.terms | b.terms):
+        return False
+    if any(any(map(str.isdigit, term)) for term in a.terms ^ b.terms):
+        return False
+    return len(_NEGATION.findall(a.text)) == len(_NEGATION.findall(b.text))
+
+
+def statement(group: Sequence[Scored]) -> str:
+    """The first sentence with the marks of all that say the same."""
+    numbers = sorted({item.sentence.n for item in group})
+    return f"{plain(group[0].sentence.text)} " + "".join(f"[{n}]" for n in numbers)
+
+
+def plain(quote: str) -> str:
+    """A quote as running text: without emphasis marks, and without the passage's own reference numbers."""
+    return " ".join(_EMPHASIS.sub("", _REFERENCE.sub("", quote)).split())
+
+
+def elided(quote: str, sentence: str) -> str:
+    """A quote as running text, with an ellipsis where the sentence goes on."""
+    before, after = sentence.partition(quote)[::2]
+    opens = quote[:1].isupper() or not before
+    return f"{'' if opens else '… '}{plain(quote)}{' …' if after else ''}"
+
+
+def verdict_options(options: Sequence[str]) -> dict[str, str]:
+    """Options that are verdicts by their plain names, yes, no or maybe; empty when they are something else."""
+    by_name = {option.strip().strip(".").casefold(): option for option in options}
+    return by_name if len(by_name) > 1 and by_name.keys() <= VERDICTS else {}
+
+
+def _verdict(question: str, evidence: Sequence[Scored], offered: Collection[str]) -> str:
+    """Yes, no or maybe, by words of negation and doubt in the quoted sentences; negation in the question turns it."""
+    if "maybe" in offered and any(_DOUBT.search(item.sentence.text) for item in evidence):
+        return "maybe"
+    negative = bool(_NEGATION.search(evidence[0].sentence.text)) != bool(_NEGATION.search(question))
+    return "no" if negative else "yes"

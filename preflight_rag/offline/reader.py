@@ -1,0 +1,191 @@
+"""`OfflineReader`: answers from the passages' own words. No key, no network, no language model.
+
+With an extractive reader it reads: short answers with the sentences around them (`offline_answers.py`), verdicts and
+choices (`offline_choices.py`). Without one it quotes the sentences that are nearest to the question
+(`offline_sentences.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from preflight_rag.conversation.follow_ups import standalone
+from preflight_rag.conversation.history import in_short
+from preflight_rag.conversation.small_talk import told
+from preflight_rag.corg.agreement import same_answer
+from preflight_rag.offline.answers import AnswerReader, agreed
+from preflight_rag.offline.context_readings import Said
+from preflight_rag.offline.evidence import (
+    ANSWER_THRESHOLD,
+    NOT_FOUND,
+    Scored,
+    Sentence,
+    SentenceReader,
+    elided,
+    extracted,
+    plain,
+    same_statement,
+    sentences_of,
+)
+from preflight_rag.offline.relations import Contexts
+from preflight_rag.state.reading import Comparison, Draft, Earlier, Extract, Message, Reply, Rewrite, Source, Talk
+from preflight_rag.text.concepts import rewrite_by_rules
+from preflight_rag.text.question_forms import form_of
+from preflight_rag.text.words import encodable
+
+if TYPE_CHECKING:
+    from preflight_rag.models.embedding.embedder import Embedder
+    from preflight_rag.models.reading.extractive_reader import ExtractiveReader
+
+NAME = "offline extractive"
+"""Name of the reader that quotes sentences; one that reads has its extractive reader's name."""
+REMEMBERED = 256
+"""Partitions whose passages are kept for the answer that is made of their extracts."""
+
+
+class OfflineReader:
+    """Answers with the passages' own words, and abstains when none answers. Deterministic.
+
+    Args:
+        embedder: What sentences are compared with.
+        extractive: What reads passages; None quotes sentences by their nearness to the question alone.
+        threshold: Without an extractive reader, the least score of the best sentence, in [0, 1], at which it answers;
+            another embedder than the default may need another one.
+    """
+
+    by_rule = True
+
+    def __init__(
+        self,
+        embedder: Embedder,
+        extractive: ExtractiveReader | None = None,
+        *,
+        threshold: float = ANSWER_THRESHOLD,
+    ) -> None:
+        self.embedder, self.extractive, self.threshold = embedder, extractive, threshold
+        self.name = extractive.name if extractive else NAME
+        self.sentences = SentenceReader(embedder, threshold)
+        self.contexts = Contexts(
+            lambda question, source: self.rank(question, sentences_of([source])), threshold, extractive
+        )
+        self._answers = AnswerReader(extractive, self.sentences) if extractive else None
+        self._lock = threading.Lock()
+        self._partitions: OrderedDict[tuple[str, Extract], tuple[Source, ...]] = OrderedDict()
+
+    async def rewrite(self, *, message: str, history: Sequence[Message]) -> Reply[Rewrite]:
+        """The message, joined by rule with the last question it depends on where it cannot stand alone."""
+        question = standalone(message, [turn.text for turn in history if turn.role == "user"])
+        return Reply(rewrite_by_rules(question))
+
+    async def answer(self, *, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Reply[Draft]:
+        """The short answer and the sentence around it; without an extractive reader one to three sentences."""
+        return Reply(await asyncio.to_thread(self._draft, question, sources, options))
+
+    async def extract(self, *, question: str, sources: Sequence[Source]) -> Reply[Extract]:
+        """The partition's sentences that answer, one a line under its passage's title."""
+        return Reply(await asyncio.to_thread(self._extract, question, sources))
+
+    async def reduce(self, *, question: str, extracts: Sequence[Extract], options: Sequence[str] = ()) -> Reply[Draft]:
+        """What `answer` makes of the passages that the extracts are from; after a restart, of the extracts alone."""
+        return Reply(await asyncio.to_thread(lambda: self._draft(question, self._behind(question, extracts), options)))
+
+    async def relate(self, *, question: str, pivot: Source, others: Sequence[Source]) -> Reply[Comparison]:
+        """Relations by small trained models over features of the contexts; see `offline_relations.py`."""
+        return Reply(await asyncio.to_thread(self.contexts.compare, question, pivot, others))
+
+    async def answer_group(self, *, question: str, sources: Sequence[Source], plural: bool) -> Reply[Draft]:
+        """The answer of each context that answers; with `plural`, behind the name of what it is about."""
+        return Reply(await asyncio.to_thread(self._group_draft, question, sources, plural))
+
+    async def summarize(
+        self, *, title: str, sections: Sequence[Sequence[Source]], parts: Sequence[Extract] = ()
+    ) -> Reply[Draft]:
+        """The sentences themselves, a paragraph a section; of parts, their summaries one after another."""
+        if parts:
+            quotes = tuple(quote for part in parts for quote in part.quotes)
+            return Reply(Draft("\n\n".join(part.text for part in parts), quotes))
+        text = "\n\n".join(" ".join(f"{plain(item.text)} [{item.n}]" for item in section) for section in sections)
+        return Reply(Draft(text, tuple((item.n, item.text) for section in sections for item in section)))
+
+    async def converse(self, *, message: str, talk: Talk, history: Sequence[Message], earlier: Earlier) -> Reply[Draft]:
+        """What the conversation and its sources say themselves; see `told.py`."""
+        return Reply(told(talk, history, earlier))
+
+    async def condense(self, *, summary: str, messages: Sequence[Message]) -> Reply[str]:
+        """Each question with the beginning of its answer."""
+        return Reply(in_short(summary, messages))
+
+    def count_tokens(self, text: str) -> int:
+        """Word pieces of the embedder's tokenizer."""
+        return self.embedder.count_tokens(encodable(text))
+
+    def rank(self, question: str, sentences: Sequence[Sentence]) -> list[Scored]:
+        """The sentences with the largest lexical shares, scored, best first; ties in their order."""
+        return self.sentences.rank(question, sentences)
+
+    def _draft(self, question: str, sources: Sequence[Source], options: Sequence[str]) -> Draft:
+        if self._answers is None:
+            return self.sentences.draft(question, sentences_of(sources), options)
+        return self._answers.draft(question, sources, options)
+
+    def _extract(self, question: str, sources: Sequence[Source]) -> Extract:
+        if self._answers is None:
+            return self.sentences.extract(question, sentences_of(sources))
+        extract = self._answers.extract(question, sources)
+        with self._lock:
+            self._partitions[question, extract] = tuple(sources)
+            self._partitions.move_to_end((question, extract))
+            if len(self._partitions) > REMEMBERED:
+                self._partitions.popitem(last=False)
+        return extract
+
+    def _behind(self, question: str, extracts: Sequence[Extract]) -> list[Source]:
+        """The passages of the partitions, so that they answer as they do at once; of unknown ones, the sentences."""
+        found: list[Source] = []
+        for extract in extracts:
+            with self._lock:
+                known = self._partitions.get((question, extract))
+            found += extracted(extract) if known is None else known
+        return found
+
+    def _group_draft(self, question: str, sources: Sequence[Source], plural: bool) -> Draft:
+        lines: dict[str, list[tuple[int, Said]]] = {}
+        answerable: dict[int, float] = {}
+        whole = self.extractive is None or form_of(question) == "explanation"
+        for source, reading in zip(sources, self.contexts.read_all(question, sources), strict=True):
+            if not self.contexts.answers(reading):
+                continue
+            note = self.contexts.note(question, source)
+            described = f"{note.entity} ({note.descriptor})" if note.descriptor else note.entity
+            label = f"{described}: " if plural and described else ""
+            answerable[source.n] = reading.answerable or 0.0
+            for said in reading.said:
+                own = label + (elided(said.quote, said.sentence) if whole else plain(said.value.text))
+                alike = (
+                    line
+                    for line, held in lines.items()
+                    if line.startswith(label) and _alike(held[0][1], said, whole=whole)
+                )
+                lines.setdefault(next(alike, own), []).append((source.n, said))
+        if not lines:
+            return Draft(NOT_FOUND, found=False)
+        numbers = {line: list(dict.fromkeys(n for n, _ in held)) for line, held in lines.items()}
+        text = "\n".join(f"{line} " + "".join(f"[{n}]" for n in marks) for line, marks in numbers.items())
+        draft = Draft(text, tuple(dict.fromkeys((n, said.quote) for held in lines.values() for n, said in held)))
+        if whole or len(lines) > 1:
+            return draft
+        _, first = next(iter(lines.values()))[0]
+        return replace(draft, short=plain(first.value.text), confidence=agreed(list(answerable.values())))
+
+
+def _alike(a: Said, b: Said, *, whole: bool) -> bool:
+    """Whether two contexts say the same: in whole sentences, or in short answers."""
+    if not whole:
+        return same_answer(a.value.text, b.value.text)
+    first, second = (Sentence(0, said.sentence, "", said.terms, frozenset()) for said in (a, b))
+    return same_statement(first, second)

@@ -1,0 +1,215 @@
+"""The preflight's calibration for one library: how it gets a model of the risk of its own (`risk.py` keeps it)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from preflight_rag.routing.known_items import KnownQuestion
+from preflight_rag.routing.risk import FULL_REFIT, RECALL, RiskModel, evenly, fit, recalibrate, shipped_model
+from preflight_rag.routing.risk_features import TOP, risk_features
+from preflight_rag.state.context import Settings
+from preflight_rag.state.errors import UsageError
+from preflight_rag.state.reading import Source
+from preflight_rag.state.schema import PassageRef
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from preflight_rag.library.library import Library
+
+FEWEST_QUESTIONS = 30
+FEWEST_OF_A_KIND = 5
+"""Issues, and questions without one, that a calibration needs at least."""
+USUAL_ISSUES = 0.25
+"""Share of issues that made questions are weighed to have: about what the collections of real questions have."""
+FOLDS = 5
+
+Retrieved: TypeAlias = tuple[list[PassageRef], list[Source]]
+Retrieve: TypeAlias = Callable[[str], Retrieved]
+Progress: TypeAlias = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A question as the preflight sees it, and what was the case.
+
+    Attributes:
+        values: Its features by name.
+        issue: No passage of its documents in the dense top 3 of those retrieved.
+    """
+
+    values: Mapping[str, float]
+    issue: bool
+
+
+@dataclass(frozen=True)
+class Operation:
+    """What a model does with questions, by their weights: shares in [0, 1]; None where there is nothing to share."""
+
+    threshold: float
+    flagged: float
+    recall: float | None
+    precision: float | None
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """A library's own model beside the one that served before.
+
+    Attributes:
+        model: What was fitted.
+        questions: How many there were.
+        issues: How many of them were issues.
+        made: Whether the questions were made of the library's own passages.
+        before: Of the model that served before, on these questions; None where only the IoU rule served.
+        after: Of the new model, each question judged by a model fitted without it (5 folds).
+    """
+
+    model: RiskModel
+    questions: int
+    issues: int
+    made: bool
+    before: Operation | None
+    after: Operation
+
+    def to_json(self) -> dict[str, Any]:
+        """As `preflight calibrate --json` prints it."""
+        return {**asdict(self), "model": self.model.to_json()}
+
+
+def calibrate(
+    library: Library,
+    questions: Sequence[KnownQuestion],
+    *,
+    made: bool = False,
+    retrieve: Retrieve | None = None,
+    start: RiskModel | None = None,
+    recall: float = RECALL,
+    progress: Progress = lambda done, total: None,
+) -> Calibration:
+    """Fit a library's own model to questions with known documents; nothing is written.
+
+    Of fewer than `FULL_REFIT` questions, and of made ones, only offset and slope over the shipped weights are learned.
+    Made questions are weighed so that `USUAL_ISSUES` of them are issues, and leave the threshold as it was: the issues
+    among them are easier to foretell than those of real questions.
+
+    Args:
+        library: The library.
+        questions: What to learn from.
+        made: Whether they were made of the library's own passages.
+        retrieve: The passages that go on, for a question; `turn_passages` with default settings without it.
+        start: Whose weights offset and slope are fitted to; the shipped model without it.
+        recall: Share of the issues that the threshold has to find.
+        progress: Called with what is done and what there is to do.
+
+    Raises:
+        UsageError: Too few questions, or too few that are issues or none; a document is not in the library.
+    """
+    check_questions(library, questions)
+    cases = measure(questions, retrieve or turn_passages(library, Settings()), progress)
+    issues = sum(case.issue for case in cases)
+    if min(issues, len(cases) - issues) < FEWEST_OF_A_KIND:
+        raise UsageError(
+            f"of {len(cases)} questions {issues} have no known passage in the dense top {TOP}: at least "
+            f"{FEWEST_OF_A_KIND} must and {FEWEST_OF_A_KIND} must not",
+            help="Give more questions, or more varied ones.",
+        )
+    revision = library.embedder.revision
+    grounds = f"calibrated on {len(cases)} questions {'made of' if made else 'asked of'} this library"
+    first = replace(start or shipped_model(), grounds=grounds, embedder=revision)
+    full = not made and len(cases) >= FULL_REFIT
+
+    def fitted(some: Sequence[Case]) -> RiskModel:
+        values, truth = [case.values for case in some], [case.issue for case in some]
+        if full:
+            return fit(values, truth, [""] * len(some), grounds=grounds, embedder=revision, recall=recall)
+        if made:
+            return replace(recalibrate(first, values, truth, made_weights(some)), threshold=first.threshold)
+        return recalibrate(first, values, truth, evenly([""] * len(some)), recall=recall)
+
+    flags = [False] * len(cases)
+    for fold in range(FOLDS):
+        other = fitted([case for place, case in enumerate(cases) if place % FOLDS != fold])
+        for place in range(fold, len(cases), FOLDS):
+            flags[place] = other.risk(cases[place].values) >= other.threshold
+    model, serving = fitted(cases), library.risk_model()
+    rows = made_weights(cases) if made else evenly([""] * len(cases))
+    before = None
+    if serving is not None:
+        before = _operation(serving.flags(case.values for case in cases), cases, rows, serving.threshold)
+    return Calibration(model, len(cases), issues, made, before, _operation(flags, cases, rows, model.threshold))
+
+
+def check_questions(library: Library, questions: Sequence[KnownQuestion]) -> None:
+    """Refuse too few questions, and documents that the library does not hold.
+
+    Raises:
+        UsageError: As above.
+    """
+    if len(questions) < FEWEST_QUESTIONS:
+        raise UsageError(
+            f"{len(questions)} questions are too few to calibrate on", help=f"Give {FEWEST_QUESTIONS} or more."
+        )
+    held = {row["id"] for row in library.documents()}
+    unknown = sorted({name for question in questions for name in question.documents} - held)
+    if unknown:
+        raise UsageError(
+            f"{len(unknown)} documents of the questions are not in the library, first {unknown[0]!r}",
+            help="Document ids are a record's own id, else the file's absolute path: see `preflight search --json`.",
+        )
+
+
+def measure(
+    questions: Sequence[KnownQuestion], retrieve: Retrieve, progress: Progress = lambda done, total: None
+) -> list[Case]:
+    """Features and truth of each question."""
+    cases = []
+    for done, known in enumerate(questions, 1):
+        refs, sources = retrieve(known.question)
+        cases.append(Case(risk_features(known.question, refs, sources), is_issue(refs, known.documents)))
+        progress(done, len(questions))
+    return cases
+
+
+def is_issue(refs: Sequence[PassageRef], documents: frozenset[str]) -> bool:
+    """Whether no passage of the documents is among the 3 passages with the largest cosines."""
+    top = sorted(refs, key=lambda ref: (-ref["cosine"], ref["rank"]))[:TOP]
+    return not any(ref["document_id"] in documents for ref in top)
+
+
+def turn_passages(library: Library, settings: Settings) -> Retrieve:
+    """Retrieval as a turn with these settings does it, for a standalone question without parts."""
+    from preflight_rag.library.search.gather import gather
+
+    def retrieve(question: str) -> Retrieved:
+        found = gather(library, [question], settings)
+        return found.references(), found.sources()
+
+    return retrieve
+
+
+def made_weights(cases: Sequence[Case]) -> np.ndarray:
+    """Weights (n,) by which `USUAL_ISSUES` of the cases are issues; their mean is 1."""
+    import numpy as np
+
+    issues = np.array([case.issue for case in cases], dtype=float)
+    share = issues.mean()
+    of_issues, of_others = USUAL_ISSUES / max(share, 1e-9), (1 - USUAL_ISSUES) / max(1 - share, 1e-9)
+    weights: np.ndarray = np.where(issues > 0, of_issues, of_others)
+    return weights
+
+
+def _operation(flags: Sequence[bool], cases: Sequence[Case], rows: np.ndarray, threshold: float) -> Operation:
+    """What flags do with the cases, whose weights are `rows`."""
+    flagged = [flag * row for flag, row in zip(flags, rows.tolist(), strict=True)]
+    issues = sum(row for case, row in zip(cases, rows.tolist(), strict=True) if case.issue)
+    found = sum(share for case, share in zip(cases, flagged, strict=True) if case.issue)
+    total = sum(flagged)
+    return Operation(
+        threshold=threshold,
+        flagged=round(total / float(rows.sum()), 4),
+        recall=round(found / issues, 4) if issues else None,
+        precision=round(found / total, 4) if total else None,
+    )

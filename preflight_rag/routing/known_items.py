@@ -1,0 +1,114 @@
+"""Questions whose documents are known: read from a user's file, or made of the library's own passages.
+
+A made question is a handful of words of one sentence; its document is the one that the sentence is in (known-item
+search). Words and vectors of such a question match its passage better than those of a real one, so fewer of them are
+issues; `calibration.py` weighs them accordingly.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from preflight_rag.state.errors import UnreadableDocument, UsageError
+from preflight_rag.text.sentences import sentence_spans
+from preflight_rag.text.words import words
+
+if TYPE_CHECKING:
+    from preflight_rag.library.library import Library
+
+KEPT = (2, 3, 4, 5, 6)
+"""Words of a sentence that the made questions keep, in turn: from hardly enough to plenty."""
+FEWEST_TERMS = 8
+"""A sentence with fewer different terms makes no question."""
+FORM = 'Each line: {"question": "...", "documents": ["id", ...]}, or question, tab, document ids with commas between.'
+
+
+@dataclass(frozen=True)
+class KnownQuestion:
+    """A question with the ids of the documents that answer it."""
+
+    question: str
+    documents: frozenset[str]
+
+
+def read_questions(path: Path) -> list[KnownQuestion]:
+    """Questions of a `.jsonl` file (`question` and `documents`) or a tab-separated one (question, ids with commas).
+
+    Raises:
+        UsageError: There is no such file, or it holds no question.
+        UnreadableDocument: A line is of another form; it is named by its number.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise UsageError(f"the questions in {str(path)!r} cannot be read: {reason}", help=FORM) from None
+    parse = _json_lines if path.suffix in (".jsonl", ".json", ".ndjson") else _tab_separated
+    found = list(parse(text, path.name))
+    if not found:
+        raise UsageError(f"{str(path)!r} holds no question", help=FORM)
+    return found
+
+
+def make_questions(library: Library, count: int, *, seed: int = 0) -> list[KnownQuestion]:
+    """At most `count` questions, each of a passage of its own; the same for the same library and seed.
+
+    Passages are taken in the order of their shuffled ids; one without a long sentence makes no question.
+    """
+    ids = library.all_passage_ids()
+    random.Random(seed).shuffle(ids)  # noqa: S311
+    made: list[KnownQuestion] = []
+    for start in range(0, len(ids), count):
+        for passage in library.passages(ids[start : start + count]):
+            question = _question(passage.text, KEPT[len(made) % len(KEPT)], random.Random(f"{seed} {passage.id}"))  # noqa: S311
+            if question:
+                made.append(KnownQuestion(question, frozenset({passage.document_id})))
+            if len(made) == count:
+                return made
+    return made
+
+
+def _question(text: str, kept: int, rng: random.Random) -> str:
+    """So many words of one of the text's longer sentences, in their order; empty where there is none."""
+    sentences = [text[slice(*span)] for span in sentence_spans(text)]
+    long = [sentence for sentence in sentences if len(set(words(sentence))) >= FEWEST_TERMS]
+    if not long:
+        return ""
+    telling = [word.strip(".,;:!?()[]\"'") for word in rng.choice(long).split() if words(word)]
+    places = sorted(rng.sample(range(len(telling)), min(kept, len(telling))))
+    return " ".join(telling[place] for place in places)
+
+
+def _json_lines(text: str, name: str) -> Iterator[KnownQuestion]:
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except ValueError as error:
+            raise UnreadableDocument(f"line {number} of {name} is not JSON: {error}", help=FORM) from None
+        fields: dict[str, Any] = record if isinstance(record, dict) else {}
+        given = fields.get("documents")
+        listed = [given] if isinstance(given, str) else given if isinstance(given, list) else []
+        yield _known(fields.get("question"), listed, f"line {number} of {name}")
+
+
+def _tab_separated(text: str, name: str) -> Iterator[KnownQuestion]:
+    for number, row in enumerate(csv.reader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE), 1):
+        if not any(cell.strip() for cell in row):
+            continue
+        documents = [part.strip() for part in row[1].split(",")] if len(row) == 2 else []
+        yield _known(row[0], documents, f"line {number} of {name}")
+
+
+def _known(question: Any, documents: list[Any], place: str) -> KnownQuestion:
+    ids = frozenset(str(name) for name in documents if str(name).strip())
+    if not isinstance(question, str) or not question.strip() or not ids:
+        raise UnreadableDocument(f"{place} has no question with document ids", help=FORM)
+    return KnownQuestion(question.strip(), ids)

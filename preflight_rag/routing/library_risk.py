@@ -1,0 +1,66 @@
+"""Which model of the preflight's risk serves a library.
+
+Its own is the file `preflight.json` in its folder, which `calibration.py` makes. Without it the shipped one serves, if
+it was fitted with the library's embedder.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from functools import lru_cache
+from pathlib import Path
+
+from preflight_rag.routing.risk import RiskModel, shipped
+from preflight_rag.state.errors import LibraryCorrupt, LibraryError
+
+FILE = "preflight.json"
+
+
+def risk_model(folder: Path, embedder: str) -> RiskModel | None:
+    """The model that serves a library: its own, else the shipped one of its embedder (by revision), else None.
+
+    Raises:
+        LibraryCorrupt: Its own cannot be read, or was fitted with another embedder.
+    """
+    path = folder / FILE
+    try:
+        stamp = path.stat()
+    except FileNotFoundError:
+        return shipped(embedder)
+    own = _read(path, stamp.st_mtime_ns, stamp.st_size)
+    if own.embedder != embedder:
+        raise LibraryCorrupt(
+            f"{path} was calibrated with the embedder {own.embedder!r}, not {embedder!r}", help=_way_out(path)
+        )
+    return own
+
+
+def write_model(folder: Path, model: RiskModel) -> Path:
+    """Make a model the library's own; the file is replaced whole.
+
+    Raises:
+        LibraryError: The folder cannot be written.
+    """
+    path = folder / FILE
+    scratch = folder / f".{FILE}.{os.getpid()}"
+    try:
+        scratch.write_text(json.dumps(model.to_json(), indent=2) + "\n", encoding="utf-8")
+        scratch.replace(path)
+    except OSError as error:
+        raise LibraryError(
+            f"{path} cannot be written: {error.strerror}", help="Check the folder's permissions"
+        ) from None
+    return path
+
+
+@lru_cache(maxsize=8)
+def _read(path: Path, _changed: int, _size: int) -> RiskModel:
+    try:
+        return RiskModel.from_json(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError) as error:
+        raise LibraryCorrupt(f"{path} is no calibration ({error})", help=_way_out(path)) from None
+
+
+def _way_out(path: Path) -> str:
+    return f"Run `preflight calibrate --library {path.parent}` again, or delete the file"

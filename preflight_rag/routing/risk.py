@@ -1,0 +1,224 @@
+"""The calibrated preflight: the probability that the key passage would be lost, from what retrieval already knows.
+
+A logistic model over `risk_features.py`. Its weights stand in `preflight_risk.json`, one model for use and one for each
+collection that was trained without it, and are set by `python -m training.train_preflight`. They hold
+for the embedder that they were fitted with; a library's own calibration (`preflight calibrate`) comes before them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from preflight_rag.routing.logistic import fit_line, fit_weights
+from preflight_rag.routing.risk_features import FEATURES
+
+if TYPE_CHECKING:
+    import numpy as np
+
+WEIGHTS = Path(__file__).with_name("risk.json")
+RECALL = 0.926
+"""Share of issues that the threshold has to find: what BriefContext's preflight found."""
+PENALTY = 30.0
+BALANCE = 0.8
+PRIOR = 10.0
+"""What holds the slope of a recalibration to the shipped one: the penalty of its squared distance."""
+FULL_REFIT = 300
+"""From so many questions on, a library's own calibration fits all weights."""
+TOLD = 2
+
+
+@dataclass(frozen=True)
+class Term:
+    """What a feature adds to the score: `weight` for each `scale` that its value lies above `mean`."""
+
+    weight: float
+    mean: float
+    scale: float
+
+    def adds(self, value: float) -> float:
+        """The feature's part of the score."""
+        return self.weight * (value - self.mean) / self.scale
+
+
+@dataclass(frozen=True)
+class RiskModel:
+    """A logistic model of the risk, and the threshold from which on the route is map/reduce.
+
+    Attributes:
+        grounds: What it was calibrated on, as a decision's reason says it.
+        embedder: Revision of the embedder that it was fitted with.
+        bias: The score where every feature has its mean.
+        terms: By feature.
+        threshold: In [0, 1].
+    """
+
+    grounds: str
+    embedder: str
+    bias: float
+    terms: Mapping[str, Term]
+    threshold: float
+
+    def score(self, values: Mapping[str, float]) -> float:
+        """Log odds of a lost key passage, for the features' values by name."""
+        return self.bias + sum(term.adds(values[name]) for name, term in self.terms.items())
+
+    def risk(self, values: Mapping[str, float]) -> float:
+        """Probability, to four decimals."""
+        return round(0.5 * (1 + math.tanh(0.5 * self.score(values))), 4)
+
+    def flags(self, rows: Iterable[Mapping[str, float]]) -> list[bool]:
+        """Whether each row's risk reaches the threshold."""
+        return [self.risk(values) >= self.threshold for values in rows]
+
+    def loudest(self, values: Mapping[str, float], *, risky: bool) -> list[str]:
+        """The features that speak most for a risk, or most against it."""
+        parts = {name: term.adds(values[name]) * (1 if risky else -1) for name, term in self.terms.items()}
+        return [name for name, part in sorted(parts.items(), key=lambda item: -item[1])[:TOLD] if part > 0]
+
+    def to_json(self) -> dict[str, Any]:
+        """As the weights' file holds it."""
+        terms = {
+            name: {"weight": term.weight, "mean": term.mean, "scale": term.scale} for name, term in self.terms.items()
+        }
+        return {
+            "grounds": self.grounds,
+            "embedder": self.embedder,
+            "threshold": self.threshold,
+            "bias": self.bias,
+            "features": terms,
+        }
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> RiskModel:
+        """Read what `to_json` gave.
+
+        Raises:
+            ValueError: It is something else.
+        """
+        try:
+            terms = {
+                str(name): Term(float(term["weight"]), float(term["mean"]), float(term["scale"]))
+                for name, term in found["features"].items()
+            }
+            model = cls(
+                str(found["grounds"]), str(found["embedder"]), float(found["bias"]), terms, float(found["threshold"])
+            )
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"no {error}") from error
+        if unknown := set(model.terms) - set(FEATURES):
+            raise ValueError(f"unknown feature {min(unknown)!r}")
+        numbers = (model.bias, model.threshold, *(n for t in terms.values() for n in (t.weight, t.mean, t.scale)))
+        if not all(map(math.isfinite, numbers)) or any(term.scale <= 0 for term in terms.values()):
+            raise ValueError("a number is out of range")
+        return model
+
+
+def shipped_model() -> RiskModel:
+    """The model for use."""
+    return RiskModel.from_json(_weights()["model"])
+
+
+def shipped(embedder: str) -> RiskModel | None:
+    """The model for use with an embedder, by its revision; None where it was not fitted with it."""
+    model = shipped_model()
+    return model if model.embedder == embedder else None
+
+
+def fold(group: str) -> RiskModel | None:
+    """The model that was trained without a group of collections; None where there is none."""
+    found = _weights()["without"].get(group)
+    return RiskModel.from_json(found) if found else None
+
+
+@lru_cache(maxsize=1)
+def _weights() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(WEIGHTS.read_text(encoding="utf-8"))
+    return found
+
+
+def fit(
+    values: Sequence[Mapping[str, float]],
+    issues: Sequence[bool],
+    groups: Sequence[str],
+    *,
+    grounds: str,
+    embedder: str,
+    recall: float = RECALL,
+) -> RiskModel:
+    """Fit all weights, then offset and slope (Platt 1999), then the threshold.
+
+    Args:
+        values: The features of each question.
+        issues: Whether no gold passage was in the dense top 3.
+        groups: Each question's collection. Collections weigh the same in offset, slope and threshold.
+        grounds: See `RiskModel`.
+        embedder: See `RiskModel`.
+        recall: Share of the issues that the threshold has to find, on these questions.
+    """
+    import numpy as np
+
+    x = np.array([[row[name] for name in FEATURES] for row in values])
+    y, rows = np.array(issues, dtype=float), evenly(groups)
+    mean, scale = x.mean(axis=0), np.maximum(x.std(axis=0), 1e-6)
+    weights = fit_weights((x - mean) / scale, y, groups, penalty=PENALTY, balance=BALANCE)
+    terms = {
+        name: Term(round(float(w), 4), round(float(m), 4), round(float(s), 4))
+        for name, w, m, s in zip(FEATURES, weights, mean, np.maximum(scale, 1e-4), strict=True)
+        if w > 0
+    }
+    model = RiskModel(grounds, embedder, 0.0, terms, 0.5)
+    return recalibrate(model, values, issues, rows, prior=1e-3, recall=recall)
+
+
+def recalibrate(
+    model: RiskModel,
+    values: Sequence[Mapping[str, float]],
+    issues: Sequence[bool],
+    rows: np.ndarray,
+    *,
+    prior: float = PRIOR,
+    recall: float = RECALL,
+) -> RiskModel:
+    """The model with offset, slope and threshold set anew; its weights keep their proportions.
+
+    Args:
+        model: What to start from.
+        values: The features of each question.
+        issues: Whether no gold passage was in the dense top 3.
+        rows: Weights of the questions, (n,).
+        prior: Penalty of the slope's squared distance from 1.
+        recall: Share of the issues that the threshold has to find, on these questions.
+    """
+    import numpy as np
+
+    scores = np.array([model.score(row) for row in values])
+    offset, slope = fit_line(scores, np.array(issues, dtype=float), rows, prior=prior)
+    terms = {name: replace(term, weight=round(term.weight * slope, 4)) for name, term in model.terms.items()}
+    fitted = replace(model, bias=round(offset + slope * model.bias, 4), terms=terms)
+    risks = [fitted.risk(row) for row in values]
+    return replace(fitted, threshold=choose_threshold(risks, issues, rows.tolist(), recall))
+
+
+def choose_threshold(risks: Sequence[float], issues: Sequence[bool], rows: Sequence[float], recall: float) -> float:
+    """The largest threshold at which risks >= it find at least this share of the issues, by the questions' weights."""
+    found = sorted(((risk, row) for risk, issue, row in zip(risks, issues, rows, strict=True) if issue), reverse=True)
+    wanted, so_far = recall * sum(row for _, row in found), 0.0
+    for risk, row in found:
+        so_far += row
+        if so_far >= wanted - 1e-9:
+            return math.floor(risk * 1000) / 1000
+    return 0.0
+
+
+def evenly(groups: Sequence[str]) -> np.ndarray:
+    """Weights (n,) of rows by which every group weighs the same; their mean is 1."""
+    import numpy as np
+
+    sizes = {group: list(groups).count(group) for group in set(groups)}
+    return np.array([len(groups) / len(sizes) / sizes[group] for group in groups])

@@ -1,0 +1,1 @@
+"""Plain functions over strings: sentences, words, values, names, dates, quotes."""

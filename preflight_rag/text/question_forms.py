@@ -1,0 +1,71 @@
+"""What form of answer a question asks for: a value, several values, a verdict, or an explanation. By rule, in English.
+
+A question of which nothing is known asks for a value: what a reader then finds is a stretch of the passage all the
+same.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from preflight_rag.text.answer_values import asked_kind
+
+Form = Literal["value", "list", "verdict", "explanation"]
+
+_POLITE = re.compile(
+    r"^(?:please|kindly|(?:can|could|would|will) (?:you|anyone|somebody|someone)(?: please| kindly)?|i (?:want|need|"
+    r"would like|['’]d like) to know|do you know|does anyone know|tell (?:me|us)(?! (?:about|more)))[\s,:]+",
+    re.I,
+)
+_SUBJECTS = (
+    r"(?:symptom|sign|cause|effect|side[ -]effect|adverse effect|complication|role|mechanism|function|purpose|"
+    r"difference|meaning|definition|treatment|therap|outlook|prognosis|risk factor|advantage|disadvantage|benefit|"
+    r"reason|consequence|implication|principle|process|impact|influence|importance|significance|relationship|link|"
+    r"connection|association)\w*"
+)
+_EXPLANATION = re.compile(
+    r"(?:why\b|how come\b|for what reasons?\b"
+    r"|how (?:do|does|did|is|are|was|were|can|could|should|would|will|to|has|have|had|might|may)\b"
+    r"|what (?:causes?|caused|triggers?|triggered|happens?|happened|leads?|led|makes|made)\b"
+    r"|(?:describe|explain|summari[sz]e|discuss|outline|compare|define|elaborate|tell (?:me|us) (?:about|more))\b"
+    rf"|what (?:is|are|was|were) (?:the |an? )?(?:[\w-]+ ){{0,3}}?{_SUBJECTS} (?:of|for|between|in|behind|on|to)\b"
+    r"|what (?:do|does|did) .+ (?:(?:do|mean|look like|stand for)\W*$|say about\b)"
+    r"|in what ways?\b)",
+    re.I,
+)
+_DEFINITION = re.compile(
+    r"(?:what(?: is| are| was| were|['’]s) (?!the\b)(?:an? )?|who (?:is|are|was|were) (?!the\b))"
+    r"(?P<what>[\w'’()/+-]+(?:[\s,]+[\w'’()/+-]+){0,4})\W*$",
+    re.I,
+)
+_NO_DEFINITION = re.compile(
+    r"(?:['’]s?\b|\b(?:of|for|in|by|with|from|to|at|on|as|called|named|known|made|used|your|its|their|his|her|this|that|"
+    r"it|than|most|does|do|did|is|are|was|were)\b)",
+    re.I,
+)
+_PLURAL = r"(?:[\w-]*[^\W\daius]s|[\w-]+ies|people|men|women|children|bacteria|criteria|mice|species|data)"
+_LIST = re.compile(
+    r"(?:(?:list|name|enumerate|give|mention|identify)\b"
+    rf"|(?:which|what) (?!(?:is|was|does|has|as|its|this|thus)\b){_PLURAL}\b"
+    rf"|(?:which|what) (?:[\w-]+ ){{1,3}}?{_PLURAL} (?:are|were|have|can|could|do|did|may|might|of|in|that)\b"
+    r"|what (?:are|were) the\b|who (?:are|were) the\b|which are\b)",
+    re.I,
+)
+_NO_ENGLISH = re.compile(r"was (?:ist|sind|war|waren|hat|haben|macht|bedeutet|kann|wird|werden|passiert)\b", re.I)
+
+
+def form_of(question: str) -> Form:
+    """The form of answer that a question asks for.
+
+    "What is dengue?" asks for an explanation, as "Why is the sky blue?" does; "What is the capital of France?" for a
+    value.
+    """
+    asked = _POLITE.sub("", _POLITE.sub("", " ".join(question.split())))
+    if _EXPLANATION.match(asked):
+        return "explanation"
+    if asked_kind(asked) == "verdict" and not _NO_ENGLISH.match(asked):
+        return "verdict"
+    if (definition := _DEFINITION.match(asked)) and not _NO_DEFINITION.search(definition["what"]):
+        return "explanation"
+    return "list" if _LIST.match(asked) and asked_kind(asked) == "name" else "value"

@@ -1,0 +1,59 @@
+"""What a rewrite must not lose, and what it corrected: a question's numbers, codes and negations stay."""
+
+from __future__ import annotations
+
+import re
+from difflib import SequenceMatcher
+
+from preflight_rag.text.words import words
+
+_TOKEN = re.compile(r"[^\W_]+(?:[-‐.,/'’+][^\W_]+)*")
+_CODE = re.compile(r"(?=.*\d)|^[^\W\d_a-zß-ÿ]{2,}s?$|[a-z][A-Z]")
+_NEGATION = re.compile(
+    r"\b(?:not?|non|none|never|neither|nor|without|cannot|\w+n['’]t"
+    r"|(?:do|does|did|is|are|was|were|ca|wo|should|could|would|has|have|had|need|must|ai)nt)\b",
+    re.IGNORECASE,
+)
+_LIKE = 0.6
+
+
+def lost(message: str, rewritten: str) -> list[str]:
+    """Numbers and codes of a message that a rewrite lacks, and "a negation" where it lacks the only one or all."""
+    held = {_plain(token) for token in _TOKEN.findall(rewritten)}
+    shouted = not any(char.islower() for char in message)
+    tokens = [token for token in _TOKEN.findall(message) if _CODE.search(token)]
+    codes = [token for token in tokens if not shouted or any(map(str.isdigit, token))]
+    missing = [token for token in dict.fromkeys(codes) if _plain(token) not in held]
+    return missing + (["a negation"] if negated(message) and not negated(rewritten) else [])
+
+
+def strays(message: str, rewritten: str) -> bool:
+    """Whether a rewrite of a message that stands alone holds less than half of its content words, slips apart."""
+    asked, held = words(message), words(rewritten)
+    kept = sum(any(word == other or _alike(word, other) for other in held) for word in asked)
+    return 2 * kept < len(asked)
+
+
+def negated(text: str) -> bool:
+    """Whether a text holds a negation, also one without its apostrophe."""
+    return _NEGATION.search(text) is not None
+
+
+def corrections(message: str, rewritten: str) -> tuple[tuple[str, str], ...]:
+    """`(as written, corrected)` words: those that one word of much the same letters has taken the place of."""
+    before, after = (_TOKEN.findall(text) for text in (message, rewritten))
+    matcher = SequenceMatcher(None, [word.casefold() for word in before], [word.casefold() for word in after], False)
+    pairs: list[tuple[str, str]] = []
+    for kind, start, end, first, last in matcher.get_opcodes():
+        if kind == "replace" and end - start == last - first:
+            pairs += zip(before[start:end], after[first:last], strict=True)
+    return tuple(pair for pair in dict.fromkeys(pairs) if _alike(*pair))
+
+
+def _alike(a: str, b: str) -> bool:
+    return SequenceMatcher(None, a.casefold(), b.casefold()).ratio() >= _LIKE
+
+
+def _plain(token: str) -> str:
+    """A token as it is compared: case, grouping commas, hyphens and the possessive do not count."""
+    return re.sub(r"['’]s$|[-‐,]", "", token.casefold())

@@ -1,0 +1,175 @@
+"""Algorithm 1 against a brute-force reference: the relation of every two contexts by its definition."""
+
+from itertools import combinations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from preflight_rag.corg.relations import RelationGraph, related
+from preflight_rag.state.reading import Comparison, ContextNote
+
+FAMILY = {"counterfactual": "class", "duplicated": "class", "ambiguous": "undescribed", "none": "undescribed"}
+
+
+def notes_of(facts):
+    """Contexts 1, 2, … from `(descriptor, answer)` or "A1" for descriptor A and answer 1, "-1" without descriptor."""
+    pairs = [(f[0].replace("-", "") or None, f[1:] or None) if isinstance(f, str) else f for f in facts]
+    return {n: ContextNote(n, "Broken Bow", d, a) for n, (d, a) in enumerate(pairs, 1)}
+
+
+def truth(notes, a, b):
+    return related(notes[a], notes[b])
+
+
+def relate(facts, *, mode="careful", noted=True, told=lambda kind, _pivot, _n: kind):
+    """Run the algorithm against a reader that knows the facts; `told` may spoil what it says."""
+    notes = notes_of(facts)
+    graph = RelationGraph(list(notes), mode=mode)
+    while step := graph.next():
+        pivot, others = step
+        assert pivot not in others
+        kinds = {}
+        for n in others:
+            answered = notes[n].answer and notes[pivot].answer
+            kind = told(truth(notes, pivot, n) if answered else "none", pivot, n)
+            if kind:
+                kinds[n] = kind
+        graph.absorb(pivot, others, Comparison(kinds, notes if noted else {}))
+    return graph, {(edge.a, edge.b): edge for edge in graph.edges(notes_of([("X", "?")] * len(facts)))}
+
+
+def kinds(edges):
+    return {pair: edge.kind for pair, edge in edges.items()}
+
+
+EIGHT = ["A1", "A1", "A2", "B3", "B4", "B4", "C5", "C6"]
+
+
+@pytest.mark.parametrize("mode", ["careful", "faithful"])
+@pytest.mark.parametrize("noted", [True, False])
+def test_eight_contexts_of_three_classes_take_at_most_four_calls(mode, noted):
+    graph, edges = relate(EIGHT, mode=mode, noted=noted)
+    assert len(graph.pivots) <= 4
+    assert len(edges) == 28
+
+
+def test_careful_finds_every_relation_of_the_eight_without_notes():
+    _, edges = relate(EIGHT, noted=False)
+    notes = notes_of(EIGHT)
+    assert kinds(edges) == {pair: truth(notes, *pair) for pair in combinations(notes, 2)}
+
+
+def test_faithful_mirrors_and_careful_asks_when_two_contradict_the_pivot():
+    _, faithful = relate(["A1", "A2", "A2"], mode="faithful", noted=False)
+    _, careful = relate(["A1", "A2", "A2"], noted=False)
+    assert (faithful[2, 3].kind, faithful[2, 3].inferred) == ("counterfactual", True)
+    assert (careful[2, 3].kind, careful[2, 3].inferred) == ("duplicated", False)
+
+
+def test_a_note_saves_the_question():
+    graph, edges = relate(["A1", "A2", "A2"])
+    assert len(graph.pivots) == 1
+    assert (edges[2, 3].kind, edges[2, 3].inferred) == ("duplicated", True)
+
+
+@pytest.mark.parametrize(
+    ("facts", "wanted", "calls"),
+    [
+        ([], {}, 0),
+        (["A1"], {}, 0),
+        (["A1", "A1"], {(1, 2): "duplicated"}, 1),
+        (["A1"] * 4, dict.fromkeys(combinations(range(1, 5), 2), "duplicated"), 1),
+        (["A1", "A2", "A3"], dict.fromkeys(combinations(range(1, 4), 2), "counterfactual"), 2),
+        (["A1", "B1", "C1"], dict.fromkeys(combinations(range(1, 4), 2), "distracting"), 2),
+        (["A1", "A1", "B2"], {(1, 2): "duplicated", (1, 3): "distracting", (2, 3): "distracting"}, 1),
+        (["A1", "A2", "-1"], {(1, 2): "counterfactual", (1, 3): "ambiguous", (2, 3): "none"}, 1),
+        (["-1", "A1", "A2"], {(1, 2): "ambiguous", (1, 3): "none", (2, 3): "counterfactual"}, 2),
+        (["A1", "-1", "-1"], {(1, 2): "ambiguous", (1, 3): "ambiguous", (2, 3): "ambiguous"}, 2),
+        (
+            ["A1", "A2", "A2", "A3"],
+            {
+                **dict.fromkeys([(1, 2), (1, 3), (1, 4), (2, 4), (3, 4)], "counterfactual"),
+                (2, 3): "duplicated",
+            },
+            2,
+        ),
+    ],
+)
+def test_edges_of_a_table_of_cases(facts, wanted, calls):
+    graph, edges = relate(facts, noted=False)
+    assert kinds(edges) == wanted
+    assert len(graph.pivots) == calls
+
+
+def test_contexts_noted_irrelevant_leave_the_graph():
+    graph, edges = relate(["A1", "A", "A2", "B"])
+    assert graph.relevant == [1, 3]
+    assert set(edges) == {(1, 3)}
+
+
+def test_all_irrelevant_takes_one_call_with_notes_and_two_without():
+    assert len(relate(["A", "B", "-", "C"])[0].pivots) == 1
+    assert relate(["A", "B", "-", "C"])[0].relevant == []
+    assert len(relate(["A", "B", "-", "C"], noted=False)[0].pivots) == 2
+
+
+def test_an_irrelevant_first_pivot_costs_the_one_call_that_is_left():
+    facts = ["A", "B1", "B2", "B2", "C3", "C4"]
+    graph, edges = relate(facts)
+    notes = notes_of(facts)
+    assert len(graph.pivots) <= 3
+    assert kinds(edges) == {pair: truth(notes, *pair) for pair in combinations(range(2, 7), 2)}
+
+
+def test_a_context_that_relates_by_its_answer_has_one_whatever_its_note_says():
+    graph = RelationGraph([1, 2])
+    silent = ContextNote(2, "Broken Bow", None, None)
+    graph.absorb(1, [2], Comparison({2: "duplicated"}, {2: silent}))
+    assert graph.relevant == [1, 2]
+
+
+def test_what_could_not_be_read_is_none_and_what_was_not_asked_is_ignored():
+    graph = RelationGraph([1, 2, 3])
+    graph.absorb(1, [2, 3], Comparison({3: "duplicated", 9: "counterfactual"}, {}))
+    edges = {(e.a, e.b): e for e in graph.edges(notes_of(["A1", "A1", "A1"]))}
+    assert (edges[1, 2].kind, edges[1, 2].inferred) == ("none", True)
+    assert edges[1, 3].kind == "duplicated"
+
+
+facts = st.lists(st.tuples(st.sampled_from(["A", "B", "C", None]), st.sampled_from(["1", "2", "3", None])), max_size=9)
+
+
+@given(facts, st.booleans(), st.sampled_from(["careful", "faithful"]))
+@settings(max_examples=300)
+def test_every_two_relevant_contexts_are_related_within_the_bound(facts, noted, mode):
+    graph, edges = relate(facts, noted=noted, mode=mode)
+    classes = {descriptor for descriptor, answer in facts if descriptor and answer}
+    assert len(graph.pivots) <= max(1, len(classes)) + 1
+    assert set(edges) == set(combinations(graph.relevant, 2))
+    if noted and mode == "careful":
+        notes = notes_of(facts)
+        if graph.pivots:
+            assert graph.relevant == [n for n in notes if notes[n].answer]
+        assert all(
+            edge.kind == truth(notes, *pair) for pair, edge in edges.items() if all(notes[n].answer for n in pair)
+        )
+
+
+@given(st.lists(st.tuples(st.sampled_from("ABC"), st.sampled_from("123")), max_size=9))
+@settings(max_examples=200)
+def test_without_notes_only_the_answers_of_one_class_are_ever_guessed(facts):
+    notes = notes_of(facts)
+    _, edges = relate(facts, noted=False)
+    for pair, edge in edges.items():
+        true = truth(notes, *pair)
+        assert edge.kind == true or (edge.inferred and FAMILY.get(edge.kind) == FAMILY.get(true) == "class")
+
+
+@given(facts, st.randoms(use_true_random=False), st.booleans())
+@settings(max_examples=200)
+def test_a_reader_that_says_anything_keeps_to_the_bound_of_what_it_showed(facts, random, noted):
+    said = ["distracting", "ambiguous", "counterfactual", "duplicated", "none", None]
+    graph, edges = relate(facts, noted=noted, told=lambda *_: random.choice(said))
+    assert len(graph.pivots) <= len(facts)
+    assert set(edges) == set(combinations(graph.relevant, 2))

@@ -1,0 +1,137 @@
+"""Boolean expressions: parser, synonyms, the climb, and the library's own matching."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from preflight_rag.library.library import Library
+from preflight_rag.library.query.ladder import Operation, Term, climb, expand, parse, written
+from preflight_rag.state.errors import UsageError
+from preflight_rag.state.values import Document
+
+A, B, C = Term("a"), Term("b"), Term("c")
+
+
+@pytest.mark.parametrize(
+    ("expression", "tree"),
+    [
+        ("muscle pain", Term("muscle pain")),
+        ('"muscle  pain"[tiab]', Term("muscle pain", phrase=True, tag="tiab")),
+        ("a AND b AND c", Operation("AND", (A, B, C))),
+        ("a OR b AND c", Operation("AND", (Operation("OR", (A, B)), C))),
+        ("a OR (b AND c)", Operation("OR", (A, Operation("AND", (B, C))))),
+        ("a (b OR c)", Operation("AND", (A, Operation("OR", (B, C))))),
+        ("a AND NOT b", Operation("NOT", (A, B))),
+        ("IL-6 and rats", Term("IL-6 and rats")),
+    ],
+)
+def test_parses_as_pubmed_reads(expression, tree):
+    assert parse(expression) == tree
+    assert parse(written(tree)) == tree
+
+
+@pytest.mark.parametrize(
+    ("expression", "says"),
+    [
+        ("", "lacks a term"),
+        ("a AND", "lacks a term"),
+        ("OR a", "lacks a term"),
+        ("NOT a", "lacks a term"),
+        ("(a", "not closed"),
+        ("a)", "not opened"),
+        ('"a', "not closed"),
+        ('"" OR a', "empty phrase"),
+        ("[tiab]", "without a term"),
+        ("(" * 60 + "a" + ")" * 60, "parentheses"),
+    ],
+)
+def test_what_cannot_be_read_is_named(expression, says):
+    with pytest.raises(UsageError, match=says):
+        parse(expression)
+
+
+@given(st.text("abAND OR NOT()[]\"'“”x ", max_size=60))
+def test_any_text_is_parsed_or_refused(text):
+    try:
+        tree = parse(text)
+    except UsageError:
+        return
+    assert parse(written(tree)) == tree
+
+
+def test_alternatives_join_each_untagged_term():
+    known = {"statin": [Term("statins", phrase=True), Term("Statin"), Term("Statins", phrase=True, tag="MeSH Terms")]}
+    expanded = expand("statin AND (pain[ti] OR rats)", lambda term: known.get(term, []))
+    assert expanded == '(statin OR "statins" OR "Statins"[MeSH Terms]) AND (pain[ti] OR rats)'
+
+
+def searched(found):
+    return lambda expression: (found[expression], 10 * len(found[expression]), "slow" if expression == "b" else "")
+
+
+def test_rungs_are_tried_until_enough():
+    found = {"a": ["1"], "b": ["2", "1"], "c": ["3"], "d": ["4"]}
+    result = climb(["a", " a ", "", "b", "c", "d"], searched(found), enough=3, where="pubmed")
+    assert result.ids == ("1", "2", "3")
+    assert [(rung["expression"], rung["hits"], rung["note"]) for rung in result.rungs] == [
+        ("a", 10, ""),
+        ("b", 20, "slow"),
+        ("c", 10, ""),
+    ]
+    assert {rung["where"] for rung in result.rungs} == {"pubmed"}
+
+
+def test_the_ids_can_be_limited():
+    assert climb(["a"], searched({"a": ["1", "2", "3"]}), enough=1, limit=2).ids == ("1", "2")
+
+
+@pytest.fixture(scope="module")
+def matched(embedder, tmp_path_factory):
+    texts = {
+        "1": "Statins may cause muscle pain.",
+        "2": "Pain in the muscle of rats; statin dose.",
+        "3": "Muscle mass of older patients.",
+        "4": "The side effects of statins. Statins, statins.",
+    }
+    with Library.open(tmp_path_factory.mktemp("match"), embedder=embedder, create=True) as library:
+        library.add([Document(id=name, text=text, source="s") for name, text in texts.items()])
+        yield library
+
+
+@pytest.mark.parametrize(
+    ("expression", "ids"),
+    [
+        ('"muscle pain"', "1"),
+        ("muscle AND pain", "12"),
+        ("muscle pain", "12"),
+        ("muscle NOT pain", "3"),
+        ('statin AND ("muscle pain" OR rats)', "12"),
+        ('"side effects of statins"', "4"),
+        ('statins[tiab] OR "older patients"[MeSH Terms]', "1234"),
+        ("the AND of", ""),
+        ("zebra", ""),
+    ],
+)
+def test_the_library_matches(matched, expression, ids):
+    found, hits = matched.match(expression, 10)
+    assert (sorted(found), hits) == (list(ids), len(ids))
+
+
+def test_the_best_documents_come_first_and_hits_are_counted_in_all(matched):
+    assert matched.match("statin", 1) == (["4"], 3)
+
+
+@pytest.mark.parametrize(("expression", "limit"), [("(statin", 5), ("statin", 0)])
+def test_a_match_that_cannot_be_made(matched, expression, limit):
+    with pytest.raises(UsageError):
+        matched.match(expression, limit)
+
+
+def test_the_ladder_over_the_library(matched):
+    def search(expression):
+        ids, hits = matched.match(expression, 20)
+        return ids, hits, ""
+
+    result = climb(['statins AND "muscle pain"', "statins", "statins OR muscle"], search, enough=4)
+    assert result.ids[0] == "1"
+    assert (set(result.ids), [rung["hits"] for rung in result.rungs]) == ({"1", "2", "3", "4"}, [1, 3, 4])

@@ -1,0 +1,223 @@
+"""Ingest: what is added, skipped, replaced, removed and refused, and what a killed one leaves."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from preflight_rag.library.library import Library
+from preflight_rag.library.storage.writer import LOCK
+from preflight_rag.state.errors import LibraryEmpty, LibraryError
+from preflight_rag.state.values import Document
+
+
+@pytest.fixture
+def library(tmp_path, embedder):
+    with Library.open(tmp_path / "library", embedder=embedder, create=True, lock_seconds=0.2) as opened:
+        yield opened
+
+
+@pytest.fixture
+def folder(tmp_path):
+    folder = tmp_path / "documents"
+    folder.mkdir()
+    (folder / "tea.txt").write_text("Green tea contains caffeine.", encoding="utf-8")
+    (folder / "fever.txt").write_text("Aspirin lowers fever.", encoding="utf-8")
+    return folder
+
+
+def records(path, **texts):
+    lines = [json.dumps({"id": name, "text": text}) for name, text in texts.items()]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+def counts(report):
+    return report.added, report.updated, report.skipped, report.removed, len(report.failed)
+
+
+def first(library, query):
+    return library.passages([library.search(query).fused[0].passage_id])[0]
+
+
+def test_added_then_skipped_then_updated(library, folder):
+    assert counts(library.ingest([folder])) == (2, 0, 0, 0, 0)
+    assert counts(library.ingest([folder])) == (0, 0, 2, 0, 0)
+    (folder / "tea.txt").write_text("Green tea contains catechins.", encoding="utf-8")
+    assert counts(library.ingest([folder])) == (0, 1, 1, 0, 0)
+    assert first(library, "what is in tea?").text == "Green tea contains catechins."
+    assert library.verify() == []
+
+
+def test_nothing_changed_builds_no_index(library, folder):
+    library.ingest([folder])
+    events = []
+    library.ingest([folder], progress=events.append)
+    assert {event.stage for event in events} == {"documents"}
+
+
+def test_unchanged_passages_keep_their_vectors(library, monkeypatch):
+    library.add([Document(id="a", text="Aspirin lowers fever.", source="s")])
+    encoded = []
+    encode = library.embedder.encode_passages
+    monkeypatch.setattr(library.embedder, "encode_passages", lambda texts: encoded.extend(texts) or encode(texts))
+    library.add([Document(id="a", text="Aspirin lowers fever.", source="s", metadata={"year": 2024})])
+    library.add([Document(id="b", text="Aspirin lowers fever.", source="s")])
+    assert encoded == []
+
+
+def test_one_bad_file_never_stops_the_run(library, folder):
+    (folder / "bad.pdf").write_bytes(b"%PDF-1.4 broken")
+    (folder / "empty.txt").write_text("", encoding="utf-8")
+    report = library.ingest([folder, folder / "missing.txt"])
+    assert counts(report) == (2, 0, 0, 0, 3)
+    reasons = " ".join(reason for _, reason in report.failed)
+    assert all(name in reasons for name in ("bad.pdf", "empty.txt", "missing.txt"))
+    assert json.dumps(report.to_json())
+
+
+def test_prune_removes_what_is_gone_and_nothing_else(library, folder, tmp_path):
+    other = records(tmp_path / "other.jsonl", x="Coffee is bitter.")
+    kept = records(folder / "kept.jsonl", a="Zinc shortens colds.", b="Iron treats anaemia.")
+    library.ingest([folder, other])
+    other.unlink()
+    (folder / "tea.txt").unlink()
+    records(kept, a="Zinc shortens colds.")
+    assert counts(library.ingest([folder])) == (0, 0, 2, 0, 0)
+    assert library.ingest([folder], prune=True).removed == 2
+    assert {row["id"] for row in library.documents()} == {"a", "x", str(folder / "fever.txt")}
+    assert library.verify() == []
+
+
+def test_prune_keeps_a_file_that_cannot_be_read_for_once(library, folder):
+    library.ingest([folder])
+    (folder / "tea.txt").write_bytes(b"")
+    assert counts(library.ingest([folder], prune=True)) == (0, 0, 1, 0, 1)
+    assert len(list(library.documents())) == 2
+
+
+def test_an_id_belongs_to_its_file_while_that_exists(library, tmp_path):
+    one = records(tmp_path / "one.jsonl", a="Zinc shortens colds.")
+    two = records(tmp_path / "two.jsonl", a="Iron treats anaemia.")
+    library.ingest([one])
+    report = library.ingest([two])
+    assert counts(report) == (0, 0, 0, 0, 1)
+    assert f"The id 'a' belongs to a document of {one}" in report.failed[0][1]
+    one.unlink()
+    assert counts(library.ingest([two])) == (0, 1, 0, 0, 0)
+
+
+def test_a_record_may_move_to_another_file(library, tmp_path):
+    one, two = records(tmp_path / "one.jsonl", a="Zinc shortens colds.", b="Iron."), tmp_path / "two.jsonl"
+    library.ingest([one])
+    records(one, b="Iron.")
+    records(two, a="Zinc shortens colds.")
+    assert library.ingest([one, two]).failed == []
+    assert library.ingest([one, two], prune=True).removed == 0
+
+
+def test_the_same_id_twice_in_one_run_is_refused(library):
+    twice = [Document(id="a", text=text, source="s") for text in ("Tea is hot.", "Ice is cold.")]
+    report = library.add(twice)
+    assert (report.added, report.failed) == (1, [("s", "The id 'a' was already read from another document")])
+
+
+def test_a_title_stands_for_a_missing_text(library):
+    report = library.add([Document(id="t", text="", title="Aspirin lowers fever", source="s")])
+    assert (report.added, first(library, "fever").text) == (1, "Aspirin lowers fever")
+    assert library.add([Document(id="e", text=" ", source="s")]).failed == [("s", "s holds no text")]
+
+
+def test_lone_surrogates_are_replaced(library):
+    library.add([Document(id="a\ud800", text="Tea \udcff is hot.", source="s", metadata={"x": "\ud800"})])
+    assert first(library, "hot tea \ud800").text == "Tea \ufffd is hot."
+
+
+def test_progress_counts_documents_then_steps(library, folder):
+    records(folder / "more.jsonl", a="Zinc shortens colds.", b="Iron treats anaemia.")
+    events = []
+    library.ingest([folder], progress=events.append)
+    documents = [event for event in events if event.stage == "documents"]
+    assert [(event.done, event.total) for event in documents] == [(n, 4) for n in (1, 2, 3, 4)]
+    steps = [event for event in events if event.stage == "index"]
+    assert [event.name for event in steps] == ["dense.faiss", "lexical", "words.db", "manifest.json", "purge"]
+
+
+def test_a_deleted_document_is_gone_at_once(library, folder):
+    library.ingest([folder])
+    tea = str(folder / "tea.txt")
+    assert library.delete_document(tea)
+    assert not library.delete_document(tea)
+    assert {hit.document_id for hit in library.search("green tea").fused} == {str(folder / "fever.txt")}
+    assert library.delete_document(str(folder / "fever.txt"))
+    with pytest.raises(LibraryEmpty):
+        library.search("tea")
+    assert library.verify() == []
+
+
+def test_a_second_writer_waits_then_is_told(library, folder):
+    from filelock import FileLock
+
+    with FileLock(library.path / LOCK), pytest.raises(LibraryError, match="being written by another process"):
+        library.ingest([folder])
+    assert library.ingest([folder]).added == 2
+
+
+def test_two_ingests_at_once_both_finish(library, folder, tmp_path):
+    more = records(tmp_path / "more.jsonl", **{f"r{n}": f"Record number {n} is here." for n in range(20)})
+    running = [start(library.path, paths) for paths in (folder, more)]
+    assert [process.wait(timeout=300) for process in running] == [0, 0]
+    assert (library.stats()["documents"], library.verify()) == (22, [])
+
+
+CHILD = """
+import os, signal, sys
+from preflight_rag.library import Library
+folder, documents, stage, done = sys.argv[1:]
+def die(event):
+    if (event.stage, event.done) == (stage, int(done)):
+        os.kill(os.getpid(), signal.SIGKILL)
+with Library.open(folder, create=True, lock_seconds=200) as library:
+    library.ingest([documents], progress=die)
+"""
+
+
+def start(folder, documents, stage="", done=0):
+    return subprocess.Popen([sys.executable, "-c", CHILD, str(folder), str(documents), stage, str(done)])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+@pytest.mark.parametrize(
+    ("stage", "done", "swapped"),
+    [
+        ("documents", 2, False),
+        ("documents", 3, False),
+        ("index", 0, False),
+        ("index", 1, False),
+        ("index", 2, False),
+        ("index", 3, False),
+        ("index", 4, True),
+    ],
+)
+def test_a_killed_ingest_loses_nothing(library, folder, stage, done, swapped):
+    library.ingest([folder])
+    (folder / "fever.txt").write_text("Ice lowers fever.", encoding="utf-8")
+    records(folder / "more.jsonl", a="Zinc shortens colds.", b="Iron treats anaemia.")
+    assert start(library.path, folder, stage, done).wait(timeout=300) == -signal.SIGKILL
+    expected = "Ice lowers fever." if swapped else "Aspirin lowers fever."
+    assert first(library, "what lowers fever?").text == expected
+    assert any("wait for the next ingest" in note for note in library.notes) != swapped
+    library.ingest([folder])
+    assert first(library, "what lowers fever?").text == "Ice lowers fever."
+    assert (library.verify(), library.notes, library.stats()["documents"]) == ([], [], 4)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+def test_a_killed_first_ingest_still_answers(library, folder):
+    assert start(library.path, folder, "index", 1).wait(timeout=300) == -signal.SIGKILL
+    assert first(library, "what lowers fever?").text == "Aspirin lowers fever."
+    assert "rebuilt from the database" in library.notes[0]

@@ -1,0 +1,151 @@
+"""The SQLite store."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import numpy as np
+import pytest
+
+from preflight_rag.library.storage.identity import content_hash, passage_id
+from preflight_rag.library.storage.store import DATABASE, Store
+from preflight_rag.state.errors import LibraryCorrupt, LibraryError, LibraryMissing
+from preflight_rag.state.values import Document, Passage
+
+
+def write(store, text, *, name="d", title="Title", origin="/a.txt"):
+    document = Document(id=name, text=text, source="s", title=title, authors=("Ann",), metadata={"year": 2020})
+    start, passages = 0, []
+    for part in text.split("|"):
+        passage = Passage(
+            id=passage_id(name, start, part), document_id=name, text=part, start=start, end=start + len(part), tokens=2
+        )
+        passages.append((passage, f"key of {part}", np.full(4, len(part), dtype="<f4").tobytes()))
+        start += len(part) + 1
+    store.write_document(document, origin=origin, content_hash=content_hash(document, {}), passages=passages)
+    return [passage.id for passage, _, _ in passages]
+
+
+@pytest.fixture
+def store(tmp_path):
+    store = Store(tmp_path, create=True)
+    yield store
+    store.close()
+
+
+def test_a_passage_comes_back_with_its_document(store):
+    (name,) = write(store, "Tea is hot.")
+    passage = store.passages([name])[name]
+    assert (passage.text, passage.title, passage.metadata) == ("Tea is hot.", "Title", {"year": 2020})
+    assert store.vectors([name])[name].tolist() == [11.0] * 4
+
+
+def test_a_changed_document_keeps_old_passages_until_purged(store):
+    kept, gone = write(store, "one|two")
+    rows, _ = store.matrix(4)
+    assert write(store, "one|new") == [kept, passage_id("d", 4, "new")]
+    assert set(store.passages([kept, gone])) == {kept, gone}
+    assert store.counts() == {"documents": 1, "passages": 2, "tokens": 4, "retired": 1}
+    store.purge(store.generation())
+    assert set(store.passages([kept, gone])) == {kept}
+    assert int(rows[0]) in store.identities(rows.tolist())
+    assert int(rows[1]) not in store.identities(rows.tolist())
+
+
+def test_a_row_number_is_never_used_twice(store):
+    write(store, "one|two")
+    last = store.matrix(4)[0].max()
+    store.retire_document("d")
+    store.purge(store.generation())
+    write(store, "three")
+    assert store.matrix(4)[0].min() > last
+
+
+def test_a_document_that_comes_back_is_revived(store):
+    names = write(store, "one|two")
+    assert store.retire_document("d")
+    assert not store.retire_document("d")
+    assert store.document("d") is None
+    write(store, "one|two")
+    store.purge(store.generation())
+    assert set(store.passages(names)) == set(names)
+
+
+def test_pending_counts_what_an_index_does_not_know(store):
+    write(store, "one", name="a")
+    known = store.generation()
+    write(store, "two", name="b")
+    store.retire_document("a")
+    assert (store.pending(known), store.pending(store.generation())) == (2, 0)
+
+
+def test_a_failed_write_leaves_nothing(store):
+    broken = Passage(id="p", document_id="other", text="x")
+    document = Document(id="d", text="x", source="s")
+    with pytest.raises(LibraryError, match="FOREIGN KEY"):
+        store.write_document(document, origin="", content_hash="h", passages=[(broken, "k", b"")])
+    assert (store.document("d"), store.generation(), list(store.documents())) == (None, 0, [])
+
+
+def test_vectors_are_found_by_what_was_embedded(store):
+    write(store, "one|two")
+    assert set(store.embedded(["key of one", "key of three"])) == {"key of one"}
+
+
+def test_documents_are_listed_by_id(store):
+    write(store, "one|two", name="b")
+    write(store, "three", name="a")
+    assert [(row["id"], row["authors"], row["passages"]) for row in store.documents()] == [
+        ("a", ["Ann"], 1),
+        ("b", ["Ann"], 2),
+    ]
+
+
+def test_it_opens_with_plain_sqlite_and_is_wal(store):
+    write(store, "one")
+    connection = sqlite3.connect(store.path)
+    assert connection.execute("SELECT text FROM passages").fetchall() == [("one",)]
+    assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    connection.close()
+
+
+def test_no_library(tmp_path):
+    with pytest.raises(LibraryMissing, match="nowhere"):
+        Store(tmp_path / "nowhere")
+    assert not (tmp_path / "nowhere").exists()
+
+
+@pytest.mark.parametrize("create", [False, True])
+@pytest.mark.parametrize("content", [b"this is not a database" * 100, b"SQLite format 3\x00" + b"\xff" * 4000])
+def test_a_damaged_database_is_named(tmp_path, content, create):
+    (tmp_path / DATABASE).write_bytes(content)
+    with pytest.raises(LibraryCorrupt, match=DATABASE):
+        Store(tmp_path, create=create)
+
+
+def test_another_programs_database_is_left_alone(tmp_path):
+    connection = sqlite3.connect(tmp_path / DATABASE)
+    connection.execute("CREATE TABLE theirs (x)")
+    connection.close()
+    with pytest.raises(LibraryCorrupt, match="another program"):
+        Store(tmp_path, create=True)
+
+
+def test_a_newer_schema_is_refused(tmp_path, store):
+    store.set_meta("schema_version", 99)
+    with pytest.raises(LibraryError, match=r"schema 99.*Upgrade"):
+        Store(tmp_path)
+
+
+def test_a_file_in_the_place_of_the_folder(tmp_path):
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    with pytest.raises(LibraryError, match="Cannot make the folder"):
+        Store(tmp_path / "file" / "library", create=True)
+
+
+def test_problems_name_a_passage_without_vector(store):
+    (name,) = write(store, "one")
+    assert store.problems(4) == []
+    assert name in store.problems(5)[0]
+    with pytest.raises(LibraryCorrupt, match="no vector of 5 numbers"):
+        store.matrix(5)

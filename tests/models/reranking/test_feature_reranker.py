@@ -1,0 +1,123 @@
+"""The reranker that needs no model: its features, its weights, and what it makes of candidates."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from preflight_rag.models.reranking.feature_reranker import ALL, WEIGHTS, FeatureReranker, trained
+from preflight_rag.models.reranking.rerank_features import FEATURES, features, is_keywords
+from preflight_rag.state.retrieval import Candidate
+from preflight_rag.state.values import Passage
+
+QUESTION = "Which factor does milvexian inhibit?"
+TEXTS = (
+    "Milvexian is studied against thrombosis and inhibits factor XIa.",
+    "Aspirin inhibits cyclooxygenase.",
+    "A factor of many things, of which one may inhibit growth; milvexian is not one of them, they say.",
+    "",
+)
+
+
+def candidate(rank, text, *, title="", document=None, cosine=0.5, dense=None, lexical=None, bm25=None):
+    passage = Passage(id=str(rank), document_id=document or str(rank), text=text, title=title)
+    return Candidate(passage, rank, 1 / rank, cosine, dense_rank=dense, lexical_rank=lexical, bm25=bm25)
+
+
+def column(name, candidates, question=QUESTION):
+    return features(question, candidates)[:, FEATURES.index(name)]
+
+
+@pytest.fixture
+def four():
+    return [candidate(rank, text, dense=rank, cosine=1 - rank / 10) for rank, text in enumerate(TEXTS, 1)]
+
+
+def test_the_words_of_the_question_count(four):
+    coverage, proximity = column("coverage", four), column("proximity", four)
+    assert coverage == pytest.approx([1, 1 / 3, 1, 0])
+    assert proximity[0] > proximity[2] > proximity[1] == proximity[3] == 0
+
+
+def test_rare_words_count_more():
+    texts = ["milvexian", "factor", "factor", "factor", "factor"]
+    share = column("idf coverage", [candidate(rank, text) for rank, text in enumerate(texts, 1)])
+    assert share[0] > share[1] > 0
+
+
+def test_a_title_with_all_of_the_question_matches():
+    titles = ["What factor does Milvexian inhibit, and how?", "Milvexian", ""]
+    found = [candidate(rank, "Text.", title=title) for rank, title in enumerate(titles, 1)]
+    assert column("title match", found).tolist() == [1, 0, 0]
+    assert not column("title match", found, question="?").any()
+
+
+def test_rankings_that_lack_a_candidate():
+    found = [candidate(1, "a", dense=1, lexical=1, bm25=9.0), candidate(2, "b", lexical=2, bm25=8.0), candidate(3, "c")]
+    assert column("dense missing", found).tolist() == [0, 1, 1]
+    assert column("bm25 missing", found).tolist() == [0, 0, 1]
+    assert column("bm25 reciprocal rank", found)[2] == 0
+    assert column("bm25 share", found) == pytest.approx([1, 0.8 / 1.8, 0])
+
+
+def test_likeness_to_the_best_leaves_a_candidate_itself_out():
+    texts = ["green tea", "aspirin fever", "aspirin fever", "aspirin pain", "fever pain", "aspirin", "venus"]
+    near = column("term feedback z", [candidate(rank, text) for rank, text in enumerate(texts, 1)])
+    assert near[0] == near[6] == near.min()
+    assert near[5] > near[6]
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Which factor does milvexian inhibit?", False),
+        ("milvexian factor?", False),
+        ("Milvexian is an inhibitor of factor XIa", False),
+        ("milvexian factor inhibition", True),
+    ],
+)
+def test_keywords_are_no_sentence(question, expected):
+    assert is_keywords(question) == expected
+
+
+@given(st.lists(st.text(max_size=40), max_size=8), st.text(max_size=30))
+def test_features_are_finite_whatever_the_texts(texts, question):
+    found = features(question, [candidate(rank, text, title=text[:5]) for rank, text in enumerate(texts, 1)])
+    assert found.shape == (len(texts), len(FEATURES))
+    assert np.isfinite(found).all()
+
+
+def test_nothing_to_rank():
+    assert FeatureReranker.shipped().score(QUESTION, []).shape == (0,)
+
+
+def test_the_passage_that_answers_comes_first(library):
+    question = "How hot is the planet Venus?"
+    found = library.candidates(question, depth=20)[::-1]
+    scores = FeatureReranker.shipped().score(question, found)
+    assert scores.shape == (len(found),)
+    assert found[int(scores.argmax())].passage.title == "Venus, the hottest planet"
+
+
+def test_the_file_of_weights_is_complete_and_readable():
+    weights = trained()["weights"]
+    folds = {ALL, "bioasq", "scifact", "nfcorpus", "cranfield", "cisi", "medquad"}
+    assert tuple(weights) == FEATURES
+    assert all(set(row) == folds for row in weights.values())
+    assert len(WEIGHTS.read_text(encoding="utf-8").splitlines()) < 80
+    assert json.loads(WEIGHTS.read_text(encoding="utf-8"))["about"]
+
+
+def test_it_runs_without_torch():
+    code = (
+        "import sys; "
+        "from preflight_rag.models.reranking.rerankers import open_reranker as o; o('features').score('a', []);"
+        "sys.exit(bool({'torch', 'scipy', 'sentence_transformers', 'transformers'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

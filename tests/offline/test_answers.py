@@ -1,0 +1,227 @@
+"""Answers by an extractive reader: groups of equal answers, abstention, lists, explanations, map/reduce, odd input."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from preflight_rag.models.protocol import Reader
+from preflight_rag.models.reading.extractive_reader import PassageReading, Span, open_extractive_reader
+from preflight_rag.offline.answers import EVEN, LEAST, agreed, answers_of, grouped
+from preflight_rag.offline.evidence import NOT_FOUND, quote_around
+from preflight_rag.offline.reader import NAME, OfflineReader
+from preflight_rag.offline.verdicts import Read
+from preflight_rag.state.reading import Extract, Source
+
+QUESTION = "How many people live in Broken Bow?"
+NEBRASKA = "Broken Bow is a city. At the census of 2020 it had 3,506 people. It lies on Highway 2."
+AGAIN = "In 2020, 3506 people lived there."
+OKLAHOMA = "Broken Bow, too, is a city. In 2020 it had a population of 4,228."
+BREAD = "Yeast gives off carbon dioxide. The gas makes the dough swell."
+
+
+class Marked:
+    """Reads what a table says: for a text its answerability, and the answers in it with their margins."""
+
+    name = "marked"
+
+    def __init__(self, table):
+        self.table = table
+
+    def read(self, pairs):
+        return [self._one(text) for _, _, text in pairs]
+
+    def _one(self, text):
+        answerable, *answers = self.table.get(text, (0.02, (text.split()[0], -4.0)) if text.split() else (0.0,))
+        spans = [
+            Span(text.index(said), text.index(said) + len(said), said, margin)
+            for said, margin in answers
+            if said in text
+        ]
+        return PassageReading(tuple(spans), answerable)
+
+
+TABLE = {
+    NEBRASKA: (0.9, ("3,506", 6.0)),
+    AGAIN: (0.8, ("3506", 5.0)),
+    OKLAHOMA: (0.7, ("4,228", 5.0)),
+}
+
+
+@pytest.fixture
+def reader(embedder):
+    def make(**changes):
+        return OfflineReader(embedder, Marked({**TABLE, **changes}))
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def own(embedder) -> OfflineReader:
+    return OfflineReader(embedder, open_extractive_reader())
+
+
+def sources(*texts):
+    return [Source(n, f"p{n}", "", text) for n, text in enumerate(texts, 1)]
+
+
+def test_is_a_reader_with_the_extractive_readers_name(embedder, own):
+    assert isinstance(own, Reader)
+    assert own.name == own.extractive.name != NAME
+    assert OfflineReader(embedder).name == NAME
+
+
+async def test_a_short_answer_stands_before_its_sentence(reader):
+    draft = (await reader().answer(question=QUESTION, sources=sources(BREAD, NEBRASKA))).value
+    assert draft.text == "3,506 [2]\n\nAt the census of 2020 it had 3,506 people. [2]"
+    assert (draft.short, draft.confidence) == ("3,506", 0.9)
+    assert draft.quotes == ((2, "At the census of 2020 it had 3,506 people."),)
+
+
+async def test_passages_that_agree_are_cited_together_and_raise_the_confidence(reader):
+    draft = (await reader().answer(question=QUESTION, sources=sources(NEBRASKA, BREAD, AGAIN))).value
+    assert draft.text.startswith("3,506 [1][3]\n")
+    assert draft.confidence == agreed([0.9, 0.8]) > agreed([0.9])
+    assert [n for n, _ in draft.quotes] == [1, 3]
+
+
+def test_one_plain_answer_counts_for_more_than_many_doubtful_ones():
+    assert agreed([0.9]) == 0.9 > agreed([0.6] * 8) > agreed([0.6])
+    assert agreed([1.0, 1.0]) <= 1
+
+
+@pytest.mark.parametrize(("answerable", "shown"), [(0.89, True), (0.6, False)])
+async def test_a_different_answer_is_shown_only_when_it_is_about_as_good(reader, answerable, shown):
+    marked = reader(**{OKLAHOMA: (answerable, ("4,228", 5.0))})
+    draft = (await marked.answer(question=QUESTION, sources=sources(NEBRASKA, OKLAHOMA))).value
+    assert draft.short == "3,506"
+    assert ("4,228 [2]" in draft.text) is shown
+
+
+async def test_abstains_below_the_threshold_however_near_the_sentences_are(reader):
+    text = "How many people live in Broken Bow is not known."
+    marked = reader(**{text: (EVEN - 0.01, ("known", -1.0))})
+    draft = (await marked.answer(question=QUESTION, sources=sources(text, BREAD))).value
+    assert (draft.found, draft.text, draft.quotes, draft.short) == (False, NOT_FOUND, (), "")
+    assert draft.confidence == 0.51
+
+
+@pytest.mark.parametrize(("question", "listed"), [("Which gases does it give off?", True), ("What is it?", False)])
+async def test_a_list_shows_all_answers_of_a_passage(reader, question, listed):
+    text = "It gives off argon, helium and some neon."
+    marked = reader(**{text: (0.95, ("argon", 6.0), ("helium", 5.5), ("neon", -3.0))})
+    draft = (await marked.answer(question=question, sources=sources(text))).value
+    assert ("helium" in draft.short) is listed
+    assert "neon" not in draft.short
+    assert draft.quotes == ((1, text),)
+
+
+async def test_an_explanation_is_whole_sentences_of_the_passages_that_answer(reader):
+    sky = "It is often asked. Air scatters blue light more strongly than red light. Painters like it."
+    nearer = "Why is the sky blue, the blue sky? Nobody in this book says why the sky is blue."
+    marked = reader(**{sky: (0.9, ("Air scatters blue light", 5.0)), nearer: (0.1, ("Nobody", -3.0))})
+    draft = (await marked.answer(question="Why is the sky blue?", sources=sources(nearer, sky))).value
+    assert draft.text == "Air scatters blue light more strongly than red light. [2]"
+    assert (draft.short, draft.confidence) == ("", 0.9)
+
+
+@pytest.mark.parametrize("question", [QUESTION, "Why is it so?", "Which gases are there?"])
+async def test_partitions_give_what_one_answer_gives(reader, question):
+    marked, given_ = reader(), sources(BREAD, OKLAHOMA, "It is so.", BREAD, NEBRASKA, AGAIN)
+    extracts = [(await marked.extract(question=question, sources=given_[i : i + 2])).value for i in (0, 2, 4)]
+    assert [bool(extract.text) for extract in extracts] == [True, False, True]
+    told = [extract for extract in extracts if extract.text]
+    reduced = (await marked.reduce(question=question, extracts=told)).value
+    assert reduced == (await marked.answer(question=question, sources=given_)).value
+
+
+async def test_extracts_of_another_process_are_read_themselves(reader):
+    sentence = "At the census of 2020 it had 3,506 people."
+    marked = reader(**{sentence: (0.9, ("3,506", 6.0))})
+    extract = Extract(f"Broken Bow: {sentence} [7]", ((7, sentence),))
+    draft = (await marked.reduce(question=QUESTION, extracts=[extract])).value
+    assert draft.quotes == ((7, sentence),)
+
+
+async def test_a_partition_that_nearly_answers_hands_on_its_best_sentence(reader):
+    marked = reader(**{BREAD: (EVEN - 0.1, ("carbon dioxide", -0.2))})
+    extract = (await marked.extract(question="What makes dough swell?", sources=sources(BREAD))).value
+    assert extract.text == "Yeast gives off carbon dioxide. [1]"
+    assert not (await marked.reduce(question="What makes dough swell?", extracts=[extract])).value.found
+
+
+async def test_a_group_of_contexts_gives_an_answer_for_each_name(own):
+    given_ = [Source(1, "a", "Broken Bow, Nebraska", NEBRASKA), Source(2, "b", "Broken Bow, Oklahoma", OKLAHOMA)]
+    draft = (await own.answer_group(question=QUESTION, sources=given_, plural=True)).value
+    assert all(quote in given_[n - 1].text for n, quote in draft.quotes)
+    assert draft.found is bool(draft.quotes)
+
+
+def reading(*margins, answerable=0.9):
+    text = " ".join(f"word{i}." for i in range(len(margins)))
+    spans = tuple(Span(7 * i, 7 * i + 5, f"word{i}", margin) for i, margin in enumerate(margins))
+    return Read(Source(1, "p", "", text), PassageReading(spans, answerable))
+
+
+@given(st.lists(st.floats(-8, 8), min_size=1, max_size=4), st.floats(0, 1))
+def test_the_spans_of_a_passage_share_its_probability(margins, answerable):
+    margins = sorted(margins, reverse=True)
+    found = answers_of(reading(*margins, answerable=answerable))
+    assert sum(item.probability for item in found) == pytest.approx(answerable, abs=0.001)
+    listed = answers_of(reading(*margins, answerable=answerable), several=True)
+    assert listed[0].probability == pytest.approx(answerable, abs=0.001)
+    assert grouped(found)[0].confidence == pytest.approx(found[0].probability, abs=LEAST)
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "quote"),
+    [
+        ("# Bread\n\n- Yeast **gives** off gas.[12]", "gas", "Yeast **gives** off gas.[12]"),
+        ("# Bread of Paris\nIt is white.", "Paris", "Bread of Paris"),
+        ("One. Two three. Four.", "three. Four", "Two three. Four."),
+        ("moss", "moss", "moss"),
+        ("あ" * 3000 + "い" + "う" * 3000, "い", None),
+        ("word " * 900 + "here " + "word " * 900, "here", None),
+        ("a\ud800b c.", "b", "a\ud800b c."),
+    ],
+)
+def test_the_quote_is_the_sentence_around_a_span(text, said, quote):
+    start = text.index(said)
+    first, last = quote_around(text, start, start + len(said))
+    assert first <= start <= last - len(said)
+    assert text[first:last] == quote if quote else last - first <= 600
+
+
+ODD = ["", " ", "x", "?!…", "word " * 900, "あ" * 600, "Der Himmel ist blau.", "# Title", "\ud800 odd", "[1] [2]"]
+
+
+async def test_reads_a_passage_of_ten_thousand_words(own):
+    given_ = sources("word " * 9_990 + "Broken Bow has 3,506 inhabitants.")
+    draft = (await own.answer(question=QUESTION, sources=given_)).value
+    assert all(quote in given_[0].text for _, quote in draft.quotes)
+
+
+@pytest.mark.parametrize(
+    ("question", "options"),
+    [
+        ("", ()),
+        ("?", ("yes", "no")),
+        ("why", ()),
+        ("Warum ist der Himmel blau", ("weil", "")),
+        ("空はなぜ青いのですか", ()),
+        ("\ud800", ("\ud800", "[1]")),
+        ("Does it?", ("yes", "no", "maybe")),
+        ("list " * 300, ()),
+    ],
+)
+async def test_takes_any_text(own, question, options):
+    given_ = [Source(n, f"p{n}", "" if n % 2 else "\ud800 T", text) for n, text in enumerate(ODD, 1)]
+    draft = (await own.answer(question=question, sources=given_, options=options)).value
+    assert all(quote in given_[n - 1].text for n, quote in draft.quotes)
+    assert 0 <= draft.confidence <= 1
+    assert draft.choice in (None, *options)
+    extracts = [(await own.extract(question=question, sources=given_[i : i + 4])).value for i in (0, 4, 8)]
+    told = [extract for extract in extracts if extract.text]
+    assert (await own.reduce(question=question, extracts=told, options=options)).value.found == draft.found
+    await own.answer_group(question=question, sources=given_, plural=True)

@@ -1,0 +1,84 @@
+"""One context read for COrg: what a reader's spans become."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from preflight_rag.models.reading.extractive_reader import PassageReading, Span
+from preflight_rag.offline.context_readings import EXCERPT, by_spans
+from preflight_rag.state.reading import Source
+
+QUESTION = "What is the population of Broken Bow?"
+TEXT = "Broken Bow, Nebraska Broken Bow is a city. It had 3,491 people in 2020. In 2010 there were 3,559 people."
+
+
+def span(text: str, words: str, margin: float = 3.0) -> Span:
+    start = text.index(words)
+    return Span(start, start + len(words), words, margin)
+
+
+def read(text, *spans, question=QUESTION, title="", **scores):
+    return by_spans(question, Source(1, "a", title, text), PassageReading(spans, scores.pop("p", 0.9), **scores), 4.0)
+
+
+def test_the_answer_is_the_span_and_the_quote_its_sentence():
+    found = read(TEXT, span(TEXT, "3,491"))
+    assert (found.value.text, found.value.kind) == ("3,491", "number")
+    assert [said.quote for said in found.said] == ["It had 3,491 people in 2020."]
+    assert (found.descriptor, found.answerable, found.best) == ("Nebraska", 0.9, None)
+
+
+@pytest.mark.parametrize(
+    ("others", "answers"),
+    [
+        ([("3,559", 1.0)], ["3,491", "3,559"]),
+        ([("3,559", -0.5)], ["3,491"]),
+        ([("3,559", 1.0), ("2020", -2.0)], ["3,491", "3,559"]),
+        ([("3,491 people", 1.0)], ["3,491"]),
+    ],
+)
+def test_further_spans_count_where_they_differ_and_lie_near_the_best(others, answers):
+    found = read(TEXT, span(TEXT, "3,491"), *(span(TEXT, words, margin) for words, margin in others))
+    assert [said.value.text for said in found.said] == answers
+
+
+def test_a_quote_begins_behind_the_heading():
+    text = "Broken Bow, Nebraska Broken Bow is a city of 3,491."
+    assert read(text, span(text, "3,491")).said[0].quote == "Broken Bow is a city of 3,491."
+
+
+def test_of_a_long_sentence_the_words_around_the_span_are_quoted():
+    text = " ".join(["salt"] * 60 + ["3,491"] + ["salt"] * 60)
+    quote = read(text, span(text, "3,491")).said[0].quote
+    assert "3,491" in quote
+    assert len(quote.split()) == EXCERPT
+
+
+def test_a_yes_no_question_is_answered_by_the_verdict():
+    text = "Aspirin did not prevent strokes."
+    found = read(text, span(text, "did not prevent"), question="Does aspirin prevent strokes?", verdict=(0.1, 0.7, 0.2))
+    assert (found.value.text, found.answerable) == ("no", 0.8)
+
+
+@pytest.mark.parametrize(("told", "descriptor"), [("in Custer County", "in Custer County"), ("Broken Bow", None)])
+def test_the_readers_descriptor_serves_where_no_rule_finds_one(told, descriptor):
+    text = "The town had 3,491 people."
+    assert read(text, span(text, "3,491"), descriptor=told).descriptor == descriptor
+
+
+def test_the_figure_that_answers_describes_nothing():
+    text = "The album 1987 (1987) came out in 1987."
+    found = read(
+        text, span(text, "1987"), question="What year was the album Chayanne released?", descriptor="1987 album"
+    )
+    assert found.descriptor is None
+
+
+@given(st.text(min_size=1, max_size=120), st.data())
+def test_any_span_of_any_text_is_quoted_verbatim(text, data):
+    start = data.draw(st.integers(0, len(text) - 1))
+    end = data.draw(st.integers(start + 1, len(text)))
+    found = read(text, Span(start, end, text[start:end], 1.0))
+    assert all(said.quote in text for said in found.said)

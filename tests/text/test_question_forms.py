@@ -1,0 +1,59 @@
+"""Forms of answers that questions ask for."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from preflight_rag.text.question_forms import form_of
+
+
+@pytest.mark.parametrize(
+    ("question", "form"),
+    [
+        ("Why is the sky blue?", "explanation"),
+        ("How do bats find their way?", "explanation"),
+        ("how is pneumonia treated in children", "explanation"),
+        ("What causes tides?", "explanation"),
+        ("What are the symptoms of dengue fever?", "explanation"),
+        ("What is the mechanism of action of aspirin?", "explanation"),
+        ("What is dengue?", "explanation"),
+        ("what are tides", "explanation"),
+        ("What is an emperor penguin?", "explanation"),
+        ("Who was Robert Fortune?", "explanation"),
+        ("Describe the life of an octopus", "explanation"),
+        ("Please explain rust.", "explanation"),
+        ("Can you tell me why iron rusts?", "explanation"),
+        ("How many people live in Broken Bow?", "value"),
+        ("How hot is the planet Venus?", "value"),
+        ("What is the capital of France?", "value"),
+        ("What is the hottest planet?", "value"),
+        ("What is dark matter made of?", "value"),
+        ("Who discovered penicillin?", "value"),
+        ("Could you tell me who discovered penicillin?", "value"),
+        ("When was the Eiffel Tower built?", "value"),
+        ("Which virus causes measles?", "value"),
+        ("What was discovered by accident?", "value"),
+        ("Is it Titan or Rhea?", "value"),
+        ("boiling point of water", "value"),
+        ("Which genes are associated with obesity?", "list"),
+        ("What are the largest moons of Saturn?", "list"),
+        ("Name the planets with rings.", "list"),
+        ("List three kinds of bats", "list"),
+        ("Which human genes are linked to obesity?", "list"),
+        ("Which gas do yeasts give off?", "value"),
+        ("Which gene encodes insulin?", "value"),
+        ("Does aspirin prevent strokes?", "verdict"),
+        ("is the sky blue", "verdict"),
+        ("Can honeybees count?", "verdict"),
+        ("", "value"),
+        ("?!", "value"),
+        ("Was ist die Hauptstadt von Frankreich?", "value"),
+    ],
+)
+def test_a_question_asks_for_a_form(question, form):
+    assert form_of(question) == form
+
+
+@given(st.text(max_size=120))
+def test_any_text_has_a_form(question):
+    assert form_of(question) in {"value", "list", "verdict", "explanation"}

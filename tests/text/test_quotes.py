@@ -1,0 +1,83 @@
+"""Finding quotes and statements in passages."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from preflight_rag.text.quotes import locate, strongest, support
+
+TEXT = (
+    "Aspirin was first sold in 1899. The usual dose for adults is 300 to 600 mg every four hours. "
+    "It is “not recommended” for children under 16,\nbecause of Reye's syndrome."
+)
+
+
+@pytest.mark.parametrize(
+    ("quote", "found"),
+    [
+        ("first sold in 1899", "first sold in 1899"),
+        ("FIRST SOLD IN 1899.", "first sold in 1899"),
+        (
+            'It is "not recommended" for children under 16, because',
+            "It is “not recommended” for children under 16,\nbecause",
+        ),
+        (
+            "The usual dose for adult is 300 to 600 mg every four hours",
+            "The usual dose for adults is 300 to 600 mg every four hours",
+        ),
+        ("... not recommended” for children under 16", "not recommended” for children under 16"),
+        ("Reye’s syndrome", "Reye's syndrome"),
+    ],
+)
+def test_a_quote_is_found_in_the_passages_own_words(quote, found):
+    start, end = locate(quote, TEXT)
+    assert TEXT[start:end] == found
+
+
+@pytest.mark.parametrize(
+    "quote",
+    [
+        "first sold in 1898",
+        "The usual dose for adults is 300 to 900 mg every four hours",
+        "It cures everything",
+        "",
+        "…",
+        "xyz",
+    ],
+)
+def test_a_quote_that_is_not_there_is_not_found(quote):
+    assert locate(quote, TEXT) is None
+
+
+@pytest.mark.parametrize(
+    ("statement", "holds"),
+    [
+        ("Adults usually take a dose of 300 to 600 mg", "300 to 600 mg"),
+        ("Aspirin was sold first in 1899", "1899"),
+        ("Children under 16 should not take it because of Reye's syndrome", "Reye"),
+    ],
+)
+def test_a_statement_is_supported_by_its_sentence(statement, holds):
+    start, end = support(statement, TEXT)
+    assert holds in TEXT[start:end]
+
+
+@pytest.mark.parametrize("statement", ["Aspirin was first sold in 1901", "Bananas are yellow fruit", "", "…"])
+def test_a_statement_with_another_number_or_subject_is_not_supported(statement):
+    assert support(statement, TEXT) is None
+
+
+def test_the_strongest_text_wins_and_none_is_possible():
+    assert strongest("Aspirin was first sold in 1899", ["It was sold first in 1899.", TEXT]) == 1
+    assert strongest("Bananas are yellow", [TEXT]) is None
+
+
+@given(st.text(min_size=1, max_size=200), st.data())
+def test_every_stretch_of_a_text_is_found_in_it(text, data):
+    start = data.draw(st.integers(0, len(text) - 1))
+    end = data.draw(st.integers(start + 1, len(text)))
+    found = locate(text[start:end], text)
+    if found:
+        assert 0 <= found[0] < found[1] <= len(text)
+    elif "..." not in text[start:end] and "…" not in text[start:end]:
+        assert not text[start:end].strip()

@@ -1,0 +1,94 @@
+"""Sentence segmentation: hard cases as tables, offsets as properties."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from preflight_rag.text.sentences import sentence_spans
+
+
+def sentences(text: str) -> list[str]:
+    return [text[start:end] for start, end in sentence_spans(text)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "We saw approx. 5% loss of weight.",
+        "See Fig. 2 and p. 5 of the report.",
+        "Results are in Figs. 2 and 3.",
+        "Eq. (5) holds for all x.",
+        "Smith et al. 2019 found nothing.",
+        "Smith et al. [5] found nothing.",
+        "Tumours, e.g. Hodgkin lymphoma, i.e. cancers, were seen vs. Controls.",
+        "The U.S. Government pays 3.5 million dollars.",
+        "The dose was 3.5 mg (p < .05) per day.",
+        "John F. Kennedy met J. K. Rowling.",
+        "E. coli and S. aureus grew.",
+        "No. 5 is good.",
+        "He said that Dr. Smith lives in St. Louis.",
+        "“Is it so?” she asked.",
+        "Jan. 5 was a Tuesday.",
+        "It fell approx. 5 %",
+    ],
+)
+def test_one_sentence_stays_whole(text: str) -> None:
+    assert sentences(text) == [text]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("It was in the U.S. The cat sat.", ["It was in the U.S.", "The cat sat."]),
+        ("Take vitamin C. It helps.", ["Take vitamin C.", "It helps."]),
+        ("Smith et al. They found it.", ["Smith et al.", "They found it."]),
+        ("Cells grew.[1,2] They died. [3] Then more.", ["Cells grew.[1,2]", "They died. [3]", "Then more."]),
+        ("Cells grew.12 They died.3–5 Then more.", ["Cells grew.12", "They died.3–5", "Then more."]),
+        ('He paid for a 5" pipe. Next one.', ['He paid for a 5" pipe.', "Next one."]),
+        ("What? No! Really?! Yes.", ["What?", "No!", "Really?!", "Yes."]),
+        ("i did it. then i left", ["i did it.", "then i left"]),
+        ("1. First item. 2. Second item.", ["1. First item.", "2. Second item."]),
+        ("- one\n- two\n* three", ["- one", "- two", "* three"]),
+        ("Background\nAspirin helps. It is cheap.", ["Background", "Aspirin helps.", "It is cheap."]),
+        ("# Heading\n\nText without full stop", ["# Heading", "Text without full stop"]),
+        ("a | b\n1 | 2\n", ["a | b", "1 | 2"]),
+        ("你好。世界！今天？", ["你好。", "世界！", "今天？"]),
+        ("كيف حالك؟ نعم.", ["كيف حالك؟", "نعم."]),
+        ("Good 😀. Bad 😡!", ["Good 😀.", "Bad 😡!"]),
+        ("...", ["..."]),
+        ("", []),
+        (" \n\t ", []),
+    ],
+)
+def test_boundaries(text: str, expected: list[str]) -> None:
+    assert sentences(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The patients who were given the drug in the first\nweek recovered sooner than the others.",
+        "The patients came from the hospitals of Munich and\nHamburg in the north of Germany.",
+        "The earlier work of this group, see Miller et al.\n2019, came to the same result.",
+    ],
+)
+def test_wrapped_line_is_one_sentence(text: str) -> None:
+    assert sentences(text) == [text]
+
+
+def test_blank_line_always_separates() -> None:
+    assert len(sentences("The patients who were given the drug in the first\n\nweek recovered.")) == 2
+
+
+@given(st.one_of(st.text(), st.text(alphabet="aA1.?!,()[]\"' \n\r\u2028-•。\ud800é")))
+def test_spans_partition_the_visible_characters(text: str) -> None:
+    spans = sentence_spans(text)
+    assert all(0 <= start < end <= len(text) for start, end in spans)
+    assert all(first[1] <= second[0] for first, second in pairwise(spans))
+    assert all(not text[start].isspace() and not text[end - 1].isspace() for start, end in spans)
+    covered = {position for start, end in spans for position in range(start, end)}
+    assert all(position in covered for position, char in enumerate(text) if not char.isspace())

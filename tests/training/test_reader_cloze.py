@@ -1,0 +1,78 @@
+"""Questions made of a text's own sentences, and statements that it supports or not."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from preflight_rag.evaluation.reader_data import examples
+from preflight_rag.evaluation.reader_examples import part_of, spans_of
+from training.reader_cloze import Text, answered, candidates, cloze, statements, training_texts
+
+KITE = "The kite was built in 1843 by Ada Almgren in Estmoor. It weighed 12 kg and crossed the whole river twice."
+
+
+@pytest.fixture(scope="module")
+def texts(reader_data):
+    return training_texts(reader_data, random.Random(0))
+
+
+def test_texts_are_those_of_the_training_parts(texts, reader_data):
+    held_out = {
+        example.text
+        for name in ("nq_open_oracle", "xquad_en")
+        for part in ("validation", "test")
+        for example in examples(name, reader_data, part)
+    }
+    train = {example.text for example in examples("nq_open_oracle", reader_data, "train")}
+    assert train & {text.text for text in texts}
+    articles = [text for text in texts if text.title.startswith("Engineers ")]
+    assert articles
+    assert all(part_of(text.title.replace(" ", "_")) == "train" for text in articles)
+    assert held_out
+
+
+@pytest.mark.parametrize(("kind", "value"), [("date", "1843"), ("number", "12 kg"), ("name", "Ada Almgren")])
+def test_candidates_are_values_of_a_sentence(kind, value):
+    found = [item for item in candidates(KITE) if item.kind == kind]
+    assert value in [item.text for item in found]
+    assert all(KITE[slice(*item.span)] == item.text for item in candidates(KITE))
+
+
+def test_a_made_question_asks_for_what_it_leaves_out(texts):
+    made = list(cloze(texts, random.Random(0)))
+    assert len(made) > len(texts) / 2
+    for example in made:
+        assert all(example.text[start:end].casefold() == example.gold[0].casefold() for start, end in example.answers)
+        assert example.answerable == bool(example.answers)
+        assert example.answerable or not spans_of(example.text, example.gold)
+        assert len(example.question.split()) >= 4
+    assert {example.answerable for example in made} == {True, False}
+
+
+def test_a_made_question_begins_with_an_interrogative():
+    made = [example for seed in range(30) for example in cloze([Text("Kites", KITE)], random.Random(seed))]
+    dates = [example.question for example in made if example.gold == ("1843",)]
+    assert dates
+    assert all(question.split()[0] in {"when", "in", "what"} for question in dates)
+
+
+def test_statements_are_true_changed_or_of_another_text(texts):
+    told = list(statements(texts, random.Random(0)))
+    assert {example.verdict for example in told} == {"yes", "no", "neither"}
+    assert all(example.answers is None for example in told)
+
+
+def test_a_question_with_its_answer_is_a_statement(reader_data):
+    asked = [example for name in ("xquad_en", "ramdocs") for example in examples(name, reader_data, "train")]
+    found = list(answered(asked, random.Random(0)))
+    assert {example.verdict for example in found} == {"yes", "no"}
+    for example in found:
+        right = any(example.question.endswith(gold) for gold in example.gold)
+        assert right == (example.verdict == "yes")
+        assert (example.answers, example.answerable, example.relevant) == (None, None, None)
+
+
+def test_a_seed_gives_the_same_questions(texts):
+    assert list(cloze(texts, random.Random(1))) == list(cloze(texts, random.Random(1)))

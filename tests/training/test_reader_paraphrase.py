@@ -1,0 +1,31 @@
+"""Questions made of titles, conclusions, claims and trial prompts."""
+
+from __future__ import annotations
+
+import random
+
+from preflight_rag.evaluation.reader_examples import part_of
+from training.reader_paraphrase import CHANGES, LEAST, paraphrased, prompted
+
+
+def test_a_value_of_the_title_is_asked_for_in_the_abstract(reader_data):
+    found = list(paraphrased(reader_data, random.Random(0)))
+    assert found
+    for example in found:
+        assert all(example.text[slice(*span)].casefold() == example.gold[0].casefold() for span in example.answers)
+        assert example.answers
+        assert len(example.question.split()) >= LEAST
+        assert example.title == ""
+
+
+def test_a_prompt_asks_for_the_treatment_or_the_outcome(reader_data):
+    found = list(prompted(reader_data, random.Random(0)))
+    assert found
+    for example in found:
+        assert part_of(example.key) == "train"
+        assert any(verb in example.question for verbs in CHANGES.values() for verb in verbs)
+        assert all(example.text[slice(*span)].casefold() == example.gold[0].casefold() for span in example.answers)
+
+
+def test_the_same_seed_makes_the_same_questions(reader_data):
+    assert list(paraphrased(reader_data, random.Random(3))) == list(paraphrased(reader_data, random.Random(3)))

@@ -1,0 +1,196 @@
+"""Training the reader: targets, losses, a few steps, and the model that is written."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+
+from preflight_rag.evaluation.reader_data import SETS, examples
+from preflight_rag.evaluation.reader_examples import Example
+from preflight_rag.models.embedding.minilm import weights_folder
+from preflight_rag.models.embedding.onnx_export import file_sha256
+from preflight_rag.models.reading.own_reader import OwnReader
+from preflight_rag.models.reading.reader_input import OUTPUTS, load_tokenizer, padded, windows
+from training import train_reader
+from training.reader_network import UNKNOWN, Targets, loss
+from training.train_reader import BATCH, UNCALIBRATED, Trainer, batches, positions, prepare, record, stages, targets
+
+TEXT = "It was built in 1843 by Ada, in Estmoor."
+KITE = Example("k", "When was it built?", "Kites", TEXT, ((16, 20),), True, True, "yes", ((32, 39),))
+NOTHING = Example("k", "Who sold it?", "", TEXT, (), False, None, None, None)
+UNMARKED = Example("k", "Is it old?", "", TEXT, None, True, None, "neither", ())
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return load_tokenizer(weights_folder() / "tokenizer.json")
+
+
+def perfect(found, strength=30.0):
+    """Outputs that say what the targets ask for."""
+    tokens = []
+    for right in (found.answers, found.descriptors):
+        for side in (0, 1):
+            marks = torch.zeros(found.allowed.shape)
+            for row, (place, *_) in enumerate(right[:, :, side].tolist()):
+                marks[row, max(0, place)] = 1.0
+            tokens.append(strength * (marks - 0.5))
+    scores = torch.zeros(len(found.answerable), 5)
+    scores[:, 0] = strength * (found.answerable.float() - 0.5)
+    scores[:, 1] = strength * (found.relevant.float() - 0.5)
+    for row, verdict in enumerate(found.verdict.tolist()):
+        if verdict != UNKNOWN:
+            scores[row, 2 + verdict] = strength
+    return [*tokens, scores]
+
+
+def test_targets_mark_the_answers_tokens(tokenizer):
+    found = targets(prepare([KITE, NOTHING, UNMARKED]))
+    (window,) = windows([(KITE.question, KITE.title, KITE.text)], tokenizer)
+    first, last = found.answers[0, 0].tolist()
+    assert tokenizer.decode(window.ids[first : last + 1]) == "1843"
+    assert found.answers[1:].tolist() == [[[0, 0]], [[UNKNOWN, UNKNOWN]]]
+    assert found.descriptors[1:].tolist() == [[[UNKNOWN, UNKNOWN]], [[0, 0]]]
+    assert found.answerable.tolist() == [1, 0, 1]
+    assert found.relevant.tolist() == [1, UNKNOWN, UNKNOWN]
+    assert found.verdict.tolist() == [0, UNKNOWN, 2]
+
+
+def test_positions_need_the_whole_answer(tokenizer):
+    (window,) = windows([(KITE.question, "", TEXT)], tokenizer)
+    assert len(positions(window, [(16, 20), (24, 27)])) == 2
+    (first, *_) = windows([(KITE.question, "", f"{'long ' * 400}{TEXT}")], tokenizer)
+    assert positions(first, [(2016, 2020)]) == []
+
+
+def test_an_answer_beyond_the_window_is_not_trained_on():
+    far = Example("k", "When?", "", f"{'long ' * 400}{TEXT}", ((2016, 2020),), True)
+    assert [item.example for item in prepare([far, NOTHING])] == [NOTHING]
+
+
+def test_the_loss_falls_to_nothing_where_all_is_right():
+    found = targets(prepare([KITE, NOTHING, UNMARKED]))
+    assert loss(perfect(found), found).item() == pytest.approx(0, abs=1e-3)
+    assert loss([-output for output in perfect(found)], found).item() > 10
+
+
+def test_a_span_from_one_mention_to_the_next_is_wrong():
+    right = torch.tensor([[[1, 2], [4, 5]]])
+    one, unknown = torch.ones(1, 6, dtype=torch.bool), torch.full((1,), UNKNOWN)
+    found = Targets(one, right, torch.full((1, 1, 2), UNKNOWN), unknown, unknown, unknown)
+
+    def cost(first, last):
+        start, end = (torch.full((1, 6), -9.0).index_fill(1, torch.tensor([at]), 9.0) for at in (first, last))
+        return loss([start, end, start, end, torch.zeros(1, 5)], found).item()
+
+    assert max(cost(1, 2), cost(4, 5)) < 0.01
+    assert cost(1, 5) > 5
+
+
+def test_what_is_not_known_costs_nothing():
+    none, unknown = torch.full((2, 1, 2), UNKNOWN), torch.full((2,), UNKNOWN)
+    found = Targets(torch.ones(2, 6, dtype=torch.bool), none, none, unknown, unknown, unknown)
+    assert loss([*torch.randn(4, 2, 6), torch.randn(2, 5)], found).item() == 0
+
+
+def test_batches_hold_every_example_once_and_alike_in_length(reader_data):
+    prepared = prepare(examples("xquad_en", reader_data, "train") + examples("scifact", reader_data, "train"))
+    found = batches(prepared, random.Random(0))
+    assert sorted(id(item) for batch in found for item in batch) == sorted(map(id, prepared))
+    assert max(map(len, found)) <= BATCH
+    spread = [max(lengths) - min(lengths) for lengths in ([len(i.window.ids) for i in batch] for batch in found)]
+    everything = [len(item.window.ids) for item in prepared]
+    assert np.mean(spread) < (max(everything) - min(everything)) / 2
+
+
+def test_stages_begin_with_made_questions_and_go_through_every_set(reader_data, monkeypatch):
+    monkeypatch.setattr(train_reader, "EPOCHS", 2)
+    found = dict(stages(reader_data))
+    assert list(found) == ["cloze", "epoch 1", "epoch 2"]
+    groups = {example.group.split()[0] for example in found["epoch 1"] if example.group}
+    assert groups == {"nq", "xquad", "covidqa", "ramdocs", "clapnq", *SETS} - {"nq_open_oracle", "xquad_en"}
+    assert found["epoch 1"] != found["epoch 2"]
+
+
+@pytest.fixture(scope="module")
+def trained(reader_data, tmp_path_factory):
+    """Folder and network of a training on few examples."""
+    folder = tmp_path_factory.mktemp("trained")
+    few = [("cloze", [KITE, NOTHING] * 4), ("epoch 1", [KITE, UNMARKED] * 4)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(train_reader, "stages", lambda data: iter(few))
+        network = train_reader.train(reader_data, folder / "reader.onnx")
+    return folder, network
+
+
+def test_the_model_that_is_written_says_what_the_network_says(trained, tokenizer):
+    folder, network = trained
+    session = onnxruntime.InferenceSession(str(folder / "reader.onnx"), providers=["CPUExecutionProvider"])
+    assert tuple(output.name for output in session.get_outputs()) == OUTPUTS
+    feed = padded(windows([(KITE.question, KITE.title, TEXT), (NOTHING.question, "", f"{TEXT} {TEXT}")], tokenizer))
+    with torch.inference_mode():
+        expected = network(**{name: torch.from_numpy(value) for name, value in feed.items()})
+    for found, right in zip(session.run(None, feed), expected, strict=True):
+        assert found.shape == right.shape
+        kept = feed["attention_mask"].astype(bool) if found.shape[1] != 5 else slice(None)
+        np.testing.assert_allclose(found[kept], right.numpy()[kept], atol=0.25)
+
+
+def test_beside_the_model_stands_what_it_is(trained, reader_data):
+    folder, _ = trained
+    told = json.loads((folder / "reader.json").read_text(encoding="utf-8"))
+    assert told["sha256"] == file_sha256(folder / "reader.onnx")
+    assert told["calibration"] == UNCALIBRATED
+    assert told["trained"]["steps"] == 2
+    assert told["trained"]["examples"] == {name: len(examples(name, reader_data, "train")) for name in SETS}
+    assert {path.name for path in folder.iterdir()} == {"reader.onnx", "reader.json", "reader_tokenizer.json"}
+
+
+def test_what_else_the_settings_say_is_kept(tmp_path, reader_data):
+    (tmp_path / "reader.onnx").write_bytes(b"model")
+    (tmp_path / "reader.json").write_text('{"sha256": "old", "calibration": {"bias": 1}}', encoding="utf-8")
+    record(tmp_path / "reader.onnx", reader_data, 7)
+    told = json.loads((tmp_path / "reader.json").read_text(encoding="utf-8"))
+    assert told["calibration"] == {"bias": 1}
+    assert told["sha256"] == file_sha256(tmp_path / "reader.onnx")
+
+
+def test_the_model_that_is_written_reads(trained):
+    (reading,) = OwnReader(trained[0] / "reader.onnx").read([(KITE.question, KITE.title, TEXT)])
+    assert TEXT[reading.best.start : reading.best.end] == reading.best.text
+
+
+def test_a_training_that_was_cut_off_goes_on(tmp_path):
+    batch = prepare([KITE, NOTHING])
+    whole, first, rest = Trainer(3), Trainer(3), Trainer(3)
+    for trainer, steps in ((whole, 3), (first, 2)):
+        torch.manual_seed(1)
+        for _ in range(steps):
+            trainer.run(batch)
+    first.save(tmp_path / "training.pt")
+    torch.manual_seed(2)
+    rest.resume(tmp_path / "training.pt")
+    rest.run(batch)
+    assert rest.step == 3
+    for name, value in whole.average.items():
+        torch.testing.assert_close(rest.average[name], value)
+
+
+def test_some_steps_make_the_loss_fall():
+    batch = prepare([KITE, NOTHING, UNMARKED] * 2)
+    trainer = Trainer(8)
+    trainer.run(batch)
+    first = trainer.recent
+    for _ in range(7):
+        trainer.run(batch)
+    with torch.inference_mode():
+        outputs = trainer.network.eval()(
+            **{k: torch.from_numpy(v) for k, v in padded([b.window for b in batch]).items()}
+        )
+    assert loss(outputs, targets(batch)).item() < first
+    assert trainer.step == 8

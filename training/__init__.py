@@ -1,0 +1,1 @@
+"""Training of the weights that the package ships; not in the wheel."""

@@ -1,0 +1,225 @@
+"""Sets what turns the reader's logits into a probability, and from which probability on a passage counts as answering.
+
+    python -m training.calibrate_reader --data DIR [--write]
+
+Logistic regression of "the passage holds the answer" on the answerability logit and the best span's margin over the
+validation parts of five sets. The sets weigh the same, and in each those that answer as much as those that don't, so
+the probability is one at even odds. The threshold is chosen where a person meets it: each validation question is put
+to `PASSAGES` passages of its set, the nearest to it, once with one that answers and once without any. Of the thresholds
+that let `KEPT` of the answerable questions through it is the one with the highest balanced accuracy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from preflight_rag.evaluation.abstention import holds
+from preflight_rag.evaluation.metrics import roc_area
+from preflight_rag.evaluation.reader_data import examples
+from preflight_rag.evaluation.reader_examples import Example
+from preflight_rag.evaluation.report import Report, Table, markdown
+from preflight_rag.models.embedding.embedder import Embedder, open_embedder
+from preflight_rag.models.reading.own_reader import MODEL, SETTINGS, Calibration, OwnReader
+
+if TYPE_CHECKING:
+    import numpy as np
+
+SETS = ("nq_open_oracle", "xquad_en", "covidqa", "ramdocs", "clapnq")
+POOLED = SETS[:4]
+"""Those in which it is known which passages answer a question: a set with marked answers."""
+PASSAGES = 16
+QUESTIONS = 25
+"""Questions of each set that the threshold is chosen on."""
+KEPT = 0.90
+"""Least share of answerable questions, in the mean over the sets, that are answered."""
+PENALTY = 1.0
+STEPS = 50
+BATCH = 32
+NO_SPAN = -30.0
+"""Margin of a passage without a span."""
+
+Logits = tuple[float, float | None]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A validation question with 16 passages: their logits, and whether one of them answers."""
+
+    dataset: str
+    answerable: bool
+    logits: tuple[Logits, ...]
+
+    def probability(self, calibration: Calibration) -> float:
+        """That of the passage which most probably answers."""
+        return max(calibration.probability(*logits) for logits in self.logits)
+
+
+def logits_of(reader: OwnReader, pairs: Sequence[tuple[str, str, str]], told: str) -> list[Logits]:
+    """The answerability logit and the best span's margin of each pair."""
+    found: list[Logits] = []
+    for start in range(0, len(pairs), BATCH):
+        for spans, _, scores in reader.decoded(pairs[start : start + BATCH]):
+            found.append((scores["answerable"], spans[0].margin if spans else None))
+        sys.stderr.write(f"\r{told}: {len(found)} of {len(pairs)} pairs")
+    sys.stderr.write("\n")
+    return found
+
+
+def fit(rows: Mapping[str, Sequence[tuple[Logits, bool]]]) -> Calibration:
+    """Logistic regression by Newton's method; each set and each class in it weighs the same.
+
+    The weights have an L2 penalty of `PENALTY` against all rows; one that would be negative is left out.
+
+    Args:
+        rows: Of each set the pairs' logits, and whether they answer.
+    """
+    import numpy as np
+
+    x = np.array([[a, NO_SPAN if m is None else m, 1.0] for found in rows.values() for (a, m), _ in found])
+    y = np.array([float(known) for found in rows.values() for _, known in found])
+    parts = []
+    for found in rows.values():
+        counts = [sum(known for _, known in found), sum(not known for _, known in found)]
+        parts += [0.5 / counts[0] if known else 0.5 / counts[1] for _, known in found]
+    balance = np.array(parts) * len(y) / len(rows)
+    used = [0, 1, 2]
+    while True:
+        weights = _newton(x[:, used], y, balance)
+        if len(used) == 1 or weights[:-1].min() >= 0:
+            break
+        used.pop(int(weights[:-1].argmin()))
+    told = dict(zip(used, (round(float(weight), 4) for weight in weights), strict=True))
+    return Calibration(told.get(0, 0.0), told.get(1, 0.0), told[2], 0.5)
+
+
+def _newton(x: np.ndarray, y: np.ndarray, balance: np.ndarray) -> np.ndarray:
+    import numpy as np
+
+    penalty = np.diag([PENALTY] * (x.shape[1] - 1) + [1e-6])
+    weights = np.zeros(x.shape[1])
+    for _ in range(STEPS):
+        chance = np.asarray(0.5 * (1 + np.tanh(0.5 * (x @ weights))))
+        gradient = x.T @ (balance * (y - chance)) - penalty @ weights
+        step = np.linalg.solve((x.T * (balance * chance * (1 - chance))) @ x + penalty, gradient)
+        weights = weights + np.clip(step, -1.0, 1.0)
+    return weights
+
+
+def put_cases(name: str, found: Sequence[Example], reader: OwnReader, embedder: Embedder, limit: int) -> list[Case]:
+    """Questions of a set, each put to the nearest passages of the set with one that answers, and without any."""
+    passages = list(dict.fromkeys((example.title, example.text) for example in found))
+    vectors = embedder.encode_passages(passages)
+    own = {example.group: example for example in found if example.answers and example.gold}
+    chosen = sorted(own.values(), key=lambda example: hashlib.sha256(example.group.encode()).digest())[:limit]
+    put: list[tuple[bool, list[tuple[str, str, str]]]] = []
+    for example in chosen:
+        nearest = (-(vectors @ embedder.encode_query(example.question))).argsort(kind="stable").tolist()
+        theirs = {(other.title, other.text) for other in found if other.group == example.group and other.answerable}
+        gold = [answer for other in found if other.group == example.group for answer in other.gold]
+        others = [passages[i] for i in nearest if passages[i] not in theirs and not holds(passages[i][1], gold)]
+        for answerable in (True, False):
+            first = [(example.title, example.text)] if answerable else []
+            put.append((answerable, [(example.question, *text) for text in [*first, *others][:PASSAGES]]))
+    distinct = list(dict.fromkeys(pair for _, pairs in put for pair in pairs))
+    known = dict(zip(distinct, logits_of(reader, distinct, f"{name}, {PASSAGES} passages a question"), strict=True))
+    return [Case(name, answerable, tuple(known[pair] for pair in pairs)) for answerable, pairs in put]
+
+
+def shares(cases: Sequence[Case], calibration: Calibration, threshold: float) -> tuple[float, float]:
+    """Shares of answerable and of unanswerable questions that are answered, each as the mean over the sets."""
+    found = []
+    for answerable in (True, False):
+        sets = {case.dataset for case in cases if case.answerable == answerable}
+        told = {name: [c.probability(calibration) >= threshold for c in cases if c.dataset == name and
+                       c.answerable == answerable] for name in sets}  # fmt: skip
+        found.append(fmean(fmean(values) for _, values in sorted(told.items())))
+    return found[0], found[1]
+
+
+def choose_threshold(cases: Sequence[Case], calibration: Calibration) -> float:
+    """The threshold, in steps of 0.01, with the highest balanced accuracy of those that answer `KEPT`; else the least.
+
+    Of equals the highest.
+    """
+    steps = [step / 100 for step in range(1, 100)]
+    answered = {step: shares(cases, calibration, step) for step in steps}
+    good = [step for step in steps if round(answered[step][0], 6) >= KEPT]
+    return max(good, key=lambda step: (round(answered[step][0] - answered[step][1], 6), step), default=steps[0])
+
+
+def report(rows: Mapping[str, Sequence[tuple[Logits, bool]]], cases: Sequence[Case], found: Calibration) -> str:
+    """What was set, and what it does on the validation parts, as Markdown."""
+    by_set = []
+    for name, pairs in rows.items():
+        known = [answers for _, answers in pairs]
+        told = [found.probability(*logits) for logits, _ in pairs]
+        kept = fmean(p >= found.threshold for p, answers in zip(told, known, strict=True) if answers)
+        false = fmean(p >= found.threshold for p, answers in zip(told, known, strict=True) if not answers)
+        area = roc_area(told, known, seed=0).value
+        by_set.append((name, str(len(pairs)), f"{area:.3f}", f"{kept:.1%}", f"{false:.1%}"))
+    grid = sorted({0.1, 0.3, 0.5, 0.7, 0.9, found.threshold})
+    steps = [(f"{at:.2f}", *(f"{share:.1%}" for share in shares(cases, found, at))) for at in grid]
+    pairs_table = Table("Single pairs", ("set", "pairs", "ROC area", "answered: with", "without an answer"),
+                        tuple(by_set))  # fmt: skip
+    cases_table = Table(f"Questions with {PASSAGES} passages", ("threshold", "answered: with", "without an answer"),
+                        tuple(steps))  # fmt: skip
+    about = (
+        f"P = sigmoid({found.answerable} x answerability {found.margin:+} x margin {found.bias:+}), threshold "
+        f"{found.threshold}; {sum(map(len, rows.values()))} pairs and {len(cases)} cases of the validation parts."
+    )
+    return markdown([Report("calibration", "the reader", about, (pairs_table, cases_table), (), {})])
+
+
+def write(path: Path, found: Calibration) -> None:
+    """Put the calibration into the reader's settings, all else kept."""
+    kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    kept["calibration"] = {
+        "answerable": found.answerable, "margin": found.margin, "bias": found.bias, "threshold": found.threshold,
+    }  # fmt: skip
+    path.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+
+
+def calibrate(data: Path, reader: OwnReader, embedder: Embedder, questions: int) -> tuple[Calibration, str]:
+    """The calibration of a reader on the validation parts, with its report."""
+    rows: dict[str, list[tuple[Logits, bool]]] = {}
+    cases: list[Case] = []
+    found = {name: examples(name, data, "validation") for name in SETS}
+    for name, put in found.items():
+        known = [example for example in put if example.answerable is not None]
+        logits = logits_of(reader, [(e.question, e.title, e.text) for e in known], name)
+        rows[name] = [(pair, bool(e.answerable)) for pair, e in zip(logits, known, strict=True)]
+    for name in POOLED:
+        cases += put_cases(name, found[name], reader, embedder, questions)
+    fitted = fit(rows)
+    threshold = choose_threshold(cases, fitted)
+    chosen = Calibration(fitted.answerable, fitted.margin, fitted.bias, threshold)
+    return chosen, report(rows, cases, chosen)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Fit, print, and with `--write` put it beside the model."""
+    parser = argparse.ArgumentParser(prog="python -m training.calibrate_reader", description=__doc__)
+    parser.add_argument("--data", type=Path, default=os.environ.get("PREFLIGHT_DATA"), help="folder of the data sets")
+    parser.add_argument("--model", type=Path, default=MODEL, help="another network of the project's than the package's")
+    parser.add_argument("--questions", type=int, default=QUESTIONS, help="of each set, for the threshold")
+    parser.add_argument("--write", action="store_true", help=f"write {SETTINGS.name}")
+    options = parser.parse_args(arguments)
+    if options.data is None:
+        parser.error("give --data DIR or PREFLIGHT_DATA")
+    found, text = calibrate(options.data, OwnReader(options.model), open_embedder(), options.questions)
+    sys.stdout.write(text)
+    if options.write:
+        write(SETTINGS, found)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""Examples made of what somebody said of a passage in other words: titles, conclusions, claims, trial prompts.
+
+A value of the title that its abstract repeats is taken out of the title, which is the question then, and looked for in
+the abstract. The words around the two differ as a person's question and a passage do, which those of a cloze question
+(`reader_cloze.py`) made of the passage itself do not.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from preflight_rag.evaluation.long_documents import EVIDENCE_INFERENCE, texts
+from preflight_rag.evaluation.reader_data import SCIFACT, examples
+from preflight_rag.evaluation.reader_examples import Example, part_of, spans_of, window
+from preflight_rag.evaluation.records import find, json_lines
+from preflight_rag.text.sentences import sentence_spans
+from training.reader_cloze import candidates, masked
+
+EACH = 2
+"""Questions of a sentence."""
+LEAST = 4
+"""Characters of a value that is asked for, and words of a question."""
+WORDS = 170
+CHANGES = {1: ("increased", "improved", "raised"), -1: ("reduced", "decreased", "lowered")}
+
+
+def paraphrased(data: Path, rng: random.Random) -> Iterator[Example]:
+    """Questions made of titles, of conclusions of PubMedQA and of SciFact's supported claims (training parts)."""
+    for told, text in _pairs(data):
+        found = [item for item in candidates(told) if len(item.text) >= LEAST and spans_of(text, [item.text])]
+        for value in rng.sample(found, min(EACH, len(found))):
+            question = masked(told, value, rng)
+            if len(question.split()) >= LEAST:
+                answers = spans_of(text, [value.text])
+                yield Example("", question, "", text, answers, True, True, gold=(value.text,))
+
+
+def _pairs(data: Path) -> Iterator[tuple[str, str]]:
+    """What was said of a passage, and the passage."""
+    for _, row in json_lines(find(data / "scifact", "corpus.jsonl", origin=SCIFACT)):
+        yield row["title"], " ".join(" ".join(row["sentences"]).split()[:WORDS])
+    path = find(data / "evidence_inference", "abstracts.jsonl", origin=EVIDENCE_INFERENCE)
+    for _, row in json_lines(path):
+        if part_of(row["pmcid"]) == "train":
+            yield row["title"], " ".join(row["abstract"].split()[-WORDS:])
+    asked = [example for example in examples("pubmedqa", data, "train") if example.verdict]
+    for body, conclusion in zip(asked[::2], asked[1::2], strict=True):
+        for span in sentence_spans(conclusion.text):
+            yield conclusion.text[slice(*span)], body.text
+    for example in examples("scifact", data, "train"):
+        if example.verdict == "yes":
+            yield example.question, example.text
+
+
+def prompted(data: Path, rng: random.Random) -> Iterator[Example]:
+    """Evidence Inference's prompts as questions for the treatment or for the outcome, where the evidence names it."""
+    folder = data / "evidence_inference"
+    prompts: dict[str, list[dict[str, Any]]] = {}
+    for _, row in json_lines(find(folder, "prompts_annotated_v2.jsonl", origin=EVIDENCE_INFERENCE)):
+        if part_of(row["pmcid"]) == "train":
+            prompts.setdefault(row["pmcid"], []).append(row)
+    for article in texts(find(folder, "articles_txt.jsonl", origin=EVIDENCE_INFERENCE), "pmcid"):
+        spans = sentence_spans(article.text) if article.id in prompts else []
+        for row in prompts.get(article.id, []):
+            told = next((item for item in row["annotations"] if item["valid_label"] and item["evidence"].strip()), None)
+            if told is None or told["label_code"] == 0 or len(told["evidence"]) > 900:
+                continue
+            begin, end = window(article.text, spans, (told["start"], told["end"]), rng)
+            yield from _asked(row, told["label_code"], " ".join(article.text[begin:end].split()), rng)
+
+
+def _asked(row: dict[str, Any], change: int, text: str, rng: random.Random) -> Iterator[Example]:
+    verb = rng.choice(CHANGES[change])
+    forms = {
+        "intervention": "Which treatment {v} {o} compared with {c}?",
+        "outcome": "What was {v} by {i} compared with {c}?",
+    }
+    for name, form in forms.items():
+        answers = spans_of(text, [row[name]])
+        if answers and len(row[name].split()) <= 8:
+            question = form.format(v=verb, i=row["intervention"], o=row["outcome"], c=row["comparator"])
+            group = f"evidence_inference {row['prompt_id']}"
+            yield Example(row["pmcid"], question, "", text, answers, True, True, group=group, gold=(row[name],))

@@ -1,0 +1,80 @@
+"""The reader's thresholds for a language model's turns: the command that writes them into `reader.json`.
+
+    python -m training.reader_thresholds --data DIR [--library-cache DIR]
+
+"support" says from which probability of yes a statement counts as supported, with the best balanced accuracy over the
+validation parts of four kinds of statements, and from which of no as contradicted, so that most that are shown as such
+are. "prune" is the largest answerability at which pruning loses no answer of the development parts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from preflight_rag.evaluation import pruning_sets, support_sets
+from preflight_rag.evaluation.experiments import Run
+from preflight_rag.evaluation.pruning import Asked, ask_all, largest_lossless
+from preflight_rag.evaluation.reading import open_named
+from preflight_rag.evaluation.searching import collection_library
+from preflight_rag.evaluation.support import best_threshold, clear_level, judge
+from preflight_rag.models.reading.extractive_reader import OWN
+from preflight_rag.models.reading.own_reader import SETTINGS
+from preflight_rag.state.errors import PreflightError
+
+STATEMENTS = 250
+"""Statements of each kind."""
+QUESTIONS = 120
+"""Questions of each collection."""
+
+
+def support_levels(data: Path) -> dict[str, float]:
+    """From which probability of yes on a statement is supported, and from which of no on contradicted."""
+    reader = open_named(OWN)
+    sets = [support_sets.open_dataset(name, data) for name in support_sets.KINDS]
+    found = [judge(reader, chosen.select("development", STATEMENTS)) for chosen in sets]
+    threshold = best_threshold(found)
+    return {"threshold": threshold, "contradicted": clear_level(found, threshold)}
+
+
+def prune_threshold(data: Path, library_cache: Path | None) -> float:
+    """The largest threshold of pruning that loses nothing."""
+    asked: list[Asked] = []
+    run = Run(part="development", limit=QUESTIONS, library_cache=library_cache)
+    for name in pruning_sets.NAMES:
+        collection = pruning_sets.open_dataset(name, data)
+        with collection_library(collection, run) as library:
+            asked += ask_all(collection, library, run)
+    return largest_lossless(asked)
+
+
+def store(file: Path, support: dict[str, float], lossless: float) -> None:
+    """Put the thresholds into the reader's settings; the rest of the file stays."""
+    known = json.loads(file.read_text(encoding="utf-8"))
+    known |= {"support": support, "prune": {"lossless": lossless}}
+    file.write_text(json.dumps(known, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Find and write the thresholds; 1 when the data cannot be read."""
+    parser = argparse.ArgumentParser(prog="python -m training.reader_thresholds", description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="folder of the data sets")
+    parser.add_argument("--library-cache", type=Path, help="where the collections' libraries are kept")
+    parser.add_argument("--out", type=Path, default=SETTINGS, help="the reader's settings")
+    options = parser.parse_args(arguments)
+    try:
+        support = support_levels(options.data)
+        lossless = prune_threshold(options.data, options.library_cache)
+        store(options.out, support, lossless)
+    except PreflightError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    sys.stderr.write(f"support: {support}; pruning loses nothing up to {lossless:g}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

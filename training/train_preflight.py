@@ -1,0 +1,98 @@
+"""Sets the weights of the calibrated preflight.
+
+    python -m training.train_preflight --data DIR --library-cache DIR
+
+Learns from the development questions of all data sets of `TRAINING`, at most `SAMPLE` of each. Besides the model for
+use, one is fitted without each group of data sets that share questions, so that `preflight eval calibration` can judge
+on collections that its weights never saw. Features, penalty and balance were chosen on the same development questions,
+leaving one group out each time; the test questions served for nothing but the report.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from preflight_rag.evaluation.collection import Collection
+from preflight_rag.evaluation.datasets import open_dataset
+from preflight_rag.evaluation.experiments import Progress, Run, no_progress
+from preflight_rag.evaluation.reranking import GROUPS
+from preflight_rag.evaluation.searching import collection_library
+from preflight_rag.library.library import Library
+from preflight_rag.nodes.rewrite import normalised
+from preflight_rag.routing.calibration import Case, measure, turn_passages
+from preflight_rag.routing.known_items import KnownQuestion
+from preflight_rag.routing.risk import WEIGHTS, RiskModel, fit
+from preflight_rag.state.context import Settings
+
+TRAINING = GROUPS
+"""Data set to the group of those that share its questions or documents."""
+SAMPLE = 600
+FUSED = Settings(preflight="iou", reranker="none")
+"""The fused passages as they are: the reranker was trained on these collections."""
+NUMBERS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+
+def cases_of(
+    collection: Collection, library: Library, part: str, limit: int | None, progress: Progress = no_progress
+) -> list[Case]:
+    """Features and truth of a collection's questions, by the fused passages of its library, not reranked."""
+    known = [
+        KnownQuestion(normalised(query.text), collection.relevant(query.id)) for query in collection.select(part, limit)
+    ]
+    stage = f"{collection.name}: {part} questions"
+    return measure(known, turn_passages(library, FUSED), lambda done, total: progress(stage, done, total))
+
+
+def train(cases: Mapping[str, Sequence[Case]], embedder: str) -> dict[str, Any]:
+    """The content of the weights' file: the model for use, and one without each group."""
+    groups = list(dict.fromkeys(TRAINING[name] for name in cases))
+    without = {group: _fitted(cases, embedder, leave=group).to_json() for group in groups} if len(groups) > 1 else {}
+    return {
+        "trained_on": {name: len(rows) for name, rows in cases.items()},
+        "model": _fitted(cases, embedder).to_json(),
+        "without": without,
+    }
+
+
+def _fitted(cases: Mapping[str, Sequence[Case]], embedder: str, leave: str = "") -> RiskModel:
+    chosen = {name: rows for name, rows in cases.items() if TRAINING[name] != leave}
+    count = len({TRAINING[name] for name in chosen})
+    number = NUMBERS[count - 2] if count > 1 else "one"
+    return fit(
+        [case.values for rows in chosen.values() for case in rows],
+        [case.issue for rows in chosen.values() for case in rows],
+        [name for name, rows in chosen.items() for _ in rows],
+        grounds=f"calibrated on {number} collection{'s' if count > 1 else ''}",
+        embedder=embedder,
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure the development questions and write the weights."""
+    parser = argparse.ArgumentParser(description="Set the weights of the calibrated preflight.")
+    parser.add_argument("--data", type=Path, required=True, help="The folder that holds a folder of each data set.")
+    parser.add_argument("--library-cache", type=Path, required=True, help="Where the collections' libraries are kept.")
+    parser.add_argument("--dataset", action="append", choices=TRAINING, help="Repeat; without it, all of them.")
+    parser.add_argument("--limit", type=int, default=SAMPLE, help="Development questions of each data set.")
+    parser.add_argument("--out", type=Path, default=WEIGHTS, help="Where the weights are written.")
+    options = parser.parse_args(arguments)
+    run, cases, revision = Run(library_cache=options.library_cache), {}, ""
+    for name in options.dataset or TRAINING:
+        collection = open_dataset(name, options.data)
+        with collection_library(collection, run) as library:
+            cases[name] = cases_of(collection, library, "development", options.limit)
+            revision = library.embedder.revision
+        issues = sum(case.issue for case in cases[name])
+        sys.stdout.write(f"{name}: {len(cases[name])} development questions, {issues} issues\n")
+    found = train(cases, revision)
+    options.out.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+    sys.stdout.write(json.dumps(found["model"], indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
