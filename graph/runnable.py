@@ -12,10 +12,10 @@ from typing import Any
 from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.runtime import get_runtime
 
-from preflight_rag.background_loop import OwnLoop
+from preflight_rag.background_loop import BackgroundLoop
 from preflight_rag.state.schema import State
 
-_plain_calls = OwnLoop("preflight-graph")
+_plain_calls = BackgroundLoop("preflight-graph")
 
 
 class StageRunnable(Runnable[Any, State]):

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from preflight_rag.background_loop import OwnLoop
+from preflight_rag.background_loop import BackgroundLoop
 from preflight_rag.graph.readers import extractive_for, open_reader
 from preflight_rag.library import Library
 from preflight_rag.models.chat.chat_models import OFFLINE
@@ -45,7 +45,7 @@ class Preflight:
         self.library = library
         self.reader = reader
         self.settings = settings
-        self._loop = OwnLoop("preflight-loop")
+        self._loop = BackgroundLoop("preflight-loop")
         self._turns: Turns | None = None
         self._resources = AsyncExitStack()
         self._opening = threading.RLock()
@@ -102,10 +102,10 @@ class Preflight:
             UsageError: That is no retriever, or the folder holds a library with documents of its own.
             EmbedderMismatch, UnknownModel, ExtractiveReaderError: As `open`.
         """
-        from preflight_rag.library.external.library import BorrowedLibrary
+        from preflight_rag.library.external.library import ExternalLibrary
 
         numbers = Settings.read(**settings)
-        library = BorrowedLibrary.around(retriever, folder=folder, embedder=embedder, fetch=fetch)
+        library = ExternalLibrary.around(retriever, folder=folder, embedder=embedder, fetch=fetch)
         return cls._over(library, model, numbers)
 
     @classmethod

@@ -14,7 +14,7 @@ CANCEL_AGAIN_SECONDS = 1.0
 _END = object()
 
 
-class OwnLoop:
+class BackgroundLoop:
     """Runs coroutines on one loop, begun at the first call, so that connections opened there live on.
 
     Args:

@@ -5,12 +5,12 @@ import time
 
 import pytest
 
-from preflight_rag.background_loop import OwnLoop
+from preflight_rag.background_loop import BackgroundLoop
 
 
 @pytest.fixture
 def loop():
-    own = OwnLoop("tested")
+    own = BackgroundLoop("tested")
     yield own
     own.close()
 

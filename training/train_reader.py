@@ -25,10 +25,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from preflight_rag.cache import file_sha256
 from preflight_rag.evaluation.reader_data import SETS, examples
 from preflight_rag.evaluation.reader_examples import Example, Span
 from preflight_rag.models.embedding.minilm import weights_folder
-from preflight_rag.models.embedding.onnx_export import file_sha256
 from preflight_rag.models.reading.reader_input import Window, load_tokenizer, padded, windows
 from training.reader_cloze import answered, cloze, statements, training_texts
 from training.reader_network import UNKNOWN, VERDICTS, ReaderNetwork, Targets, export, loss

@@ -169,7 +169,7 @@ def _semantic(library: Library, question: str) -> list[Candidate]:
 
 def _term(client: EntrezClient, question: str, ids: Mapping[tuple[str, str], str]) -> list[str]:
     """Documents that the ladder that rules make of the question finds in either database, in turns."""
-    from preflight_rag.library.query.ladder import climb
+    from preflight_rag.library.query.ladder import search_until_enough
     from preflight_rag.text.concepts import rewrite_by_rules
 
     columns = []
@@ -179,8 +179,8 @@ def _term(client: EntrezClient, question: str, ids: Mapping[tuple[str, str], str
             found = client.search(database, expression, limit=DEPTH)
             return found.ids, found.hits, found.note
 
-        climbed = climb(rewrite_by_rules(question).expressions, search, enough=DEPTH, limit=DEPTH)
-        columns.append([ids[database, name] for name in climbed.ids])
+        ladder = search_until_enough(rewrite_by_rules(question).expressions, search, enough=DEPTH, limit=DEPTH)
+        columns.append([ids[database, name] for name in ladder.ids])
     turns = [column[place] for place in range(DEPTH) for column in columns if place < len(column)]
     return turns[:DEPTH]
 

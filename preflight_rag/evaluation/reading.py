@@ -141,7 +141,7 @@ def _put(example: Example, reading: PassageReading, sentences: OfflineReader) ->
 
 
 def _inputs(collection: ReadingSet, name: str) -> dict[str, Any]:
-    from preflight_rag.models.embedding.onnx_export import file_sha256
+    from preflight_rag.cache import file_sha256
     from preflight_rag.models.reading.own_reader import MODEL, SETTINGS
 
     own = {"default": MODEL}.get(name, Path(name))

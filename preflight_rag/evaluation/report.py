@@ -12,8 +12,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from preflight_rag.cache import file_sha256
 from preflight_rag.evaluation.intervals import Estimate
-from preflight_rag.models.embedding.onnx_export import file_sha256
 from preflight_rag.state.errors import UsageError
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from preflight_rag.evaluation.intervals import Estimate, bootstrap, mean, mean_d
 from preflight_rag.evaluation.metrics import by_document, measure_rankings
 from preflight_rag.evaluation.report import Report, Table, figures, number
 from preflight_rag.evaluation.searching import collection_library, inputs, search_all
-from preflight_rag.library.query.ladder import ENOUGH, climb
+from preflight_rag.library.query.ladder import ENOUGH, search_until_enough
 from preflight_rag.library.query.spelling import Speller, is_english
 from preflight_rag.library.search.fusion import RRF_K, reciprocal_rank_fusion
 from preflight_rag.state.errors import UsageError
@@ -121,7 +121,7 @@ def _ladder(
     rankings: dict[str, dict[str, list[str]]] = {}
     rungs = 0
     for query, found in searched:
-        tried = climb(
+        tried = search_until_enough(
             rewrite_by_rules(query.text).expressions, lambda text: (*library.match(text, DEPTH), ""), enough=ENOUGH
         )
         rungs += len(tried.rungs)

@@ -8,10 +8,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from preflight_rag.cache import cache_dir, file_sha256
 from preflight_rag.evaluation.collection import Collection, Query, sampled
 from preflight_rag.evaluation.records import unique
 from preflight_rag.evaluation.vector_cache import cached_embedder
-from preflight_rag.models.embedding.onnx_export import cache_dir, file_sha256
 from preflight_rag.state.errors import LibraryError
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from preflight_rag.cache import cache_dir
 from preflight_rag.models.embedding.embedder import Embedder, PassageInput, Progress, open_embedder
-from preflight_rag.models.embedding.onnx_export import cache_dir
 
 if TYPE_CHECKING:
     import numpy as np

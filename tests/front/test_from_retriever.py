@@ -239,7 +239,7 @@ def test_chunks_of_one_document_stay_together(over):
     chunks = [Document(f"Part {n} of the text.", metadata={"source": "a.md", "start_index": 40 * n}) for n in range(3)]
     app = over(Given(documents=[chunks[2], chunks[0]]))
     app.search("part")
-    app.library.lender._source.documents = [chunks[1]]
+    app.library.retriever._source.documents = [chunks[1]]
     app.search("part")
     assert [passage.start for passage in app.library.document_passages("a.md")] == [0, 40, 80]
 

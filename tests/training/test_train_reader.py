@@ -10,10 +10,10 @@ import onnxruntime
 import pytest
 import torch
 
+from preflight_rag.cache import file_sha256
 from preflight_rag.evaluation.reader_data import SETS, examples
 from preflight_rag.evaluation.reader_examples import Example
 from preflight_rag.models.embedding.minilm import weights_folder
-from preflight_rag.models.embedding.onnx_export import file_sha256
 from preflight_rag.models.reading.own_reader import OwnReader
 from preflight_rag.models.reading.reader_input import OUTPUTS, load_tokenizer, padded, windows
 from training import train_reader

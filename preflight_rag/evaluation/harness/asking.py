@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 
+from preflight_rag.cache import cache_dir
 from preflight_rag.evaluation.experiments import Run
 from preflight_rag.evaluation.harness.pool import Outcome, gather
 from preflight_rag.evaluation.harness.replies import ReplyCache, cached
@@ -19,7 +20,6 @@ from preflight_rag.evaluation.harness.simulated import Bias, SimulatedChat
 from preflight_rag.evaluation.question_sets import Question
 from preflight_rag.models.chat.chat_models import OFFLINE, model_name, open_chat_model
 from preflight_rag.models.chat.chat_reader import ChatReader
-from preflight_rag.models.embedding.onnx_export import cache_dir
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Usage
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from preflight_rag.library.external.documents import Chunk, chunk_of
-from preflight_rag.library.external.retriever_adapter import Lender, Lent
+from preflight_rag.library.external.retriever_adapter import RetrieverAdapter, ScoredDocument
 from preflight_rag.library.index.dense import FLAT_LIMIT
 from preflight_rag.library.library import Library
 from preflight_rag.library.search.fusion import RRF_K, reciprocal_rank_fusion
@@ -56,15 +56,15 @@ class _Returned:
     problems: list[str] = field(default_factory=list)
 
 
-class BorrowedLibrary(Library):
-    """A library whose documents are somebody else's. Make one with `BorrowedLibrary.around`.
+class ExternalLibrary(Library):
+    """A library whose documents are somebody else's. Make one with `ExternalLibrary.around`.
 
     `search`, and all that rests on it, asks the lender; the rest of a `Library` sees what it has returned so far.
     """
 
     can_match = False
 
-    def __init__(self, store: Store, embedder: RecordedEmbedder, lender: Lender) -> None:
+    def __init__(self, store: Store, embedder: RecordedEmbedder, lender: RetrieverAdapter) -> None:
         super().__init__(store, embedder, splitter=None, flat_limit=FLAT_LIMIT, lock_seconds=BUSY_SECONDS)
         self.lender = lender
 
@@ -76,7 +76,7 @@ class BorrowedLibrary(Library):
         folder: str | Path | None = None,
         embedder: str | Embeddings | None = None,
         fetch: int = FETCH,
-    ) -> BorrowedLibrary:
+    ) -> ExternalLibrary:
         """A library around a retriever or a vector store.
 
         Args:
@@ -89,7 +89,7 @@ class BorrowedLibrary(Library):
             UsageError: The source is neither, or the folder holds a library with documents of its own.
             EmbedderMismatch: The folder was made with another embedder.
         """
-        lender = Lender(source, fetch)
+        lender = RetrieverAdapter(source, fetch)
         temporary = None if folder is not None else tempfile.mkdtemp(prefix="preflight-")
         store = Store(Path(temporary or folder or "").expanduser(), create=True)
         try:
@@ -229,7 +229,7 @@ class BorrowedLibrary(Library):
             problems=tuple(returned.problems),
         )
 
-    def _store_all(self, lent: Sequence[Lent]) -> _Returned:
+    def _store_all(self, lent: Sequence[ScoredDocument]) -> _Returned:
         """Split and store what was returned; what cannot be is told as a problem."""
         returned = _Returned()
         chunks: list[Chunk] = []

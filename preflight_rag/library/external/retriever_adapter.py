@@ -10,17 +10,17 @@ from langchain_core.documents import Document
 from langchain_core.runnables import Runnable
 from langchain_core.vectorstores import VectorStore
 
-from preflight_rag.background_loop import OwnLoop
+from preflight_rag.background_loop import BackgroundLoop
 from preflight_rag.state.errors import PreflightError, RetrieverError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Lent = tuple[Document, float | None]
+ScoredDocument = tuple[Document, float | None]
 """A document with the score that a vector store gives it; a retriever gives none."""
 
 
-class Lender:
+class RetrieverAdapter:
     """A retriever or a vector store as something that can be asked from any thread.
 
     What can only be asked asynchronously runs on one event loop of the lender's own, so that its connections live on.
@@ -44,9 +44,9 @@ class Lender:
         self.name = type(source).__name__
         self._source: Any = source
         self._fetch = fetch
-        self._loop = OwnLoop("preflight-lender")
+        self._loop = BackgroundLoop("preflight-lender")
 
-    def ask(self, query: str) -> list[Lent]:
+    def ask(self, query: str) -> list[ScoredDocument]:
         """The documents for a query, in the lender's order.
 
         Raises:
@@ -78,7 +78,7 @@ class Lender:
         """Stop the loop, if one was needed."""
         self._loop.close()
 
-    def _asked(self, query: str) -> Iterable[Lent]:
+    def _asked(self, query: str) -> Iterable[ScoredDocument]:
         if not isinstance(self._source, VectorStore):
             return _unscored(self._source.invoke(query))
         try:
@@ -86,7 +86,7 @@ class Lender:
         except NotImplementedError:
             return _unscored(self._source.similarity_search(query, k=self._fetch))
 
-    async def _asked_asynchronously(self, query: str) -> Iterable[Lent]:
+    async def _asked_asynchronously(self, query: str) -> Iterable[ScoredDocument]:
         if not isinstance(self._source, VectorStore):
             return _unscored(await self._source.ainvoke(query))
         try:
@@ -95,9 +95,9 @@ class Lender:
             return _unscored(await self._source.asimilarity_search(query, k=self._fetch))
 
 
-def _unscored(documents: Iterable[Document] | None) -> list[Lent]:
+def _unscored(documents: Iterable[Document] | None) -> list[ScoredDocument]:
     return [(document, None) for document in documents or ()]
 
 
-def _scored(pairs: Sequence[tuple[Document, float]]) -> list[Lent]:
+def _scored(pairs: Sequence[tuple[Document, float]]) -> list[ScoredDocument]:
     return [(document, float(score) if math.isfinite(score) else None) for document, score in pairs]

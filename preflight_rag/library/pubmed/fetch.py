@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from preflight_rag.library.loaders.fields import PMC_OTHER, PMC_REVIEW, PUBMED_ABSTRACT
 from preflight_rag.library.pubmed.client import Database, EntrezClient, date_window
-from preflight_rag.library.query.ladder import ENOUGH, climb
+from preflight_rag.library.query.ladder import ENOUGH, search_until_enough
 from preflight_rag.state.errors import DocumentError, EmptyDocument, ExpressionRefused, PubMedError
 
 if TYPE_CHECKING:
@@ -102,11 +102,13 @@ def fetch_documents(
     def harvest(source: _Source) -> _Harvest:
         found = _Harvest()
         search = _Search(client, source, per_database, since, until, end, found)
-        climbed = climb([source.filter.format(each) for each in ladder], search, enough=enough, where=source.database)
-        found.rungs += [rung for rung in climbed.rungs if rung["note"] != _NOT_ASKED]
+        ladder_found = search_until_enough(
+            [source.filter.format(each) for each in ladder], search, enough=enough, where=source.database
+        )
+        found.rungs += [rung for rung in ladder_found.rungs if rung["note"] != _NOT_ASKED]
         whole = full_text or source.origin == PMC_REVIEW
-        for start in range(0, len(climbed.ids[:per_database]), source.batch):
-            ids = climbed.ids[start : min(start + source.batch, per_database)]
+        for start in range(0, len(ladder_found.ids[:per_database]), source.batch):
+            ids = ladder_found.ids[start : min(start + source.batch, per_database)]
             if not _take(client, source, ids, whole, end, found):
                 break
         return found

@@ -1,4 +1,4 @@
-"""Boolean search expressions in PubMed's syntax: a parser, synonyms put into them, and the climb down a ladder.
+"""Boolean search expressions in PubMed's syntax: a parser, synonyms put into them, and the search down a ladder.
 
 A ladder holds expressions from the most specific to the most general (CPQA, section III.B). Its rungs are tried in
 order until enough documents are found:
@@ -59,21 +59,21 @@ Expression = Term | Operation
 
 
 @dataclass(frozen=True)
-class Climb:
+class LadderSearch:
     """Documents that a ladder found, those of more specific rungs first, and every rung that was tried."""
 
     ids: tuple[str, ...]
     rungs: tuple[Rung, ...]
 
 
-def climb(
+def search_until_enough(
     expressions: Iterable[str],
     search: Search,
     *,
     enough: int = ENOUGH,
     where: str = "library",
     limit: int | None = None,
-) -> Climb:
+) -> LadderSearch:
     """Try expressions in order until at least `enough` different documents are found.
 
     Args:
@@ -93,7 +93,7 @@ def climb(
         found, hits, note = search(expression)
         ids.update(dict.fromkeys(found))
         rungs.append({"where": where, "expression": expression, "hits": hits, "note": note})
-    return Climb(tuple(ids)[:limit], tuple(rungs))
+    return LadderSearch(tuple(ids)[:limit], tuple(rungs))
 
 
 def parse(expression: str) -> Expression:

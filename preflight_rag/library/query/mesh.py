@@ -20,8 +20,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from preflight_rag.cache import cache_dir
 from preflight_rag.library.query.ladder import MESH_TAG, Term
-from preflight_rag.models.embedding.onnx_export import cache_dir
 from preflight_rag.state.errors import UnreadableDocument, UsageError
 
 if TYPE_CHECKING:

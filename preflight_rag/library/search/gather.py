@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from preflight_rag.library.query.ladder import climb
+from preflight_rag.library.query.ladder import search_until_enough
 from preflight_rag.library.search.hybrid import Found
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import LibraryEmpty, UsageError
@@ -123,7 +123,7 @@ def gather(
     if where is not None and not found[0].fused:
         gathered.problems.append(("where", found[0].note))
     if expressions and getattr(library, "can_match", hasattr(library, "match")):
-        gathered.rungs = [*_climbed(library, expressions, settings), *live.rungs]
+        gathered.rungs = [*_tried_rungs(library, expressions, settings), *live.rungs]
     pools = []
     for query, part in zip(queries, found, strict=True):
         pool = part.candidates(library.passages([hit.passage_id for hit in part.fused]))
@@ -188,12 +188,12 @@ def _search(library: Any, query: str, settings: Settings, where: Filter | None) 
     return found
 
 
-def _climbed(library: Any, expressions: Sequence[str], settings: Settings) -> tuple[Rung, ...]:
+def _tried_rungs(library: Any, expressions: Sequence[str], settings: Settings) -> tuple[Rung, ...]:
     def match(expression: str) -> tuple[Sequence[str], int, str]:
         ids, hits = library.match(expression, settings.enough_documents)
         return ids, hits, ""
 
-    return climb(expressions, match, enough=settings.enough_documents).rungs
+    return search_until_enough(expressions, match, enough=settings.enough_documents).rungs
 
 
 @dataclass

@@ -15,12 +15,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
+from preflight_rag.cache import cache_dir, file_sha256
 from preflight_rag.models.embedding.embedder import DEFAULT_SPEC, Embedder, PassageInput, Progress
 from preflight_rag.models.embedding.onnx_export import (
     ExportedModel,
-    cache_dir,
     export_model,
-    file_sha256,
     find_export,
 )
 from preflight_rag.state.errors import EmbedderError

@@ -7,7 +7,6 @@ processes may race.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import secrets
@@ -17,6 +16,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from preflight_rag.cache import file_sha256
 
 OPSET = 17
 MANIFEST = "manifest.json"
@@ -30,22 +31,6 @@ class ExportedModel:
 
     model: Path
     tokenizer: Path
-
-
-def cache_dir() -> Path:
-    """Where derived files are kept: `PREFLIGHT_CACHE`, else the platform's cache folder of the user."""
-    override = os.environ.get("PREFLIGHT_CACHE")
-    if override:
-        return Path(override)
-    from platformdirs import user_cache_dir
-
-    return Path(user_cache_dir("preflight-rag"))
-
-
-def file_sha256(path: Path) -> str:
-    """SHA-256 of a file, in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def find_export(folder: Path) -> ExportedModel | None:

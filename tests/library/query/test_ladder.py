@@ -1,11 +1,11 @@
-"""Boolean expressions: parser, synonyms, the climb, and the library's own matching."""
+"""Boolean expressions: parser, synonyms, the search down a ladder, and the library's own matching."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from preflight_rag.library.library import Library
-from preflight_rag.library.query.ladder import Operation, Term, climb, expand, parse, written
+from preflight_rag.library.query.ladder import Operation, Term, expand, parse, search_until_enough, written
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Document
 
@@ -71,7 +71,7 @@ def searched(found):
 
 def test_rungs_are_tried_until_enough():
     found = {"a": ["1"], "b": ["2", "1"], "c": ["3"], "d": ["4"]}
-    result = climb(["a", " a ", "", "b", "c", "d"], searched(found), enough=3, where="pubmed")
+    result = search_until_enough(["a", " a ", "", "b", "c", "d"], searched(found), enough=3, where="pubmed")
     assert result.ids == ("1", "2", "3")
     assert [(rung["expression"], rung["hits"], rung["note"]) for rung in result.rungs] == [
         ("a", 10, ""),
@@ -82,7 +82,7 @@ def test_rungs_are_tried_until_enough():
 
 
 def test_the_ids_can_be_limited():
-    assert climb(["a"], searched({"a": ["1", "2", "3"]}), enough=1, limit=2).ids == ("1", "2")
+    assert search_until_enough(["a"], searched({"a": ["1", "2", "3"]}), enough=1, limit=2).ids == ("1", "2")
 
 
 @pytest.fixture(scope="module")
@@ -132,6 +132,6 @@ def test_the_ladder_over_the_library(matched):
         ids, hits = matched.match(expression, 20)
         return ids, hits, ""
 
-    result = climb(['statins AND "muscle pain"', "statins", "statins OR muscle"], search, enough=4)
+    result = search_until_enough(['statins AND "muscle pain"', "statins", "statins OR muscle"], search, enough=4)
     assert result.ids[0] == "1"
     assert (set(result.ids), [rung["hits"] for rung in result.rungs]) == ({"1", "2", "3", "4"}, [1, 3, 4])

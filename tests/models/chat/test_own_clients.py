@@ -7,7 +7,7 @@ from langchain_core.language_models import FakeListChatModel
 from langchain_openai import ChatOpenAI
 from scripted_server import ScriptedServer
 
-from preflight_rag.background_loop import OwnLoop
+from preflight_rag.background_loop import BackgroundLoop
 from preflight_rag.models.chat.chat_reader import ChatReader
 from preflight_rag.models.chat.own_clients import OwnClients
 
@@ -16,7 +16,7 @@ ASKED = {"message": "And then?", "history": []}
 
 async def test_one_model_on_several_loops(chat_reader):
     """Connections that one loop has opened are not taken up by another."""
-    loops = [OwnLoop("first"), OwnLoop("second")]
+    loops = [BackgroundLoop("first"), BackgroundLoop("second")]
     with ScriptedServer(default="QUESTION: What then?") as server:
         model = ChatOpenAI(base_url=server.url, api_key="key", model="any", max_retries=0, timeout=20)
         reader = ChatReader(model)

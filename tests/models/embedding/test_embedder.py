@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 
+from preflight_rag.cache import cache_dir
 from preflight_rag.models.embedding import minilm
 from preflight_rag.models.embedding.embedder import open_embedder
 from preflight_rag.models.embedding.minilm import BATCH_TOKENS, batches
-from preflight_rag.models.embedding.onnx_export import MANIFEST, cache_dir, find_export
+from preflight_rag.models.embedding.onnx_export import MANIFEST, find_export
 from preflight_rag.state.errors import EmbedderError
 
 TEXTS = ["Aspirin lowers fever.", "Tea.", "word " * 400, "", "Green tea contains caffeine and catechins."]

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from preflight_rag.cache import file_sha256
 from preflight_rag.evaluation.reader_data import SETS
-from preflight_rag.models.embedding.onnx_export import file_sha256
 from preflight_rag.models.reading import own_reader
 from preflight_rag.models.reading.own_reader import Calibration, OwnReader
 from preflight_rag.state.errors import ExtractiveReaderError

@@ -1,0 +1,23 @@
+"""Where derived files are kept, and the checksums by which they are known."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+
+def cache_dir() -> Path:
+    """Where derived files are kept: `PREFLIGHT_CACHE`, else the platform's cache folder of the user."""
+    override = os.environ.get("PREFLIGHT_CACHE")
+    if override:
+        return Path(override)
+    from platformdirs import user_cache_dir
+
+    return Path(user_cache_dir("preflight-rag"))
+
+
+def file_sha256(path: Path) -> str:
+    """SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
