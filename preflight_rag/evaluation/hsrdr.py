@@ -2,8 +2,8 @@
 
 Documents are grouped by how they were found (E1 by vectors, E2 by Boolean expressions at E-utilities, E3 by both) and
 by what they are (D1 PubMed abstracts, D2 PMC reviews, D3 other PMC articles). The three measures are those that CPQA
-(section III.B) compares such groups by; their definitions below are our reading of their names. NCBI is a local
-stand-in that holds the collection's biomedical documents (`entrez.py`), so both paths search the same texts.
+(section III.B) compares such groups by; their definitions below are our reading of their names. In NCBI's place stands
+a search over the collection's own biomedical documents (`DocumentSearch`), so both paths search the same texts.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import fsum, log2
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import reduce
+from math import fsum, log1p, log2
+from operator import and_, or_, sub
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from preflight_rag.evaluation.collection import Collection, Query
 from preflight_rag.evaluation.experiments import Run
@@ -20,13 +22,14 @@ from preflight_rag.evaluation.intervals import Estimate, bootstrap, mean, mean_d
 from preflight_rag.evaluation.metrics import RANKING_MEASURES, measure_rankings
 from preflight_rag.evaluation.report import Report, Table, figures, number
 from preflight_rag.evaluation.searching import collection_library, inputs
+from preflight_rag.library.pubmed import Found
+from preflight_rag.library.query.ladder import Expression, Operation, Term, parse
 from preflight_rag.library.search.fusion import RRF_K
 from preflight_rag.text.words import words
 
 if TYPE_CHECKING:
-    from preflight_rag.evaluation.entrez import Record
     from preflight_rag.library.library import Library
-    from preflight_rag.library.pubmed import EntrezClient
+    from preflight_rag.library.pubmed.client import Database
     from preflight_rag.state.retrieval import Candidate
 
 DEPTH = 20
@@ -68,6 +71,97 @@ def top_shares(groups: Sequence[Group], *, n: int = TOP) -> dict[Group, float]:
     return {group: count / len(first) for group, count in Counter(first).items()}
 
 
+class SearchClient(Protocol):
+    """What the experiment asks of NCBI: `EntrezClient.search`."""
+
+    def search(self, database: Database, expression: str, *, limit: int = 20) -> Found:
+        """Ids of the documents that a Boolean expression finds, most relevant first."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """One record of a database."""
+
+    database: str
+    id: str
+    title: str
+    text: str
+
+
+R = TypeVar("R", bound=Record)
+Key = tuple[str, str]
+_COMBINED = {"AND": and_, "OR": or_, "NOT": sub}
+
+
+class DocumentSearch(Generic[R]):
+    """Boolean search over records that are at hand, in the place of `EntrezClient`.
+
+    Titles and texts are searched by stems, not by PubMed's term mapping. Records are ranked by how rare the terms are
+    that they hold; terms of the title count twice.
+    """
+
+    def __init__(self, records: Iterable[R]) -> None:
+        self.records: dict[Key, R] = {(record.database, record.id): record for record in records}
+        self.titles = {key: _padded(record.title) for key, record in self.records.items()}
+        self.texts = {key: f"{self.titles[key]}|{_padded(record.text)}" for key, record in self.records.items()}
+        self.holders: dict[str, set[Key]] = {}
+        for key, text in self.texts.items():
+            for stem in set(text.replace("|", " ").split()):
+                self.holders.setdefault(stem, set()).add(key)
+
+    def search(self, database: Database, expression: str, *, limit: int = 20) -> Found:
+        """The ids of the records that an expression finds, most relevant first; tags of fields change nothing.
+
+        Raises:
+            UsageError: The expression cannot be parsed.
+        """
+        tree = parse(expression)
+        keys = self.matches(tree, database)
+        return Found(tuple(name for _, name in self.ranked(keys, tree)[:limit]), len(keys))
+
+    def matches(self, tree: Expression, database: str) -> set[Key]:
+        """The records of a database that an expression finds."""
+        if isinstance(tree, Operation):
+            return reduce(_COMBINED[tree.operator], (self.matches(part, database) for part in tree.parts))
+        return self.term_matches(tree, database)
+
+    def term_matches(self, term: Term, database: str) -> set[Key]:
+        """The records that hold all of a term's stems, side by side where it is a phrase and any record has them so."""
+        stems = words(term.text)
+        everything = {key for key in self.records if key[0] == database}
+        found = everything.intersection(*(self.holders.get(stem, set()) for stem in stems))
+        if term.phrase and len(stems) > 1:
+            return {key for key in found if f" {' '.join(stems)} " in self.texts[key]} or found
+        return found
+
+    def ranked(self, keys: Iterable[Key], tree: Expression) -> list[Key]:
+        """The most relevant first: the sum over the expression's terms in the record, rarer ones counting more."""
+        rarity = {
+            stem: log1p(len(self.records) / len(self.holders[stem])) for stem in _wanted(tree) if self.holders.get(stem)
+        }
+
+        def relevance(key: Key) -> float:
+            counts = Counter(self.texts[key].replace("|", " ").split())
+            return sum(
+                weight * (counts[stem] / (counts[stem] + 1) + (f" {stem} " in self.titles[key]))
+                for stem, weight in rarity.items()
+            )
+
+        return sorted(keys, key=lambda key: (-relevance(key), key))
+
+
+def _padded(text: str) -> str:
+    return f" {' '.join(words(text))} "
+
+
+def _wanted(tree: Expression) -> list[str]:
+    """The stems that an expression asks for; those that NOT excludes are none of them."""
+    if isinstance(tree, Term):
+        return words(tree.text)
+    parts = tree.parts[:1] if tree.operator == "NOT" else tree.parts
+    return list(dict.fromkeys(stem for part in parts for stem in _wanted(part)))
+
+
 @dataclass(frozen=True)
 class _Ranked:
     """One question's pool, best document first: each one's id, best passage, and groups."""
@@ -82,22 +176,16 @@ class _Ranked:
 
 def run(collection: Collection, run: Run) -> Report:
     """Search both ways for each question, rank what was found together, and measure the groups."""
-    from preflight_rag.evaluation.entrez import Entrez, EntrezServer
-    from preflight_rag.library.pubmed import EntrezClient, Spacing
-
     queries = collection.select(run.part, run.limit)
     with collection_library(collection, run) as library:
         known = _documents(collection)
-        with (
-            EntrezServer(Entrez(record for record, _ in known.values())) as server,
-            EntrezClient(url=server.url, per_second=10_000, spacing=Spacing()) as client,
-        ):
-            ids = {(record.database, record.id): name for name, (record, _) in known.items()}
-            origins = {name: origin for name, (_, origin) in known.items()}
-            ranked = {}
-            for done, query in enumerate(queries, 1):
-                ranked[query.id] = _ranked(library, client, query, ids, origins)
-                run.progress(f"{collection.name}: questions", done, len(queries))
+        client = DocumentSearch(record for record, _ in known.values())
+        ids = {(record.database, record.id): name for name, (record, _) in known.items()}
+        origins = {name: origin for name, (_, origin) in known.items()}
+        ranked = {}
+        for done, query in enumerate(queries, 1):
+            ranked[query.id] = _ranked(library, client, query, ids, origins)
+            run.progress(f"{collection.name}: questions", done, len(queries))
         given = inputs(collection, library, depth=DEPTH, rrf_k=RRF_K, served=len(known))
     groups, group_figures = _groups(collection, ranked, run.seed)
     quality, quality_figures = _quality(collection, ranked, run.seed)
@@ -118,21 +206,19 @@ def _documents(collection: Collection) -> dict[str, tuple[Record, str]]:
     Ids that begin with "pmc" are of PMC's articles. Consumer-health pages ("medquad") are in neither database, only in
     the library.
     """
-    from preflight_rag.evaluation.entrez import Record
-
     found = {}
     for place, document in enumerate(collection.documents(), 1):
         if document.id.lower().startswith("medquad"):
             continue
         origin = "D3" if document.id.lower().startswith("pmc") else "D1"
         database = "pmc" if origin == "D3" else "pubmed"
-        found[document.id] = Record(database, str(place), document.title, document.text, ""), origin
+        found[document.id] = Record(database, str(place), document.title, document.text), origin
     return found
 
 
 def _ranked(
     library: Library,
-    client: EntrezClient,
+    client: SearchClient,
     query: Query,
     ids: Mapping[tuple[str, str], str],
     origins: Mapping[str, str],
@@ -167,7 +253,7 @@ def _semantic(library: Library, question: str) -> list[Candidate]:
     return sorted(kept, key=lambda candidate: candidate.dense_rank or 0)
 
 
-def _term(client: EntrezClient, question: str, ids: Mapping[tuple[str, str], str]) -> list[str]:
+def _term(client: SearchClient, question: str, ids: Mapping[tuple[str, str], str]) -> list[str]:
     """Documents that the ladder that rules make of the question finds in either database, in turns."""
     from preflight_rag.library.query.ladder import search_until_enough
     from preflight_rag.text.concepts import rewrite_by_rules
