@@ -21,11 +21,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from preflight_rag.evaluation.experiments import Run
-from preflight_rag.evaluation.harness.arms import Arm, Told, answered, ask_arms
+from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer, answered, ask_arms
 from preflight_rag.evaluation.harness.asking import Asking, open_asking
 from preflight_rag.evaluation.harness.budget import Budget
 from preflight_rag.evaluation.question_sets import Question
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.prompts import answer_plain
 from preflight_rag.state.reading import Source
 
@@ -102,9 +102,9 @@ def harness(asking: Asking, cases: int) -> None:
     """Put the cases to one arm, as an experiment does."""
     questions = [Question(f"q{n}", f"Is {n} even?", "yes/no", OPTIONS, OPTIONS[n % 2]) for n in range(cases)]
 
-    async def answer(question: Question, sources: object) -> Told:
+    async def answer(question: Question, sources: object) -> ArmAnswer:
         prompt = answer_plain.render(question=question.text, sources=[PASSAGE], options=question.options)
-        return Told((await asking.prompts.reply(prompt))[0])
+        return ArmAnswer((await asking.prompts.reply(prompt))[0])
 
     found = asyncio.run(ask_arms([Arm("plain", answer)], questions, lambda _: [PASSAGE], asking))
     assert len(answered(found)) == cases

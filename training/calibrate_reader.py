@@ -22,10 +22,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from preflight_rag.evaluation.abstention import holds
 from preflight_rag.evaluation.metrics import roc_area
 from preflight_rag.evaluation.reader_data import examples
 from preflight_rag.evaluation.reader_examples import Example
+from preflight_rag.evaluation.reading_metrics import holds
 from preflight_rag.evaluation.report import Report, Table, markdown
 from preflight_rag.models.embedding.embedder import Embedder, open_embedder
 from preflight_rag.models.reading.own_reader import MODEL, SETTINGS, Calibration, OwnReader

@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from preflight_rag.evaluation import pruning_sets, support_sets
-from preflight_rag.evaluation.experiments import Run
 from preflight_rag.evaluation.pruning import Asked, ask_all, largest_lossless
 from preflight_rag.evaluation.reading import open_named
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.searching import collection_library
 from preflight_rag.evaluation.support import best_threshold, clear_level, judge
 from preflight_rag.models.reading.extractive_reader import OWN

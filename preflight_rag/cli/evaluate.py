@@ -14,13 +14,14 @@ from typer.core import TyperGroup
 from preflight_rag.cli.experiments import list_experiments
 from preflight_rag.cli.main import EmbedderOption, app, command
 from preflight_rag.cli.show_case import show_case
-from preflight_rag.evaluation.experiments import EXPERIMENTS, Progress
+from preflight_rag.evaluation.experiments import EXPERIMENTS
 from preflight_rag.evaluation.harness.budget import Budget, Price
+from preflight_rag.evaluation.runs import Progress
 from preflight_rag.state.errors import BudgetUsedUp
 
 if TYPE_CHECKING:
-    from preflight_rag.evaluation.experiments import Run
     from preflight_rag.evaluation.report import Report
+    from preflight_rag.evaluation.runs import Run
 
 FILES = "table.md, results.jsonl, report.html and manifest.json"
 
@@ -136,7 +137,7 @@ def evaluate(
     reply_cache: ReplyCacheOption = None,
 ) -> None:
     """Run an experiment over data sets with known answers and report the numbers."""
-    from preflight_rag.evaluation.experiments import Run
+    from preflight_rag.evaluation.runs import Run
 
     if experiment is None:
         list_experiments()

@@ -15,9 +15,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import re
 import sys
-import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -27,6 +25,7 @@ from typing import TYPE_CHECKING, Literal
 
 from preflight_rag.evaluation.abstention_sets import DATASETS, Record, Text
 from preflight_rag.evaluation.metrics import roc_area
+from preflight_rag.evaluation.reading_metrics import holds
 from preflight_rag.library.splitting.sentence_splitter import SentenceSplitter
 from preflight_rag.models.embedding.embedder import Embedder, PassageInput, Progress, open_embedder
 from preflight_rag.offline.evidence import MARGIN, MAX_QUOTED, SIMILARITY_WEIGHT, Scored, sentences_of, weighted
@@ -108,16 +107,6 @@ class Remembering(Embedder):
         new = [text for text in dict.fromkeys(inputs) if text not in self._passages]
         self._passages.update(zip(new, self.embedder.encode_passages(new, progress), strict=True))
         return np.stack([self._passages[text] for text in inputs])
-
-
-def holds(text: str, answers: Sequence[str]) -> bool:
-    """Whether a text holds one of the answers, word for word, punctuation and case aside."""
-    padded = f" {_normal(text)} "
-    return any(f" {normal} " in padded for answer in answers if (normal := _normal(answer)))
-
-
-def _normal(text: str) -> str:
-    return " ".join(re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold()))
 
 
 @dataclass(frozen=True)

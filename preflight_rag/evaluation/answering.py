@@ -16,18 +16,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from preflight_rag.evaluation.abstention import holds
 from preflight_rag.evaluation.answering_sets import YES_NO, AnsweredCollection, Gold
 from preflight_rag.evaluation.harness.paired import sign_test
 from preflight_rag.evaluation.intervals import Estimate, bootstrap, mean_difference, wilson
 from preflight_rag.evaluation.reading import READER, SENTENCES, open_named
-from preflight_rag.evaluation.reading_metrics import average, is_right
+from preflight_rag.evaluation.reading_metrics import average, holds, is_right
 from preflight_rag.evaluation.report import Report, Table, figures, number
 from preflight_rag.evaluation.searching import collection_library, inputs
 
 if TYPE_CHECKING:
     from preflight_rag.evaluation.collection import Query
-    from preflight_rag.evaluation.experiments import Run
+    from preflight_rag.evaluation.runs import Run
     from preflight_rag.library.library import Library
     from preflight_rag.offline.reader import OfflineReader
     from preflight_rag.state.context import Settings

@@ -30,7 +30,7 @@ from preflight_rag.state.errors import UsageError
 from training.train_preflight import FUSED, SAMPLE, TRAINING
 
 if TYPE_CHECKING:
-    from preflight_rag.evaluation.experiments import Run
+    from preflight_rag.evaluation.runs import Run
     from preflight_rag.library.library import Library
 
 RERANKED = Settings(preflight="iou")

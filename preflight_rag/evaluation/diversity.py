@@ -15,13 +15,13 @@ from typing import Any
 from preflight_rag.evaluation.coarse_to_fine import COARSE_ALPHAS, Best, search
 from preflight_rag.evaluation.collection import Collection
 from preflight_rag.evaluation.diversity_cases import Case, candidates
-from preflight_rag.evaluation.experiments import Run
 from preflight_rag.evaluation.intervals import Estimate, bootstrap, mean, mean_difference
 from preflight_rag.evaluation.metrics import measure_rankings
 from preflight_rag.evaluation.papers.after_reading import NOT_READ
 from preflight_rag.evaluation.papers.diversity_reading import after_reading
 from preflight_rag.evaluation.plots import Axis, Curves, Plot, Trace, over_budgets
 from preflight_rag.evaluation.report import Report, Table, figures, number
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.unit_datasets import UnitCollection
 from preflight_rag.library.search.diversity import fps, mmr, unit_scaled, within_budget
 from preflight_rag.library.search.ordering import arrange, distance_to_end

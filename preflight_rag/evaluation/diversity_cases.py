@@ -16,7 +16,7 @@ from preflight_rag.evaluation.vector_cache import cached_embedder
 if TYPE_CHECKING:
     import numpy as np
 
-    from preflight_rag.evaluation.experiments import Run
+    from preflight_rag.evaluation.runs import Run
     from preflight_rag.models.embedding.embedder import Embedder
 
 DEPTH = 100

@@ -17,10 +17,10 @@ from operator import and_, or_, sub
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from preflight_rag.evaluation.collection import Collection, Query
-from preflight_rag.evaluation.experiments import Run
 from preflight_rag.evaluation.intervals import Estimate, bootstrap, mean, mean_difference
 from preflight_rag.evaluation.metrics import RANKING_MEASURES, measure_rankings
 from preflight_rag.evaluation.report import Report, Table, figures, number
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.searching import collection_library, inputs
 from preflight_rag.library.pubmed import Found
 from preflight_rag.library.query.ladder import Expression, Operation, Term, parse

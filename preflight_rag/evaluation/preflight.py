@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from preflight_rag.evaluation.collection import Collection, Query
-from preflight_rag.evaluation.experiments import Run
 from preflight_rag.evaluation.intervals import wilson
 from preflight_rag.evaluation.metrics import Confusion, by_document, f1, gold_ranks, roc_area
 from preflight_rag.evaluation.plots import Axis, Bars, Lines, Plot, Reference, Series, recorded
 from preflight_rag.evaluation.report import Report, Table, figures, number
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.searching import collection_library, inputs, search_all
 
 if TYPE_CHECKING:

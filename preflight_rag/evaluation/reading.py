@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from preflight_rag.evaluation.abstention import holds
 from preflight_rag.evaluation.intervals import Estimate, wilson
 from preflight_rag.evaluation.metrics import roc_area, roc_area_gain
 from preflight_rag.evaluation.reading_metrics import (
@@ -21,6 +20,7 @@ from preflight_rag.evaluation.reading_metrics import (
     average,
     coverage_at,
     exact_match,
+    holds,
     is_right,
     macro_f1,
     most_frequent,
@@ -31,9 +31,9 @@ from preflight_rag.evaluation.reading_sets import WHOLE_ABSTRACTS
 from preflight_rag.evaluation.report import Report, Table, checksums, figures, number
 
 if TYPE_CHECKING:
-    from preflight_rag.evaluation.experiments import Run
     from preflight_rag.evaluation.reader_examples import Example
     from preflight_rag.evaluation.reading_sets import ReadingSet
+    from preflight_rag.evaluation.runs import Run
     from preflight_rag.models.reading.extractive_reader import ExtractiveReader, PassageReading
     from preflight_rag.offline.reader import OfflineReader
 

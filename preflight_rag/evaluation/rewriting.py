@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from preflight_rag.evaluation.collection import Collection, Query
-from preflight_rag.evaluation.experiments import Run
 from preflight_rag.evaluation.intervals import Estimate, bootstrap, mean, mean_difference, wilson
 from preflight_rag.evaluation.metrics import by_document, measure_rankings
 from preflight_rag.evaluation.report import Report, Table, figures, number
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.searching import collection_library, inputs, search_all
 from preflight_rag.library.query.ladder import ENOUGH, search_until_enough
 from preflight_rag.library.query.spelling import Speller, is_english

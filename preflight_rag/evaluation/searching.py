@@ -15,7 +15,7 @@ from preflight_rag.evaluation.vector_cache import cached_embedder
 from preflight_rag.state.errors import LibraryError
 
 if TYPE_CHECKING:
-    from preflight_rag.evaluation.experiments import Progress, Run
+    from preflight_rag.evaluation.runs import Progress, Run
     from preflight_rag.library.library import Library
     from preflight_rag.library.search.hybrid import Found
     from preflight_rag.library.storage.ingest import IngestEvent

@@ -26,7 +26,7 @@ from preflight_rag.library.search.diversity import within_budget
 if TYPE_CHECKING:
     import numpy as np
 
-    from preflight_rag.evaluation.experiments import Run
+    from preflight_rag.evaluation.runs import Run
     from preflight_rag.library.search.summary import Statement
     from preflight_rag.models.embedding.embedder import Embedder
 

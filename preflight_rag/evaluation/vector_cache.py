@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from tokenizers import Tokenizer
 
-    from preflight_rag.evaluation.experiments import Run
+    from preflight_rag.evaluation.runs import Run
 
 STEP = 256
 

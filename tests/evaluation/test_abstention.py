@@ -2,7 +2,8 @@
 
 import pytest
 
-from preflight_rag.evaluation.abstention import area_between, holds
+from preflight_rag.evaluation.abstention import area_between
+from preflight_rag.evaluation.reading_metrics import holds
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from preflight_rag.evaluation.calibration import IOU, SHIPPED, expected_calibration_error, flagged_at, reliability
-from preflight_rag.evaluation.experiments import Run, run
+from preflight_rag.evaluation.experiments import run
 from preflight_rag.evaluation.metrics import roc_area_gain
 from preflight_rag.evaluation.reliability import draw, drawn_rules
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.routing.calibration import Case
 from preflight_rag.routing.risk import RiskModel
 from preflight_rag.routing.risk_features import FEATURES

@@ -10,7 +10,7 @@ from preflight_rag.evaluation import diversity
 from preflight_rag.evaluation.coarse_to_fine import search
 from preflight_rag.evaluation.datasets import open_dataset
 from preflight_rag.evaluation.diversity_cases import candidates
-from preflight_rag.evaluation.experiments import Run
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.unit_datasets import covidqa, qmsum
 from preflight_rag.state.errors import UnreadableDocument, UsageError
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from preflight_rag.evaluation.datasets import open_dataset
-from preflight_rag.evaluation.experiments import EXPERIMENTS, Run, run
+from preflight_rag.evaluation.experiments import EXPERIMENTS, run
 from preflight_rag.evaluation.preflight import branch
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.searching import collection_library, library_folder
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import LibraryError, UnreadableDocument, UsageError

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import pytest
 from scripted_server import Reply, ScriptedServer
 
-from preflight_rag.evaluation.experiments import Run
-from preflight_rag.evaluation.harness.arms import Arm, Case, Told, answered, ask_arms, pairs, score
+from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer, Case, answered, ask_arms, pairs, score
 from preflight_rag.evaluation.harness.asking import Asking, open_asking
 from preflight_rag.evaluation.harness.budget import Budget
 from preflight_rag.evaluation.harness.compared import compare
 from preflight_rag.evaluation.question_sets import Question
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.prompts import answer_plain
 from preflight_rag.state.reading import Source
 
@@ -27,32 +27,32 @@ NONE = Question("n", "Who wrote it?", "short", answers=(("Ada",),), answerable=F
 @pytest.mark.parametrize(
     ("question", "told", "value", "reason"),
     [
-        (CHOICE, Told("CHOICE: B"), 1.0, "chose 'no', which is right"),
-        (CHOICE, Told("It does [1].", choice="yes"), 0.0, "chose 'yes', right is 'no'"),
-        (CHOICE, Told("qqq"), 0.0, "no option can be read"),
-        (CHOICE, Told("NOT IN THE PASSAGES"), 0.0, "abstained from a choice"),
-        (CHOICE, Told("I cannot help with that."), 0.0, "refused to choose"),
-        (CHOICE, Told("", error="cut off"), 0.0, "cut off"),
-        (SHORT, Told("It was Ada [1]."), 1.0, "gives 'Ada Lovelace'"),
-        (SHORT, Told("Lovelace, Ada"), 1.0, "gives 'Ada Lovelace'"),
-        (SHORT, Told("Babbage or Turing"), 1.0, "gives 'Babbage'; gives a wrong answer too"),
-        (SHORT, Told("Adam"), 0.0, "does not give 'Ada Lovelace'"),
-        (SHORT, Told("NOT IN THE PASSAGES"), 0.0, "abstained, though there is an answer"),
-        (SHORT, Told("I'm sorry, I can't."), 0.0, "refused to answer"),
-        (LIST, Told("Ada [1] and others"), 0.5, "gives 1 of 2, not 'Babbage'"),
-        (LIST, Told("Babbage and Ada"), 1.0, "gives 2 of 2"),
-        (NONE, Told("Not stated.", abstained=True), 1.0, "abstained, rightly"),
-        (NONE, Told("Ada"), 0.0, "answered what the passages do not hold"),
+        (CHOICE, ArmAnswer("CHOICE: B"), 1.0, "chose 'no', which is right"),
+        (CHOICE, ArmAnswer("It does [1].", choice="yes"), 0.0, "chose 'yes', right is 'no'"),
+        (CHOICE, ArmAnswer("qqq"), 0.0, "no option can be read"),
+        (CHOICE, ArmAnswer("NOT IN THE PASSAGES"), 0.0, "abstained from a choice"),
+        (CHOICE, ArmAnswer("I cannot help with that."), 0.0, "refused to choose"),
+        (CHOICE, ArmAnswer("", error="cut off"), 0.0, "cut off"),
+        (SHORT, ArmAnswer("It was Ada [1]."), 1.0, "gives 'Ada Lovelace'"),
+        (SHORT, ArmAnswer("Lovelace, Ada"), 1.0, "gives 'Ada Lovelace'"),
+        (SHORT, ArmAnswer("Babbage or Turing"), 1.0, "gives 'Babbage'; gives a wrong answer too"),
+        (SHORT, ArmAnswer("Adam"), 0.0, "does not give 'Ada Lovelace'"),
+        (SHORT, ArmAnswer("NOT IN THE PASSAGES"), 0.0, "abstained, though there is an answer"),
+        (SHORT, ArmAnswer("I'm sorry, I can't."), 0.0, "refused to answer"),
+        (LIST, ArmAnswer("Ada [1] and others"), 0.5, "gives 1 of 2, not 'Babbage'"),
+        (LIST, ArmAnswer("Babbage and Ada"), 1.0, "gives 2 of 2"),
+        (NONE, ArmAnswer("Not stated.", abstained=True), 1.0, "abstained, rightly"),
+        (NONE, ArmAnswer("Ada"), 0.0, "answered what the passages do not hold"),
     ],
 )
-def test_a_score_has_its_reason(question: Question, told: Told, value: float, reason: str) -> None:
+def test_a_score_has_its_reason(question: Question, told: ArmAnswer, value: float, reason: str) -> None:
     scored = score(question, told)[1]
     assert (scored.value, scored.reason) == (value, reason)
 
 
 def test_garbage_is_wrong_and_the_first_option_for_mirage() -> None:
     right_is_first = Question("c", "?", "yes/no", OPTIONS, "yes")
-    scored = score(right_is_first, Told("%% 17"))[1]
+    scored = score(right_is_first, ArmAnswer("%% 17"))[1]
     assert (scored.value, scored.fallback, scored.unreadable) == (0.0, 1.0, True)
 
 
@@ -67,10 +67,10 @@ def passages(question: Question) -> list[Source]:
 def plain(asking: Asking, mark: str) -> Arm:
     """An arm whose prompts hold a mark."""
 
-    async def answer(question: Question, sources: Sequence[Source]) -> Told:
+    async def answer(question: Question, sources: Sequence[Source]) -> ArmAnswer:
         prompt = answer_plain.render(question=f"{mark} {question.text}", sources=sources, options=question.options)
         text, usage = await asking.prompts.reply(prompt)
-        return Told(text, usage=usage)
+        return ArmAnswer(text, usage=usage)
 
     return Arm(mark, answer)
 

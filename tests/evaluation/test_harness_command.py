@@ -14,12 +14,13 @@ from typer.testing import CliRunner, Result
 from preflight_rag.cli import app
 from preflight_rag.cli.experiments import OWN, PAPERS
 from preflight_rag.evaluation import experiments
-from preflight_rag.evaluation.experiments import Entry, Run
-from preflight_rag.evaluation.harness.arms import Arm, Told, ask_arms
+from preflight_rag.evaluation.experiments import Entry
+from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer, ask_arms
 from preflight_rag.evaluation.harness.asking import open_asking
 from preflight_rag.evaluation.harness.compared import compare
 from preflight_rag.evaluation.question_sets import Question
 from preflight_rag.evaluation.report import Report
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.prompts import answer_plain
 from preflight_rag.state.reading import Source
 
@@ -32,7 +33,7 @@ def parity(collection: list[Question], run: Run) -> Report:
 
         async def answer(question, sources):
             prompt = answer_plain.render(question=question.text, sources=sources, options=question.options)
-            return Told((await asking.prompts.reply(prompt))[0], route="plain")
+            return ArmAnswer((await asking.prompts.reply(prompt))[0], route="plain")
 
         cases = asyncio.run(ask_arms([Arm("plain", answer)], collection, lambda _: [PASSAGE], asking))
     found = compare(cases, seed=run.seed)

@@ -8,10 +8,9 @@ import pytest
 from langchain_core.messages import HumanMessage
 from scripted_server import Reply, ScriptedServer
 
-from preflight_rag.evaluation.experiments import Run
-from preflight_rag.evaluation.harness.asking import open_asking
+from preflight_rag.evaluation.harness.asking import gather, open_asking
 from preflight_rag.evaluation.harness.budget import Budget
-from preflight_rag.evaluation.harness.pool import gather
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.state.errors import BudgetUsedUp, ModelAuthError, ModelUnavailable, UnknownModel, UsageError
 
 

@@ -10,12 +10,12 @@ from itertools import pairwise
 
 import pytest
 
-from preflight_rag.evaluation.experiments import Run
-from preflight_rag.evaluation.harness.arms import Arm, Case, Told, ask_arms
+from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer, Case, ask_arms
 from preflight_rag.evaluation.harness.asking import Asking
 from preflight_rag.evaluation.harness.compared import compare
 from preflight_rag.evaluation.harness.simulated import Bias, SimulatedChat
 from preflight_rag.evaluation.question_sets import Given, Question
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.state.reading import Source
 
 SEEDS = 20
@@ -37,9 +37,9 @@ def arm(noticed: float, seed: int) -> list[Case]:
     """The questions, of which the simulated reader is right on that share."""
     asking = Asking(Run(), SimulatedChat.of(QUESTIONS, Bias(edge=noticed, prior=0.0, seed=seed)))
 
-    async def answer(question: Question, sources: object) -> Told:
+    async def answer(question: Question, sources: object) -> ArmAnswer:
         reply = await asking.prompts.answer(question=question.text, sources=sources, options=OPTIONS)
-        return Told.of_draft(reply)
+        return ArmAnswer.of_draft(reply)
 
     return asyncio.run(ask_arms([Arm("arm", answer)], QUESTIONS, passages, asking))
 

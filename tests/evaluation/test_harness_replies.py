@@ -17,10 +17,10 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from scripted_server import Reply, ScriptedServer
 
-from preflight_rag.evaluation.experiments import Run
 from preflight_rag.evaluation.harness.asking import open_asking
 from preflight_rag.evaluation.harness.budget import Budget
 from preflight_rag.evaluation.harness.replies import ReplyCache, StoredReply, recording, request_key
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.models.chat.chat_reader import ChatReader
 from preflight_rag.state.errors import BadReply
 
@@ -30,7 +30,7 @@ KILLED = """
 import asyncio, sys
 from pathlib import Path
 from langchain_core.messages import HumanMessage
-from preflight_rag.evaluation.experiments import Run
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.harness.asking import open_asking
 
 run = Run(model="openai:scripted", concurrency=4, reply_cache=Path(sys.argv[1]))

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from preflight_rag.evaluation.collection import part_of
 from preflight_rag.evaluation.datasets import open_dataset
-from preflight_rag.evaluation.experiments import Run
 from preflight_rag.evaluation.hsrdr import entropy, rrf_scores, run, top_shares
+from preflight_rag.evaluation.runs import Run
 
 
 def test_rrf_score_is_the_mean_over_a_groups_documents():

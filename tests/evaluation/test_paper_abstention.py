@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from preflight_rag.evaluation.experiments import Run, run
+from preflight_rag.evaluation.experiments import run
 from preflight_rag.evaluation.papers import abstention
 from preflight_rag.evaluation.papers.abstention import KINDS, PASSAGES, cases, decided, open_pool
 from preflight_rag.evaluation.question_sets import open_dataset
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.vector_cache import cached_embedder
 from preflight_rag.state.errors import UsageError
 
@@ -63,10 +64,10 @@ def test_it_runs_without_a_model(data_dir, settings):
     ("answerable", False, True), ("answerable", True, False), ("removed", True, True), ("unanswerable", False, False),
 ])  # fmt: skip
 def test_a_decision_is_right_when_it_fits_the_passages(clapnq, label, abstained, expected):
-    from preflight_rag.evaluation.harness.arms import Case, Score, Scored, Told
+    from preflight_rag.evaluation.harness.arms import ArmAnswer, Case, Score, Scored
 
     question = replace(clapnq[1][0], label=label)
-    scored = Scored(Told("x"), Score(0.0, "", 0.0, abstained=abstained), None, ())
+    scored = Scored(ArmAnswer("x"), Score(0.0, "", 0.0, abstained=abstained), None, ())
     assert decided(Case(question, (), {"a": scored}), "a") is expected
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from paper_files import report_of, small_sets
 
-from preflight_rag.evaluation.experiments import Run
 from preflight_rag.evaluation.harness.asking import Asking
 from preflight_rag.evaluation.harness.simulated import Bias, SimulatedChat
 from preflight_rag.evaluation.papers.briefcontext import MAP_REDUCE, RAG
 from preflight_rag.evaluation.papers.conflicts import VOTE, Stand, ask, measured, parts_of, shuffled, stand_of
 from preflight_rag.evaluation.question_sets import Given, Question
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.state.reading import Draft, Source
 
 PLANTED = {"apart": 5, "together": 4, "alone": 3}

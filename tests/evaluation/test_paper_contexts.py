@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from paper_files import report_of, small_sets
 
-from preflight_rag.evaluation.abstention import holds
 from preflight_rag.evaluation.papers.briefcontext import CLOSED_BOOK, MAP_REDUCE, ORACLE, RAG
 from preflight_rag.evaluation.papers.context_length import LENGTHS, named
 from preflight_rag.evaluation.papers.distractors import RANDOM, RETRIEVED, SIZE
 from preflight_rag.evaluation.question_sets import open_dataset
+from preflight_rag.evaluation.reading_metrics import holds
 from preflight_rag.state.errors import UsageError
 
 

@@ -11,8 +11,8 @@ from scripted_server import Reply, ScriptedServer
 from value_reader import ValueReader
 
 from preflight_rag.evaluation.corg_systems import Systems, Variant
-from preflight_rag.evaluation.experiments import Run, run
-from preflight_rag.evaluation.harness.arms import Told
+from preflight_rag.evaluation.experiments import run
+from preflight_rag.evaluation.harness.arms import ArmAnswer
 from preflight_rag.evaluation.harness.asking import open_asking
 from preflight_rag.evaluation.papers import corg
 from preflight_rag.evaluation.papers.corg_arms import (
@@ -37,6 +37,7 @@ from preflight_rag.evaluation.papers.corg_measures import (
 )
 from preflight_rag.evaluation.papers.metered import Metered
 from preflight_rag.evaluation.question_sets import Given, Question, QuestionSet
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.state.errors import BadReply, UsageError
 
@@ -241,7 +242,7 @@ def test_groups_are_taken_from_corg(embedder):
         asyncio.run(random_arm.answer(TOWNS, given_sources(TOWNS)))
     told = asyncio.run(corg_arm.answer(TOWNS, given_sources(TOWNS)))
     again = asyncio.run(random_arm.answer(TOWNS, given_sources(TOWNS)))
-    assert isinstance(told, Told)
+    assert isinstance(told, ArmAnswer)
     assert told.route == again.route
 
 

@@ -8,12 +8,13 @@ import pytest
 from broken_bow import QUESTION, documents, relation_calls, script
 from scripted_server import ScriptedServer
 
-from preflight_rag.evaluation.experiments import Run, run
+from preflight_rag.evaluation.experiments import run
 from preflight_rag.evaluation.papers import corg_ablation, corg_cost
 from preflight_rag.evaluation.papers.corg_ablation import variants
 from preflight_rag.evaluation.papers.corg_arms import CORG, SYSTEMS
 from preflight_rag.evaluation.papers.corg_cost import SPENT
 from preflight_rag.evaluation.question_sets import Given, Question, QuestionSet
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.prompts.answer_group import PLURAL
 
 FACTS = ["A1", "A1", "A2", "B5", "-5"]

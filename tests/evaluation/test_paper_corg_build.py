@@ -9,12 +9,12 @@ from scripted_server import ScriptedServer, prompt_of
 from typer.testing import CliRunner
 
 from preflight_rag.cli import app
-from preflight_rag.evaluation.experiments import Run
 from preflight_rag.evaluation.papers import corg_build, corg_writing
 from preflight_rag.evaluation.papers.corg_build import Seed, amiss, seeds
 from preflight_rag.evaluation.papers.corg_cases import RELATIONS
 from preflight_rag.evaluation.papers.corg_writing import Written, parse
 from preflight_rag.evaluation.question_sets import Given, Question, QuestionSet, open_dataset
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.prompts import answer_plain, relate_contexts
 from preflight_rag.state.errors import UsageError
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from preflight_rag.evaluation.experiments import Run, run
+from preflight_rag.evaluation.experiments import run
 from preflight_rag.evaluation.harness.asking import open_asking
 from preflight_rag.evaluation.papers.corg_arms import given_sources
 from preflight_rag.evaluation.papers.corg_cases import RELATIONS, cases, described, isolated, with_made
@@ -20,6 +20,7 @@ from preflight_rag.evaluation.papers.corg_factors import (
     with_line,
 )
 from preflight_rag.evaluation.question_sets import Given, Question, open_dataset
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.prompts import answer_plain
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from preflight_rag.evaluation.experiments import Run
 from preflight_rag.evaluation.papers import corg_stats
 from preflight_rag.evaluation.papers.corg_stats import (
     GIVEN,
@@ -18,6 +17,7 @@ from preflight_rag.evaluation.papers.corg_stats import (
     labelled,
 )
 from preflight_rag.evaluation.question_sets import Given, Question, QuestionSet, open_dataset, passages_as_corpus
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.state.errors import UsageError
 
 OHIO = Given("1", "", "Springfield is a city in Ohio of 58,662 people.", role="gold", answer="58,662", entity="Ohio")

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 from scripted_server import ScriptedServer
 
-from preflight_rag.evaluation.experiments import Run
 from preflight_rag.evaluation.papers import cpqa
 from preflight_rag.evaluation.papers.briefcontext import CLOSED_BOOK, NO_CLOSED_BOOK
 from preflight_rag.evaluation.papers.cpqa import HARD, NAIVE, PIPELINE, TOP, on_subject
 from preflight_rag.evaluation.question_sets import open_dataset, passages_as_corpus
+from preflight_rag.evaluation.runs import Run
 
 SUBSET = 24
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from paper_files import report_of, small_sets
 
-from preflight_rag.evaluation.experiments import Run
 from preflight_rag.evaluation.harness.budget import Budget, Price
 from preflight_rag.evaluation.papers.briefcontext import AUTO, CLOSED_BOOK, MAP_REDUCE, RAG, closed_book_prompt
 from preflight_rag.evaluation.papers.cost import ROUTER, saved
 from preflight_rag.evaluation.papers.integration import ALL, spread
 from preflight_rag.evaluation.question_sets import MIRAGE_PARTS, Question, open_dataset
 from preflight_rag.evaluation.report import Report
+from preflight_rag.evaluation.runs import Run
 
 
 @pytest.fixture(scope="module")

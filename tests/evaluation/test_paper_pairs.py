@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 from scripted_server import ScriptedServer
 
-from preflight_rag.evaluation.experiments import Run, run
+from preflight_rag.evaluation.experiments import run
 from preflight_rag.evaluation.papers import pairs
 from preflight_rag.evaluation.papers.pairs import RERANKERS, read_question
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.state.errors import RerankerError, UsageError
 
 

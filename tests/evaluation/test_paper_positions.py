@@ -9,11 +9,11 @@ from statistics import fmean
 import pytest
 from paper_files import report_of, small_sets
 
-from preflight_rag.evaluation.abstention import holds
 from preflight_rag.evaluation.harness.simulated import Bias
 from preflight_rag.evaluation.papers.briefcontext import MAP_REDUCE, RAG
 from preflight_rag.evaluation.papers.positions import PERCENTILES, SIZES, condition, place_of
 from preflight_rag.evaluation.question_sets import open_dataset
+from preflight_rag.evaluation.reading_metrics import holds
 
 SEEDS = (0, 1, 2)
 ASKED = 15

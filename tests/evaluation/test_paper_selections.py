@@ -8,13 +8,14 @@ import pytest
 from scripted_server import ScriptedServer
 
 from preflight_rag.evaluation import diversity
-from preflight_rag.evaluation.experiments import Run, run
+from preflight_rag.evaluation.experiments import run
 from preflight_rag.evaluation.harness.asking import open_asking
 from preflight_rag.evaluation.papers import split_level
 from preflight_rag.evaluation.papers.after_reading import NOT_READ, word_recall
 from preflight_rag.evaluation.papers.judged_summaries import judge_summaries
 from preflight_rag.evaluation.papers.split_level import BASE, BUDGETS, READ_BUDGET, levels, selections
 from preflight_rag.evaluation.question_sets import Question
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.span_datasets import open_dataset
 from preflight_rag.evaluation.unit_datasets import qmsum
 from preflight_rag.state.values import Document

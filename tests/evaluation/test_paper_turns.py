@@ -7,14 +7,14 @@ from dataclasses import replace
 import pytest
 from scripted_server import ScriptedServer
 
-from preflight_rag.evaluation.experiments import Run
-from preflight_rag.evaluation.harness.arms import Case, Score, Scored, Told
+from preflight_rag.evaluation.harness.arms import ArmAnswer, Case, Score, Scored
 from preflight_rag.evaluation.harness.budget import Price
 from preflight_rag.evaluation.papers import citations, routes
 from preflight_rag.evaluation.papers.citations import hold
 from preflight_rag.evaluation.papers.routes import AUTO, ROUTES, judge
 from preflight_rag.evaluation.question_sets import Question, open_dataset, passages_as_corpus
 from preflight_rag.evaluation.reading import open_named
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Answer, Citation, Passage, Receipt, RouteDecision, Usage
 
@@ -73,7 +73,7 @@ def test_routes_run_without_a_model(ramdocs, settings):
 
 
 def scored(value, tokens, route="plain", calls=1):
-    told = Told("x", usage=Usage(calls=calls, input_tokens=tokens), route=route)
+    told = ArmAnswer("x", usage=Usage(calls=calls, input_tokens=tokens), route=route)
     return Scored(told, Score(value, "", value), None, ())
 
 

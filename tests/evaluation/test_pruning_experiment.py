@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from preflight_rag.evaluation.experiments import Run
 from preflight_rag.evaluation.pruning import Asked, above, curve, first, largest_lossless, run
 from preflight_rag.evaluation.pruning_sets import open_dataset
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.state.errors import UsageError
 from training.reader_thresholds import store
 

@@ -7,10 +7,11 @@ import json
 import pytest
 
 from preflight_rag.evaluation import risk_coverage
-from preflight_rag.evaluation.experiments import Run, run
+from preflight_rag.evaluation.experiments import run
 from preflight_rag.evaluation.reader_data import SETS
 from preflight_rag.evaluation.reading import open_named
 from preflight_rag.evaluation.reading_sets import bioasq_answers, open_dataset
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.models.reading.own_reader import MODEL
 from preflight_rag.state.errors import UsageError
 

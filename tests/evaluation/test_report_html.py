@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preflight_rag.evaluation.experiments import Run
 from preflight_rag.evaluation.intervals import Estimate
 from preflight_rag.evaluation.plot_layout import NARROW, WIDE, spread
 from preflight_rag.evaluation.plot_svg import draw
@@ -31,6 +30,7 @@ from preflight_rag.evaluation.plots import (
 )
 from preflight_rag.evaluation.report import Report, Table, manifest, write
 from preflight_rag.evaluation.report_html import page
+from preflight_rag.evaluation.runs import Run
 
 HOSTILE = '<script>alert("x")</script><img src=http://example.org/x.png> $\\frac{1$ \x00 \ud800 问'
 SHARE = Axis("accuracy", percent=True)

@@ -4,8 +4,9 @@ import random
 
 import pytest
 
-from preflight_rag.evaluation.experiments import Run, run
+from preflight_rag.evaluation.experiments import run
 from preflight_rag.evaluation.rewriting import SLIPS, planted, slip
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.library.query.spelling import Speller
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from preflight_rag.evaluation.experiments import Run, run
+from preflight_rag.evaluation.experiments import run
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.summary_datasets import open_dataset
 from preflight_rag.state.errors import UnreadableDocument, UsageError
 

@@ -8,12 +8,18 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from preflight_rag.evaluation.abstention import holds
-from preflight_rag.evaluation.harness.choices import declines, read_choice
 from preflight_rag.evaluation.harness.replies import Call, recording
 from preflight_rag.evaluation.question_sets import Question
-from preflight_rag.evaluation.reading_metrics import is_right
-from preflight_rag.prompts.replies import NOT_FOUND, says
+from preflight_rag.evaluation.reading_metrics import holds, is_right
+from preflight_rag.prompts.replies import (
+    NO_INFORMATION,
+    NOT_FOUND,
+    clean,
+    match_option,
+    says,
+    split_choice,
+    split_quotes,
+)
 from preflight_rag.state.errors import ModelError
 from preflight_rag.state.reading import Draft, Reply, Source
 from preflight_rag.state.values import Usage
@@ -26,7 +32,7 @@ _MARKS = re.compile(r"\s*\[\d+\]")
 
 
 @dataclass(frozen=True)
-class Told:
+class ArmAnswer:
     """What an arm answered.
 
     Attributes:
@@ -50,7 +56,7 @@ class Told:
     passages: tuple[Source, ...] | None = None
 
     @classmethod
-    def of_draft(cls, reply: Reply[Draft], route: str = "") -> Told:
+    def of_draft(cls, reply: Reply[Draft], route: str = "") -> ArmAnswer:
         """A reader's draft."""
         draft = reply.value
         return cls(
@@ -58,7 +64,7 @@ class Told:
         )
 
     @classmethod
-    def of_answer(cls, answer: Answer) -> Told:
+    def of_answer(cls, answer: Answer) -> ArmAnswer:
         """The outcome of a turn of the graph."""
         receipt = answer.receipt
         usage = Usage(
@@ -77,7 +83,7 @@ class Arm:
     """One way to answer a question from passages; a ModelError that it raises is scored, or the case is left out."""
 
     name: str
-    answer: Callable[[Question, Sequence[Source]], Awaitable[Told]]
+    answer: Callable[[Question, Sequence[Source]], Awaitable[ArmAnswer]]
 
 
 @dataclass(frozen=True)
@@ -107,7 +113,7 @@ class Score:
 class Scored:
     """An arm's answer to a question, its score and its calls."""
 
-    told: Told
+    answer: ArmAnswer
     score: Score
     choice: str | None
     calls: tuple[Call, ...]
@@ -117,7 +123,7 @@ class Scored:
         """Calls and tokens as if none had been cached; seconds that the model took."""
         replies = [call.reply for call in self.calls if call.reply is not None]
         if not self.calls:
-            return self.told.usage
+            return self.answer.usage
         return Usage(
             calls=len(self.calls),
             input_tokens=sum(reply.input_tokens for reply in replies),
@@ -128,7 +134,7 @@ class Scored:
 
     def as_json(self) -> dict[str, Any]:
         """What `preflight eval show` prints of an arm; the same on every run."""
-        usage, told = self.usage, self.told
+        usage, told = self.usage, self.answer
         return {
             "score": self.score.value,
             "reason": self.score.reason,
@@ -230,13 +236,13 @@ async def _ask(arm: Arm, question: Question, sources: Sequence[Source]) -> Score
         except ModelError as error:
             if error.retryable or any(call.unpaid for call in calls):
                 raise
-            told = Told("", error=str(error))
+            told = ArmAnswer("", error=str(error))
     refused = bool(calls) and calls[-1].refused
     told_choice, scored = score(question, told, refused=refused)
     return Scored(told, scored, told_choice, tuple(calls))
 
 
-def score(question: Question, told: Told, *, refused: bool = False) -> tuple[str | None, Score]:
+def score(question: Question, told: ArmAnswer, *, refused: bool = False) -> tuple[str | None, Score]:
     """The option that an answer chose, if there are any, and its score.
 
     Questions with options are right or wrong. Of others, a question that the passages do not answer asks for an
@@ -267,7 +273,7 @@ def score(question: Question, told: Told, *, refused: bool = False) -> tuple[str
     return None, Score(value, reason + ("; gives a wrong answer too" * wrong), value, abstained=abstained, wrong=wrong)
 
 
-def _score_choice(question: Question, told: Told, refused: bool) -> tuple[str | None, Score]:
+def _score_choice(question: Question, told: ArmAnswer, refused: bool) -> tuple[str | None, Score]:
     read = read_choice(told.text, question.options)
     option = told.choice if told.choice in question.options else read.option
     option = None if told.error else option
@@ -304,3 +310,80 @@ def pairs(arms: Sequence[str], baseline: str | None = None) -> list[tuple[str, s
     if baseline is not None:
         return [(arm, baseline) for arm in arms if arm != baseline]
     return [(second, first) for first, second in combinations(arms, 2)]
+
+
+_LABELLED = re.compile(
+    r"\b(?:[Aa]nswer(?:_choice)?|ANSWER|[Cc]hoice|CHOICE|[Oo]ption)\b"
+    r"[\s\"'*_`]*(?:is\b|:|=|would be\b)?[\s\"'*_`:(\[{]*"
+    r"([A-Z])\b(?![\"'’]\w)(?!\s+(?!because|since|as\b|according|based|given|and\b|or\b)[a-z])"
+)
+_BOXED = re.compile(r"\\boxed\{\s*(?:\\text\{)?\s*\(?([A-Z])\b")
+_LEADING = re.compile(r"[(\[*_\"']*([A-Z])[)\]*_\"']*\s*(?:$|[.,:)\n–—/-]|and\b|or\b)")
+_ALSO = re.compile(r"[)\]*_\"'.\s]*(?:and|or|/|,|&)[\s(\[*_\"']*([A-Z])\b")
+_DECLINED = re.compile(
+    r"\bI(?:['’]m| am) (?:sorry|unable|not able)|\bI (?:cannot|can['’]t|can not|won['’]t|will not)\b"
+    r"|\bI (?:do not|don['’]t) (?:know|have)\b|\bas an AI\b|\bcannot be (?:determined|answered)\b",
+    re.IGNORECASE,
+)
+"""How a reply declines; of a letter that is followed by a word, only A could be an article."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a reply chose.
+
+    Attributes:
+        option: The option named; None where there is none.
+        refused: Whether it declines to answer, or says that the passages hold no answer.
+        fallback: The option, where none can be read the first one: how MIRAGE's published scorer counts.
+    """
+
+    option: str | None
+    refused: bool
+    fallback: str
+
+    @property
+    def unreadable(self) -> bool:
+        """Whether it names no option, or several, without declining."""
+        return self.option is None and not self.refused
+
+
+def read_choice(reply: str, options: Sequence[str]) -> Choice:
+    """The option that a reply names.
+
+    In turn: its last line `CHOICE: B` or `Answer: B`; letters after "answer", "choice" or "option" (JSON's
+    "answer_choice" too), in a box, or at its beginning; the option's own words, when no other option's stand there.
+    Anything else, several different letters too, is unreadable.
+    """
+    text = split_quotes(clean(reply))[0].strip()
+    option = split_choice(text, options)[1]
+    refused = False
+    if option is None:
+        letters = _letters(text, len(options))
+        refused = not letters and declines(text)
+        if len(letters) == 1:
+            option = options[ord(letters.pop()) - ord("A")]
+        elif not letters and not refused:
+            option = _in_words(text, options)
+    return Choice(option, refused, option or options[0])
+
+
+def declines(text: str) -> bool:
+    """Whether a reply says that it does not answer."""
+    return says(NOT_FOUND, text) or says(NO_INFORMATION, text) or bool(_DECLINED.search(text[:200]))
+
+
+def _letters(text: str, options: int) -> set[str]:
+    """The letters of options that a reply names, each with those that it adds by "and" or "or"."""
+    matches = [match for pattern in (_LABELLED, _BOXED) for match in pattern.finditer(text)]
+    if not matches and (leading := _LEADING.match(text)):
+        matches = [leading]
+    named = {match[1] for match in matches}
+    named |= {also[1] for match in matches if (also := _ALSO.match(text, match.end(1)))}
+    return {letter for letter in named if ord(letter) - ord("A") < options}
+
+
+def _in_words(text: str, options: Sequence[str]) -> str | None:
+    lead = re.match(r"[\s*_\"'(]*(\w+)", text)
+    whole = [option for option in options if lead and option.casefold() == lead[1].casefold()]
+    return whole[0] if len(whole) == 1 else match_option(text, options)

@@ -75,7 +75,7 @@ def _figures(column: Sequence[Scored], strict: Estimate, seed: int) -> dict[str,
     return {
         **figures({"strict": strict, "fallback": fallback}),
         **{name: sum(getattr(scored.score, name) for scored in column) for name in COUNTS},
-        "no_reply": sum(bool(scored.told.error) for scored in column),
+        "no_reply": sum(bool(scored.answer.error) for scored in column),
         "wrong": sum(scored.score.wrong for scored in column),
         **{name: round(value, 4) for name, value in spent.items()},
         "estimated": any(usage.estimated for usage in usages),

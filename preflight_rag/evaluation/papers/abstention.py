@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from preflight_rag.evaluation.abstention import PARTITION, PASSAGES, holds
+from preflight_rag.evaluation.abstention import PARTITION, PASSAGES
 from preflight_rag.evaluation.harness.arms import Case, answered, ask_arms
 from preflight_rag.evaluation.harness.asking import open_asking
 from preflight_rag.evaluation.harness.compared import p_value
@@ -24,6 +24,7 @@ from preflight_rag.evaluation.intervals import wilson
 from preflight_rag.evaluation.papers.briefcontext import map_reduce, plain
 from preflight_rag.evaluation.plots import Axis, Bars, Series, recorded
 from preflight_rag.evaluation.question_sets import Given, Question, QuestionSet
+from preflight_rag.evaluation.reading_metrics import holds
 from preflight_rag.evaluation.report import Report, Table, checksums, number
 from preflight_rag.evaluation.vector_cache import cached_embedder
 from preflight_rag.library.splitting.sentence_splitter import SentenceSplitter
@@ -34,7 +35,7 @@ from preflight_rag.state.values import Document
 if TYPE_CHECKING:
     import numpy as np
 
-    from preflight_rag.evaluation.experiments import Run
+    from preflight_rag.evaluation.runs import Run
     from preflight_rag.evaluation.vector_cache import CachedEmbedder
 
 POOL = 64
@@ -174,7 +175,7 @@ def _put(question: Question, kind: str, places: Sequence[int], pool: Pool) -> tu
 def decided(case: Case, arm: str) -> bool:
     """Whether an arm answered what is answerable, whatever it said, or abstained from what is not."""
     scored = case.arms[arm]
-    silent = scored.score.abstained or scored.score.refused or scored.score.unreadable or bool(scored.told.error)
+    silent = scored.score.abstained or scored.score.refused or scored.score.unreadable or bool(scored.answer.error)
     return silent != KINDS[case.question.label]
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from preflight_rag.evaluation.harness.arms import Arm, Case, Told, answered, ask_arms
+from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer, Case, answered, ask_arms
 from preflight_rag.evaluation.harness.asking import Asking
 from preflight_rag.evaluation.harness.compared import p_value
 from preflight_rag.evaluation.harness.paired import corrected, paired
@@ -95,9 +95,9 @@ async def read_selections(
 
 
 def _arm(name: str, chosen: Mapping[str, tuple[Source, ...]], asking: Asking) -> Arm:
-    async def answer(question: Question, sources: Sequence[Source]) -> Told:
+    async def answer(question: Question, sources: Sequence[Source]) -> ArmAnswer:
         reply = await asking.prompts.answer(question=question.text, sources=chosen[question.id])
-        return replace(Told.of_draft(reply, "plain"), passages=chosen[question.id])
+        return replace(ArmAnswer.of_draft(reply, "plain"), passages=chosen[question.id])
 
     return Arm(name, answer)
 
@@ -105,7 +105,7 @@ def _arm(name: str, chosen: Mapping[str, tuple[Source, ...]], asking: Asking) ->
 def _recall(case: Case, arm: str) -> float:
     scored = case.arms[arm]
     names = [name for answer in case.question.answers for name in answer]
-    return 0.0 if scored.score.abstained else word_recall(scored.told.text, names)
+    return 0.0 if scored.score.abstained else word_recall(scored.answer.text, names)
 
 
 def _row(case: Case) -> dict[str, Any]:

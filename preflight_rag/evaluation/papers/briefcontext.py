@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from preflight_rag.evaluation.harness.arms import Arm, Told
+from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer
 from preflight_rag.evaluation.harness.asking import Asking
 from preflight_rag.evaluation.question_sets import Question
 from preflight_rag.models.chat.chat_reader import add
@@ -45,9 +45,9 @@ _ANSWER = re.compile(r"^[\s#*_>-]*(?:final\s+)?answer[\s*_]*:[\s*_]*(\S.*)$", re
 def plain(reader: Reader, name: str = RAG) -> Arm:
     """One prompt with all passages."""
 
-    async def answer(question: Question, sources: Sequence[Source]) -> Told:
+    async def answer(question: Question, sources: Sequence[Source]) -> ArmAnswer:
         reply = await reader.answer(question=question.text, sources=sources, options=question.options)
-        return Told.of_draft(reply, "plain")
+        return ArmAnswer.of_draft(reply, "plain")
 
     return Arm(name, answer)
 
@@ -55,9 +55,9 @@ def plain(reader: Reader, name: str = RAG) -> Arm:
 def map_reduce(reader: Reader, size: int = PARTITION, name: str = MAP_REDUCE) -> Arm:
     """An extract of each partition of at most `size` passages, and one answer out of them."""
 
-    async def answer(question: Question, sources: Sequence[Source]) -> Told:
+    async def answer(question: Question, sources: Sequence[Source]) -> ArmAnswer:
         extracts, usage = await extracted(reader, question, partitions(sources, size))
-        return Told.of_draft(await reduced(reader, question, extracts, usage), "map_reduce")
+        return ArmAnswer.of_draft(await reduced(reader, question, extracts, usage), "map_reduce")
 
     return Arm(name, answer)
 
@@ -121,11 +121,11 @@ def auto(reader: Reader, library: Library, settings: Settings, extractive_reader
     context = Context(reader, library, settings, extractive=extractive_for(reader, extractive_reader))
     config: Any = {"recursion_limit": RECURSION_LIMIT, "max_concurrency": settings.max_concurrency}
 
-    async def answer(question: Question, sources: Sequence[Source]) -> Told:
+    async def answer(question: Question, sources: Sequence[Source]) -> ArmAnswer:
         asked: Any = {"messages": [HumanMessage(question.text)], "options": list(question.options)}
         state = await graph.ainvoke(asked, config, context=context)
         turn = answer_of(state, reader=reader, settings=settings)
-        told = Told.of_answer(turn)
+        told = ArmAnswer.of_answer(turn)
         seen = tuple(await context.sources(state["passages"]))
         told = told if seen == tuple(sources) else replace(told, passages=seen)
         return replace(told, text=turn.short_answer) if turn.short_answer else told
@@ -136,10 +136,10 @@ def auto(reader: Reader, library: Library, settings: Settings, extractive_reader
 def closed_book(asking: Asking) -> Arm:
     """The model's own knowledge, step by step."""
 
-    async def answer(question: Question, sources: Sequence[Source]) -> Told:
+    async def answer(question: Question, sources: Sequence[Source]) -> ArmAnswer:
         text, usage = await asking.prompts.reply(closed_book_prompt(question))
         last = None if question.options else list(_ANSWER.finditer(text))
-        return Told(last[-1][1] if last else text, usage=usage, passages=())
+        return ArmAnswer(last[-1][1] if last else text, usage=usage, passages=())
 
     return Arm(CLOSED_BOOK, answer)
 
@@ -153,9 +153,9 @@ def closed_book_prompt(question: Question) -> list[BaseMessage]:
 def oracle(reader: Reader, key: Callable[[Question], Source]) -> Arm:
     """Plain RAG on the key passage alone."""
 
-    async def answer(question: Question, sources: Sequence[Source]) -> Told:
+    async def answer(question: Question, sources: Sequence[Source]) -> ArmAnswer:
         alone = (key(question),)
         reply = await reader.answer(question=question.text, sources=alone, options=question.options)
-        return replace(Told.of_draft(reply, "plain"), passages=alone)
+        return replace(ArmAnswer.of_draft(reply, "plain"), passages=alone)
 
     return Arm(ORACLE, answer)

@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from preflight_rag.evaluation.abstention import holds
 from preflight_rag.evaluation.harness.arms import answered, ask_arms
 from preflight_rag.evaluation.intervals import Estimate, bootstrap
 from preflight_rag.evaluation.papers.turns import asked, open_turns
 from preflight_rag.evaluation.plots import Axis, Bars, Series, recorded
 from preflight_rag.evaluation.question_sets import Question, QuestionSet
 from preflight_rag.evaluation.reading import open_named
+from preflight_rag.evaluation.reading_metrics import holds
 from preflight_rag.evaluation.report import Report, Table, figures, number
 from preflight_rag.models.reading.statements import MARK, Claim, check, claims
 from preflight_rag.text.sentences import sentence_spans
@@ -26,7 +26,7 @@ from preflight_rag.text.sentences import sentence_spans
 if TYPE_CHECKING:
     import numpy as np
 
-    from preflight_rag.evaluation.experiments import Run
+    from preflight_rag.evaluation.runs import Run
     from preflight_rag.models.reading.extractive_reader import ExtractiveReader
     from preflight_rag.state.values import Answer, Passage
 

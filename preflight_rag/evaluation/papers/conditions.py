@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any
 
-from preflight_rag.evaluation.experiments import Run
 from preflight_rag.evaluation.harness.arms import Arm, Case, Scored, ask_arms
 from preflight_rag.evaluation.harness.asking import Asking, open_asking
 from preflight_rag.evaluation.harness.compared import COUNTS, p_value, share
@@ -18,6 +17,7 @@ from preflight_rag.evaluation.papers.briefcontext import map_reduce, plain
 from preflight_rag.evaluation.papers.searched import Searched, open_searched, shown
 from preflight_rag.evaluation.question_sets import Question, QuestionSet
 from preflight_rag.evaluation.report import Table, figures, number
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.state.reading import Source
 
 FALLBACK = "MIRAGE's scorer takes an answer that names no option, an abstention too, as the first one."
@@ -182,7 +182,7 @@ def spent_table(
     rows, numbers = [], {}
     for name, column in columns.items():
         counts = {key: sum(getattr(scored.score, key) for scored in column) for key in COUNTS}
-        counts["no_reply"] = sum(bool(scored.told.error) for scored in column)
+        counts["no_reply"] = sum(bool(scored.answer.error) for scored in column)
         usages = [scored.usage for scored in column]
         spent = {key: fmean(getattr(usage, key) for usage in usages) for key in _SPENT} if usages else {}
         loose_scores = [scored.score.fallback for scored in column]

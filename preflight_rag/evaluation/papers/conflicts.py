@@ -19,9 +19,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from preflight_rag.corg.agreement import contradiction, same_answer
-from preflight_rag.evaluation.abstention import holds
-from preflight_rag.evaluation.experiments import Run
-from preflight_rag.evaluation.harness.arms import Arm, Case, Told, answered, ask_arms
+from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer, Case, answered, ask_arms
 from preflight_rag.evaluation.harness.asking import Asking, open_asking
 from preflight_rag.evaluation.intervals import wilson
 from preflight_rag.evaluation.papers.briefcontext import (
@@ -44,8 +42,9 @@ from preflight_rag.evaluation.papers.conditions import (
 from preflight_rag.evaluation.papers.searched import KEYED, SETTINGS, open_searched
 from preflight_rag.evaluation.plots import Axis, Bars, Series
 from preflight_rag.evaluation.question_sets import SOURCES, Question, QuestionSet
-from preflight_rag.evaluation.reading_metrics import is_right
+from preflight_rag.evaluation.reading_metrics import holds, is_right
 from preflight_rag.evaluation.report import Report, Table, checksums, figures, number
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.models.chat.chat_reader import add
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Draft, Source
@@ -170,11 +169,11 @@ def parts_of(sources: Sequence[Source]) -> list[tuple[Source, ...]]:
 
 
 def _map_reduce(reader: Reader, heard: Heard) -> Arm:
-    async def answer(question: Question, sources: Sequence[Source]) -> Told:
+    async def answer(question: Question, sources: Sequence[Source]) -> ArmAnswer:
         extracts, usage = await extracted(reader, question, parts_of(sources))
         told = [extract.text for extract in extracts if extract.text]
         heard.seen[question.id] = contradiction(told) is not None
-        return Told.of_draft(await reduced(reader, question, extracts, usage), "map_reduce")
+        return ArmAnswer.of_draft(await reduced(reader, question, extracts, usage), "map_reduce")
 
     return Arm(MAP_REDUCE, answer)
 
@@ -182,7 +181,7 @@ def _map_reduce(reader: Reader, heard: Heard) -> Arm:
 def _vote(reader: Reader, heard: Heard) -> Arm:
     """Each partition is answered by itself; the answer that most give counts, of equals the first partition's."""
 
-    async def answer(question: Question, sources: Sequence[Source]) -> Told:
+    async def answer(question: Question, sources: Sequence[Source]) -> ArmAnswer:
         stands, usage = list[Stand | None](), Usage()
         for part in parts_of(sources):
             reply = await reader.answer(question=question.text, sources=part, options=question.options)
@@ -191,9 +190,9 @@ def _vote(reader: Reader, heard: Heard) -> Arm:
         heard.stands[question.id] = stands
         told = [stand for stand in stands if stand is not None]
         if not told:
-            return Told("", usage=usage, abstained=True)
+            return ArmAnswer("", usage=usage, abstained=True)
         first = max(told, key=lambda one: sum(not one.disagrees(other) for other in told))
-        return Told(first.text, first.text if question.options else None, usage=usage, abstained=False)
+        return ArmAnswer(first.text, first.text if question.options else None, usage=usage, abstained=False)
 
     return Arm(VOTE, answer)
 

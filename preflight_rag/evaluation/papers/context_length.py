@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from preflight_rag.evaluation.experiments import Run
-from preflight_rag.evaluation.harness.arms import Arm, Case, Told, answered, ask_arms
+from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer, Case, answered, ask_arms
 from preflight_rag.evaluation.harness.asking import open_asking
 from preflight_rag.evaluation.harness.compared import share
 from preflight_rag.evaluation.intervals import Estimate, wilson
@@ -32,6 +31,7 @@ from preflight_rag.evaluation.papers.searched import open_searched, shown
 from preflight_rag.evaluation.plots import Axis, Lines, Reference, Series
 from preflight_rag.evaluation.question_sets import Question, QuestionSet
 from preflight_rag.evaluation.report import Report, Table, figures, number
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.state.reading import Source
 
 LENGTHS = (2, 4, 8, 16, 32)
@@ -80,7 +80,7 @@ def named(arm: str, k: int) -> str:
 def first(arm: Arm, k: int) -> Arm:
     """The arm on the first k of the passages."""
 
-    async def answer(question: Question, sources: Sequence[Source]) -> Told:
+    async def answer(question: Question, sources: Sequence[Source]) -> ArmAnswer:
         return replace(await arm.answer(question, sources[:k]), passages=tuple(sources[:k]))
 
     return Arm(named(arm.name, k), answer)

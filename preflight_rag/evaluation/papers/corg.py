@@ -35,7 +35,7 @@ from preflight_rag.evaluation.question_sets import QuestionSet
 from preflight_rag.evaluation.report import Report, checksums
 
 if TYPE_CHECKING:
-    from preflight_rag.evaluation.experiments import Run
+    from preflight_rag.evaluation.runs import Run
 
 
 def run(collection: QuestionSet, run: Run) -> Report:

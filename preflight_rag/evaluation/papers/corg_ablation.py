@@ -25,7 +25,7 @@ from preflight_rag.evaluation.question_sets import QuestionSet
 from preflight_rag.evaluation.report import Report
 
 if TYPE_CHECKING:
-    from preflight_rag.evaluation.experiments import Run
+    from preflight_rag.evaluation.runs import Run
 
 NOTE = (
     "Duplicates kept: no context stands for others of the same answer. Undescribed kept: neither does one that says "

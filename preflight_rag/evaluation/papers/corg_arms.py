@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from preflight_rag.evaluation import relations
 from preflight_rag.evaluation.abstention import Remembering
 from preflight_rag.evaluation.corg_systems import Organised, Shown, Systems, Variant
-from preflight_rag.evaluation.harness.arms import Arm, Case, Told
+from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer, Case
 from preflight_rag.evaluation.papers.metered import Metered
 from preflight_rag.evaluation.question_sets import Question
 from preflight_rag.models.protocol import Reader
@@ -18,8 +18,8 @@ from preflight_rag.state.errors import BadReply, UsageError
 from preflight_rag.state.reading import Source
 
 if TYPE_CHECKING:
-    from preflight_rag.evaluation.experiments import Run
     from preflight_rag.evaluation.harness.asking import Asking
+    from preflight_rag.evaluation.runs import Run
 
 Ask: TypeAlias = Callable[[Systems[Reader], relations.Question, str], Awaitable[Shown]]
 """What a system shows for a question, whose id comes last."""
@@ -115,7 +115,7 @@ class SystemArms:
         return self._organised[name]
 
     def _arm(self, name: str, ask: Ask) -> Arm:
-        async def answer(question: Question, sources: Sequence[Source]) -> Told:
+        async def answer(question: Question, sources: Sequence[Source]) -> ArmAnswer:
             reader = Metered(unremembering(self._reader) if self._forgetful else self._reader)
             systems: Systems[Reader] = Systems(reader, self._sentences, seed=self._seed)
             shown = await ask(systems, as_organised(question, sources), question.id)
@@ -124,11 +124,11 @@ class SystemArms:
         return Arm(name, answer)
 
 
-def told(shown: Shown, sources: Sequence[Source], reader: Metered) -> Told:
+def told(shown: Shown, sources: Sequence[Source], reader: Metered) -> ArmAnswer:
     """What a system showed, with what it cost; a quote has the number of the first passage that holds it, or 0."""
     quotes = tuple((next((s.n for s in sources if quote in s.text), 0), quote) for quote in shown.quotes)
     route = f"{shown.groups} groups" if shown.groups != 1 else "1 group"
-    return Told("\n".join(shown.lines), quotes=quotes, usage=reader.usage, route=route, abstained=not shown.lines)
+    return ArmAnswer("\n".join(shown.lines), quotes=quotes, usage=reader.usage, route=route, abstained=not shown.lines)
 
 
 def open_readers(asking: Asking, run: Run) -> tuple[Reader, OfflineReader]:

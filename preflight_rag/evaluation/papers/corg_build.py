@@ -19,9 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from preflight_rag.corg.agreement import same_answer
-from preflight_rag.evaluation.abstention import holds
-from preflight_rag.evaluation.harness.asking import Asking, PromptReader, open_asking
-from preflight_rag.evaluation.harness.pool import Outcome
+from preflight_rag.evaluation.harness.asking import Asking, Outcome, PromptReader, open_asking
 from preflight_rag.evaluation.harness.replies import Call
 from preflight_rag.evaluation.intervals import Estimate, wilson
 from preflight_rag.evaluation.papers.corg import inputs
@@ -30,13 +28,14 @@ from preflight_rag.evaluation.papers.corg_measures import entity_recall, recall,
 from preflight_rag.evaluation.papers.corg_writing import Written, parse, render
 from preflight_rag.evaluation.plots import Axis, Bars, Series
 from preflight_rag.evaluation.question_sets import Question, QuestionSet
+from preflight_rag.evaluation.reading_metrics import holds
 from preflight_rag.evaluation.report import Report, Table, number
 from preflight_rag.models.chat.chat_reader import ChatReader
 from preflight_rag.state.errors import BadReply, UsageError
 from preflight_rag.state.reading import Source
 
 if TYPE_CHECKING:
-    from preflight_rag.evaluation.experiments import Run
+    from preflight_rag.evaluation.runs import Run
 
 ORIGINAL = "original"
 STEPS = ("written", "by its words", "by its answer", "by its relation")

@@ -32,7 +32,7 @@ from preflight_rag.evaluation.report import Report, Table, figures, number
 from preflight_rag.models.chat.chat_models import OFFLINE
 
 if TYPE_CHECKING:
-    from preflight_rag.evaluation.experiments import Run
+    from preflight_rag.evaluation.runs import Run
 
 SPENT = {"calls": "calls", "input_tokens": "tokens read", "output_tokens": "tokens written", "seconds": "seconds"}
 DEAREST = "Separate"

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from preflight_rag.evaluation.corg_systems import Systems
-from preflight_rag.evaluation.harness.arms import Arm, Told, ask_arms
+from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer, ask_arms
 from preflight_rag.evaluation.harness.asking import open_asking
 from preflight_rag.evaluation.harness.compared import compare, p_value
 from preflight_rag.evaluation.harness.paired import Paired, corrected, paired
@@ -39,8 +39,8 @@ from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Source
 
 if TYPE_CHECKING:
-    from preflight_rag.evaluation.experiments import Run
     from preflight_rag.evaluation.harness.asking import Asking
+    from preflight_rag.evaluation.runs import Run
     from preflight_rag.models.protocol import Reader
     from preflight_rag.offline.reader import OfflineReader
 
@@ -112,27 +112,27 @@ def run(collection: QuestionSet, run: Run) -> Report:
 def factor_arms(asking: Asking, reader: Reader, sentences: OfflineReader) -> list[Arm]:
     """The ways to ask; those that need prompts of their own only where there is a language model."""
 
-    async def prompted(messages: list[BaseMessage]) -> Told:
+    async def prompted(messages: list[BaseMessage]) -> ArmAnswer:
         text, usage = await asking.prompts.reply(messages)
         draft = answer_plain.parse(text)
-        return Told(draft.text, quotes=draft.quotes, usage=usage, abstained=not draft.found)
+        return ArmAnswer(draft.text, quotes=draft.quotes, usage=usage, abstained=not draft.found)
 
-    async def one_shot(question: Question, sources: Sequence[Source]) -> Told:
+    async def one_shot(question: Question, sources: Sequence[Source]) -> ArmAnswer:
         return await prompted(with_example(question.text, sources))
 
-    async def extra(question: Question, sources: Sequence[Source]) -> Told:
+    async def extra(question: Question, sources: Sequence[Source]) -> ArmAnswer:
         return await prompted(with_line(question.text, sources))
 
-    async def base(question: Question, sources: Sequence[Source]) -> Told:
+    async def base(question: Question, sources: Sequence[Source]) -> ArmAnswer:
         return await _drafted(reader, question, sources)
 
-    async def plural(question: Question, sources: Sequence[Source]) -> Told:
+    async def plural(question: Question, sources: Sequence[Source]) -> ArmAnswer:
         return await _drafted(reader, question, sources, plural=True)
 
-    async def distracting(question: Question, sources: Sequence[Source]) -> Told:
+    async def distracting(question: Question, sources: Sequence[Source]) -> ArmAnswer:
         return await _drafted(reader, question, described(question, sources))
 
-    async def separate(question: Question, sources: Sequence[Source]) -> Told:
+    async def separate(question: Question, sources: Sequence[Source]) -> ArmAnswer:
         metered = Metered(reader)
         systems: Systems[Reader] = Systems(metered, sentences)
         return told(await systems.separate(as_organised(question, sources)), sources, metered)
@@ -149,7 +149,7 @@ def factor_arms(asking: Asking, reader: Reader, sentences: OfflineReader) -> lis
     return [Arm(name, answer) for name, answer in arms.items() if name not in prompts]
 
 
-async def _drafted(reader: Reader, question: Question, sources: Sequence[Source], *, plural: bool = False) -> Told:
+async def _drafted(reader: Reader, question: Question, sources: Sequence[Source], *, plural: bool = False) -> ArmAnswer:
     metered = Metered(reader)
     if plural:
         reply = await metered.answer_group(question=question.text, sources=sources, plural=True)
@@ -157,7 +157,7 @@ async def _drafted(reader: Reader, question: Question, sources: Sequence[Source]
         reply = await metered.answer(question=question.text, sources=sources)
     draft = reply.value
     text = draft.text if draft.found else ""
-    return Told(text, quotes=draft.quotes, usage=metered.usage, abstained=not draft.found)
+    return ArmAnswer(text, quotes=draft.quotes, usage=metered.usage, abstained=not draft.found)
 
 
 def with_example(question: str, sources: Sequence[Source]) -> list[BaseMessage]:

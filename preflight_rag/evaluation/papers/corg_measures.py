@@ -20,11 +20,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from preflight_rag.evaluation.abstention import holds
 from preflight_rag.evaluation.harness.arms import Case
 from preflight_rag.evaluation.question_sets import Question
 from preflight_rag.evaluation.reading import open_named
-from preflight_rag.evaluation.reading_metrics import normalised
+from preflight_rag.evaluation.reading_metrics import holds, normalised
 from preflight_rag.models.reading.extractive_reader import NONE, OWN, ExtractiveReader, PassageReading
 from preflight_rag.text.surface_names import surface_name
 from preflight_rag.text.words import STOP_WORDS
@@ -122,7 +121,7 @@ class Grader:
 
     def case(self, case: Case) -> dict[str, dict[str, float | None]]:
         """The measures of each arm of a case."""
-        return {name: self.grade(case.question, scored.told.text) for name, scored in case.arms.items()}
+        return {name: self.grade(case.question, scored.answer.text) for name, scored in case.arms.items()}
 
     def ceiling(self, question: Question) -> float | None:
         """Disambig-F1 of the right answers written out, "THING is ANSWER." for each: the most to be expected."""

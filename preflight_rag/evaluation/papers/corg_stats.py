@@ -14,8 +14,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, get_args
 
 from preflight_rag.evaluation.corg_systems import Systems
-from preflight_rag.evaluation.harness.asking import open_asking
-from preflight_rag.evaluation.harness.pool import Outcome
+from preflight_rag.evaluation.harness.asking import Outcome, open_asking
 from preflight_rag.evaluation.intervals import wilson
 from preflight_rag.evaluation.papers.corg import inputs
 from preflight_rag.evaluation.papers.corg_arms import as_organised, given_sources, open_readers
@@ -32,7 +31,7 @@ from preflight_rag.state.reading import Source
 from preflight_rag.state.values import RelationKind
 
 if TYPE_CHECKING:
-    from preflight_rag.evaluation.experiments import Run
+    from preflight_rag.evaluation.runs import Run
     from preflight_rag.models.protocol import Reader
 
 KINDS: tuple[RelationKind, ...] = get_args(RelationKind)

@@ -77,7 +77,7 @@ def measure_table(found: Measured, title: str, note: str = "") -> Table:
     rows = []
     for arm in found.arms:
         gives = wilson(sum(case.arms[arm].score.wrong for case in wrong), len(wrong))
-        words = sum(len(case.arms[arm].told.text.split()) for case in found.cases) / len(found.cases)
+        words = sum(len(case.arms[arm].answer.text.split()) for case in found.cases) / len(found.cases)
         cells = (number(found.estimates[arm][name], percent=True) for name in MEASURES)
         rows.append((arm, *cells, number(gives, percent=True), f"{words:.0f}"))
     head = ("system", *(f"{name} %" for name in MEASURES.values()), "gives a wrong answer %", "words")

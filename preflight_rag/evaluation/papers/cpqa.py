@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from preflight_rag.evaluation.harness.arms import Arm, Told, ask_arms
+from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer, ask_arms
 from preflight_rag.evaluation.harness.asking import open_asking
 from preflight_rag.evaluation.harness.compared import compare
 from preflight_rag.evaluation.harness.paired import paired
@@ -36,7 +36,7 @@ from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Source
 
 if TYPE_CHECKING:
-    from preflight_rag.evaluation.experiments import Run
+    from preflight_rag.evaluation.runs import Run
     from preflight_rag.models.protocol import Reader
     from preflight_rag.state.values import Passage
 
@@ -163,7 +163,7 @@ def _arm(name: str, reader: Reader, orders: Mapping[str, Order]) -> Arm:
     """One prompt with the method's own passages."""
     inner = plain(reader, name)
 
-    async def answer(question: Question, sources: Sequence[Source]) -> Told:
+    async def answer(question: Question, sources: Sequence[Source]) -> ArmAnswer:
         passages = orders[question.id].passages[name]
         return replace(await inner.answer(question, passages), passages=passages)
 

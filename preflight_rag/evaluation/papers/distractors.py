@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from preflight_rag.evaluation.experiments import Run
 from preflight_rag.evaluation.papers.briefcontext import MAP_REDUCE, RAG
 from preflight_rag.evaluation.papers.conditions import (
     Asked,
@@ -24,6 +23,7 @@ from preflight_rag.evaluation.papers.searched import Searched, among
 from preflight_rag.evaluation.plots import Axis, Bars, Series
 from preflight_rag.evaluation.question_sets import Question, QuestionSet
 from preflight_rag.evaluation.report import Report, Table, figures
+from preflight_rag.evaluation.runs import Run
 
 SIZE = 16
 RETRIEVED, RANDOM = "retrieved", "random"

@@ -16,7 +16,7 @@ from preflight_rag.state.reading import Source
 if TYPE_CHECKING:
     from preflight_rag.evaluation.collection import Collection
     from preflight_rag.evaluation.diversity_cases import Case
-    from preflight_rag.evaluation.experiments import Run
+    from preflight_rag.evaluation.runs import Run
 
 BUDGET = 1024
 """Tokens of the selections that are read."""

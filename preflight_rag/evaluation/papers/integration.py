@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from preflight_rag.evaluation.experiments import Run
 from preflight_rag.evaluation.harness.arms import Case, answered, ask_arms
 from preflight_rag.evaluation.harness.asking import open_asking
 from preflight_rag.evaluation.harness.compared import share
@@ -41,6 +40,7 @@ from preflight_rag.evaluation.papers.searched import KEYED, SETTINGS, open_searc
 from preflight_rag.evaluation.plots import Axis, Bars, Series
 from preflight_rag.evaluation.question_sets import MIRAGE_PARTS, Question, QuestionSet
 from preflight_rag.evaluation.report import Report, Table, figures, number
+from preflight_rag.evaluation.runs import Run
 
 ALL = "all"
 SHOWN = {"map_reduce": "map/reduce", "corg": "COrg"}
@@ -164,10 +164,10 @@ def _evidence(kept: Sequence[Case], evidence: Mapping[str, bool]) -> str:
 def _routes(kept: Sequence[Case], seed: int) -> tuple[Table, dict[str, Any]]:
     """Which routes `auto` ended on, and how every arm does on those questions."""
     arms = list(kept[0].arms)
-    taken = Counter(case.arms[AUTO].told.route or "no answer" for case in kept)
+    taken = Counter(case.arms[AUTO].answer.route or "no answer" for case in kept)
     rows, numbers = [], {}
     for route, count in sorted(taken.items(), key=lambda item: (-item[1], item[0])):
-        here = [case for case in kept if (case.arms[AUTO].told.route or "no answer") == route]
+        here = [case for case in kept if (case.arms[AUTO].answer.route or "no answer") == route]
         found = {arm: share(values(case.arms[arm] for case in here), seed=seed) for arm in arms}
         rows.append((SHOWN.get(route, route), str(count), *(number(e, percent=True) for e in found.values())))
         numbers[route] = {"questions": count, "share": wilson(count, len(kept)).as_json(), **figures(found)}

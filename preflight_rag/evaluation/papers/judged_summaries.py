@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from preflight_rag.evaluation.harness.arms import read_choice
 from preflight_rag.evaluation.harness.asking import Asking
-from preflight_rag.evaluation.harness.choices import read_choice
 from preflight_rag.evaluation.harness.compared import p_value
 from preflight_rag.evaluation.harness.paired import corrected, paired
 from preflight_rag.evaluation.intervals import wilson

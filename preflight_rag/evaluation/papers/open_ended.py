@@ -17,10 +17,8 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from preflight_rag.evaluation.experiments import Run
-from preflight_rag.evaluation.harness.arms import Arm, Case, Told, answered, ask_arms
+from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer, Case, answered, ask_arms, read_choice
 from preflight_rag.evaluation.harness.asking import Asking, open_asking
-from preflight_rag.evaluation.harness.choices import read_choice
 from preflight_rag.evaluation.harness.compared import p_value
 from preflight_rag.evaluation.harness.paired import Paired, paired
 from preflight_rag.evaluation.intervals import wilson
@@ -32,6 +30,7 @@ from preflight_rag.evaluation.question_sets import Question, QuestionSet
 from preflight_rag.evaluation.reading_metrics import average
 from preflight_rag.evaluation.report import Report, Table, figures, number
 from preflight_rag.evaluation.rouge import rouge
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.models.chat.chat_reader import add
 from preflight_rag.prompts import fences
 from preflight_rag.state.errors import UsageError
@@ -133,7 +132,7 @@ def long_questions(found: QuestionSet, run: Run) -> tuple[Question, ...]:
 def _noted(arm: Arm, answers: dict[tuple[str, str], str]) -> Arm:
     """The arm, with its answer noted for the judge; an abstention is an answer too."""
 
-    async def answer(question: Question, sources: Sequence[Source]) -> Told:
+    async def answer(question: Question, sources: Sequence[Source]) -> ArmAnswer:
         told = await arm.answer(question, sources)
         answers[question.id, arm.name] = plain_text(told.text)
         return told
@@ -149,14 +148,14 @@ def plain_text(text: str) -> str:
 def judge(asking: Asking, answers: dict[tuple[str, str], str], judged: dict[str, Judged]) -> Arm:
     """Judges the answers of `ARMS` in both orders. An answer that did not come loses against one that did."""
 
-    async def compare(question: Question, sources: Sequence[Source]) -> Told:
+    async def compare(question: Question, sources: Sequence[Source]) -> ArmAnswer:
         texts = [answers.get((question.id, name), "") for name in ARMS]
         if texts[0] == texts[1]:
             judged[question.id] = Judged((EQUAL, EQUAL))
-            return Told("the answers are the same", passages=())
+            return ArmAnswer("the answers are the same", passages=())
         if not all(texts):
             judged[question.id] = Judged((FIRST, SECOND) if texts[0] else (SECOND, FIRST))
-            return Told("one arm has no answer", passages=())
+            return ArmAnswer("one arm has no answer", passages=())
         replies, usage = list[str](), Usage()
         for first, second in (texts, texts[::-1]):
             text, spent = await asking.prompts.reply(prompt(question, first, second))
@@ -164,7 +163,7 @@ def judge(asking: Asking, answers: dict[tuple[str, str], str], judged: dict[str,
             usage = add(usage, spent)
         read = [read_choice(text, OPTIONS).option for text in replies]
         judged[question.id] = Judged((read[0], read[1]))
-        return Told("\n\n".join(replies), usage=usage, passages=())
+        return ArmAnswer("\n\n".join(replies), usage=usage, passages=())
 
     return Arm(JUDGE, compare)
 
@@ -234,7 +233,7 @@ def _verdicts(found: Sequence[Judged], model: str, seed: int) -> tuple[Table, di
 
 def _similarity(kept: Sequence[Case], where: str, seed: int) -> tuple[Table, dict[str, Any]]:
     """ROUGE with the nearest wording of the reference, both arms and their paired difference; and words."""
-    texts = {arm: [plain_text(case.arms[arm].told.text) for case in kept] for arm in ARMS}
+    texts = {arm: [plain_text(case.arms[arm].answer.text) for case in kept] for arm in ARMS}
     scores = {
         arm: [_best(text, case.question) for text, case in zip(held, kept, strict=True)] for arm, held in texts.items()
     }

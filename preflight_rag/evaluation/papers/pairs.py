@@ -34,7 +34,7 @@ from preflight_rag.state.reading import Source
 from preflight_rag.state.retrieval import Candidate
 
 if TYPE_CHECKING:
-    from preflight_rag.evaluation.experiments import Run
+    from preflight_rag.evaluation.runs import Run
     from preflight_rag.library.library import Library
     from preflight_rag.models.reranking.rerankers import Reranker
 

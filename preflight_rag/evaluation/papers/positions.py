@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from preflight_rag.evaluation.experiments import Run
 from preflight_rag.evaluation.papers.briefcontext import MAP_REDUCE, RAG
 from preflight_rag.evaluation.papers.conditions import (
     Asked,
@@ -25,6 +24,7 @@ from preflight_rag.evaluation.papers.searched import Searched, among
 from preflight_rag.evaluation.plots import Axis, Lines, Series
 from preflight_rag.evaluation.question_sets import Question, QuestionSet
 from preflight_rag.evaluation.report import Report, Table, figures
+from preflight_rag.evaluation.runs import Run
 
 if TYPE_CHECKING:
     from preflight_rag.evaluation.harness.arms import Scored

@@ -22,8 +22,8 @@ from preflight_rag.evaluation.question_sets import QuestionSet
 from preflight_rag.evaluation.report import Report, Table, number
 
 if TYPE_CHECKING:
-    from preflight_rag.evaluation.experiments import Run
     from preflight_rag.evaluation.harness.budget import Price
+    from preflight_rag.evaluation.runs import Run
 
 AUTO = "router"
 ROUTES = {"plain": "plain", "map/reduce": "map-reduce", "COrg": "corg"}
@@ -93,7 +93,7 @@ def judge(case: Case, price: Price | None = None) -> Judged:
 
     top = max(case.arms[name].score.value for name in order)
     best = min((name for name in order if case.arms[name].score.value == top), key=rank)
-    told = case.arms[AUTO].told.route
+    told = case.arms[AUTO].answer.route
     return Judged(case, SHOWN.get(told, told), best, best if top >= RIGHT else None)
 
 

@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from preflight_rag.evaluation.abstention import holds
 from preflight_rag.evaluation.collection import Collection, check_selection, sampled
 from preflight_rag.evaluation.datasets import ADAPTERS
 from preflight_rag.evaluation.datasets import open_dataset as open_collection
-from preflight_rag.evaluation.experiments import Run
 from preflight_rag.evaluation.question_sets import Question, QuestionSet
+from preflight_rag.evaluation.reading_metrics import holds
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.searching import collection_library, inputs
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import UsageError

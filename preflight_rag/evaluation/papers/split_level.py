@@ -34,7 +34,7 @@ from preflight_rag.text.sentences import sentence_spans
 if TYPE_CHECKING:
     import numpy as np
 
-    from preflight_rag.evaluation.experiments import Run
+    from preflight_rag.evaluation.runs import Run
     from preflight_rag.models.embedding.embedder import Embedder
     from preflight_rag.state.values import Document
 

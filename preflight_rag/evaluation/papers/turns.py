@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from preflight_rag.evaluation.collection import check_selection
-from preflight_rag.evaluation.harness.arms import Arm, Told
+from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer
 from preflight_rag.evaluation.harness.asking import Asking, open_asking
 from preflight_rag.evaluation.papers.searched import SETTINGS, Searched, open_searched
 from preflight_rag.evaluation.question_sets import Question, QuestionSet
@@ -17,7 +17,7 @@ from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Source
 
 if TYPE_CHECKING:
-    from preflight_rag.evaluation.experiments import Run
+    from preflight_rag.evaluation.runs import Run
     from preflight_rag.state.context import Context
     from preflight_rag.state.values import Answer
 
@@ -78,11 +78,11 @@ class Turns:
         Where a turn read other passages than the arms share, the answer says which.
         """
 
-        async def answer(question: Question, sources: Sequence[Source]) -> Told:
+        async def answer(question: Question, sources: Sequence[Source]) -> ArmAnswer:
             found, read = await self.ask(question, route)
             if heard is not None:
                 heard(question, found)
-            told = Told.of_answer(found)
+            told = ArmAnswer.of_answer(found)
             if read == [source.passage_id for source in sources]:
                 return told
             passages = self.searched.library.passages(read)

@@ -1,0 +1,60 @@
+"""What a run is given besides the data: which questions, which model, what may be spent, and whom to tell."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+from preflight_rag.evaluation.harness.budget import Budget
+
+Progress: TypeAlias = Callable[[str, int, int], None]
+
+
+def no_progress(stage: str, done: int, total: int) -> None:
+    """Report nothing."""
+
+
+def to_stderr(line: str) -> None:
+    """Write a line to stderr."""
+    sys.stderr.write(f"{line}\n")
+
+
+@dataclass(frozen=True)
+class Run:
+    """What an experiment is given besides the data.
+
+    Attributes:
+        part: test, development or all: which questions.
+        limit: How many of them, or None for all.
+        seed: Of every random number.
+        embedder: As `open_embedder` takes it; None is the default one. `pairs` takes several, with commas between.
+        rerankers: Of `pairs`, as `open_reranker` takes them; none stands for those that need no other model.
+        documents: How many documents of a collection are searched: those that answer, and a sample of the others; None
+            is all. Selections from a long document of the question's own are made from the whole.
+        library_cache: Where libraries of collections are kept; None is the user's cache.
+        extractive_reader: As the setting of that name; `reading` and `answering` also take a network's `.onnx` file.
+        progress: Called with the stage's name, what is done and what there is to do.
+        model: `offline`, `provider:name`, or `simulated`; `harness.asking.open_asking` opens it.
+        concurrency: Most cases that are put to the model at a time.
+        budget: What may be spent on the model, and what was, over all data sets of the run.
+        reply_cache: The file in which its replies are kept; None is one in the user's cache.
+        warn: Called with what went wrong on the way and did not end the run, in one line.
+    """
+
+    part: str = "test"
+    limit: int | None = None
+    seed: int = 0
+    embedder: str | None = None
+    rerankers: tuple[str, ...] = ()
+    documents: int | None = None
+    library_cache: Path | None = None
+    extractive_reader: str = "default"
+    progress: Progress = no_progress
+    model: str = "offline"
+    concurrency: int = 16
+    budget: Budget = field(default_factory=Budget)
+    reply_cache: Path | None = None
+    warn: Callable[[str], None] = to_stderr
