@@ -25,8 +25,8 @@ from xml.sax.saxutils import escape, quoteattr
 
 from lxml import etree
 
-from preflight_rag.evaluation import hsrdr as search
-from preflight_rag.evaluation.hsrdr import DocumentSearch, Key
+from preflight_rag.evaluation.experiments import sources as search
+from preflight_rag.evaluation.experiments.sources import DocumentSearch, Key
 from preflight_rag.library.loaders.jats import read_jats
 from preflight_rag.library.loaders.pubmed import read_pubmed
 from preflight_rag.library.query.ladder import Expression, Operation, Term, parse

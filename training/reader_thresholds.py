@@ -16,11 +16,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from preflight_rag.evaluation import pruning_sets, support_sets
-from preflight_rag.evaluation.pruning import Asked, ask_all, largest_lossless
-from preflight_rag.evaluation.reading import open_named
+from preflight_rag.evaluation.experiments.pruning import Asked, ask_all, largest_lossless
+from preflight_rag.evaluation.experiments.reading import open_named
+from preflight_rag.evaluation.experiments.statements import best_threshold, clear_level, judge
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.searching import collection_library
-from preflight_rag.evaluation.support import best_threshold, clear_level, judge
 from preflight_rag.models.reading.extractive_reader import OWN
 from preflight_rag.models.reading.own_reader import SETTINGS
 from preflight_rag.state.errors import PreflightError

@@ -19,7 +19,7 @@ from typing import Any
 
 from preflight_rag.evaluation.collection import Collection
 from preflight_rag.evaluation.datasets import open_dataset
-from preflight_rag.evaluation.reranking import GROUPS
+from preflight_rag.evaluation.experiments.reranking import GROUPS
 from preflight_rag.evaluation.runs import Progress, Run, no_progress
 from preflight_rag.evaluation.searching import collection_library
 from preflight_rag.library.library import Library

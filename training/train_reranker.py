@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from preflight_rag.evaluation.collection import Collection
 from preflight_rag.evaluation.datasets import open_dataset
-from preflight_rag.evaluation.reranking import DEPTH, FUSIONS, GROUPS, fusion, group_of
+from preflight_rag.evaluation.experiments.reranking import DEPTH, FUSIONS, GROUPS, fusion, group_of
 from preflight_rag.evaluation.runs import Progress, Run
 from preflight_rag.evaluation.searching import collection_library, search_all
 from preflight_rag.models.reranking.feature_reranker import ALL, WEIGHTS

@@ -11,7 +11,7 @@ A question needs COrg when its passages speak of several things of one name, or 
 - answers, where an extractive reader is at hand: how likely the second answer is that it finds, in another document.
 
 Only passages that bear on the question count. A logistic model makes one score of them, one of four signals and one of
-all five; the weights stand in `corg_signals.json` and are set by `python -m preflight_rag.evaluation.routing --train`,
+all five; the weights stand in `corg_signals.json` and are set by `python -m training.routing`,
 the numbers below by hand on the same development questions.
 """
 

@@ -24,8 +24,8 @@ from preflight_rag.corg.agreement import note_by_rule
 from preflight_rag.corg.differing import untold
 from preflight_rag.corg.grouping import organise
 from preflight_rag.corg.relations import Edge, Mode, RelationGraph
+from preflight_rag.evaluation.experiments.relations import Question
 from preflight_rag.evaluation.reading_metrics import holds
-from preflight_rag.evaluation.relations import Question
 from preflight_rag.models.protocol import Reader
 from preflight_rag.offline.evidence import sentences_of
 from preflight_rag.offline.reader import OfflineReader

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from preflight_rag.evaluation.calibration import IOU, OWN, SHIPPED, reliability
 from preflight_rag.evaluation.drawing import DOTS, open_figure
+from preflight_rag.evaluation.experiments.calibration import IOU, OWN, SHIPPED, reliability
 from preflight_rag.evaluation.intervals import wilson
 from preflight_rag.evaluation.records import json_lines
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from preflight_rag.evaluation.drawing import DOTS, open_figure
-from preflight_rag.evaluation.reading import (
+from preflight_rag.evaluation.experiments.reading import (
     READER,
     SELECTIVE_COLUMNS,
     SELECTIVE_NOTE,

@@ -3,7 +3,7 @@
 A sentence's score is a weighted sum of its cosine similarity to the question (embedded under its passage's title) and
 of the share of the question's terms that it holds, each term weighted by its inverse document frequency over the
 sentences at hand. Position plays no part. Weight, threshold and margin were set on the development half of public
-question sets, for the default embedder, all-MiniLM-L6-v2; `python -m preflight_rag.evaluation.abstention` shows what
+question sets, for the default embedder, all-MiniLM-L6-v2; `preflight eval keyless-abstention` shows what
 they do there and on the other half.
 """
 

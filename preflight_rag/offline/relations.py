@@ -5,7 +5,7 @@ from others of the name. Logistic models over features of two contexts then say 
 whether two about one thing give one answer; the five relations follow from these as COrg defines them (section 2.1).
 Whether a context answers at all, a trained reader says (its calibrated threshold); without one a third model does.
 The weights stand in `offline_relations.json`, for either way of reading, and are set by `python -m
-preflight_rag.evaluation.relations`.
+training.relations`.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 import pytest
 
-from preflight_rag.evaluation.abstention import area_between
+from preflight_rag.evaluation.experiments.keyless_abstention import area_between
 from preflight_rag.evaluation.reading_metrics import holds
 
 

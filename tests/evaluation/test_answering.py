@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from preflight_rag.evaluation import answering
-from preflight_rag.evaluation.answering import judge, mcnemar
 from preflight_rag.evaluation.answering_sets import YES_NO, AnsweredCollection, Gold, open_dataset
 from preflight_rag.evaluation.collection import Query
+from preflight_rag.evaluation.experiments import answering
+from preflight_rag.evaluation.experiments.answering import judge, mcnemar
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Answer, Citation, Document, Receipt, RouteDecision

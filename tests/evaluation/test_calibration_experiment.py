@@ -7,8 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from preflight_rag.evaluation.calibration import IOU, SHIPPED, expected_calibration_error, flagged_at, reliability
 from preflight_rag.evaluation.experiments import run
+from preflight_rag.evaluation.experiments.calibration import (
+    IOU,
+    SHIPPED,
+    expected_calibration_error,
+    flagged_at,
+    reliability,
+)
 from preflight_rag.evaluation.metrics import roc_area_gain
 from preflight_rag.evaluation.reliability import draw, drawn_rules
 from preflight_rag.evaluation.runs import Run

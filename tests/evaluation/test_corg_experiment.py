@@ -10,7 +10,7 @@ from value_reader import ValueReader
 
 from preflight_rag.evaluation.corg import Measured, main, measure, names, readers, share, tables
 from preflight_rag.evaluation.corg_systems import Shown, Systems, connected, set_beside
-from preflight_rag.evaluation.relations import questions
+from preflight_rag.evaluation.experiments.relations import questions
 from preflight_rag.offline.reader import OfflineReader
 
 SPRINGFIELD = {

@@ -7,8 +7,7 @@ import json
 import pytest
 from value_reader import ValueReader
 
-from preflight_rag.evaluation.reader_examples import part_of
-from preflight_rag.evaluation.relations import (
+from preflight_rag.evaluation.experiments.relations import (
     Context,
     Question,
     fit,
@@ -20,6 +19,7 @@ from preflight_rag.evaluation.relations import (
     train,
     write,
 )
+from preflight_rag.evaluation.reader_examples import part_of
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.state.reading import Source
 

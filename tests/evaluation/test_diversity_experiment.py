@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from preflight_rag.evaluation import diversity
 from preflight_rag.evaluation.coarse_to_fine import search
 from preflight_rag.evaluation.datasets import open_dataset
 from preflight_rag.evaluation.diversity_cases import candidates
+from preflight_rag.evaluation.experiments import diversity
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.unit_datasets import covidqa, qmsum
 from preflight_rag.state.errors import UnreadableDocument, UsageError

@@ -9,7 +9,7 @@ import pytest
 
 from preflight_rag.evaluation.datasets import open_dataset
 from preflight_rag.evaluation.experiments import EXPERIMENTS, run
-from preflight_rag.evaluation.preflight import branch
+from preflight_rag.evaluation.experiments.preflight import branch
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.searching import collection_library, library_folder
 from preflight_rag.state.context import Settings
@@ -43,7 +43,7 @@ def test_the_gold_passage_at_the_fourth_dense_place_is_an_issue(beir_data: Path,
     collection = open_dataset("small", beir_data)
     (before,) = run("preflight", beir_data, ["small"], settings)
     far = {"q1": {"boiling": 1}}
-    from preflight_rag.evaluation import preflight
+    from preflight_rag.evaluation.experiments import preflight
 
     after = preflight.run(replace(collection, qrels=far), settings)
     (row,) = after.rows

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from preflight_rag.evaluation.collection import part_of
 from preflight_rag.evaluation.datasets import open_dataset
-from preflight_rag.evaluation.hsrdr import entropy, rrf_scores, run, top_shares
+from preflight_rag.evaluation.experiments.sources import entropy, rrf_scores, run, top_shares
 from preflight_rag.evaluation.runs import Run
 
 

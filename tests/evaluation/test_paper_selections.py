@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 from scripted_server import ScriptedServer
 
-from preflight_rag.evaluation import diversity
-from preflight_rag.evaluation.experiments import run
+from preflight_rag.evaluation.experiments import diversity, run
 from preflight_rag.evaluation.harness.asking import open_asking
 from preflight_rag.evaluation.papers import split_level
 from preflight_rag.evaluation.papers.after_reading import NOT_READ, word_recall

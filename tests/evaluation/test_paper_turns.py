@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 from scripted_server import ScriptedServer
 
+from preflight_rag.evaluation.experiments.reading import open_named
 from preflight_rag.evaluation.harness.arms import ArmAnswer, Case, Score, Scored
 from preflight_rag.evaluation.harness.budget import Price
 from preflight_rag.evaluation.papers import citations, routes
 from preflight_rag.evaluation.papers.citations import hold
 from preflight_rag.evaluation.papers.routes import AUTO, ROUTES, judge
 from preflight_rag.evaluation.question_sets import Question, open_dataset, passages_as_corpus
-from preflight_rag.evaluation.reading import open_named
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Answer, Citation, Passage, Receipt, RouteDecision, Usage

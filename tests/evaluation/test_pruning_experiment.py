@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from preflight_rag.evaluation.pruning import Asked, above, curve, first, largest_lossless, run
+from preflight_rag.evaluation.experiments.pruning import Asked, above, curve, first, largest_lossless, run
 from preflight_rag.evaluation.pruning_sets import open_dataset
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.state.errors import UsageError

@@ -8,8 +8,8 @@ import pytest
 
 from preflight_rag.evaluation import risk_coverage
 from preflight_rag.evaluation.experiments import run
+from preflight_rag.evaluation.experiments.reading import open_named
 from preflight_rag.evaluation.reader_data import SETS
-from preflight_rag.evaluation.reading import open_named
 from preflight_rag.evaluation.reading_sets import bioasq_answers, open_dataset
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.models.reading.own_reader import MODEL

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from preflight_rag.evaluation.experiments import run
-from preflight_rag.evaluation.reranking import FUSIONS, GROUPS, fusion, group_of
+from preflight_rag.evaluation.experiments.reranking import FUSIONS, GROUPS, fusion, group_of
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.models.reranking.feature_reranker import ALL
 from preflight_rag.models.reranking.rerank_features import FEATURES

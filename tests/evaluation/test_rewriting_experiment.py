@@ -5,7 +5,7 @@ import random
 import pytest
 
 from preflight_rag.evaluation.experiments import run
-from preflight_rag.evaluation.rewriting import SLIPS, planted, slip
+from preflight_rag.evaluation.experiments.rewriting import SLIPS, planted, slip
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.library.query.spelling import Speller
 

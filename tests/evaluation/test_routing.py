@@ -6,7 +6,7 @@ import pytest
 from value_reader import ValueReader
 
 from preflight_rag.corg.signals import ANSWERS, SIGNALS, trained
-from preflight_rag.evaluation.routing import (
+from preflight_rag.evaluation.experiments.routing import (
     Measured,
     choose_threshold,
     contrasts,

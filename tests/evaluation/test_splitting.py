@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from preflight_rag.evaluation.experiments import run
+from preflight_rag.evaluation.experiments.splitters import OURS, Chunk, best_first, methods, span_recall, word_pieces
 from preflight_rag.evaluation.long_documents import on_page
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.span_datasets import SPAN_ADAPTERS, open_dataset
-from preflight_rag.evaluation.splitting import OURS, Chunk, best_first, methods, span_recall, word_pieces
 from preflight_rag.evaluation.vector_cache import CachedEmbedder, cached_embedder
 from preflight_rag.models.embedding.embedder import Embedder, PassageInput, Progress
 from preflight_rag.state.errors import UsageError

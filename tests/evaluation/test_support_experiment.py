@@ -3,8 +3,8 @@
 import pytest
 from word_reader import WordReader
 
+from preflight_rag.evaluation.experiments.statements import best_threshold, clear_level, judge, run
 from preflight_rag.evaluation.runs import Run
-from preflight_rag.evaluation.support import best_threshold, clear_level, judge, run
 from preflight_rag.evaluation.support_sets import Case, StatementSet, open_dataset
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Passage

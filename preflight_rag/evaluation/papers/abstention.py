@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from preflight_rag.evaluation.abstention import PARTITION, PASSAGES
+from preflight_rag.evaluation.experiments.keyless_abstention import PARTITION, PASSAGES
 from preflight_rag.evaluation.harness.arms import Case, answered, ask_arms
 from preflight_rag.evaluation.harness.asking import open_asking
 from preflight_rag.evaluation.harness.compared import p_value

@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from preflight_rag.evaluation.experiments.reading import open_named
 from preflight_rag.evaluation.harness.arms import answered, ask_arms
 from preflight_rag.evaluation.intervals import Estimate, bootstrap
 from preflight_rag.evaluation.papers.turns import asked, open_turns
 from preflight_rag.evaluation.plots import Axis, Bars, Series, recorded
 from preflight_rag.evaluation.question_sets import Question, QuestionSet
-from preflight_rag.evaluation.reading import open_named
 from preflight_rag.evaluation.reading_metrics import holds
 from preflight_rag.evaluation.report import Report, Table, figures, number
 from preflight_rag.models.reading.statements import MARK, Claim, check, claims

@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from preflight_rag.evaluation import relations
-from preflight_rag.evaluation.abstention import Remembering
 from preflight_rag.evaluation.corg_systems import Organised, Shown, Systems, Variant
+from preflight_rag.evaluation.experiments import relations
+from preflight_rag.evaluation.experiments.keyless_abstention import Remembering
 from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer, Case
 from preflight_rag.evaluation.papers.metered import Metered
 from preflight_rag.evaluation.question_sets import Question

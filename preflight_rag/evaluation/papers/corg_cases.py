@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from preflight_rag.evaluation.experiments.relations import things as of_one_thing
 from preflight_rag.evaluation.papers.corg_arms import as_organised, given_sources
 from preflight_rag.evaluation.papers.corg_measures import shared_name
 from preflight_rag.evaluation.question_sets import Given, Question
-from preflight_rag.evaluation.relations import things as of_one_thing
 from preflight_rag.state.reading import Source
 
 RELATIONS = ("distracting", "ambiguous", "counterfactual", "duplicated")

@@ -20,9 +20,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from preflight_rag.evaluation.experiments.reading import open_named
 from preflight_rag.evaluation.harness.arms import Case
 from preflight_rag.evaluation.question_sets import Question
-from preflight_rag.evaluation.reading import open_named
 from preflight_rag.evaluation.reading_metrics import holds, normalised
 from preflight_rag.models.reading.extractive_reader import NONE, OWN, ExtractiveReader, PassageReading
 from preflight_rag.text.surface_names import surface_name

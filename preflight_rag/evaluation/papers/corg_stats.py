@@ -14,6 +14,8 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, get_args
 
 from preflight_rag.evaluation.corg_systems import Systems
+from preflight_rag.evaluation.experiments.relations import normal
+from preflight_rag.evaluation.experiments.relations import things as of_one_thing
 from preflight_rag.evaluation.harness.asking import Outcome, open_asking
 from preflight_rag.evaluation.intervals import wilson
 from preflight_rag.evaluation.papers.corg import inputs
@@ -22,8 +24,6 @@ from preflight_rag.evaluation.papers.metered import Metered
 from preflight_rag.evaluation.papers.searched import open_searched
 from preflight_rag.evaluation.plots import Axis, Bars, Series
 from preflight_rag.evaluation.question_sets import Question, QuestionSet
-from preflight_rag.evaluation.relations import normal
-from preflight_rag.evaluation.relations import things as of_one_thing
 from preflight_rag.evaluation.report import Report, Table, number
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import UsageError

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from preflight_rag.evaluation.experiments.splitters import BUDGETS, Chunk, Pieces, best_first, span_recall, word_pieces
 from preflight_rag.evaluation.harness.asking import open_asking
 from preflight_rag.evaluation.intervals import bootstrap, mean, mean_difference
 from preflight_rag.evaluation.long_documents import Answers, MarkedQuestion
@@ -22,7 +23,6 @@ from preflight_rag.evaluation.plots import Lines, over_budgets
 from preflight_rag.evaluation.question_sets import Given, Question
 from preflight_rag.evaluation.report import Report, Table, checksums, figures, number
 from preflight_rag.evaluation.span_datasets import SpanCollection
-from preflight_rag.evaluation.splitting import BUDGETS, Chunk, Pieces, best_first, span_recall, word_pieces
 from preflight_rag.evaluation.vector_cache import cached_embedder
 from preflight_rag.library.search.diversity import fps, mmr
 from preflight_rag.library.search.presets import preset

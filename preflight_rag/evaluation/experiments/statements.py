@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from preflight_rag.evaluation.experiments.reading import open_named
 from preflight_rag.evaluation.intervals import Estimate, bootstrap, mean_difference, wilson
 from preflight_rag.evaluation.metrics import roc_area
-from preflight_rag.evaluation.reading import open_named
 from preflight_rag.evaluation.report import Report, Table, figures, number
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.support_sets import Case, StatementSet

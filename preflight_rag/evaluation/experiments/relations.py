@@ -1,6 +1,7 @@
 """Train the offline reader's models of relations between contexts on RAMDocs, and report how right they are.
 
-    python -m preflight_rag.evaluation.relations --data DIR [--extractive-reader none] [--part PART] [--write]
+    python -m preflight_rag.evaluation.experiments.relations --data DIR \
+      [--extractive-reader none] [--part PART] [--write]
 
 Labels come from the data set: a context that is not noise answers; two are about one thing when the right answers of
 their things are the same; two about one thing give one answer when the data set gives them the same. A misinforming
@@ -28,7 +29,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from preflight_rag.evaluation.abstention import Remembering, table
+from preflight_rag.evaluation.experiments.keyless_abstention import Remembering, table
 from preflight_rag.evaluation.intervals import wilson
 from preflight_rag.evaluation.metrics import roc_area
 from preflight_rag.evaluation.reader_examples import part_of
@@ -234,7 +235,7 @@ def way_of(reader: OfflineReader) -> str:
 def write(way: str, models: dict[str, dict[str, float]], path: Path) -> None:
     """The models of a way of reading, put into the readable file of both."""
     found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    command = "python -m preflight_rag.evaluation.relations --data DIR --write"
+    command = "python -m preflight_rag.evaluation.experiments.relations --data DIR --write"
     command += " --extractive-reader none" if way == relations.SENTENCES else ""
     found[way] = {"about": f"Fitted on {FITTED_ON[way]} by: {command}", "models": models}
     path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
@@ -309,7 +310,7 @@ def select(asked: Sequence[Question], part: str, *, halves: bool) -> list[Questi
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Fit the models when asked to, and print the tables of a part."""
-    parser = argparse.ArgumentParser(prog="python -m preflight_rag.evaluation.relations", description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=os.environ.get("PREFLIGHT_DATA"), help="folder of the data sets")
     parser.add_argument("--extractive-reader", default=OWN, help="what reads the contexts; none: sentences are ranked")
     parser.add_argument("--part", choices=PARTS, default="test", help="the questions of the tables")

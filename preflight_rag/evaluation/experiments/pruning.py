@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from preflight_rag.evaluation.experiments.reading import open_named
 from preflight_rag.evaluation.intervals import Estimate, bootstrap, mean, mean_difference
 from preflight_rag.evaluation.pruning_sets import ShortAnswerCollection
 from preflight_rag.evaluation.reader_examples import spans_of
-from preflight_rag.evaluation.reading import open_named
 from preflight_rag.evaluation.report import Report, Table, figures, number
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.searching import collection_library, inputs

@@ -1,6 +1,6 @@
 """How well the offline reader quotes answers and knows when there is none: the experiment behind its numbers.
 
-    PREFLIGHT_DATA=DIR python -m preflight_rag.evaluation.abstention
+    PREFLIGHT_DATA=DIR python -m preflight_rag.evaluation.experiments.keyless_abstention
 
 Each question is put to 16 passages: those nearest to it among the passages of its data set. It is answerable when one
 of them holds an answer. The same question has no answer when all passages that hold one are taken away first (the rest
@@ -254,7 +254,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Choose the numbers on the development half and print how the reader does on the other."""
-    parser = argparse.ArgumentParser(prog="python -m preflight_rag.evaluation.abstention", description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=os.environ.get("PREFLIGHT_DATA"), help="folder of the data sets")
     parser.add_argument("--questions", type=int, default=40, help="questions of each data set in each half")
     options = parser.parse_args(arguments)

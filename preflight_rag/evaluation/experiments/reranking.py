@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from preflight_rag.evaluation.collection import Collection
+from preflight_rag.evaluation.experiments.reading import open_named
 from preflight_rag.evaluation.intervals import Estimate, bootstrap, mean, mean_difference
 from preflight_rag.evaluation.metrics import measure_rankings
-from preflight_rag.evaluation.reading import open_named
 from preflight_rag.evaluation.report import Report, Table, figures, number
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.searching import collection_library, inputs, search_all

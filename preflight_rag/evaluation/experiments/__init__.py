@@ -25,7 +25,7 @@ class Entry:
 
     module: str
     summary: str
-    datasets: str = ".datasets"
+    datasets: str = "..datasets"
     usual: tuple[str, ...] = ("bioasq",)
     asks: bool = False
 
@@ -35,44 +35,44 @@ EXPERIMENTS = {
     "rewriting": Entry(".rewriting", "spelling by rules on planted slips, and what the ladder of expressions finds"),
     "reranking": Entry(".reranking", "what a second stage adds to the dense, BM25 and fused rankings"),
     "preflight": Entry(".preflight", "how well the preflight predicts that the key passage would be lost"),
-    "sources": Entry(".hsrdr", "what semantic search, Boolean search and both find, and where it comes to stand"),
+    "sources": Entry(".sources", "what semantic search, Boolean search and both find, and where it comes to stand"),
     "calibration": Entry(".calibration", "the calibrated preflight beside the IoU rule, on collections it never saw"),
     "splitters": Entry(
-        ".splitting",
+        ".splitters",
         "how much of an answer's span each splitter's chunks bring in equal budgets",
-        ".span_datasets",
+        "..span_datasets",
         ("covidqa", "qmsum"),
     ),
     "diversity": Entry(
         ".diversity",
         "how much of what is relevant MMR and FPS bring into a token budget, before and after reading",
-        ".unit_datasets",
+        "..unit_datasets",
         ("bioasq", "covidqa"),
         asks=True,
     ),
     "pruning": Entry(
         ".pruning",
         "which tokens a language model is spared by the reader, and which answers are lost",
-        ".pruning_sets",
+        "..pruning_sets",
         ("nq_open_oracle", "biomix-bioasq"),
     ),
     "statements": Entry(
-        ".support",
+        ".statements",
         "whether the reader tells supported statements from others",
-        ".support_sets",
+        "..support_sets",
         ("scifact", "made", "clapnq", "answers"),
     ),
     "summaries": Entry(
         ".summaries",
         "how near selected sentences come to summaries that people wrote, and which a model prefers",
-        ".summary_datasets",
+        "..summary_datasets",
         ("mediqa2021_mas", "qmsum"),
         asks=True,
     ),
     "reading": Entry(
         ".reading",
         "the extractive reader's spans, answerability and verdicts on given passages",
-        ".reading_sets",
+        "..reading_sets",
         (
             "nq_open_oracle",
             "xquad_en",
@@ -88,131 +88,131 @@ EXPERIMENTS = {
     "answering": Entry(
         ".answering",
         "right answers shown with a right passage cited, by the whole pipeline",
-        ".answering_sets",
+        "..answering_sets",
         ("biomix-bioasq", "ramdocs"),
     ),
     "positions": Entry(
-        ".papers.positions",
+        "..papers.positions",
         "whether an answer gets lost where its passage stands in the middle, by RAG and by BriefContext",
-        ".question_sets",
+        "..question_sets",
         ("nq_open_oracle", "mirage"),
         asks=True,
     ),
     "conflicts": Entry(
-        ".papers.conflicts",
+        "..papers.conflicts",
         "questions whose partitions disagree, and how many BriefContext gets right",
-        ".question_sets",
+        "..question_sets",
         ("ramdocs", "conflictqa"),
         asks=True,
     ),
     "integration": Entry(
-        ".papers.integration",
+        "..papers.integration",
         "closed book, RAG, BriefContext and the auto route on each subset of MIRAGE",
-        ".question_sets",
+        "..question_sets",
         ("mirage",),
         asks=True,
     ),
     "context-length": Entry(
-        ".papers.context_length",
+        "..papers.context_length",
         "right answers by the number of passages, beside an oracle and a closed book",
-        ".question_sets",
+        "..question_sets",
         ("nq_open_oracle", "mirage"),
         asks=True,
     ),
     "distractors": Entry(
-        ".papers.distractors",
+        "..papers.distractors",
         "retrieved against random passages beside the one that answers",
-        ".question_sets",
+        "..question_sets",
         ("nq_open_oracle", "mirage"),
         asks=True,
     ),
     "cost": Entry(
-        ".papers.cost",
+        "..papers.cost",
         "tokens and calls of each way to read, and what the preflight's router saves",
-        ".question_sets",
+        "..question_sets",
         ("mirage",),
         asks=True,
     ),
     "open-ended": Entry(
-        ".papers.open_ended",
+        "..papers.open_ended",
         "long answers of BriefContext and RAG, judged in pairs in both orders",
-        ".question_sets",
+        "..question_sets",
         ("bioasq",),
         asks=True,
     ),
     "routes": Entry(
-        ".papers.routes",
+        "..papers.routes",
         "every route's score, cost and time, and what the router chose beside the best",
-        ".question_sets",
+        "..question_sets",
         ("biomix-bioasq", "ramdocs"),
         asks=True,
     ),
     "citations": Entry(
-        ".papers.citations",
+        "..papers.citations",
         "whether cited passages support an answer's statements and hold its quotes",
-        ".question_sets",
+        "..question_sets",
         ("biomix-bioasq", "ramdocs"),
         asks=True,
     ),
     "split-level": Entry(
-        ".papers.split_level",
+        "..papers.split_level",
         "what sentences, stretches, passages or lines bring within a token budget, with and without diversity",
-        ".span_datasets",
+        "..span_datasets",
         ("covidqa", "qmsum"),
         asks=True,
     ),
     "pairs": Entry(
-        ".papers.pairs", "Hits@5 and MRR@5 of each embedder with each reranker, on questions a model writes", asks=True
+        "..papers.pairs", "Hits@5 and MRR@5 of each embedder with each reranker, on questions a model writes", asks=True
     ),
     "cpqa": Entry(
-        ".papers.cpqa",
+        "..papers.cpqa",
         "closed book, naive RAG and the whole query pipeline; hard negatives",
-        ".question_sets",
+        "..question_sets",
         ("pubmedqa",),
         asks=True,
     ),
     "abstention": Entry(
-        ".papers.abstention",
+        "..papers.abstention",
         "whether it answers what its passages answer, and says so where they don't",
-        ".question_sets",
+        "..question_sets",
         ("clapnq", "nq_open_oracle"),
         asks=True,
     ),
     "corg": Entry(
-        ".papers.corg",
+        "..papers.corg",
         "COrg beside Base, Retrieve, Summarize, Random, KMeans and Separate on identical contexts",
-        ".question_sets",
+        "..question_sets",
         ("ramdocs",),
         asks=True,
     ),
     "corg-factors": Entry(
-        ".papers.corg_factors",
+        "..papers.corg_factors",
         "which way of asking helps with each relation between contexts",
-        ".question_sets",
+        "..question_sets",
         ("ramdocs",),
         asks=True,
     ),
     "corg-ablation": Entry(
-        ".papers.corg_ablation", "COrg without each of its parts", ".question_sets", ("ramdocs",), asks=True
+        "..papers.corg_ablation", "COrg without each of its parts", "..question_sets", ("ramdocs",), asks=True
     ),
     "corg-cost": Entry(
-        ".papers.corg_cost",
+        "..papers.corg_cost",
         "calls, tokens and seconds of COrg and its baselines",
-        ".question_sets",
+        "..question_sets",
         ("ramdocs",),
         asks=True,
     ),
     "corg-stats": Entry(
-        ".papers.corg_stats",
+        "..papers.corg_stats",
         "which relations there are between given and between retrieved contexts",
-        ".question_sets",
+        "..question_sets",
         ("ramdocs",),
         asks=True,
     ),
     "corg-build": Entry(
-        ".papers.corg_build",
+        "..papers.corg_build",
         "a corpus with all four relations, written and filtered by a model",
-        ".question_sets",
+        "..question_sets",
         ("ramdocs",),
         asks=True,
     ),
@@ -222,11 +222,11 @@ EXPERIMENTS = {
 ALIASES = {"hsrdr": "sources", "splitting": "splitters"}
 """Other names of experiments."""
 TABLES = {
-    ".span_datasets": "SPAN_ADAPTERS",
-    ".reading_sets": "TITLES",
-    ".pruning_sets": "NAMES",
-    ".support_sets": "KINDS",
-    ".question_sets": "SOURCES",
+    "..span_datasets": "SPAN_ADAPTERS",
+    "..reading_sets": "TITLES",
+    "..pruning_sets": "NAMES",
+    "..support_sets": "KINDS",
+    "..question_sets": "SOURCES",
 }
 """What a module of data sets calls the table of their names, where it is not `ADAPTERS`."""
 

@@ -1,6 +1,7 @@
 """Which questions need COrg? How well the router's signals tell, and the script that sets their weights.
 
-    python -m preflight_rag.evaluation.routing --data DIR --library-cache DIR [--extractive-reader none] [--train]
+    python -m preflight_rag.evaluation.experiments.routing --data DIR --library-cache DIR \
+      [--extractive-reader none] [--train]
 
 One library holds the documents of all data sets. A question is put to 16 passages: the nearest of its own documents,
 then what search finds; once more to the 16 that search finds by itself. It needs COrg when RAMDocs gives it several
