@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import nan
 from typing import TYPE_CHECKING, Any
@@ -81,3 +81,15 @@ def mean(values: np.ndarray) -> np.ndarray:
 def mean_difference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Mean of a − b over the queries, for `bootstrap`."""
     return mean(a - b)
+
+
+def average(values: Sequence[float], *, seed: int) -> Estimate:
+    """A mean with its bootstrap interval."""
+    return bootstrap(mean, [float(value) for value in values], seed=seed)
+
+
+def share(values: Sequence[float], *, seed: int) -> Estimate:
+    """A mean with its interval: Wilson's where all values are 0 or 1, else the bootstrap's."""
+    if all(value in (0.0, 1.0) for value in values):
+        return wilson(int(sum(values)), len(values))
+    return average(values, seed=seed)

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from preflight_rag.evaluation.intervals import Estimate, bootstrap, mean, mean_difference
+from preflight_rag.evaluation.intervals import Estimate, bootstrap, mean_difference
 
 if TYPE_CHECKING:
     import numpy as np
@@ -87,11 +87,6 @@ def most_frequent(gold: Sequence[str]) -> str:
     """The most frequent class; of equals the first by name."""
     counts = Counter(gold)
     return min(counts, key=lambda name: (-counts[name], name))
-
-
-def average(values: Sequence[float], *, seed: int) -> Estimate:
-    """A mean with its bootstrap interval."""
-    return bootstrap(mean, [float(value) for value in values], seed=seed)
 
 
 def risk_curve(confidence: Sequence[float], wrong: Sequence[bool]) -> list[tuple[float, float]]:

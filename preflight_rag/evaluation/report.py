@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from preflight_rag.cache import file_sha256
 from preflight_rag.evaluation.intervals import Estimate
+from preflight_rag.evaluation.rows import Row
 from preflight_rag.state.errors import UsageError
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class Report:
         dataset: The data set's public name.
         about: What was measured, on how many questions of which part, in one line.
         tables: For people.
-        rows: One record a query, as `results.jsonl` holds them.
+        rows: Those that `results.jsonl` holds.
         figures: The tables' numbers, not rounded for reading.
         inputs: What the numbers depend on: data files, library, settings.
         plots: The tables' numbers to look at, in report.html.
@@ -56,7 +57,7 @@ class Report:
     dataset: str
     about: str
     tables: tuple[Table, ...]
-    rows: tuple[dict[str, Any], ...]
+    rows: tuple[Row | dict[str, Any], ...]
     figures: dict[str, Any]
     inputs: dict[str, Any] = field(default_factory=dict)
     plots: tuple[Plot, ...] = ()
@@ -105,7 +106,13 @@ def write(reports: Sequence[Report], folder: Path, run: Run, command: Sequence[s
     from preflight_rag.evaluation.report_html import page
 
     rows = (
-        {"experiment": report.experiment, "dataset": report.dataset, **row} for report in reports for row in report.rows
+        {
+            "experiment": report.experiment,
+            "dataset": report.dataset,
+            **(row.to_json() if isinstance(row, Row) else row),
+        }
+        for report in reports
+        for row in report.rows
     )
     held = manifest(reports, run, command)
     try:

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 from preflight_rag.evaluation.answering_sets import YES_NO, AnsweredCollection, Gold
 from preflight_rag.evaluation.experiments.reading import READER, SENTENCES, open_named
 from preflight_rag.evaluation.harness.paired import sign_test
-from preflight_rag.evaluation.intervals import Estimate, bootstrap, mean_difference, wilson
-from preflight_rag.evaluation.reading_metrics import average, holds, is_right
+from preflight_rag.evaluation.intervals import Estimate, average, bootstrap, mean_difference, wilson
+from preflight_rag.evaluation.reading_metrics import holds, is_right
 from preflight_rag.evaluation.report import Report, Table, figures, number
 from preflight_rag.evaluation.searching import collection_library, inputs
 

@@ -13,11 +13,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from preflight_rag.evaluation.intervals import Estimate, wilson
+from preflight_rag.evaluation.intervals import Estimate, average, wilson
 from preflight_rag.evaluation.metrics import roc_area, roc_area_gain
 from preflight_rag.evaluation.reading_metrics import (
     above_most_frequent,
-    average,
     coverage_at,
     exact_match,
     holds,

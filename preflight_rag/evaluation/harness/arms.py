@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from preflight_rag.evaluation.harness.replies import Call, recording
 from preflight_rag.evaluation.question_sets import Question
 from preflight_rag.evaluation.reading_metrics import holds, is_right
+from preflight_rag.evaluation.rows import Row
 from preflight_rag.prompts.replies import (
     NO_INFORMATION,
     NOT_FOUND,
@@ -222,6 +223,92 @@ async def ask_arms(
         outcome.value or Case(question, tuple(sources(question)), {}, outcome.error)
         for question, outcome in zip(questions, outcomes, strict=True)
     ]
+
+
+async def run_arms(
+    arms: Sequence[Arm],
+    samples: Sequence[Question],
+    passages: Callable[[Question], Sequence[Source] | Mapping[str, Sequence[Source]]],
+    asking: Asking,
+    stage: str = "questions",
+) -> list[Row]:
+    """Put each sample to every arm, under each of its conditions with the same passages; a row an answer.
+
+    A reply that is cut off, filtered or empty, and a prompt that is too long, are wrong answers with a reason. Where
+    the server failed, or the budget is used up, the rows of the sample under that condition have no score, so that
+    pairs stay pairs; `rows.complete` are those that can be compared.
+
+    Args:
+        arms: Their names are those of the tables.
+        samples: What is asked.
+        passages: Those that a sample is put to, or those of each condition by its name.
+        asking: The model, with its concurrency and budget.
+        stage: What the progress bar says.
+    """
+    cells: list[tuple[Question, str, tuple[Source, ...]]] = []
+    for sample in samples:
+        given = passages(sample)
+        conditions = given if isinstance(given, Mapping) else {"": given}
+        cells += [(sample, name, tuple(sources)) for name, sources in conditions.items()]
+
+    async def ask(cell: tuple[Question, str, tuple[Source, ...]]) -> list[Row]:
+        sample, condition, sources = cell
+        return [_row(sample, condition, arm.name, sources, await _ask(arm, sample, sources)) for arm in arms]
+
+    rows: list[Row] = []
+    for cell, outcome in zip(cells, await asking.gather(cells, ask, stage), strict=True):
+        sample, condition, sources = cell
+        details = {**_of_sample(sample), "passages": shown(sources, _roles(sample)), "error": outcome.error}
+        failed = [Row(sample.id, condition, arm.name, None, outcome.error, details=details) for arm in arms]
+        rows += failed if outcome.value is None else outcome.value
+    return rows
+
+
+def _row(sample: Question, condition: str, arm: str, sources: Sequence[Source], scored: Scored) -> Row:
+    usage, answer, score = scored.usage, scored.answer, scored.score
+    seen = sources if answer.passages is None else answer.passages
+    return Row(
+        sample=sample.id,
+        condition=condition,
+        arm=arm,
+        score=score.value,
+        reason=score.reason,
+        calls=usage.calls,
+        tokens=(usage.input_tokens, usage.output_tokens),
+        seconds=usage.seconds,
+        details={
+            **_of_sample(sample),
+            "passages": shown(seen, _roles(sample)),
+            "fallback": score.fallback,
+            "unreadable": score.unreadable,
+            "refused": score.refused,
+            "abstained": score.abstained,
+            "wrong": score.wrong,
+            "route": answer.route,
+            "reply": answer.text,
+            "choice": scored.choice,
+            "quotes": [list(quote) for quote in answer.quotes],
+            "error": answer.error,
+            "estimated": usage.estimated,
+            "prompts": [call.as_json() for call in scored.calls],
+        },
+    )
+
+
+def _of_sample(sample: Question) -> dict[str, Any]:
+    """What a row holds of the question."""
+    return {
+        "question": sample.text,
+        "kind": sample.kind,
+        "label": sample.label,
+        "options": list(sample.options),
+        "right": sample.right,
+        "answers": [list(names) for names in sample.answers],
+    }
+
+
+def _roles(sample: Question) -> dict[str, str]:
+    return {given.id: given.role for given in sample.given}
 
 
 def answered(cases: Sequence[Case]) -> list[Case]:

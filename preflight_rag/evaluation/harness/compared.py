@@ -8,8 +8,7 @@ from typing import Any
 
 from preflight_rag.evaluation.harness.arms import Case, Scored, answered, pairs
 from preflight_rag.evaluation.harness.paired import Paired, corrected, paired
-from preflight_rag.evaluation.intervals import Estimate, wilson
-from preflight_rag.evaluation.reading_metrics import average
+from preflight_rag.evaluation.intervals import Estimate, share
 from preflight_rag.evaluation.report import Table, figures, number
 
 COUNTS = {"unreadable": "unreadable", "refused": "refused", "abstained": "abstained"}
@@ -59,13 +58,6 @@ def compare(cases: Sequence[Case], *, seed: int, baseline: str | None = None, ti
     if tests:
         tables.append(_differences(tests, title))
     return Compared(tuple(tables), numbers, estimates, tests)
-
-
-def share(values: Sequence[float], *, seed: int) -> Estimate:
-    """A mean with its interval: Wilson's where all values are 0 or 1, else the bootstrap's."""
-    if all(value in (0.0, 1.0) for value in values):
-        return wilson(int(sum(values)), len(values))
-    return average(values, seed=seed)
 
 
 def _figures(column: Sequence[Scored], strict: Estimate, seed: int) -> dict[str, Any]:

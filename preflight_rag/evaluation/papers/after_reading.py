@@ -15,9 +15,10 @@ from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer, Case, answered
 from preflight_rag.evaluation.harness.asking import Asking
 from preflight_rag.evaluation.harness.compared import p_value
 from preflight_rag.evaluation.harness.paired import corrected, paired
+from preflight_rag.evaluation.intervals import average
 from preflight_rag.evaluation.papers.conditions import spent_table
 from preflight_rag.evaluation.question_sets import Question
-from preflight_rag.evaluation.reading_metrics import average, normalised
+from preflight_rag.evaluation.reading_metrics import normalised
 from preflight_rag.evaluation.report import Table, number
 from preflight_rag.state.reading import Source
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from preflight_rag.evaluation.harness.arms import Arm, Case, Scored, ask_arms
 from preflight_rag.evaluation.harness.asking import Asking, open_asking
-from preflight_rag.evaluation.harness.compared import COUNTS, p_value, share
+from preflight_rag.evaluation.harness.compared import COUNTS, p_value
 from preflight_rag.evaluation.harness.paired import Paired, corrected, paired
-from preflight_rag.evaluation.intervals import Estimate
+from preflight_rag.evaluation.intervals import Estimate, share
 from preflight_rag.evaluation.papers.briefcontext import map_reduce, plain
 from preflight_rag.evaluation.papers.searched import Searched, open_searched, shown
 from preflight_rag.evaluation.question_sets import Question, QuestionSet

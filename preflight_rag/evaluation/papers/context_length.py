@@ -13,8 +13,7 @@ from typing import Any
 
 from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer, Case, answered, ask_arms
 from preflight_rag.evaluation.harness.asking import open_asking
-from preflight_rag.evaluation.harness.compared import share
-from preflight_rag.evaluation.intervals import Estimate, wilson
+from preflight_rag.evaluation.intervals import Estimate, share, wilson
 from preflight_rag.evaluation.papers.briefcontext import (
     CLOSED_BOOK,
     MAP_REDUCE,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from preflight_rag.evaluation.harness.arms import ask_arms
 from preflight_rag.evaluation.harness.asking import open_asking
-from preflight_rag.evaluation.intervals import Estimate
+from preflight_rag.evaluation.intervals import Estimate, average
 from preflight_rag.evaluation.papers.corg import about, inputs
 from preflight_rag.evaluation.papers.corg_arms import (
     SYSTEMS,
@@ -27,7 +27,6 @@ from preflight_rag.evaluation.papers.corg_measures import Grader
 from preflight_rag.evaluation.papers.corg_tables import Measured, graded_rows, measure
 from preflight_rag.evaluation.plots import Axis, Curves, Trace
 from preflight_rag.evaluation.question_sets import QuestionSet
-from preflight_rag.evaluation.reading_metrics import average
 from preflight_rag.evaluation.report import Report, Table, figures, number
 from preflight_rag.models.chat.chat_models import OFFLINE
 

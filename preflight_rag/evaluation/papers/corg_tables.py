@@ -9,10 +9,9 @@ from typing import Any
 from preflight_rag.evaluation.harness.arms import Case, answered
 from preflight_rag.evaluation.harness.compared import p_value
 from preflight_rag.evaluation.harness.paired import Paired, corrected, paired
-from preflight_rag.evaluation.intervals import Estimate, wilson
+from preflight_rag.evaluation.intervals import Estimate, average, wilson
 from preflight_rag.evaluation.papers.corg_measures import MEASURES, Grader
 from preflight_rag.evaluation.plots import Axis, Bars, Series
-from preflight_rag.evaluation.reading_metrics import average
 from preflight_rag.evaluation.report import Table, figures, number
 
 HEADLINE = ("answers", "both", "disambig")

@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from preflight_rag.evaluation.harness.arms import Case, answered, ask_arms
 from preflight_rag.evaluation.harness.asking import open_asking
-from preflight_rag.evaluation.intervals import Estimate, bootstrap
+from preflight_rag.evaluation.intervals import Estimate, average, bootstrap
 from preflight_rag.evaluation.papers.briefcontext import AUTO, MAP_REDUCE, PARTITION, RAG, auto, map_reduce, plain
 from preflight_rag.evaluation.papers.conditions import accuracy_table, difference_table, family, values
 from preflight_rag.evaluation.papers.integration import spread
 from preflight_rag.evaluation.papers.searched import SETTINGS, Searched, open_searched, shown
 from preflight_rag.evaluation.plots import Axis, Bars, Series
 from preflight_rag.evaluation.question_sets import Question, QuestionSet
-from preflight_rag.evaluation.reading_metrics import average
 from preflight_rag.evaluation.report import Report, Table, figures, number
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.nodes.preflight import decide, risk_model_of

@@ -21,13 +21,12 @@ from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer, ask_arms
 from preflight_rag.evaluation.harness.asking import open_asking
 from preflight_rag.evaluation.harness.compared import compare
 from preflight_rag.evaluation.harness.paired import paired
-from preflight_rag.evaluation.intervals import wilson
+from preflight_rag.evaluation.intervals import average, wilson
 from preflight_rag.evaluation.papers.briefcontext import NO_CLOSED_BOOK, closed_book, plain
 from preflight_rag.evaluation.papers.searched import Searched, open_searched
 from preflight_rag.evaluation.plots import Axis, Bars, Series
 from preflight_rag.evaluation.question_sets import Question, QuestionSet
 from preflight_rag.evaluation.reader_data import PUBMEDQA
-from preflight_rag.evaluation.reading_metrics import average
 from preflight_rag.evaluation.records import find, json_file, mapping
 from preflight_rag.evaluation.report import Report, Table, number
 from preflight_rag.models.reranking.feature_reranker import FeatureReranker

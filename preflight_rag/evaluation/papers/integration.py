@@ -15,8 +15,7 @@ from typing import Any
 
 from preflight_rag.evaluation.harness.arms import Case, answered, ask_arms
 from preflight_rag.evaluation.harness.asking import open_asking
-from preflight_rag.evaluation.harness.compared import share
-from preflight_rag.evaluation.intervals import Estimate, wilson
+from preflight_rag.evaluation.intervals import Estimate, share, wilson
 from preflight_rag.evaluation.papers.briefcontext import (
     AUTO,
     CLOSED_BOOK,

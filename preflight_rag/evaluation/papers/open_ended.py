@@ -21,13 +21,12 @@ from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer, Case, answered
 from preflight_rag.evaluation.harness.asking import Asking, open_asking
 from preflight_rag.evaluation.harness.compared import p_value
 from preflight_rag.evaluation.harness.paired import Paired, paired
-from preflight_rag.evaluation.intervals import wilson
+from preflight_rag.evaluation.intervals import average, wilson
 from preflight_rag.evaluation.papers.briefcontext import MAP_REDUCE, RAG, map_reduce, plain
 from preflight_rag.evaluation.papers.conditions import spent_table
 from preflight_rag.evaluation.papers.searched import SETTINGS, open_searched, shown
 from preflight_rag.evaluation.plots import Axis, Bars, Series
 from preflight_rag.evaluation.question_sets import Question, QuestionSet
-from preflight_rag.evaluation.reading_metrics import average
 from preflight_rag.evaluation.report import Report, Table, figures, number
 from preflight_rag.evaluation.rouge import rouge
 from preflight_rag.evaluation.runs import Run

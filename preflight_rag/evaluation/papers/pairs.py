@@ -22,9 +22,8 @@ from preflight_rag.evaluation.harness.asking import Asking, open_asking
 from preflight_rag.evaluation.harness.compared import p_value
 from preflight_rag.evaluation.harness.paired import corrected, paired
 from preflight_rag.evaluation.harness.simulated import NAME as SIMULATED
-from preflight_rag.evaluation.intervals import wilson
+from preflight_rag.evaluation.intervals import average, wilson
 from preflight_rag.evaluation.plots import Axis, Bars, Series, recorded
-from preflight_rag.evaluation.reading_metrics import average
 from preflight_rag.evaluation.report import Report, Table, checksums, number
 from preflight_rag.evaluation.searching import collection_library, search_all
 from preflight_rag.models.reranking.rerankers import FEATURES, NONE, READER, open_reranker, rerank

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from preflight_rag.evaluation.harness.arms import Case, Scored, answered, ask_arms
-from preflight_rag.evaluation.harness.compared import compare, share
-from preflight_rag.evaluation.intervals import Estimate, wilson
+from preflight_rag.evaluation.harness.compared import compare
+from preflight_rag.evaluation.intervals import Estimate, share, wilson
 from preflight_rag.evaluation.papers.turns import asked, open_turns
 from preflight_rag.evaluation.plots import Axis, Bars, Reference, Series
 from preflight_rag.evaluation.question_sets import QuestionSet

@@ -1,0 +1,80 @@
+"""Rows: what every run writes, one line of `results.jsonl` each: what an arm got for one sample under one condition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Row:
+    """One score.
+
+    Attributes:
+        sample: Id of the question, claim or query.
+        condition: Under which it was put, as the passages that were shown; empty where there is but one.
+        arm: What answered, ranked or predicted.
+        score: In the measure's own unit, right answers in [0, 1]; None where there is none, as the server failed.
+        reason: Why it has this score, or none, in a few words.
+        calls: Of a language model, as if no reply had been cached.
+        tokens: Read and written by it.
+        seconds: That the model took. They differ from run to run, so `results.jsonl` has them only in figures.
+        measure: What `score` is in, where a run has several measures: one row each.
+        details: JSON: what `preflight eval show` prints beside, as the question, passages, prompts and replies.
+    """
+
+    sample: str
+    condition: str = ""
+    arm: str = ""
+    score: float | None = None
+    reason: str = ""
+    calls: int = 0
+    tokens: tuple[int, int] = (0, 0)
+    seconds: float = 0.0
+    measure: str = ""
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """A line of `results.jsonl`: the same on every run; what is empty is left out but for sample, arm and score."""
+        score = None if self.score is None or self.score != self.score else round(self.score, 6)
+        line = {
+            "sample": self.sample,
+            "condition": self.condition,
+            "arm": self.arm,
+            "measure": self.measure,
+            "score": score,
+            "reason": self.reason,
+            "calls": self.calls,
+            "tokens": list(self.tokens) if any(self.tokens) else [],
+            "details": dict(self.details),
+        }
+        return {name: value for name, value in line.items() if value or name in ("sample", "arm", "score")}
+
+    @classmethod
+    def from_json(cls, line: Mapping[str, Any]) -> Row:
+        """A line of `results.jsonl`; what else stands in it (experiment, data set) is passed over."""
+        read, written = line.get("tokens") or (0, 0)
+        return cls(
+            sample=line["sample"],
+            condition=line.get("condition", ""),
+            arm=line.get("arm", ""),
+            score=line.get("score"),
+            reason=line.get("reason", ""),
+            calls=line.get("calls", 0),
+            tokens=(read, written),
+            measure=line.get("measure", ""),
+            details=line.get("details", {}),
+        )
+
+
+def complete(rows: Iterable[Row]) -> list[Row]:
+    """The rows of those samples that have a score in every one of their rows, so that pairs stay pairs."""
+    rows = list(rows)
+    missing = {row.sample for row in rows if row.score is None}
+    return [row for row in rows if row.sample not in missing]
+
+
+def samples_of(rows: Iterable[Row]) -> list[str]:
+    """The samples' ids, each once, in order."""
+    return list(dict.fromkeys(row.sample for row in rows))
