@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from preflight_rag.evaluation.metrics import roc_area
 from preflight_rag.evaluation.reader_data import examples
@@ -29,9 +29,6 @@ from preflight_rag.evaluation.reading_metrics import holds
 from preflight_rag.evaluation.report import Report, Table, markdown
 from preflight_rag.models.embedding.embedder import Embedder, open_embedder
 from preflight_rag.models.reading.own_reader import MODEL, SETTINGS, Calibration, OwnReader
-
-if TYPE_CHECKING:
-    import numpy as np
 
 SETS = ("nq_open_oracle", "xquad_en", "covidqa", "ramdocs", "clapnq")
 POOLED = SETS[:4]
@@ -42,7 +39,6 @@ QUESTIONS = 25
 KEPT = 0.90
 """Least share of answerable questions, in the mean over the sets, that are answered."""
 PENALTY = 1.0
-STEPS = 50
 BATCH = 32
 NO_SPAN = -30.0
 """Margin of a passage without a span."""
@@ -75,7 +71,7 @@ def logits_of(reader: OwnReader, pairs: Sequence[tuple[str, str, str]], told: st
 
 
 def fit(rows: Mapping[str, Sequence[tuple[Logits, bool]]]) -> Calibration:
-    """Logistic regression by Newton's method; each set and each class in it weighs the same.
+    """Logistic regression; each set and each class in it weighs the same.
 
     The weights have an L2 penalty of `PENALTY` against all rows; one that would be negative is left out.
 
@@ -83,35 +79,28 @@ def fit(rows: Mapping[str, Sequence[tuple[Logits, bool]]]) -> Calibration:
         rows: Of each set the pairs' logits, and whether they answer.
     """
     import numpy as np
+    from sklearn.linear_model import LogisticRegression
 
-    x = np.array([[a, NO_SPAN if m is None else m, 1.0] for found in rows.values() for (a, m), _ in found])
-    y = np.array([float(known) for found in rows.values() for _, known in found])
+    x = np.array([[a, NO_SPAN if m is None else m] for found in rows.values() for (a, m), _ in found])
+    y = np.array([known for found in rows.values() for _, known in found])
     parts = []
     for found in rows.values():
         counts = [sum(known for _, known in found), sum(not known for _, known in found)]
         parts += [0.5 / counts[0] if known else 0.5 / counts[1] for _, known in found]
     balance = np.array(parts) * len(y) / len(rows)
-    used = [0, 1, 2]
-    while True:
-        weights = _newton(x[:, used], y, balance)
-        if len(used) == 1 or weights[:-1].min() >= 0:
+    weights, used = [0.0, 0.0], [0, 1]
+    while used:
+        fitted = LogisticRegression(C=1 / PENALTY, solver="newton-cholesky", tol=1e-10)
+        fitted.fit(x[:, used], y, sample_weight=balance)
+        least = int(fitted.coef_[0].argmin())
+        if fitted.coef_[0][least] >= 0:
+            for place, weight in zip(used, fitted.coef_[0].tolist(), strict=True):
+                weights[place] = round(weight, 4)
             break
-        used.pop(int(weights[:-1].argmin()))
-    told = dict(zip(used, (round(float(weight), 4) for weight in weights), strict=True))
-    return Calibration(told.get(0, 0.0), told.get(1, 0.0), told[2], 0.5)
-
-
-def _newton(x: np.ndarray, y: np.ndarray, balance: np.ndarray) -> np.ndarray:
-    import numpy as np
-
-    penalty = np.diag([PENALTY] * (x.shape[1] - 1) + [1e-6])
-    weights = np.zeros(x.shape[1])
-    for _ in range(STEPS):
-        chance = np.asarray(0.5 * (1 + np.tanh(0.5 * (x @ weights))))
-        gradient = x.T @ (balance * (y - chance)) - penalty @ weights
-        step = np.linalg.solve((x.T * (balance * chance * (1 - chance))) @ x + penalty, gradient)
-        weights = weights + np.clip(step, -1.0, 1.0)
-    return weights
+        used.pop(least)
+    # Each class weighs the same, so without a weight the intercept is 0.
+    bias = round(float(fitted.intercept_[0]), 4) if used else 0.0
+    return Calibration(weights[0], weights[1], bias, 0.5)
 
 
 def put_cases(name: str, found: Sequence[Example], reader: OwnReader, embedder: Embedder, limit: int) -> list[Case]:
