@@ -238,7 +238,7 @@ def compare(
     by: Literal["condition", "measure", "arm"] = "condition",
     columns: Mapping[str, Iterable[str]] | Sequence[str] | None = None,
     lines: Sequence[str] | None = None,
-    pairs: Mapping[str, tuple[Cell, Cell]] | None = None,
+    pairs: Mapping[str, tuple[Cell, Cell]] | Sequence[tuple[str, str]] | None = None,
     baseline: str | None = None,
     seed: int = 0,
     wilson: bool = True,
@@ -252,8 +252,9 @@ def compare(
             of its rows there, so that "all" can be a sample's mean over its conditions, or all samples where each has
             one condition. Without it, each value is a column.
         lines: Which lines, in order; without it all.
-        pairs: Name to the two cells that are compared over the samples that both have. Without it, in each column every
-            line is compared with the baseline, or with each other.
+        pairs: Name to the two cells that are compared over the samples that both have; or two lines each, which are
+            compared in every column. Without it, in each column every line is compared with the baseline, or with each
+            other.
         baseline: A line. All comparisons of one call are one family for Holm's correction.
         seed: Of the bootstrap.
         wilson: Whether shares have Wilson's interval; else they have the bootstrap's, too.
@@ -275,7 +276,11 @@ def compare(
         line: {name: mean(list(found.values()), seed=seed) for name, found in row.items()}
         for line, row in scores.items()
     }
-    cells = _pairs(list(names), list(taken), baseline) if pairs is None else dict(pairs)
+    if pairs is None:
+        pairs = [(a, b) for b, a in combinations(names, 2)]
+        if baseline is not None:
+            pairs = [(line, baseline) for line in names if line != baseline]
+    cells = dict(pairs) if isinstance(pairs, Mapping) else _pairs(pairs, list(taken))
     tests = corrected([_test(scores[a][c], scores[b][d], seed) for (a, c), (b, d) in cells.values()])
     return Comparison(
         rows=tuple(kept),
@@ -389,12 +394,8 @@ def _scores(rows: Iterable[Row], line_field: str, line: str, by: str, wanted: se
     return {sample: sum(scores) / len(scores) for sample, scores in found.items()}
 
 
-def _pairs(lines: Sequence[str], columns: Sequence[str], baseline: str | None) -> dict[str, tuple[Cell, Cell]]:
-    """In each column, every line with the baseline, or with each other; the second is what is compared with."""
-    if baseline is None:
-        chosen = [(second, first) for first, second in combinations(lines, 2)]
-    else:
-        chosen = [(line, baseline) for line in lines if line != baseline]
+def _pairs(chosen: Sequence[tuple[str, str]], columns: Sequence[str]) -> dict[str, tuple[Cell, Cell]]:
+    """Two lines each in every column; the second is what is compared with."""
     return {
         f"{first} − {second}" if len(columns) == 1 else f"{column}: {first} − {second}": (
             (first, column),
