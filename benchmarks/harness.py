@@ -24,8 +24,8 @@ from pathlib import Path
 from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer, answered, ask_arms
 from preflight_rag.evaluation.harness.asking import Asking, open_asking
 from preflight_rag.evaluation.harness.budget import Budget
-from preflight_rag.evaluation.question_sets import Question
 from preflight_rag.evaluation.runs import Run
+from preflight_rag.evaluation.samples import Sample
 from preflight_rag.prompts import answer_plain
 from preflight_rag.state.reading import Source
 
@@ -100,10 +100,10 @@ async def bare(url: str, cases: int, concurrency: int) -> float:
 
 def harness(asking: Asking, cases: int) -> None:
     """Put the cases to one arm, as an experiment does."""
-    questions = [Question(f"q{n}", f"Is {n} even?", "yes/no", OPTIONS, OPTIONS[n % 2]) for n in range(cases)]
+    questions = [Sample(f"q{n}", f"Is {n} even?", "yes/no", OPTIONS, OPTIONS[n % 2]) for n in range(cases)]
 
-    async def answer(question: Question, sources: object) -> ArmAnswer:
-        prompt = answer_plain.render(question=question.text, sources=[PASSAGE], options=question.options)
+    async def answer(question: Sample, sources: object) -> ArmAnswer:
+        prompt = answer_plain.render(question=question.question, sources=[PASSAGE], options=question.options)
         return ArmAnswer((await asking.prompts.reply(prompt))[0])
 
     found = asyncio.run(ask_arms([Arm("plain", answer)], questions, lambda _: [PASSAGE], asking))

@@ -17,8 +17,9 @@ from pathlib import Path
 
 from preflight_rag.evaluation.long_documents import EVIDENCE_INFERENCE
 from preflight_rag.evaluation.reader_data import MEDQUAD, SCIFACT, examples
-from preflight_rag.evaluation.reader_examples import Example, Span, part_of, spans_of
+from preflight_rag.evaluation.reader_examples import Example, spans_of
 from preflight_rag.evaluation.records import find, json_lines
+from preflight_rag.evaluation.samples import Span, reader_part_of
 from preflight_rag.text.answer_values import Kind, values
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.words import STOP_WORDS
@@ -60,13 +61,15 @@ def training_texts(data: Path, rng: random.Random) -> list[Text]:
     found = {(e.title, e.text) for name in SUPERVISED for e in examples(name, data, "train") if len(e.text) > 200}
     texts = [Text(*item) for item in sorted(found)]
     rows = [row for _, row in json_lines(find(data / "medquad", "qa_pairs.jsonl", origin=MEDQUAD)) if row["answer"]]
-    chosen = [row for row in rows if part_of(row["focus"]) == "train"]
+    chosen = [row for row in rows if reader_part_of(row["focus"]) == "train"]
     medical = [Text(row["focus"], _words(row["answer"])) for row in rng.sample(chosen, min(2500, len(chosen)))]
     for _, row in json_lines(find(data / "scifact", "corpus.jsonl", origin=SCIFACT)):
         medical.append(Text(row["title"], _words(" ".join(row["sentences"]))))
     path = find(data / "evidence_inference", "abstracts.jsonl", origin=EVIDENCE_INFERENCE)
     medical += [
-        Text(row["title"], _words(row["abstract"])) for _, row in json_lines(path) if part_of(row["pmcid"]) == "train"
+        Text(row["title"], _words(row["abstract"]))
+        for _, row in json_lines(path)
+        if reader_part_of(row["pmcid"]) == "train"
     ]
     texts += rng.sample(medical, min(MEDICAL, len(medical)))
     rng.shuffle(texts)

@@ -14,8 +14,9 @@ from typing import Any
 
 from preflight_rag.evaluation.long_documents import EVIDENCE_INFERENCE, texts
 from preflight_rag.evaluation.reader_data import SCIFACT, examples
-from preflight_rag.evaluation.reader_examples import Example, part_of, spans_of, window
+from preflight_rag.evaluation.reader_examples import Example, spans_of, window
 from preflight_rag.evaluation.records import find, json_lines
+from preflight_rag.evaluation.samples import reader_part_of
 from preflight_rag.text.sentences import sentence_spans
 from training.reader_cloze import candidates, masked
 
@@ -44,7 +45,7 @@ def _pairs(data: Path) -> Iterator[tuple[str, str]]:
         yield row["title"], " ".join(" ".join(row["sentences"]).split()[:WORDS])
     path = find(data / "evidence_inference", "abstracts.jsonl", origin=EVIDENCE_INFERENCE)
     for _, row in json_lines(path):
-        if part_of(row["pmcid"]) == "train":
+        if reader_part_of(row["pmcid"]) == "train":
             yield row["title"], " ".join(row["abstract"].split()[-WORDS:])
     asked = [example for example in examples("pubmedqa", data, "train") if example.verdict]
     for body, conclusion in zip(asked[::2], asked[1::2], strict=True):
@@ -60,7 +61,7 @@ def prompted(data: Path, rng: random.Random) -> Iterator[Example]:
     folder = data / "evidence_inference"
     prompts: dict[str, list[dict[str, Any]]] = {}
     for _, row in json_lines(find(folder, "prompts_annotated_v2.jsonl", origin=EVIDENCE_INFERENCE)):
-        if part_of(row["pmcid"]) == "train":
+        if reader_part_of(row["pmcid"]) == "train":
             prompts.setdefault(row["pmcid"], []).append(row)
     for article in texts(find(folder, "articles_txt.jsonl", origin=EVIDENCE_INFERENCE), "pmcid"):
         spans = sentence_spans(article.text) if article.id in prompts else []

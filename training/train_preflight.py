@@ -17,10 +17,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from preflight_rag.evaluation.collection import Collection
 from preflight_rag.evaluation.datasets import open_dataset
 from preflight_rag.evaluation.experiments.reranking import GROUPS
 from preflight_rag.evaluation.runs import Progress, Run, no_progress
+from preflight_rag.evaluation.samples import DataSet
 from preflight_rag.evaluation.searching import collection_library
 from preflight_rag.library.library import Library
 from preflight_rag.nodes.rewrite import normalised
@@ -38,11 +38,12 @@ NUMBERS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten
 
 
 def cases_of(
-    collection: Collection, library: Library, part: str, limit: int | None, progress: Progress = no_progress
+    collection: DataSet, library: Library, part: str, limit: int | None, progress: Progress = no_progress
 ) -> list[Case]:
     """Features and truth of a collection's questions, by the fused passages of its library, not reranked."""
     known = [
-        KnownQuestion(normalised(query.text), collection.relevant(query.id)) for query in collection.select(part, limit)
+        KnownQuestion(normalised(query.question), collection.relevant(query.id))
+        for query in collection.select(part, limit)
     ]
     stage = f"{collection.name}: {part} questions"
     return measure(known, turn_passages(library, FUSED), lambda done, total: progress(stage, done, total))

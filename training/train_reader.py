@@ -27,7 +27,8 @@ import torch
 
 from preflight_rag.cache import file_sha256
 from preflight_rag.evaluation.reader_data import SETS, examples
-from preflight_rag.evaluation.reader_examples import Example, Span
+from preflight_rag.evaluation.reader_examples import Example
+from preflight_rag.evaluation.samples import Span
 from preflight_rag.models.embedding.minilm import weights_folder
 from preflight_rag.models.reading.reader_input import Window, load_tokenizer, padded, windows
 from training.reader_cloze import answered, cloze, statements, training_texts

@@ -21,10 +21,10 @@ from math import log2
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from preflight_rag.evaluation.collection import Collection
 from preflight_rag.evaluation.datasets import open_dataset
 from preflight_rag.evaluation.experiments.reranking import DEPTH, FUSIONS, GROUPS, fusion, group_of
 from preflight_rag.evaluation.runs import Progress, Run
+from preflight_rag.evaluation.samples import DataSet
 from preflight_rag.evaluation.searching import collection_library, search_all
 from preflight_rag.models.reranking.feature_reranker import ALL, WEIGHTS
 from preflight_rag.models.reranking.rerank_features import FEATURES, features
@@ -56,7 +56,7 @@ Examples: TypeAlias = Mapping[str, Sequence[Sequence[Example]]]
 """Group to its collections to their questions."""
 
 
-def gather(collection: Collection, run: Run) -> list[Example]:
+def gather(collection: DataSet, run: Run) -> list[Example]:
     """The questions of a part that have a relevant document, with their candidates' features."""
     import numpy as np
 
@@ -67,11 +67,11 @@ def gather(collection: Collection, run: Run) -> list[Example]:
         for query, result in search_all(library, queries, run.progress, name=collection.name, **sizes):
             ids = [hit.passage_id for hit in result.fused]
             candidates = result.candidates(library.passages(ids))
-            grades = {name: max(0, grade) for name, grade in collection.qrels[query.id].items()}
+            grades = {name: max(0, grade) for name, grade in collection.relevance[query.id].items()}
             documents = tuple(hit.document_id for hit in result.fused)
             found.append(
                 Example(
-                    features(query.text, candidates).astype(np.float32),
+                    features(query.question, candidates).astype(np.float32),
                     np.array([grades.get(name, 0) for name in documents], dtype=np.float32),
                     documents,
                     _dcg(sorted(grades.values(), reverse=True)),

@@ -1,13 +1,14 @@
-"""Adapters: folders of published data sets, each turned into a `Collection`. Nothing is downloaded."""
+"""Adapters: folders of published data sets, each turned into a `DataSet`. Nothing is downloaded."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from preflight_rag.evaluation.collection import Collection, Query
 from preflight_rag.evaluation.records import field, find, json_lines, judgements, listed, trec_judgements, unique
+from preflight_rag.evaluation.samples import DataSet, Sample
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Document
 
@@ -21,7 +22,7 @@ MEDQUAD = "github.com/abachaa/MedQuAD"
 BIOMIX = "the publishers of BioASQ, SciFact, PubMedQA, Evidence Inference and MedQuAD"
 
 
-def open_dataset(name: str, data: Path | None) -> Collection:
+def open_dataset(name: str, data: Path | None) -> DataSet:
     """The data set in the folder `data/name`: by its name, or any folder in BEIR's form.
 
     Raises:
@@ -43,7 +44,7 @@ def open_dataset(name: str, data: Path | None) -> Collection:
     return beir(folder) if adapter is None or (folder_name == name and in_beir_form(folder)) else adapter(folder)
 
 
-def bioasq(folder: Path) -> Collection:
+def bioasq(folder: Path) -> DataSet:
     """BioASQ's expert questions over their gold snippets.
 
     corpus.jsonl (`_id` = PMID, `title`, `text` = the gold snippets of that PMID), questions.jsonl (`id`, `question`),
@@ -52,19 +53,20 @@ def bioasq(folder: Path) -> Collection:
     corpus = find(folder, "corpus.jsonl", origin=BIOASQ)
     questions = find(folder, "questions.jsonl", origin=BIOASQ)
     qrels = find(folder, "qrels.tsv", origin=BIOASQ)
-    return Collection(
+    relevance = judgements(qrels)
+    return DataSet(
         name="bioasq",
         title="BioASQ 7B-12B, gold snippets as documents",
         source=BIOASQ,
         licence="BioASQ's terms: registration and citation",
         files=(corpus, questions, qrels),
-        queries=_queries(questions, "id", "question"),
-        qrels=judgements(qrels),
-        documents=_documents(corpus, _pubmed_source),
+        samples=_queries(questions, "id", "question", relevance),
+        relevance=relevance,
+        corpus=_documents(corpus, _pubmed_source),
     )
 
 
-def scifact(folder: Path) -> Collection:
+def scifact(folder: Path) -> DataSet:
     """SciFact's claims over abstracts; relevant are the abstracts that a claim cites, as in BEIR.
 
     corpus.jsonl (`_id` or `doc_id`, `title`, `sentences` or `abstract`), claims.jsonl or claims_train.jsonl and
@@ -79,19 +81,20 @@ def scifact(folder: Path) -> Collection:
         for path in claims
         for place, record in json_lines(path)
     }
-    return Collection(
+    relevance = {claim: documents for claim, documents in cited.items() if documents}
+    return DataSet(
         name="scifact",
         title="SciFact",
         source=SCIFACT,
         licence="claims CC BY 4.0, abstracts ODC-By 1.0",
         files=(corpus, *claims),
-        queries=tuple(query for path in claims for query in _queries(path, "id", "claim")),
-        qrels={claim: documents for claim, documents in cited.items() if documents},
-        documents=_documents(corpus, lambda name: f"S2 {name}"),
+        samples=tuple(query for path in claims for query in _queries(path, "id", "claim", relevance)),
+        relevance=relevance,
+        corpus=_documents(corpus, lambda name: f"S2 {name}"),
     )
 
 
-def beir(folder: Path) -> Collection:
+def beir(folder: Path) -> DataSet:
     """Any data set in BEIR's form.
 
     corpus.jsonl (`_id`, `title`, `text`), queries.jsonl (`_id`, `text`), qrels/test.tsv or qrels.tsv.
@@ -99,47 +102,48 @@ def beir(folder: Path) -> Collection:
     corpus = find(folder, "corpus.jsonl", origin=BEIR)
     queries = find(folder, "queries.jsonl", origin=BEIR)
     qrels = find(folder, "qrels/test.tsv", "qrels.tsv", origin=BEIR)
-    name = folder.resolve().name
-    return Collection(
+    name, relevance = folder.resolve().name, judgements(qrels)
+    return DataSet(
         name=name,
         title=name,
         source=BEIR,
         licence="see its publisher",
         files=(corpus, queries, qrels),
-        queries=_queries(queries, "_id", "text"),
-        qrels=judgements(qrels),
-        documents=_documents(corpus, lambda document: document),
+        samples=_queries(queries, "_id", "text", relevance),
+        relevance=relevance,
+        corpus=_documents(corpus, lambda document: document),
     )
 
 
-def biomix(origin: str, title: str) -> Callable[[Path], Collection]:
+def biomix(origin: str, title: str) -> Callable[[Path], DataSet]:
     """Questions of one origin over a corpus that mixes several biomedical ones.
 
     corpus.jsonl and queries.jsonl (`_id`, `title`, `text`, `origin`), qrels.tsv. Only documents of the questions' own
     origin are judged, so what another origin holds counts as not relevant.
     """
 
-    def adapter(folder: Path) -> Collection:
+    def adapter(folder: Path) -> DataSet:
         corpus = find(folder, "corpus.jsonl", origin=BIOMIX)
         queries = find(folder, "queries.jsonl", origin=BIOMIX)
         qrels = find(folder, "qrels.tsv", origin=BIOMIX)
         chosen = {field(record, at, "_id") for at, record in json_lines(queries) if record.get("origin") == origin}
-        return Collection(
+        relevance = judgements(qrels)
+        return DataSet(
             name=f"biomix-{origin}",
             title=f"{title} in a mixed biomedical corpus",
             source=BIOMIX,
             licence="those of its parts",
             files=(corpus, queries, qrels),
-            queries=tuple(query for query in _queries(queries, "_id", "text") if query.id in chosen),
-            qrels=judgements(qrels),
-            documents=_documents(corpus, lambda name: name),
-            corpus="biomix",
+            samples=tuple(query for query in _queries(queries, "_id", "text", relevance) if query.id in chosen),
+            relevance=relevance,
+            corpus=_documents(corpus, lambda name: name),
+            library="biomix",
         )
 
     return adapter
 
 
-def nfcorpus(folder: Path) -> Collection:
+def nfcorpus(folder: Path) -> DataSet:
     """NFCorpus: short lay queries over medical abstracts, graded 1 to 3; its text comes without stop words.
 
     docs.jsonl (`_id`, `text`), queries.jsonl (`_id`, `title`), *.3-2-1.qrel in TREC's form.
@@ -147,58 +151,60 @@ def nfcorpus(folder: Path) -> Collection:
     corpus = find(folder, "docs.jsonl", origin=NFCORPUS)
     queries = find(folder, "queries.jsonl", origin=NFCORPUS)
     files = sorted(folder.glob("*.3-2-1.qrel")) or [find(folder, "test.3-2-1.qrel", origin=NFCORPUS)]
-    return Collection(
+    relevance = {query: graded for path in files for query, graded in trec_judgements(path).items()}
+    return DataSet(
         name="nfcorpus",
         title="NFCorpus",
         source=NFCORPUS,
         licence="free for academic use",
         files=(corpus, queries, *files),
-        queries=_queries(queries, "_id", "title"),
-        qrels={query: graded for path in files for query, graded in trec_judgements(path).items()},
-        documents=_documents(corpus, lambda name: name),
+        samples=_queries(queries, "_id", "title", relevance),
+        relevance=relevance,
+        corpus=_documents(corpus, lambda name: name),
     )
 
 
-def classic(name: str, title: str, origin: str) -> Callable[[Path], Collection]:
+def classic(name: str, title: str, origin: str) -> Callable[[Path], DataSet]:
     """Cranfield or CISI: docs.jsonl (`_id`, `title`, `text`), queries.jsonl (`_id`, `text`), qrels.tsv.
 
     A document with a grade above 0 is relevant: Cranfield's codes count down from 1, the best, to 4. Documents without
     title and text are left out.
     """
 
-    def adapter(folder: Path) -> Collection:
+    def adapter(folder: Path) -> DataSet:
         corpus = find(folder, "docs.jsonl", origin=origin)
         queries = find(folder, "queries.jsonl", origin=origin)
         qrels = find(folder, "qrels.tsv", origin=origin)
-        graded = judgements(qrels)
-        return Collection(
+        relevance = {
+            query: {document: int(grade > 0) for document, grade in row.items()}
+            for query, row in judgements(qrels).items()
+        }
+        return DataSet(
             name=name,
             title=title,
             source=origin,
             licence="none stated",
             files=(corpus, queries, qrels),
-            queries=_queries(queries, "_id", "text"),
-            qrels={
-                query: {document: int(grade > 0) for document, grade in row.items()} for query, row in graded.items()
-            },
-            documents=_documents(corpus, lambda document: f"{title} {document}"),
+            samples=_queries(queries, "_id", "text", relevance),
+            relevance=relevance,
+            corpus=_documents(corpus, lambda document: f"{title} {document}"),
         )
 
     return adapter
 
 
-def medquad(folder: Path) -> Collection:
+def medquad(folder: Path) -> DataSet:
     """MedQuAD: consumer-health questions over the NIH's answers; relevant are all answers to the same question.
 
     qa_pairs.jsonl (`_id`, `focus`, `question`, `answer`, `url`). Each distinct question is asked once. An answer's
     title is its focus, which the question often names.
     """
     path = find(folder, "qa_pairs.jsonl", origin=MEDQUAD)
-    queries: dict[str, Query] = {}
+    queries: dict[str, Sample] = {}
     qrels: dict[str, dict[str, int]] = {}
     for place, record in json_lines(path):
         name, question = field(record, place, "_id"), field(record, place, "question").strip()
-        query = queries.setdefault(question.casefold(), Query(name, question))
+        query = queries.setdefault(question.casefold(), Sample(name, question))
         qrels.setdefault(query.id, {})[name] = 1
 
     def documents() -> Iterator[Document]:
@@ -210,19 +216,19 @@ def medquad(folder: Path) -> Collection:
                 source=field(record, place, "url", default=""),
             )
 
-    return Collection(
+    return DataSet(
         name="medquad",
         title="MedQuAD",
         source=MEDQUAD,
         licence="CC BY 4.0",
         files=(path,),
-        queries=tuple(queries.values()),
-        qrels=qrels,
-        documents=documents,
+        samples=judged(queries.values(), qrels),
+        relevance=qrels,
+        corpus=documents,
     )
 
 
-ADAPTERS: dict[str, tuple[Callable[[Path], Collection], str, str]] = {
+ADAPTERS: dict[str, tuple[Callable[[Path], DataSet], str, str]] = {
     "bioasq": (bioasq, BIOASQ, "bioasq"),
     "scifact": (scifact, SCIFACT, "scifact"),
     "biomix-bioasq": (biomix("bioasq", "BioASQ"), BIOMIX, "biomix"),
@@ -240,10 +246,18 @@ def in_beir_form(folder: Path) -> bool:
     return all(any(folder.glob(f"{name}.jsonl*")) for name in ("corpus", "queries"))
 
 
-def _queries(path: Path, id_field: str, text_field: str) -> tuple[Query, ...]:
-    read = [(Query(field(record, at, id_field), field(record, at, text_field)), at) for at, record in json_lines(path)]
+def judged(samples: Iterable[Sample], relevance: Mapping[str, Mapping[str, int]]) -> tuple[Sample, ...]:
+    """The samples that a document is relevant to, each with those documents."""
+    graded = ((s, frozenset(name for name, grade in relevance.get(s.id, {}).items() if grade > 0)) for s in samples)
+    return tuple(replace(sample, documents=documents) for sample, documents in graded if documents)
+
+
+def _queries(
+    path: Path, id_field: str, text_field: str, relevance: Mapping[str, Mapping[str, int]]
+) -> tuple[Sample, ...]:
+    read = [(Sample(field(record, at, id_field), field(record, at, text_field)), at) for at, record in json_lines(path)]
     unique([(query.id, place) for query, place in read])
-    return tuple(query for query, _ in read)
+    return judged((query for query, _ in read), relevance)
 
 
 def _documents(path: Path, source: Callable[[str], str]) -> Callable[[], Iterator[Document]]:

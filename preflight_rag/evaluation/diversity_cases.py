@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from preflight_rag.evaluation.collection import Collection, Query
+from preflight_rag.evaluation.samples import DataSet, Sample
 from preflight_rag.evaluation.searching import collection_library, inputs
-from preflight_rag.evaluation.unit_datasets import UnitCollection
 from preflight_rag.evaluation.vector_cache import cached_embedder
 
 if TYPE_CHECKING:
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
 
     from preflight_rag.evaluation.runs import Run
     from preflight_rag.models.embedding.embedder import Embedder
+    from preflight_rag.state.values import Document
 
 DEPTH = 100
 
@@ -38,7 +38,7 @@ class Case:
         fused: Fused score of each, where they come from a search; they are then in its order.
     """
 
-    query: Query
+    query: Sample
     relevant: frozenset[str]
     documents: Sequence[str]
     texts: Sequence[str]
@@ -53,13 +53,13 @@ class Case:
         return len(self.relevant.intersection(self.documents[pick] for pick in picks)) / len(self.relevant)
 
 
-CasesOf = Callable[[Sequence[Query]], list[Case]]
+CasesOf = Callable[[Sequence[Sample]], list[Case]]
 
 
 @contextmanager
-def candidates(collection: Collection, run: Run) -> Iterator[tuple[CasesOf, dict[str, Any]]]:
+def candidates(collection: DataSet, run: Run) -> Iterator[tuple[CasesOf, dict[str, Any]]]:
     """What makes cases of a collection's queries, and what they depend on, for the manifest."""
-    if isinstance(collection, UnitCollection):
+    if collection.samples and collection.samples[0].document:
         with cached_embedder(run) as embedder:
             yield _units(collection, embedder, run)
         return
@@ -67,15 +67,15 @@ def candidates(collection: Collection, run: Run) -> Iterator[tuple[CasesOf, dict
 
     with collection_library(collection, run) as library:
 
-        def cases_of(queries: Sequence[Query]) -> list[Case]:
+        def cases_of(queries: Sequence[Sample]) -> list[Case]:
             cases = []
             for done, query in enumerate(queries, 1):
-                text = normalised(query.text)
+                text = normalised(query.question)
                 found = library.candidates(text, depth=DEPTH)
                 passages = [candidate.passage for candidate in found]
                 cases.append(
                     Case(
-                        query=Query(query.id, text),
+                        query=Sample(query.id, text),
                         relevant=collection.relevant(query.id),
                         documents=[passage.document_id for passage in passages],
                         texts=[passage.document_id for passage in passages],
@@ -92,30 +92,33 @@ def candidates(collection: Collection, run: Run) -> Iterator[tuple[CasesOf, dict
         yield cases_of, inputs(collection, library, candidates=DEPTH)
 
 
-def _units(collection: UnitCollection, embedder: Embedder, run: Run) -> tuple[CasesOf, dict[str, Any]]:
+def _units(collection: DataSet, embedder: Embedder, run: Run) -> tuple[CasesOf, dict[str, Any]]:
     from preflight_rag.evaluation.report import checksums
+
+    units: dict[str, list[Document]] = {}
+    for unit in collection.documents():
+        units.setdefault(unit.source, []).append(unit)
 
     @cache
     def measured(name: str) -> tuple[list[int], np.ndarray]:
-        texts = [unit.text for unit in collection.units[name]]
+        texts = [unit.text for unit in units[name]]
         return [embedder.count_tokens(text) for text in texts], embedder.encode_passages(texts)
 
-    def cases_of(queries: Sequence[Query]) -> list[Case]:
+    def cases_of(queries: Sequence[Sample]) -> list[Case]:
         cases = []
         for done, query in enumerate(queries, 1):
-            name = collection.scope[query.id]
-            units = collection.units[name]
+            name = query.document
             tokens, vectors = measured(name)
             cases.append(
                 Case(
                     query=query,
                     relevant=collection.relevant(query.id),
-                    documents=[unit.id for unit in units],
-                    texts=[name] * len(units),
-                    places=range(len(units)),
+                    documents=[unit.id for unit in units[name]],
+                    texts=[name] * len(tokens),
+                    places=range(len(tokens)),
                     tokens=tokens,
                     vectors=vectors,
-                    asked=embedder.encode_query(query.text),
+                    asked=embedder.encode_query(query.question),
                 )
             )
             run.progress(f"{collection.name}: queries", done, len(queries))
@@ -126,5 +129,5 @@ def _units(collection: UnitCollection, embedder: Embedder, run: Run) -> tuple[Ca
         "licence": collection.licence,
         "sha256": checksums(collection.files),
         "embedder": {"name": embedder.name, "revision": embedder.revision, "dimension": embedder.dimension},
-        "settings": {"units": sum(map(len, collection.units.values()))},
+        "settings": {"units": sum(map(len, units.values()))},
     }

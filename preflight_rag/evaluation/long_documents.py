@@ -11,10 +11,10 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any
 
-from preflight_rag.evaluation.collection import Collection, Query
 from preflight_rag.evaluation.records import as_published, field, json_lines, whole_number
+from preflight_rag.evaluation.samples import DataSet, Sample, Span
 from preflight_rag.state.errors import UnreadableDocument, UsageError
 from preflight_rag.state.values import Document
 
@@ -22,26 +22,6 @@ COVIDQA = "github.com/deepset-ai/COVID-QA"
 EVIDENCE_INFERENCE = "github.com/jayded/evidence-inference"
 QMSUM = "github.com/Yale-LILY/QMSum"
 FINANCEBENCH = "github.com/patronus-ai/financebench"
-
-Stretch: TypeAlias = tuple[int, int]
-Answers: TypeAlias = tuple[tuple[Stretch, ...], ...]
-"""Alternatives, each of them the stretches of the document that together answer the question."""
-AnyCollection = TypeVar("AnyCollection", bound=Collection)
-
-
-@dataclass(frozen=True)
-class MarkedQuestion(Query):
-    """A question about one document.
-
-    Attributes:
-        document_id: The document.
-        answers: Where it is answered, as the data set marks it; none where nothing is marked by characters.
-        worded: The answers in words, each an alternative; none where the data set has none.
-    """
-
-    document_id: str
-    answers: Answers = ()
-    worded: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -69,8 +49,8 @@ class Meeting:
 
 
 def open_adapted(
-    name: str, data: Path | None, adapters: Mapping[str, tuple[Callable[[Path], AnyCollection], str]], lacks: str
-) -> AnyCollection:
+    name: str, data: Path | None, adapters: Mapping[str, tuple[Callable[[Path], DataSet], str]], lacks: str
+) -> DataSet:
     """The data set in the folder `data/name`, by its adapter; with each adapter stands where its files are published.
 
     Raises:
@@ -96,10 +76,10 @@ def texts(path: Path, id_field: str) -> Iterator[Document]:
         yield Document(id=name, text=field(record, place, "text"), source=name)
 
 
-def covidqa_questions(path: Path) -> Iterator[MarkedQuestion]:
+def covidqa_questions(path: Path) -> Iterator[Sample]:
     """COVID-QA's questions.jsonl: `id`, `document_id`, `question`, `answers` [{`text`, `answer_start`}].
 
-    Answers whose place is not known are in words only.
+    Spans whose place is not known are in words only.
     """
     for place, record in json_lines(path):
         worded = tuple(field(item, place, "text") for item in entries(record, place, "answers"))
@@ -108,16 +88,16 @@ def covidqa_questions(path: Path) -> Iterator[MarkedQuestion]:
             for item, text in zip(record["answers"], worded, strict=True)
             if item.get("answer_start") is not None
         ]
-        yield MarkedQuestion(
+        yield Sample(
             field(record, place, "id"),
             field(record, place, "question"),
-            field(record, place, "document_id"),
-            tuple(((start, start + len(text)),) for start, text in located),
-            worded,
+            answers=(worded,) if worded else (),
+            document=field(record, place, "document_id"),
+            spans=tuple(((start, start + len(text)),) for start, text in located),
         )
 
 
-def evidence_questions(path: Path) -> Iterator[MarkedQuestion]:
+def evidence_questions(path: Path) -> Iterator[Sample]:
     """Evidence Inference's prompts_annotated_v2.jsonl as questions; each annotator's valid evidence is an alternative.
 
     `prompt_id`, `pmcid`, `intervention`, `comparator`, `outcome`, `annotations` [{`start`, `end`, `valid_label`}].
@@ -128,11 +108,11 @@ def evidence_questions(path: Path) -> Iterator[MarkedQuestion]:
         )
         valid = (item for item in record.get("annotations") or () if item.get("valid_label", True))
         marked = {(item["start"], item["end"]) for item in valid if item["end"] > item["start"]}
-        yield MarkedQuestion(
+        yield Sample(
             field(record, place, "prompt_id"),
             f"What is the effect of {intervention} compared with {comparator} on {outcome}?",
-            field(record, place, "pmcid"),
-            tuple((stretch,) for stretch in sorted(marked)),
+            document=field(record, place, "pmcid"),
+            spans=tuple((stretch,) for stretch in sorted(marked)),
         )
 
 
@@ -155,7 +135,7 @@ def meetings(path: Path) -> Iterator[Meeting]:
         )
 
 
-def filing_questions(path: Path) -> Iterator[tuple[MarkedQuestion, list[tuple[str, int]]]]:
+def filing_questions(path: Path) -> Iterator[tuple[Sample, list[tuple[str, int]]]]:
     """FinanceBench's questions, each with the quotes that are its evidence and their pages, counted from 1.
 
     financebench_open_source.jsonl: `financebench_id`, `doc_name`, `question`, `answer`, `evidence` [{`evidence_text`,
@@ -168,7 +148,7 @@ def filing_questions(path: Path) -> Iterator[tuple[MarkedQuestion, list[tuple[st
             (field(item, place, "evidence_text"), whole_number(item, place, "evidence_page_num") + 1)
             for item in entries(record, place, "evidence")
         ]
-        yield MarkedQuestion(name, asked, document, worded=(told,) if told else ()), quotes
+        yield Sample(name, asked, answers=((told,),) if told else (), document=document), quotes
 
 
 def filings(folder: Path, names: Iterable[str]) -> Iterator[tuple[str, Document]]:
@@ -182,7 +162,7 @@ def filings(folder: Path, names: Iterable[str]) -> Iterator[tuple[str, Document]
             yield name, loaded
 
 
-def on_page(document: Document, quote: str, page: int) -> Stretch | None:
+def on_page(document: Document, quote: str, page: int) -> Span | None:
     """Where a quote stands, on a page and the next one, by letters and digits alone; None where it does not."""
     starts = dict(document.pages)
     if page not in starts:

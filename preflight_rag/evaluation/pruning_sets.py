@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import replace
 from pathlib import Path
 
-from preflight_rag.evaluation.collection import Query
 from preflight_rag.evaluation.datasets import BIOASQ
 from preflight_rag.evaluation.datasets import open_dataset as open_collection
-from preflight_rag.evaluation.long_documents import entries
-from preflight_rag.evaluation.reader_collection import ReaderCollection
+from preflight_rag.evaluation.question_sets import open_dataset as open_questions
 from preflight_rag.evaluation.reader_data import NQ
-from preflight_rag.evaluation.reading_sets import bioasq_answers
-from preflight_rag.evaluation.records import as_published, field, find, json_lines, listed
+from preflight_rag.evaluation.records import as_published
+from preflight_rag.evaluation.samples import DataSet
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Document
 
 NAMES = ("nq_open_oracle", "biomix-bioasq")
 
 
-@dataclass(frozen=True, kw_only=True)
-class ShortAnswerCollection(ReaderCollection):
-    """A collection whose questions have short answers.
-
-    Attributes:
-        answers: Answers of each question, by its id; any of them counts.
-    """
-
-    answers: Mapping[str, tuple[str, ...]]
-
-
-def open_dataset(name: str, data: Path | None) -> ShortAnswerCollection:
+def open_dataset(name: str, data: Path | None) -> DataSet:
     """The collection of a name.
 
     Raises:
@@ -47,41 +33,29 @@ def open_dataset(name: str, data: Path | None) -> ShortAnswerCollection:
         return nq(data) if name == "nq_open_oracle" else factoids(data)
 
 
-def nq(data: Path) -> ShortAnswerCollection:
+def nq(data: Path) -> DataSet:
     """NQ-Open's questions over the gold passages of all of them."""
-    path = find(data / "nq_open_oracle", "nq-open-oracle.jsonl", origin=NQ)
-    documents: list[Document] = []
-    queries: list[Query] = []
-    answers: dict[str, tuple[str, ...]] = {}
-    for number, (place, entry) in enumerate(json_lines(path)):
-        name, passage = f"nq{number}", entries(entry, place, "ctxs")[0]
-        title, text = field(passage, place, "title"), field(passage, place, "text")
-        documents.append(Document(id=name, title=title, text=text, source=f"Wikipedia, {name}"))
-        queries.append(Query(name, field(entry, place, "question")))
-        answers[name] = tuple(listed(entry, place, "answers"))
-    return ShortAnswerCollection(
-        name="nq_open_oracle",
+    found = open_questions("nq_open_oracle", data)
+    samples, documents = [], []
+    for number, asked in enumerate(found.samples):
+        name, passage = f"nq{number}", asked.given[0]
+        documents.append(Document(id=name, title=passage.title, text=passage.text, source=f"Wikipedia, {name}"))
+        samples.append(replace(asked, id=name, documents=frozenset({name})))
+    return replace(
+        found,
         title="NQ-Open over its gold passages",
-        source=NQ,
-        licence="MIT; Wikipedia's text CC BY-SA",
-        files=(path,),
-        queries=tuple(queries),
-        qrels={name: {name: 1} for name in answers},
-        documents=lambda: iter(documents),
-        answers=answers,
-        trained=True,
+        samples=tuple(samples),
+        relevance={asked.id: {asked.id: 1} for asked in samples},
+        corpus=lambda: iter(documents),
     )
 
 
-def factoids(data: Path) -> ShortAnswerCollection:
+def factoids(data: Path) -> DataSet:
     """BioASQ's factoid questions over the mixed biomedical corpus."""
     mixed = open_collection("biomix-bioasq", data)
-    known: dict[str, tuple[str, ...]] = {}
-    for _, entry in json_lines(find(data / "bioasq", "questions.jsonl", origin=BIOASQ)):
-        told, _ = bioasq_answers(entry)
-        if entry["type"] == "factoid" and told:
-            known[f"bioasq:{entry['id']}"] = told
-    given = {item.name: getattr(mixed, item.name) for item in fields(mixed)}
-    queries = tuple(query for query in mixed.queries if query.id in known)
-    title = "BioASQ's factoid questions in a mixed biomedical corpus"
-    return ShortAnswerCollection(**(given | {"queries": queries, "title": title, "answers": known}))
+    asked = open_questions("biomix-bioasq", data).samples
+    return replace(
+        mixed,
+        samples=tuple(sample for sample in asked if sample.kind == "short"),
+        title="BioASQ's factoid questions in a mixed biomedical corpus",
+    )

@@ -12,20 +12,11 @@ from preflight_rag.evaluation.datasets import bioasq as bioasq_collection
 from preflight_rag.evaluation.datasets import open_dataset as open_collection
 from preflight_rag.evaluation.datasets import scifact as scifact_collection
 from preflight_rag.evaluation.long_documents import entries
-from preflight_rag.evaluation.question_sets import (
-    BIOASQ_TASK,
-    MIRAGE,
-    MIRAGE_PARTS,
-    Given,
-    Kind,
-    Question,
-    QuestionSet,
-    collected,
-    passages_as_corpus,
-)
+from preflight_rag.evaluation.question_sets import BIOASQ_TASK, MIRAGE, MIRAGE_PARTS, collected
 from preflight_rag.evaluation.reader_data import PUBMEDQA
 from preflight_rag.evaluation.reading_sets import bioasq_answers
 from preflight_rag.evaluation.records import Line, field, find, json_file, json_lines, listed, mapping
+from preflight_rag.evaluation.samples import Context, DataSet, Kind, Sample, passages_as_corpus
 from preflight_rag.state.errors import UnreadableDocument
 
 VERDICTS = ("yes", "no", "maybe")
@@ -34,7 +25,7 @@ CLAIM_ROLES = {"SUPPORT": "support", "CONTRADICT": "contradict"}
 BIOASQ_KINDS: dict[str, Kind] = {"yesno": "yes/no", "factoid": "short", "list": "list", "summary": "long"}
 
 
-def mirage(folder: Path, name: str) -> QuestionSet:
+def mirage(folder: Path, name: str) -> DataSet:
     """MIRAGE's multiple-choice and yes/no questions; `mirage-medqa` and the like are one part alone.
 
     benchmark.json as published: part to id to `question`, `options` {letter: text}, `answer` (a letter), and where it
@@ -48,13 +39,13 @@ def mirage(folder: Path, name: str) -> QuestionSet:
         for place, part, record in _mirage_records(path)
         if wanted in ("", part)
     )
-    return QuestionSet(
+    return DataSet(
         name=name,
         title=f"MIRAGE, {MIRAGE_PARTS[wanted]}" if wanted else "MIRAGE",
         source=MIRAGE,
         licence="public domain notice of NCBI; MedQA, MedMCQA, PubMedQA MIT",
         files=(path,),
-        questions=collected(read, path),
+        samples=collected(read, path),
     )
 
 
@@ -69,16 +60,16 @@ def _mirage_records(path: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
             yield place, part, {**mapping(record, place), "id": f"{part}:{name}"}
 
 
-def _multiple_choice(record: dict[str, Any], place: str, part: str) -> Question:
+def _multiple_choice(record: dict[str, Any], place: str, part: str) -> Sample:
     options = mapping(record.get("options"), f"{place}: options")
     letter, name = field(record, place, "answer"), field(record, place, "id")
     if letter not in options:
         raise UnreadableDocument(f"{place}: the answer {letter!r} is no option", help=f"They are {', '.join(options)}.")
     texts = tuple(field(options, place, key) for key in options)
     pmids = listed(record, place, "pmids", "PMID") if record.keys() & {"pmids", "PMID"} else []
-    return Question(
+    return Sample(
         id=name,
-        text=field(record, place, "question"),
+        question=field(record, place, "question"),
         kind="yes/no" if set(texts) <= set(VERDICTS) else "choice",
         options=texts,
         right=field(options, place, letter),
@@ -88,7 +79,7 @@ def _multiple_choice(record: dict[str, Any], place: str, part: str) -> Question:
     )
 
 
-def pubmedqa(folder: Path, name: str) -> QuestionSet:
+def pubmedqa(folder: Path, name: str) -> DataSet:
     """PubMedQA's expert-labelled questions, each with its abstract without the conclusion.
 
     ori_pqal.json as published: PMID to `QUESTION`, `CONTEXTS`, `LONG_ANSWER` (the conclusion), `final_decision`
@@ -105,29 +96,29 @@ def pubmedqa(folder: Path, name: str) -> QuestionSet:
         ),
         path,
     )
-    return QuestionSet(
+    return DataSet(
         name=name,
         title="PubMedQA",
         source=PUBMEDQA,
         licence="MIT; abstracts PubMed",
         files=(path,),
-        questions=questions,
+        samples=questions,
         corpus=passages_as_corpus(questions),
     )
 
 
-def _on_abstract(pmid: str, found: Any, place: str) -> Question:
+def _on_abstract(pmid: str, found: Any, place: str) -> Sample:
     record = mapping(found, place)
-    abstract = Given(
+    abstract = Context(
         id=f"pubmedqa/{pmid}",
         title="",
         text="\n".join(listed(record, place, "CONTEXTS")),
         date=field(record, place, "YEAR", default=""),
         role="gold",
     )
-    return Question(
+    return Sample(
         id=pmid,
-        text=field(record, place, "QUESTION"),
+        question=field(record, place, "QUESTION"),
         kind="yes/no",
         options=VERDICTS,
         right=field(record, place, "final_decision"),
@@ -139,7 +130,7 @@ def _on_abstract(pmid: str, found: Any, place: str) -> Question:
     )
 
 
-def bioasq(folder: Path, name: str) -> QuestionSet:
+def bioasq(folder: Path, name: str) -> DataSet:
     """BioASQ's yes/no, factoid, list and summary questions with their gold snippets.
 
     Either questions.jsonl (`id`, `type`, `question`, `pmids`, `snippets` [{`pmid`, `text`}], `exact_answer`,
@@ -155,18 +146,18 @@ def bioasq(folder: Path, name: str) -> QuestionSet:
     )
     asked = [(place, _expert_question(record, place)) for place, record in records]
     read = asked if collection is None else ((at, replace(q, documents=collection.relevant(q.id))) for at, q in asked)
-    return QuestionSet(
+    return DataSet(
         name=name,
         title="BioASQ" if collection is None else collection.title,
         source=BIOASQ if collection else BIOASQ_TASK,
         licence="BioASQ's terms: registration and citation",
         files=files,
-        questions=collected(read, files[0]),
+        samples=collected(read, files[0]),
         corpus=collection.documents if collection else None,
     )
 
 
-def biomix_bioasq(folder: Path, name: str) -> QuestionSet:
+def biomix_bioasq(folder: Path, name: str) -> DataSet:
     """BioASQ's questions that have gold documents in the mixed biomedical corpus, which is searched.
 
     questions.jsonl in the neighbouring folder `bioasq`, and the files of `datasets.biomix`. An id is "bioasq:" and
@@ -181,13 +172,13 @@ def biomix_bioasq(folder: Path, name: str) -> QuestionSet:
         for place, asked in renamed
         if collection.relevant(asked.id)
     )
-    return QuestionSet(
+    return DataSet(
         name=name,
         title=collection.title,
         source=BIOASQ,
         licence="BioASQ's terms: registration and citation",
         files=(path, *collection.files),
-        questions=collected(found, path),
+        samples=collected(found, path),
         corpus=collection.documents,
     )
 
@@ -212,13 +203,13 @@ def _bioasq_release(path: Path) -> Iterator[Line]:
         )
 
 
-def _expert_question(record: dict[str, Any], place: str) -> Question:
+def _expert_question(record: dict[str, Any], place: str) -> Sample:
     kind, name = BIOASQ_KINDS.get(field(record, place, "type")), field(record, place, "id")
     if kind is None:
         raise UnreadableDocument(f"{place}: type is {record['type']!r}", help=f"Expected {' or '.join(BIOASQ_KINDS)}.")
     snippets = entries(record, place, "snippets")
     given = tuple(
-        Given(
+        Context(
             id=f"{name}/{i}",
             title="",
             text=field(snippet, place, "text").strip(),
@@ -228,9 +219,9 @@ def _expert_question(record: dict[str, Any], place: str) -> Question:
         for i, snippet in enumerate(snippets)
     )
     right, answers = _expert_answer(record, place, kind)
-    return Question(
+    return Sample(
         id=name,
-        text=field(record, place, "question"),
+        question=field(record, place, "question"),
         kind=kind,
         options=VERDICTS[:2] if right else (),
         right=right,
@@ -267,7 +258,7 @@ def bioasq_gold(record: dict[str, Any]) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(item) for item in items if item)
 
 
-def scifact(folder: Path, name: str) -> QuestionSet:
+def scifact(folder: Path, name: str) -> DataSet:
     """SciFact's claims with a label, each with the abstracts that it cites; unlabelled test claims are left out.
 
     The files of `datasets.scifact`. `evidence` is, as published, the document's id to [{`sentences`, `label`}], or a
@@ -282,29 +273,29 @@ def scifact(folder: Path, name: str) -> QuestionSet:
             continue
         labels = _evidence(record, place)
         given = tuple(
-            Given(cited, abstracts[cited].title, abstracts[cited].text, role=labels.get(cited, "neutral"))
+            Context(cited, abstracts[cited].title, abstracts[cited].text, role=labels.get(cited, "neutral"))
             for cited in listed(record, place, "cited_doc_ids")
             if cited in abstracts
         )
         read.append((place, _claim(record, place, given)))
-    return QuestionSet(
+    return DataSet(
         name=name,
         title="SciFact",
         source=SCIFACT,
         licence=collection.licence,
         files=collection.files,
-        questions=collected(read, collection.files[1]),
+        samples=collected(read, collection.files[1]),
         corpus=collection.documents,
     )
 
 
-def _claim(record: dict[str, Any], place: str, given: tuple[Given, ...]) -> Question:
+def _claim(record: dict[str, Any], place: str, given: tuple[Context, ...]) -> Sample:
     roles = {passage.role for passage in given}
     right = CLAIM_OPTIONS[0 if "support" in roles else 1 if "contradict" in roles else 2]
     name = field(record, place, "id")
-    return Question(
+    return Sample(
         id=name,
-        text=field(record, place, "claim"),
+        question=field(record, place, "claim"),
         kind="claim",
         options=CLAIM_OPTIONS,
         right=right,

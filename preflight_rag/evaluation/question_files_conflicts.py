@@ -7,19 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from preflight_rag.evaluation.long_documents import entries
-from preflight_rag.evaluation.question_sets import (
-    AMBIGDOCS,
-    DRAGGED,
-    WIKICONTRADICT,
-    Given,
-    Question,
-    QuestionSet,
-    collected,
-    passages_as_corpus,
-)
+from preflight_rag.evaluation.question_sets import AMBIGDOCS, DRAGGED, WIKICONTRADICT, collected
 from preflight_rag.evaluation.reader_data import CONFLICTQA, RAMDOCS
 from preflight_rag.evaluation.reader_examples import spans_of
 from preflight_rag.evaluation.records import csv_records, field, find, json_lines, json_records, listed
+from preflight_rag.evaluation.samples import Context, DataSet, Sample, passages_as_corpus
 from preflight_rag.state.errors import UnreadableDocument, UsageError
 
 YES_NO = ("yes", "no")
@@ -28,7 +20,7 @@ RAMDOCS_ROLES = {"correct": "gold", "misinfo": "wrong", "noise": "noise"}
 _NEGATION = re.compile(r"\b(?:not|no|never|cannot)\b|n['’]t\b")
 
 
-def ramdocs(folder: Path, name: str) -> QuestionSet:
+def ramdocs(folder: Path, name: str) -> DataSet:
     """RAMDocs: documents on several entities of a name, with misinformation and noise, over which one can search.
 
     RAMDocs_test.jsonl: `question`, `documents` [{`text`, `type` correct, misinfo or noise, `answer`}], `gold_answers`
@@ -37,10 +29,10 @@ def ramdocs(folder: Path, name: str) -> QuestionSet:
     path = find(folder, "RAMDocs_test.jsonl", origin=RAMDOCS)
     read = ((place, _ambiguous(record, place, f"ramdocs/{i}")) for i, (place, record) in enumerate(json_lines(path)))
     questions = collected(read, path)
-    return QuestionSet(name, "RAMDocs", RAMDOCS, "MIT", (path,), questions, passages_as_corpus(questions))
+    return DataSet(name, "RAMDocs", RAMDOCS, "MIT", (path,), questions, passages_as_corpus(questions))
 
 
-def _ambiguous(record: dict[str, Any], place: str, name: str) -> Question:
+def _ambiguous(record: dict[str, Any], place: str, name: str) -> Sample:
     gold = tuple(dict.fromkeys(listed(record, place, "gold_answers")))
     entities = dict(zip(gold, listed(record, place, "disambig_entity"), strict=False))
     given = []
@@ -51,7 +43,7 @@ def _ambiguous(record: dict[str, Any], place: str, name: str) -> Question:
                 f"{place}: a document's type is {kind!r}", help=f"Expected {' or '.join(RAMDOCS_ROLES)}."
             )
         given.append(
-            Given(
+            Context(
                 id=f"{name}/{position}",
                 title="",
                 text=field(document, place, "text"),
@@ -61,9 +53,9 @@ def _ambiguous(record: dict[str, Any], place: str, name: str) -> Question:
             )
         )
     text = field(record, place, "question")
-    return Question(
+    return Sample(
         id=name,
-        text=text,
+        question=text,
         kind="list" if len(gold) > 1 else "short",
         answers=tuple((answer,) for answer in gold),
         wrong=tuple(dict.fromkeys(listed(record, place, "wrong_answers"))),
@@ -74,7 +66,7 @@ def _ambiguous(record: dict[str, Any], place: str, name: str) -> Question:
     )
 
 
-def ambigdocs(folder: Path, name: str) -> QuestionSet:
+def ambigdocs(folder: Path, name: str) -> DataSet:
     """AmbigDocs: a question on a name, and one document for each thing of that name, each with its answer.
 
     test.json (or dev.json, train.json; the first that is there) as its authors publish it: a list of `qid`,
@@ -84,13 +76,13 @@ def ambigdocs(folder: Path, name: str) -> QuestionSet:
     path = find(folder, "test.json", "dev.json", "train.json", origin=AMBIGDOCS)
     questions = collected(((place, _same_name(record, place)) for place, record in json_records(path)), path)
     licence = "see its publisher; Wikipedia's text CC BY-SA"
-    return QuestionSet(name, "AmbigDocs", AMBIGDOCS, licence, (path,), questions, passages_as_corpus(questions))
+    return DataSet(name, "AmbigDocs", AMBIGDOCS, licence, (path,), questions, passages_as_corpus(questions))
 
 
-def _same_name(record: dict[str, Any], place: str) -> Question:
+def _same_name(record: dict[str, Any], place: str) -> Sample:
     name = field(record, place, "qid")
     given = tuple(
-        Given(
+        Context(
             id=f"ambigdocs/{name}/{field(document, place, 'pid')}",
             title=field(document, place, "title"),
             text=field(document, place, "text"),
@@ -101,9 +93,9 @@ def _same_name(record: dict[str, Any], place: str) -> Question:
         for document in entries(record, place, "documents")
     )
     answers = dict.fromkeys(passage.answer for passage in given)
-    return Question(
+    return Sample(
         id=name,
-        text=field(record, place, "question"),
+        question=field(record, place, "question"),
         kind="list" if len(answers) > 1 else "short",
         answers=tuple((answer,) for answer in answers),
         given=given,
@@ -113,7 +105,7 @@ def _same_name(record: dict[str, Any], place: str) -> Question:
     )
 
 
-def conflictqa(folder: Path, name: str) -> QuestionSet:
+def conflictqa(folder: Path, name: str) -> DataSet:
     """ConflictQA: a passage for what a model believed, and one for the counter-answer.
 
     Every conflictQA-*.json or .jsonl of the folder, an object a line: `question`, `ground_truth` ["True" or "False"] of
@@ -133,10 +125,10 @@ def conflictqa(folder: Path, name: str) -> QuestionSet:
         for i, (place, record) in enumerate(json_records(path))
     )
     questions = collected(read, files[0])
-    return QuestionSet(name, "ConflictQA", CONFLICTQA, "Apache-2.0", files, questions, passages_as_corpus(questions))
+    return DataSet(name, "ConflictQA", CONFLICTQA, "Apache-2.0", files, questions, passages_as_corpus(questions))
 
 
-def _conflicting(record: dict[str, Any], place: str, name: str) -> Question:
+def _conflicting(record: dict[str, Any], place: str, name: str) -> Sample:
     truth = tuple(listed(record, place, "ground_truth"))
     if not truth:
         raise UnreadableDocument(f"{place}: ground_truth is empty", help="Fix the line.")
@@ -151,11 +143,11 @@ def _conflicting(record: dict[str, Any], place: str, name: str) -> Question:
         text = field(record, place, f"{own}_aligned_evidence", default="") or field(record, place, own)
         is_right = answer == right if is_verdict else bool(spans_of(answer, truth))
         role = ("gold" if is_right else "wrong") if answer else ""
-        given.append(Given(f"conflictqa/{name}/{source}", "", text, role=role, answer=answer))
+        given.append(Context(f"conflictqa/{name}/{source}", "", text, role=role, answer=answer))
     text = field(record, place, "question")
-    return Question(
+    return Sample(
         id=name,
-        text=text,
+        question=text,
         kind="yes/no" if is_verdict else "short",
         options=YES_NO if is_verdict else (),
         right=right,
@@ -175,7 +167,7 @@ def _sides(told: list[str]) -> list[str]:
     return ["", ""] if negated[0] == negated[1] else ["no" if no else "yes" for no in negated]
 
 
-def dragged(folder: Path, name: str) -> QuestionSet:
+def dragged(folder: Path, name: str) -> DataSet:
     """DRAGged into Conflicts (CONFLICTS): dated search results, and the type of conflict among them as the label.
 
     conflicts.jsonl as published: `question`, `conflict_type`, `correct_answer`, `search_results` [{`title`, `url`,
@@ -187,12 +179,10 @@ def dragged(folder: Path, name: str) -> QuestionSet:
     read = ((place, _dated(record, place, str(i))) for i, (place, record) in enumerate(json_lines(path)))
     questions = collected(read, path)
     licence = "annotations Apache-2.0; the snippets are of third parties, measuring only"
-    return QuestionSet(
-        name, "DRAGged into Conflicts", DRAGGED, licence, (path,), questions, passages_as_corpus(questions)
-    )
+    return DataSet(name, "DRAGged into Conflicts", DRAGGED, licence, (path,), questions, passages_as_corpus(questions))
 
 
-def _dated(record: dict[str, Any], place: str, position: str) -> Question:
+def _dated(record: dict[str, Any], place: str, position: str) -> Sample:
     name = field(record, place, "id", default=position)
     answer = field(record, place, "ref_answer", "correct_answer", default="").strip()
     listing = "search_results" if "search_results" in record else "docs"
@@ -203,10 +193,10 @@ def _dated(record: dict[str, Any], place: str, position: str) -> Question:
         own = field(document, place, "doc_id", default=f"d{number}")
         date = field(document, place, "date", default="")
         text = next(filter(None, texts), "")
-        given.append(Given(f"dragged/{name}/{own}", title, text, date=date, source=url))
-    return Question(
+        given.append(Context(f"dragged/{name}/{own}", title, text, date=date, source=url))
+    return Sample(
         id=name,
-        text=field(record, place, "query", "question"),
+        question=field(record, place, "query", "question"),
         kind="short" if answer else "long",
         answers=((answer,),) if answer else (),
         given=tuple(given),
@@ -214,7 +204,7 @@ def _dated(record: dict[str, Any], place: str, position: str) -> Question:
     )
 
 
-def wikicontradict(folder: Path, name: str) -> QuestionSet:
+def wikicontradict(folder: Path, name: str) -> DataSet:
     """WikiContradict: two passages of Wikipedia that contradict each other, each right by its own words.
 
     WikiContradict_dataset_v1_rag_qa.csv as published, or an earlier WikiContradict_dataset.csv or .json with the same
@@ -229,14 +219,12 @@ def wikicontradict(folder: Path, name: str) -> QuestionSet:
         path,
     )
     licence = "MIT; Wikipedia's text CC BY-SA"
-    return QuestionSet(
-        name, "WikiContradict", WIKICONTRADICT, licence, (path,), questions, passages_as_corpus(questions)
-    )
+    return DataSet(name, "WikiContradict", WIKICONTRADICT, licence, (path,), questions, passages_as_corpus(questions))
 
 
-def _contradicting(record: dict[str, Any], place: str, name: str) -> Question:
+def _contradicting(record: dict[str, Any], place: str, name: str) -> Sample:
     given = tuple(
-        Given(
+        Context(
             id=f"{name}/{side}",
             title=field(record, place, "WikipediaArticleTitle", default=""),
             text=field(record, place, f"context{side}").strip(),
@@ -246,9 +234,9 @@ def _contradicting(record: dict[str, Any], place: str, name: str) -> Question:
         )
         for side in (1, 2)
     )
-    return Question(
+    return Sample(
         id=name,
-        text=field(record, place, "question").strip(),
+        question=field(record, place, "question").strip(),
         kind="list",
         answers=tuple((passage.answer,) for passage in given),
         given=given,
@@ -258,7 +246,7 @@ def _contradicting(record: dict[str, Any], place: str, name: str) -> Question:
     )
 
 
-def _gold(given: list[Given] | tuple[Given, ...]) -> frozenset[str]:
+def _gold(given: list[Context] | tuple[Context, ...]) -> frozenset[str]:
     return frozenset(passage.id for passage in given if passage.role == "gold")
 
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from preflight_rag.evaluation.datasets import MEDQUAD
 from preflight_rag.evaluation.datasets import medquad as medquad_collection
 from preflight_rag.evaluation.long_documents import FINANCEBENCH, QMSUM, Meeting, filing_questions, filings, meetings
-from preflight_rag.evaluation.question_sets import Given, Question, QuestionSet, collected
-from preflight_rag.evaluation.reader_examples import part_of
+from preflight_rag.evaluation.question_sets import collected
 from preflight_rag.evaluation.records import find
+from preflight_rag.evaluation.samples import Context, DataSet, Sample, reader_part_of
 from preflight_rag.state.errors import UnreadableDocument
 from preflight_rag.state.values import Document
 
@@ -23,10 +23,10 @@ STRICTEST = ("train", "validation", "test")
 """The reader's parts; a question about several subjects belongs to the first part that one of them falls into."""
 
 
-def medquad(folder: Path, name: str) -> QuestionSet:
+def medquad(folder: Path, name: str) -> DataSet:
     """MedQuAD: consumer-health questions, each asked once, with all answers to it as alternatives.
 
-    The XML files as published, in their twelve folders (`Document` with `Focus`, and a `QAPair` with `Question` and
+    The XML files as published, in their twelve folders (`Document` with `Focus`, and a `QAPair` with `Sample` and
     `Answer` for each question; pairs whose answer was removed are left out), or qa_pairs.jsonl as `datasets.medquad`
     reads it.
     """
@@ -37,25 +37,26 @@ def medquad(folder: Path, name: str) -> QuestionSet:
         collection = medquad_collection(folder)
         files, answers = collection.files, {document.id: document for document in collection.documents()}
         asked = [
-            (query.id, query.text, [answers[i] for i in collection.qrels[query.id]]) for query in collection.queries
+            (query.id, query.question, [answers[i] for i in collection.relevance[query.id]])
+            for query in collection.samples
         ]
     questions = collected(((files[0].name, _health_question(*each)) for each in asked), files[0])
 
     def corpus() -> Iterator[Document]:
         return (document for _, _, answers in asked for document in answers)
 
-    return QuestionSet(name, "MedQuAD", MEDQUAD, "CC BY 4.0", files, questions, corpus)
+    return DataSet(name, "MedQuAD", MEDQUAD, "CC BY 4.0", files, questions, corpus)
 
 
-def _health_question(name: str, text: str, answers: list[Document]) -> Question:
-    return Question(
+def _health_question(name: str, text: str, answers: list[Document]) -> Sample:
+    return Sample(
         id=name,
-        text=text,
+        question=text,
         kind="long",
         answers=(tuple(document.text for document in answers),),
         documents=frozenset(document.id for document in answers),
         label=answers[0].title,
-        key=min((document.title for document in answers), key=lambda focus: STRICTEST.index(part_of(focus))),
+        key=min((document.title for document in answers), key=lambda focus: STRICTEST.index(reader_part_of(focus))),
     )
 
 
@@ -89,7 +90,7 @@ def _parsed(path: Path) -> _Element:
         raise UnreadableDocument(f"{path.name} cannot be read: {error}", help="Fetch the file anew.") from None
 
 
-def qmsum(folder: Path, name: str) -> QuestionSet:
+def qmsum(folder: Path, name: str) -> DataSet:
     """QMSum's queries about meetings: whole ones, and parts of them with the turns that answer; the corpus has it all.
 
     val.jsonl, or test.jsonl, as `meetings` reads it. A meeting is one document, a line a turn.
@@ -105,14 +106,14 @@ def qmsum(folder: Path, name: str) -> QuestionSet:
         for meeting in read:
             yield Document(id=f"{stem}-{meeting.number}", text="".join(meeting.lines), source=QMSUM)
 
-    return QuestionSet(name, "QMSum", QMSUM, "MIT", (path,), questions, corpus)
+    return DataSet(name, "QMSum", QMSUM, "MIT", (path,), questions, corpus)
 
 
-def _queries(meeting: Meeting, document: str) -> Iterator[Question]:
+def _queries(meeting: Meeting, document: str) -> Iterator[Sample]:
     lines = meeting.lines
     for i, ((text, spans), answer) in enumerate(zip(meeting.specific, meeting.specific_answers, strict=True)):
         given = tuple(
-            Given(f"{document}-{i}/{first}", "", "".join(lines[first : last + 1]), role="gold", source=document)
+            Context(f"{document}-{i}/{first}", "", "".join(lines[first : last + 1]), role="gold", source=document)
             for first, last in spans
         )
         yield _about_meeting(f"{document}-{i}", text, answer, document, given, "part of a meeting")
@@ -120,10 +121,10 @@ def _queries(meeting: Meeting, document: str) -> Iterator[Question]:
         yield _about_meeting(f"{document}-whole-{i}", text, answer, document, (), "whole meeting")
 
 
-def _about_meeting(name: str, text: str, answer: str, document: str, given: tuple[Given, ...], label: str) -> Question:
-    return Question(
+def _about_meeting(name: str, text: str, answer: str, document: str, given: tuple[Context, ...], label: str) -> Sample:
+    return Sample(
         id=name,
-        text=text,
+        question=text,
         kind="long",
         answers=((answer,),) if answer else (),
         given=given,
@@ -133,7 +134,7 @@ def _about_meeting(name: str, text: str, answer: str, document: str, given: tupl
     )
 
 
-def financebench(folder: Path, name: str) -> QuestionSet:
+def financebench(folder: Path, name: str) -> DataSet:
     """FinanceBench's questions about filings, with the quotes that are their evidence; the corpus is the PDF files.
 
     financebench_open_source.jsonl as `filing_questions` reads it, and pdfs/*.pdf. Questions about filings that are not
@@ -142,24 +143,22 @@ def financebench(folder: Path, name: str) -> QuestionSet:
     path, pdfs = find(folder, "financebench_open_source.jsonl", origin=FINANCEBENCH), folder / "pdfs"
     there = [document.stem for document in sorted(pdfs.glob("*.pdf"))]
 
-    def read() -> Iterator[tuple[str, Question]]:
+    def read() -> Iterator[tuple[str, Sample]]:
         for asked, quotes in filing_questions(path):
             given = tuple(
-                Given(
-                    f"{asked.id}/{i}", asked.document_id, quote, role="gold", source=f"{asked.document_id}.pdf#{page}"
-                )
+                Context(f"{asked.id}/{i}", asked.document, quote, role="gold", source=f"{asked.document}.pdf#{page}")
                 for i, (quote, page) in enumerate(quotes)
             )
             yield (
                 f"{path.name}: {asked.id}",
-                Question(
+                Sample(
                     id=asked.id,
-                    text=asked.text,
+                    question=asked.question,
                     kind="long",
-                    answers=(asked.worded,) if asked.worded else (),
+                    answers=asked.answers,
                     given=given,
                     answerable=True if given else None,
-                    documents=frozenset({asked.document_id} & set(there)),
+                    documents=frozenset({asked.document} & set(there)),
                 ),
             )
 
@@ -168,4 +167,4 @@ def financebench(folder: Path, name: str) -> QuestionSet:
 
     licence = "none stated; the filings are public"
     questions = collected(read(), path)
-    return QuestionSet(name, "FinanceBench", FINANCEBENCH, licence, (path,), questions, corpus if there else None)
+    return DataSet(name, "FinanceBench", FINANCEBENCH, licence, (path,), questions, corpus if there else None)

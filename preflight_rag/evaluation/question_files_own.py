@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, get_args
 
 from preflight_rag.evaluation.datasets import beir as beir_collection
-from preflight_rag.evaluation.question_sets import Given, Kind, Question, QuestionSet, collected, passages_as_corpus
+from preflight_rag.evaluation.question_sets import collected
 from preflight_rag.evaluation.records import field, find, json_lines, listed, mapping, unique
+from preflight_rag.evaluation.samples import Context, DataSet, Kind, Sample, passages_as_corpus
 from preflight_rag.state.errors import UnreadableDocument
 from preflight_rag.state.values import Document
 
@@ -31,7 +32,7 @@ FIELDS = (
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
-def own(path: Path, name: str, documents: Path | None = None) -> QuestionSet:
+def own(path: Path, name: str, documents: Path | None = None) -> DataSet:
     """One's own questions, one a line; only `id` and `question` must be there.
 
     `kind`: one of choice, yes/no, claim, short, list, long; without it, told by what the question has. `options`: a
@@ -55,19 +56,17 @@ def own(path: Path, name: str, documents: Path | None = None) -> QuestionSet:
     if documents is None:
         corpus = passages_as_corpus(questions) if any(question.given for question in questions) else None
         questions = tuple(map(_with_gold, questions))
-        return QuestionSet(name, name, str(path), "one's own", (path,), questions, corpus)
+        return DataSet(name, name, str(path), "one's own", (path,), questions, corpus)
     known = frozenset(document.id for document in own_documents(documents))
     for place, question in read:
         if missing := sorted(question.documents - known):
             raise UnreadableDocument(
                 f"{place}: the document {missing[0]!r} is not in {documents.name}", help="Add it, or fix its id."
             )
-    return QuestionSet(
-        name, name, str(path), "one's own", (path, documents), questions, lambda: own_documents(documents)
-    )
+    return DataSet(name, name, str(path), "one's own", (path, documents), questions, lambda: own_documents(documents))
 
 
-def own_folder(folder: Path, name: str) -> QuestionSet:
+def own_folder(folder: Path, name: str) -> DataSet:
     """A folder with one's own questions.jsonl, and documents.jsonl where there is something to search."""
     documents = next((path for path in sorted(folder.glob("documents.jsonl*")) if path.is_file()), None)
     return own(find(folder, "questions.jsonl", origin="your own folder"), name, documents)
@@ -93,13 +92,13 @@ def own_documents(path: Path) -> Iterator[Document]:
     unique(seen)
 
 
-def _with_gold(question: Question) -> Question:
+def _with_gold(question: Sample) -> Sample:
     """The question, answered by its gold contexts where it names no documents."""
     gold = frozenset(given.id for given in question.given if given.role == "gold")
     return replace(question, documents=question.documents or gold)
 
 
-def _own_question(record: dict[str, Any], place: str) -> Question:
+def _own_question(record: dict[str, Any], place: str) -> Sample:
     if unknown := sorted(record.keys() - set(FIELDS)):
         raise UnreadableDocument(f"{place} has an unknown field {unknown[0]!r}", help=f"Known are {', '.join(FIELDS)}.")
     name = field(record, place, "id")
@@ -109,9 +108,9 @@ def _own_question(record: dict[str, Any], place: str) -> Question:
     answerable = record.get("answerable")
     if answerable not in (None, True, False):
         raise UnreadableDocument(f"{place}: answerable is {answerable!r:.60}", help="Expected true, false or null.")
-    return Question(
+    return Sample(
         id=name,
-        text=field(record, place, "question"),
+        question=field(record, place, "question"),
         kind=_kind(record, place, options, answers),
         options=options,
         right=right,
@@ -167,42 +166,42 @@ def _answers(record: dict[str, Any], place: str) -> tuple[tuple[str, ...], ...]:
     )
 
 
-def _context(value: Any, place: str, name: str) -> Given:
+def _context(value: Any, place: str, name: str) -> Context:
     record = {"text": value} if isinstance(value, str) else mapping(value, f"{place}: a context")
     told = {
         key: field(record, place, key, default="") for key in ("title", "date", "role", "answer", "entity", "source")
     }
-    return Given(id=field(record, place, "id", default=name), text=field(record, place, "text"), **told)
+    return Context(id=field(record, place, "id", default=name), text=field(record, place, "text"), **told)
 
 
-def beir(folder: Path, name: str) -> QuestionSet:
+def beir(folder: Path, name: str) -> DataSet:
     """A folder in BEIR's form: what a question's documents are is known, its answers are not.
 
     The files of `datasets.beir`. Questions without a relevant document are left out. In a folder with the name scifact
     or nq, which the project's reader was trained on, the parts are the reader's own.
     """
     collection = beir_collection(folder)
-    keyed = {"scifact": "id", "nq": "text"}.get(collection.name)
+    keyed = {"scifact": "id", "nq": "question"}.get(collection.name)
     read = (
         (
             f"queries.jsonl: {query.id}",
-            Question(
+            Sample(
                 id=query.id,
-                text=query.text,
+                question=query.question,
                 kind="long",
                 documents=collection.relevant(query.id),
                 key=getattr(query, keyed) if keyed else "",
             ),
         )
-        for query in collection.queries
+        for query in collection.samples
         if collection.relevant(query.id)
     )
-    return QuestionSet(
+    return DataSet(
         name=name,
         title=collection.title,
         source=collection.source,
         licence=collection.licence,
         files=collection.files,
-        questions=collected(read, collection.files[1]),
+        samples=collected(read, collection.files[1]),
         corpus=collection.documents,
     )

@@ -7,27 +7,20 @@ from pathlib import Path
 from typing import Any
 
 from preflight_rag.evaluation.long_documents import COVIDQA, covidqa_questions, entries, texts
-from preflight_rag.evaluation.question_sets import (
-    NQ_OPEN,
-    SQUAD,
-    Given,
-    Question,
-    QuestionSet,
-    collected,
-    passages_as_corpus,
-)
+from preflight_rag.evaluation.question_sets import NQ_OPEN, SQUAD, collected
 from preflight_rag.evaluation.reader_data import CLAPNQ, NQ, XQUAD
 from preflight_rag.evaluation.records import Line, field, find, json_file, json_lines, listed, mapping
+from preflight_rag.evaluation.samples import Context, DataSet, Sample, passages_as_corpus
 from preflight_rag.state.errors import UnreadableDocument
 from preflight_rag.state.values import Document
 
 
-def nq_open_oracle(folder: Path, name: str) -> QuestionSet:
+def nq_open_oracle(folder: Path, name: str) -> DataSet:
     """NQ-Open with the gold passage alone: nq-open-oracle.jsonl of "Lost in the middle"."""
     return lost_in_the_middle(find(folder, "nq-open-oracle.jsonl", origin=NQ), name)
 
 
-def lost_in_the_middle(path: Path, name: str) -> QuestionSet:
+def lost_in_the_middle(path: Path, name: str) -> DataSet:
     """Any question file of "Lost in the middle", such as nq-open-20_total_documents_gold_at_9.jsonl.gz.
 
     `question`, `answers` (names of one answer), `ctxs` [{`title`, `text`, `isgold`}] in the file's order.
@@ -36,21 +29,21 @@ def lost_in_the_middle(path: Path, name: str) -> QuestionSet:
         ((place, _open_question(record, place, f"nq/{i}")) for i, (place, record) in enumerate(json_lines(path))), path
     )
     passages = max(len(question.given) for question in questions)
-    return QuestionSet(
+    return DataSet(
         name=name,
         title="NQ-Open, gold passages" if passages == 1 else f"NQ-Open, {passages} passages a question",
         source=NQ,
         licence="MIT; Wikipedia's text CC BY-SA",
         files=(path,),
-        questions=questions,
+        samples=questions,
         corpus=passages_as_corpus(questions),
     )
 
 
-def _open_question(record: dict[str, Any], place: str, name: str) -> Question:
+def _open_question(record: dict[str, Any], place: str, name: str) -> Sample:
     contexts = entries(record, place, "ctxs")
     given = tuple(
-        Given(
+        Context(
             name if len(contexts) == 1 else f"{name}/{i}",
             field(context, place, "title", default=""),
             field(context, place, "text"),
@@ -59,9 +52,9 @@ def _open_question(record: dict[str, Any], place: str, name: str) -> Question:
         for i, context in enumerate(contexts)
     )
     text = field(record, place, "question")
-    return Question(
+    return Sample(
         id=name,
-        text=text,
+        question=text,
         kind="short",
         answers=(tuple(listed(record, place, "answers")),),
         given=given,
@@ -71,19 +64,19 @@ def _open_question(record: dict[str, Any], place: str, name: str) -> Question:
     )
 
 
-def nq_open(folder: Path, name: str) -> QuestionSet:
+def nq_open(folder: Path, name: str) -> DataSet:
     """NQ-Open's development questions, without passages: NQ-open.dev.jsonl (`question`, `answer` [names])."""
     path = find(folder, "NQ-open.dev.jsonl", origin=NQ_OPEN)
 
-    def read() -> Iterator[tuple[str, Question]]:
+    def read() -> Iterator[tuple[str, Sample]]:
         for i, (place, record) in enumerate(json_lines(path)):
             text, names = field(record, place, "question"), tuple(listed(record, place, "answer"))
-            yield place, Question(f"nq-open/{i}", text, "short", answers=(names,), key=text)
+            yield place, Sample(f"nq-open/{i}", text, "short", answers=(names,), key=text)
 
-    return QuestionSet(name, "NQ-Open", NQ_OPEN, "Apache-2.0", (path,), collected(read(), path))
+    return DataSet(name, "NQ-Open", NQ_OPEN, "Apache-2.0", (path,), collected(read(), path))
 
 
-def xquad(folder: Path, name: str) -> QuestionSet:
+def xquad(folder: Path, name: str) -> DataSet:
     """XQuAD's English questions: xquad.en.json, in SQuAD's form."""
     path = find(folder, "xquad.en.json", origin=XQUAD)
     return squad(path, name, prefix="xquad", title="XQuAD, English", source=XQUAD, licence="CC BY-SA 4.0")
@@ -97,7 +90,7 @@ def squad(
     title: str = "",
     source: str = SQUAD,
     licence: str = "CC BY-SA 4.0 as published by SQuAD",
-) -> QuestionSet:
+) -> DataSet:
     """A file in the form of SQuAD 1.1 or 2.0.
 
     `data` [{`title`, `paragraphs` [{`context`, `qas` [{`id`, `question`, `answers` [{`text`}], `is_impossible`,
@@ -105,32 +98,32 @@ def squad(
     which the project's reader was trained on, is a part of SQuAD 1.1: so the parts are told by the article in any file.
     """
     questions = collected(_squad_questions(path, prefix), path)
-    return QuestionSet(
+    return DataSet(
         name=name,
         title=title or name,
         source=source,
         licence=licence,
         files=(path,),
-        questions=questions,
+        samples=questions,
         corpus=passages_as_corpus(questions),
     )
 
 
-def _squad_questions(path: Path, prefix: str) -> Iterator[tuple[str, Question]]:
+def _squad_questions(path: Path, prefix: str) -> Iterator[tuple[str, Sample]]:
     for number, position, article, paragraph in _paragraphs(path):
         title = field(article, path.name, "title", default="")
         key = title or field(article["paragraphs"][0], path.name, "context")[:40]
         context = field(paragraph, f"{path.name} article {number + 1}", "context")
-        passage = Given(f"{prefix}/{number}/{position}", title, context, role="gold")
+        passage = Context(f"{prefix}/{number}/{position}", title, context, role="gold")
         for place, entry in _asked(path, number, paragraph):
             told = [] if entry.get("is_impossible") else _texts(entry, place, "answers")
             wrong = _texts({"plausible_answers": [], **entry}, place, "plausible_answers")
-            given = passage if told else Given(passage.id, passage.title, context, role="noise")
+            given = passage if told else Context(passage.id, passage.title, context, role="noise")
             yield (
                 place,
-                Question(
+                Sample(
                     id=field(entry, place, "id"),
-                    text=field(entry, place, "question"),
+                    question=field(entry, place, "question"),
                     kind="short",
                     answers=(tuple(told),) if told else (),
                     wrong=tuple(wrong),
@@ -159,7 +152,7 @@ def _texts(entry: dict[str, Any], place: str, name: str) -> list[str]:
     return list(dict.fromkeys(field(answer, place, "text") for answer in entries(entry, place, name)))
 
 
-def covidqa(folder: Path, name: str) -> QuestionSet:
+def covidqa(folder: Path, name: str) -> DataSet:
     """COVID-QA's questions, each about one long article, which is not given but in the corpus.
 
     COVID-QA.json as published (SQuAD's form, a `document_id` with each paragraph), or documents.jsonl (`document_id`,
@@ -175,18 +168,18 @@ def covidqa(folder: Path, name: str) -> QuestionSet:
         files = (path, documents)
         asked = list(covidqa_questions(path))
         questions = collected(
-            ((f"{path.name} question {q.id}", _on_article(q.id, q.text, q.document_id, list(q.worded))) for q in asked),
+            ((f"{path.name} question {q.id}", _on_article(q.id, q.question, q.document, list(q.names))) for q in asked),
             path,
         )
 
         def corpus() -> Iterator[Document]:
             return texts(documents, "document_id")
 
-    return QuestionSet(name, "COVID-QA", COVIDQA, "Apache-2.0; articles CORD-19 and PMC", files, questions, corpus)
+    return DataSet(name, "COVID-QA", COVIDQA, "Apache-2.0; articles CORD-19 and PMC", files, questions, corpus)
 
 
-def _covidqa_release(path: Path) -> tuple[tuple[Question, ...], Callable[[], Iterator[Document]]]:
-    read: list[tuple[str, Question]] = []
+def _covidqa_release(path: Path) -> tuple[tuple[Sample, ...], Callable[[], Iterator[Document]]]:
+    read: list[tuple[str, Sample]] = []
     articles: dict[str, str] = {}
     for number, _, _, paragraph in _paragraphs(path):
         article = field(paragraph, f"{path.name} article {number + 1}", "document_id")
@@ -201,14 +194,12 @@ def _covidqa_release(path: Path) -> tuple[tuple[Question, ...], Callable[[], Ite
     return collected(read, path), corpus
 
 
-def _on_article(name: str, text: str, article: str, answers: list[str]) -> Question:
+def _on_article(name: str, text: str, article: str, answers: list[str]) -> Sample:
     told = (tuple(answers),) if answers else ()
-    return Question(
-        name, text, "short", answers=told, answerable=bool(told), documents=frozenset({article}), key=article
-    )
+    return Sample(name, text, "short", answers=told, answerable=bool(told), documents=frozenset({article}), key=article)
 
 
-def clapnq(folder: Path, name: str) -> QuestionSet:
+def clapnq(folder: Path, name: str) -> DataSet:
     """ClapNQ's development questions, with and without an answer in their passage.
 
     clapnq_dev_answerable.jsonl and clapnq_dev_unanswerable.jsonl: `id`, `input` (the question), `passages` [{`title`,
@@ -222,16 +213,16 @@ def clapnq(folder: Path, name: str) -> QuestionSet:
     )
     questions = collected(read, files[0])
     licence = "Apache-2.0; Wikipedia's text CC BY-SA"
-    return QuestionSet(name, "ClapNQ", CLAPNQ, licence, files, questions, passages_as_corpus(questions))
+    return DataSet(name, "ClapNQ", CLAPNQ, licence, files, questions, passages_as_corpus(questions))
 
 
-def _grounded(record: dict[str, Any], place: str, answerable: bool) -> Question:
+def _grounded(record: dict[str, Any], place: str, answerable: bool) -> Sample:
     name, text = field(record, place, "id"), field(record, place, "input")
     answers = tuple(field(output, place, "answer") for output in entries(record, place, "output"))
     if answerable and not any(answers):
         raise UnreadableDocument(f"{place} has no answer", help="Check that it is the published file.")
     given = tuple(
-        Given(
+        Context(
             f"clapnq/{name}/{i}",
             field(passage, place, "title"),
             field(passage, place, "text"),
@@ -239,9 +230,9 @@ def _grounded(record: dict[str, Any], place: str, answerable: bool) -> Question:
         )
         for i, passage in enumerate(entries(record, place, "passages"))
     )
-    return Question(
+    return Sample(
         id=name,
-        text=text,
+        question=text,
         kind="long",
         answers=(tuple(filter(None, answers)),) if answerable else (),
         given=given,
@@ -251,5 +242,5 @@ def _grounded(record: dict[str, Any], place: str, answerable: bool) -> Question:
     )
 
 
-def _gold(given: tuple[Given, ...]) -> frozenset[str]:
+def _gold(given: tuple[Context, ...]) -> frozenset[str]:
     return frozenset(passage.id for passage in given if passage.role == "gold")

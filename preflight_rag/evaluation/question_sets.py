@@ -6,25 +6,18 @@ and `question_files_own`. Each reads the files as they are published, gzipped or
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Literal, TypeAlias
 
-from preflight_rag.evaluation.collection import check_selection
-from preflight_rag.evaluation.collection import part_of as half_of
 from preflight_rag.evaluation.datasets import BIOMIX, MEDQUAD, SCIFACT, in_beir_form
 from preflight_rag.evaluation.long_documents import COVIDQA, FINANCEBENCH, QMSUM
 from preflight_rag.evaluation.reader_data import CLAPNQ, CONFLICTQA, NQ, PUBMEDQA, RAMDOCS, XQUAD
-from preflight_rag.evaluation.reader_examples import READ_PARTS
-from preflight_rag.evaluation.reader_examples import part_of as reader_part_of
 from preflight_rag.evaluation.records import json_lines, unique
+from preflight_rag.evaluation.samples import DataSet, Sample
 from preflight_rag.state.errors import UnreadableDocument, UsageError
-from preflight_rag.state.values import Document
 
-Kind: TypeAlias = Literal["choice", "yes/no", "short", "list", "long", "claim"]
 MIRAGE = "github.com/Teddy-XiongGZ/MIRAGE"
 BIOASQ_TASK = "participants-area.bioasq.org"
 AMBIGDOCS = "ambigdocs.github.io"
@@ -40,113 +33,6 @@ MIRAGE_PARTS = {
     "mmlu": "MMLU-Med",
 }
 """Name of a part in MIRAGE's file to its name in MIRAGE's tables."""
-
-
-@dataclass(frozen=True)
-class Given:
-    """A passage that comes with a question.
-
-    Attributes:
-        id: Unique within the data set; the same passage under two questions may have one id.
-        title: Its title, or nothing.
-        text: As the data set gives it.
-        date: As the data set writes it, or nothing.
-        role: What it is to the question: "gold" (it gives a right answer), "wrong" (it gives a wrong one), "noise" (it
-            gives none), "support" or "contradict" (of a claim), "neutral" (cited, and neither), or nothing where the
-            data set does not say.
-        answer: The answer that it gives, or nothing.
-        entity: What tells the thing that it is about from others of its name, or nothing.
-        source: Where it is from, or nothing.
-    """
-
-    id: str
-    title: str
-    text: str
-    date: str = ""
-    role: str = ""
-    answer: str = ""
-    entity: str = ""
-    source: str = ""
-
-
-@dataclass(frozen=True)
-class Question:
-    """A question (or a claim to be judged) and what its data set knows of it.
-
-    Attributes:
-        id: Unique within the data set.
-        text: As the data set asks it.
-        kind: "choice" and "yes/no" (one of `options` is right), "claim" (as "yes/no", of a statement), "short" (a name
-            or a few words), "list" (several of them), "long" (a sentence or more).
-        options: What can be chosen, in the data set's order.
-        right: The right option; None where nothing is to be chosen.
-        answers: Each right answer with its names; one of the names suffices. Of a question with options: the answer in
-            words, where the data set has one.
-        wrong: Answers that documents give and that are wrong.
-        given: The passages that come with it, in the data set's order.
-        answerable: Whether the given passages hold an answer; None where the data set does not say.
-        documents: Ids of the documents that answer it, in the set's corpus where it has one.
-        label: What the data set says of it: the source of a question in MIRAGE, the conflict's type, ...
-        key: What tells its part of the data that the project's reader was trained on; empty where the reader was
-            trained on no part of the set.
-    """
-
-    id: str
-    text: str
-    kind: Kind
-    options: tuple[str, ...] = ()
-    right: str | None = None
-    answers: tuple[tuple[str, ...], ...] = ()
-    wrong: tuple[str, ...] = ()
-    given: tuple[Given, ...] = ()
-    answerable: bool | None = None
-    documents: frozenset[str] = frozenset()
-    label: str = ""
-    key: str = ""
-
-    def is_in(self, part: str) -> bool:
-        """Whether it is measured in a part; one that the project's reader was trained on is in none, not even "all"."""
-        if self.key:
-            return reader_part_of(self.key) in READ_PARTS[part]
-        return part in ("all", half_of(self.id))
-
-
-@dataclass(frozen=True)
-class QuestionSet:
-    """The questions of a data set.
-
-    Attributes:
-        name: What `--dataset` calls it.
-        title: Its public name.
-        source: Where it is published.
-        licence: As its publisher states it.
-        files: The files that it was read from; their checksums go into the manifest.
-        questions: In the order of the files.
-        corpus: Reads anew, at each call, the documents that can be searched; None where the set has none.
-    """
-
-    name: str
-    title: str
-    source: str
-    licence: str
-    files: tuple[Path, ...]
-    questions: tuple[Question, ...]
-    corpus: Callable[[], Iterator[Document]] | None = None
-
-    def select(self, part: str, limit: int | None = None) -> tuple[Question, ...]:
-        """The questions of a part, ordered by the hash of their ids, so that a limit takes a fixed random sample.
-
-        Halves are told as in `Collection.select`. Of a set that the project's reader was trained on, test is the
-        reader's own test part, development its validation part; what it was trained on is in neither, nor in "all".
-
-        Raises:
-            UsageError: There is no such part, the limit is below 1, or no question is left.
-        """
-        check_selection(part, limit)
-        chosen = sorted((q for q in self.questions if q.is_in(part)), key=lambda q: _digest(q.id))
-        if not chosen:
-            raise UsageError(f"{self.name} has no question in its {part} part", help="Try --part all.")
-        return tuple(chosen[:limit])
 
 
 @dataclass(frozen=True)
@@ -188,7 +74,7 @@ SOURCES = {
 """Data sets by the name that `--dataset` takes."""
 
 
-def open_dataset(name: str, data: Path | None) -> QuestionSet:
+def open_dataset(name: str, data: Path | None) -> DataSet:
     """The data set of that name in its folder under `data`, or one's own.
 
     Besides the names of `SOURCES`: a folder with questions.jsonl (one's own, with documents.jsonl where there is
@@ -224,7 +110,7 @@ def open_dataset(name: str, data: Path | None) -> QuestionSet:
     )
 
 
-def _in_file(path: Path) -> QuestionSet:
+def _in_file(path: Path) -> DataSet:
     """A file in one of the general forms, told by its name's ending and its first record."""
     name = path.name.removesuffix(".gz")
     if name.endswith(".json"):
@@ -237,15 +123,13 @@ def _in_file(path: Path) -> QuestionSet:
     return _adapter("short.lost_in_the_middle" if "ctxs" in first else "own.own")(path, name.removesuffix(".jsonl"))
 
 
-def _adapter(name: str) -> Callable[[Path, str], QuestionSet]:
+def _adapter(name: str) -> Callable[[Path, str], DataSet]:
     module, _, function = name.partition(".")
-    found: Callable[[Path, str], QuestionSet] = getattr(
-        import_module(f".question_files_{module}", __package__), function
-    )
+    found: Callable[[Path, str], DataSet] = getattr(import_module(f".question_files_{module}", __package__), function)
     return found
 
 
-def collected(read: Iterable[tuple[str, Question]], path: Path) -> tuple[Question, ...]:
+def collected(read: Iterable[tuple[str, Sample]], path: Path) -> tuple[Sample, ...]:
     """The questions of a file, each with its place in it.
 
     Raises:
@@ -270,25 +154,3 @@ def collected(read: Iterable[tuple[str, Question]], path: Path) -> tuple[Questio
     if not found:
         raise UnreadableDocument(f"{path.name} holds no question", help="Check that it is the published file.")
     return tuple(question for _, question in found)
-
-
-def passages_as_corpus(questions: Iterable[Question]) -> Callable[[], Iterator[Document]]:
-    """Reads the passages that come with the questions as documents, each id once."""
-    given = {passage.id: passage for question in questions for passage in question.given}
-
-    def documents() -> Iterator[Document]:
-        for passage in given.values():
-            dated = any(map(str.isdigit, passage.date))
-            yield Document(
-                id=passage.id,
-                text=passage.text,
-                title=passage.title,
-                source=passage.source or passage.id,
-                date=passage.date if dated else None,
-            )
-
-    return documents
-
-
-def _digest(name: str) -> bytes:
-    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()

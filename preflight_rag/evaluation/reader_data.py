@@ -14,17 +14,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from preflight_rag.evaluation.long_documents import COVIDQA, EVIDENCE_INFERENCE, texts
-from preflight_rag.evaluation.reader_examples import (
-    Example,
-    Part,
-    Span,
-    Verdict,
-    overlapping,
-    part_of,
-    spans_of,
-    window,
-)
+from preflight_rag.evaluation.reader_examples import Example, Verdict, overlapping, spans_of, window
 from preflight_rag.evaluation.records import find, json_lines
+from preflight_rag.evaluation.samples import ReaderPart, Span, reader_part_of
 from preflight_rag.state.values import Document
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.words import words
@@ -42,12 +34,12 @@ POISONEDRAG = "github.com/sleeepeer/PoisonedRAG"
 CONFLICTQA = "github.com/OSU-NLP-Group/LLM-Knowledge-Conflict"
 
 
-def nq(data: Path, part: Part, rng: random.Random) -> Iterator[Example]:
+def nq(data: Path, part: ReaderPart, rng: random.Random) -> Iterator[Example]:
     """NQ-Open with gold passages: the passage, the annotated paragraph, and a hard negative by BM25."""
     from rank_bm25 import BM25Okapi
 
     entries = [entry for _, entry in json_lines(find(data / "nq_open_oracle", "nq-open-oracle.jsonl", origin=NQ))]
-    mine = [entry for entry in entries if part_of(entry["question"]) == part]
+    mine = [entry for entry in entries if reader_part_of(entry["question"]) == part]
     pool = [(entry["ctxs"][0]["title"], entry["ctxs"][0]["text"]) for entry in mine]
     index = BM25Okapi([words(f"{title} {text}") for title, text in pool])
     for own, entry in zip(pool, mine, strict=True):
@@ -66,12 +58,12 @@ def nq(data: Path, part: Part, rng: random.Random) -> Iterator[Example]:
             yield Example(question, question, title, text, (), False, False, group=f"nq {question}", gold=answers)
 
 
-def xquad(data: Path, part: Part, rng: random.Random) -> Iterator[Example]:
+def xquad(data: Path, part: ReaderPart, rng: random.Random) -> Iterator[Example]:
     """XQuAD's English paragraphs; the negative is another paragraph of the article."""
     path = find(data / "xquad_en", "xquad.en.json", origin=XQUAD)
     for article in json.loads(path.read_text(encoding="utf-8"))["data"]:
         title = article.get("title") or article["paragraphs"][0]["context"][:40]
-        if part_of(title) != part:
+        if reader_part_of(title) != part:
             continue
         paragraphs = [paragraph["context"] for paragraph in article["paragraphs"]]
         shown = title.replace("_", " ") if article.get("title") else ""
@@ -91,12 +83,12 @@ def xquad(data: Path, part: Part, rng: random.Random) -> Iterator[Example]:
                     yield Example(title, entry["question"], shown, other, (), False, False, group=group, gold=answers)
 
 
-def covidqa(data: Path, part: Part, rng: random.Random) -> Iterator[Example]:
+def covidqa(data: Path, part: ReaderPart, rng: random.Random) -> Iterator[Example]:
     """COVID-QA: windows of the article with the answer, and without it (a likely one, by shared terms)."""
     documents = {
         document.id: document
         for document in texts(find(data / "covidqa", "documents.jsonl", origin=COVIDQA), "document_id")
-        if part_of(document.id) == part
+        if reader_part_of(document.id) == part
     }
     sentences: dict[str, list[Span]] = {}
     for _, entry in json_lines(find(data / "covidqa", "questions.jsonl", origin=COVIDQA)):
@@ -118,11 +110,11 @@ def covidqa(data: Path, part: Part, rng: random.Random) -> Iterator[Example]:
             yield Example(name, entry["question"], shown, other, (), False, False, group=group, gold=answers)
 
 
-def ramdocs(data: Path, part: Part, rng: random.Random) -> Iterator[Example]:
+def ramdocs(data: Path, part: ReaderPart, rng: random.Random) -> Iterator[Example]:
     """RAMDocs: right and wrong documents answer, noise does not; what tells things apart is marked where it stands."""
     for _, entry in json_lines(find(data / "ramdocs", "RAMDocs_test.jsonl", origin=RAMDOCS)):
         question = entry["question"]
-        if part_of(question) != part:
+        if reader_part_of(question) != part:
             continue
         entities = dict(zip(entry["gold_answers"], entry["disambig_entity"], strict=False))
         for document in entry["documents"]:
@@ -150,11 +142,11 @@ def descriptor_spans(entity: str, question: str, text: str) -> tuple[Span, ...]:
     return spans_of(text, telling, most=3)
 
 
-def clapnq(data: Path, part: Part, rng: random.Random) -> Iterator[Example]:
+def clapnq(data: Path, part: ReaderPart, rng: random.Random) -> Iterator[Example]:
     """ClapNQ: windows around a selected sentence, and passages that its annotators found no answer in."""
     for kind in ("answerable", "unanswerable"):
         for _, entry in json_lines(find(data / "clapnq", f"clapnq_dev_{kind}.jsonl", origin=CLAPNQ)):
-            if part_of(entry["input"]) != part:
+            if reader_part_of(entry["input"]) != part:
                 continue
             passage, known = entry["passages"][0], kind == "answerable"
             text = passage["text"]
@@ -171,12 +163,12 @@ def clapnq(data: Path, part: Part, rng: random.Random) -> Iterator[Example]:
             )  # fmt: skip
 
 
-def medquad(data: Path, part: Part, rng: random.Random, most: int = 2000) -> Iterator[Example]:
+def medquad(data: Path, part: ReaderPart, rng: random.Random, most: int = 2000) -> Iterator[Example]:
     """MedQuAD: a question with its answer, and with an answer to another question about the same subject."""
     rows = [row for _, row in json_lines(find(data / "medquad", "qa_pairs.jsonl", origin=MEDQUAD)) if row["answer"]]
     by_focus: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
-        if part_of(row["focus"]) == part:
+        if reader_part_of(row["focus"]) == part:
             by_focus.setdefault(row["focus"], []).append(row)
     several = [rows for rows in by_focus.values() if len({row["qtype"] for row in rows}) > 1]
     for group in rng.sample(several, min(most, len(several))):
@@ -197,13 +189,13 @@ def _opening(text: str, rng: random.Random) -> str:
     return " ".join(text[begin:end].split())
 
 
-def pubmedqa(data: Path, part: Part, rng: random.Random) -> Iterator[Example]:
+def pubmedqa(data: Path, part: ReaderPart, rng: random.Random) -> Iterator[Example]:
     """PubMedQA: the abstract without its conclusion, and the conclusion alone; "maybe" is neither."""
     path = find(data / "pubmedqa", "ori_pqal.json", origin=PUBMEDQA)
     content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     entries: dict[str, dict[str, Any]] = json.loads(content)
     for name, entry in entries.items():
-        if part_of(name) != part:
+        if reader_part_of(name) != part:
             continue
         decision = entry["final_decision"]
         verdict: Verdict = decision if decision in ("yes", "no") else "neither"
@@ -212,12 +204,12 @@ def pubmedqa(data: Path, part: Part, rng: random.Random) -> Iterator[Example]:
             yield Example(name, entry["QUESTION"], "", text, relevant=True, verdict=verdict, group=f"pubmedqa {name}")
 
 
-def scifact(data: Path, part: Part, rng: random.Random) -> Iterator[Example]:
+def scifact(data: Path, part: ReaderPart, rng: random.Random) -> Iterator[Example]:
     """SciFact: a claim with its evidence (supported: yes, contradicted: no) and with a cited abstract that has none."""
     corpus = {str(row["_id"]): row for _, row in json_lines(find(data / "scifact", "corpus.jsonl", origin=SCIFACT))}
     everything = sorted(corpus)
     for _, row in json_lines(find(data / "scifact", "claims.jsonl", origin=SCIFACT)):
-        if part_of(row["id"]) != part or row["split"] == "test":
+        if reader_part_of(row["id"]) != part or row["split"] == "test":
             continue
         told = {str(evidence["doc_id"]): evidence for evidence in row["evidence"]}
         for name in map(str, row["cited_doc_ids"]):
@@ -239,13 +231,13 @@ def scifact(data: Path, part: Part, rng: random.Random) -> Iterator[Example]:
         )
 
 
-def evidence_inference(data: Path, part: Part, rng: random.Random) -> Iterator[Example]:
+def evidence_inference(data: Path, part: ReaderPart, rng: random.Random) -> Iterator[Example]:
     """Evidence Inference: prompts as yes/no questions, put to the marked evidence within its surroundings."""
     folder = data / "evidence_inference"
     articles = texts(find(folder, "articles_txt.jsonl", origin=EVIDENCE_INFERENCE), "pmcid")
     prompts: dict[str, list[dict[str, Any]]] = {}
     for _, row in json_lines(find(folder, "prompts_annotated_v2.jsonl", origin=EVIDENCE_INFERENCE)):
-        if part_of(row["pmcid"]) == part:
+        if reader_part_of(row["pmcid"]) == part:
             prompts.setdefault(row["pmcid"], []).append(row)
     for article in articles:
         spans = sentence_spans(article.text) if article.id in prompts else []
@@ -288,12 +280,12 @@ def _alike_or_not(rng: random.Random) -> tuple[str, Verdict]:
     return rng.choice(asked)
 
 
-def conflictqa(data: Path, part: Part, rng: random.Random) -> Iterator[Example]:
+def conflictqa(data: Path, part: ReaderPart, rng: random.Random) -> Iterator[Example]:
     """ConflictQA's passages for and against the statement of a StrategyQA question."""
     for model in ("gpt4", "chatgpt"):
         name = f"conflictQA-strategyQA-{model}.jsonl"
         for _, row in json_lines(find(data / "conflictqa", name, origin=CONFLICTQA)):
-            if part_of(row["question"]) != part or (part == "train" and rng.random() < 0.4):
+            if reader_part_of(row["question"]) != part or (part == "train" and rng.random() < 0.4):
                 continue
             known = row["memory_answer"] != row["counter_answer"]
             negative = bool(re.search(r"\b(?:not|no|never|cannot)\b|n['’]t\b", row["memory_answer"]))
@@ -309,13 +301,13 @@ def conflictqa(data: Path, part: Part, rng: random.Random) -> Iterator[Example]:
                     )  # fmt: skip
 
 
-def poisonedrag(data: Path, part: Part, rng: random.Random) -> Iterator[Example]:
+def poisonedrag(data: Path, part: ReaderPart, rng: random.Random) -> Iterator[Example]:
     """PoisonedRAG: passages written to give a wrong answer; to a reader they answer like any other.
 
     Its questions of MS MARCO are left out: that set is for non-commercial use.
     """
     for _, row in json_lines(find(data / "poisonedrag", "adv_targeted.jsonl", origin=POISONEDRAG)):
-        if part_of(row["question"]) != part or row["source"] == "msmarco":
+        if reader_part_of(row["question"]) != part or row["source"] == "msmarco":
             continue
         answers = (row["incorrect_answer"],)
         group = f"poisonedrag {row['question']}"
@@ -335,7 +327,7 @@ class DataSet(NamedTuple):
         title: Its public name.
     """
 
-    read: Callable[[Path, Part, random.Random], Iterator[Example]]
+    read: Callable[[Path, ReaderPart, random.Random], Iterator[Example]]
     source: str
     licence: str
     title: str
@@ -362,7 +354,7 @@ SETS = {
 """By the name of the folder."""
 
 
-def examples(name: str, data: Path, part: Part, seed: int = 0) -> list[Example]:
+def examples(name: str, data: Path, part: ReaderPart, seed: int = 0) -> list[Example]:
     """The examples of a data set's part, the same for the same seed.
 
     Raises:

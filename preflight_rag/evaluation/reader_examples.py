@@ -8,25 +8,17 @@ question, so no question is trained on and measured.
 
 from __future__ import annotations
 
-import hashlib
 import random
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal
 
+from preflight_rag.evaluation.samples import Span
 from preflight_rag.text.words import words
 
-Part = Literal["train", "validation", "test"]
-Span: TypeAlias = tuple[int, int]
 Verdict = Literal["yes", "no", "neither"]
 
-READ_PARTS: dict[str, tuple[Part, ...]] = {
-    "test": ("test",),
-    "development": ("validation",),
-    "all": ("test", "validation"),
-}
-"""What `--part` means for a set that the reader was trained on; nothing is measured on what was trained on."""
 WINDOW = (60, 150)
 """Least and most words of a window of a longer text."""
 
@@ -58,12 +50,6 @@ class Example:
     descriptor: tuple[Span, ...] | None = None
     group: str = ""
     gold: tuple[str, ...] = ()
-
-
-def part_of(key: str) -> Part:
-    """The part that a key falls into."""
-    first = hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()[0]
-    return "test" if first % 4 == 1 else "validation" if first % 8 == 3 else "train"
 
 
 def spans_of(text: str, answers: Sequence[str], most: int = 6) -> tuple[Span, ...]:

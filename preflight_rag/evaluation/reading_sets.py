@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from preflight_rag.evaluation.collection import check_selection
-from preflight_rag.evaluation.collection import part_of as half_of
 from preflight_rag.evaluation.datasets import BIOASQ
 from preflight_rag.evaluation.reader_data import SETS, examples
-from preflight_rag.evaluation.reader_examples import READ_PARTS, Example, Part, Verdict, spans_of
+from preflight_rag.evaluation.reader_examples import Example, Verdict, spans_of
 from preflight_rag.evaluation.records import as_published, find, json_lines
+from preflight_rag.evaluation.samples import READ_PARTS, ReaderPart, check_selection, half_of
 from preflight_rag.state.errors import UsageError
 
 SNIPPETS = 16
@@ -42,7 +41,7 @@ class ReadingSet:
     source: str
     licence: str
     files: tuple[Path, ...]
-    read: Callable[[Part], Sequence[Example]]
+    read: Callable[[ReaderPart], Sequence[Example]]
 
     def select(self, part: str, limit: int | None = None) -> list[Example]:
         """The pairs of a part, a question's together; a limit takes questions by the hash of their names.
@@ -81,7 +80,7 @@ def open_dataset(name: str, data: Path | None) -> ReadingSet:
         )
     files = tuple(sorted(path for path in (data / folder).iterdir() if ".json" in path.name))
 
-    def read(part: Part) -> Sequence[Example]:
+    def read(part: ReaderPart) -> Sequence[Example]:
         with as_published(name):
             if name == "bioasq":
                 return list(bioasq(data, part))
@@ -99,7 +98,7 @@ def _abstracts(found: Sequence[Example], *, whole: bool) -> list[Example]:
     return [replace(body, text=f"{body.text} {end.text}") if whole else body for body, end in parts.values()]
 
 
-def bioasq(data: Path, part: Part) -> Iterator[Example]:
+def bioasq(data: Path, part: ReaderPart) -> Iterator[Example]:
     """BioASQ's factoid, list and yes/no questions with their gold snippets; never trained on.
 
     Its halves are those of the other experiments. Of a list question each entry counts as an answer. A snippet without

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from preflight_rag.evaluation.datasets import bioasq as open_bioasq
-from preflight_rag.evaluation.question_sets import Question, QuestionSet, open_dataset
-from preflight_rag.evaluation.reader_examples import Part, part_of
+from preflight_rag.evaluation.question_sets import open_dataset
+from preflight_rag.evaluation.samples import DataSet, ReaderPart, Sample, reader_part_of
 from preflight_rag.state.values import Document
 
 EXPERTS = 120
@@ -38,9 +38,9 @@ class Case:
     key: str = ""
 
     @property
-    def part(self) -> Part:
+    def part(self) -> ReaderPart:
         """The part of the extractive reader's data: train, validation or test."""
-        return part_of(self.key or self.question)
+        return reader_part_of(self.key or self.question)
 
     @property
     def development(self) -> bool:
@@ -65,15 +65,15 @@ def ramdocs(data: Path) -> CaseSet:
     """RAMDocs; and each question that needs COrg once more, with one answer left."""
     found = open_dataset("ramdocs", data)
     cases = []
-    for asked in found.questions:
+    for asked in found.samples:
         ids = tuple(passage.id for passage in asked.given)
         needs = len(asked.answers) > 1 or bool(asked.wrong)
-        cases.append(Case("RAMDocs", asked.text, needs, ids, kind="ambiguous" if needs else "single"))
+        cases.append(Case("RAMDocs", asked.question, needs, ids, kind="ambiguous" if needs else "single"))
         if needs:
-            (only,) = asked.answers[digest(asked.text)[1] % len(asked.answers)]
+            (only,) = asked.answers[digest(asked.question)[1] % len(asked.answers)]
             chosen = tuple(p.id for p in asked.given if p.answer == only or p.role == "noise")
             without = frozenset(ids) - frozenset(chosen)
-            cases.append(Case("RAMDocs", asked.text, False, chosen, without, kind="one answer left"))
+            cases.append(Case("RAMDocs", asked.question, False, chosen, without, kind="one answer left"))
     return CaseSet(cases, _documents(found))
 
 
@@ -81,8 +81,8 @@ def dragged(data: Path) -> CaseSet:
     """DRAGged into Conflicts; what has no conflict by its label needs no COrg."""
     found = open_dataset("dragged_conflicts", data)
     cases = [
-        Case("DRAGged", asked.text, asked.label != "No conflict", _given(asked), kind=asked.label)
-        for asked in found.questions
+        Case("DRAGged", asked.question, asked.label != "No conflict", _given(asked), kind=asked.label)
+        for asked in found.samples
     ]
     return CaseSet(cases, _documents(found))
 
@@ -105,7 +105,7 @@ def xquad(data: Path) -> CaseSet:
 def bioasq(data: Path) -> CaseSet:
     """BioASQ's first questions by hash, with the documents of their gold snippets, which agree with each other."""
     collection = open_bioasq(data / "bioasq")
-    chosen = sorted(collection.queries, key=lambda query: digest(query.text))[:EXPERTS]
+    chosen = sorted(collection.samples, key=lambda query: digest(query.question))[:EXPERTS]
     own = {query.id: collection.relevant(query.id) for query in chosen}
     wanted = frozenset[str]().union(*own.values())
     documents = [
@@ -114,22 +114,23 @@ def bioasq(data: Path) -> CaseSet:
         if document.id in wanted
     ]
     cases = [
-        Case("BioASQ", query.text, False, tuple(f"bioasq/{name}" for name in sorted(own[query.id]))) for query in chosen
+        Case("BioASQ", query.question, False, tuple(f"bioasq/{name}" for name in sorted(own[query.id])))
+        for query in chosen
     ]
     return CaseSet(cases, documents)
 
 
-def _agreeing(dataset: str, found: QuestionSet) -> CaseSet:
+def _agreeing(dataset: str, found: DataSet) -> CaseSet:
     """Questions whose passages do not disagree."""
-    cases = [Case(dataset, asked.text, False, _given(asked), key=asked.key) for asked in found.questions]
+    cases = [Case(dataset, asked.question, False, _given(asked), key=asked.key) for asked in found.samples]
     return CaseSet(cases, _documents(found))
 
 
-def _given(asked: Question) -> tuple[str, ...]:
+def _given(asked: Sample) -> tuple[str, ...]:
     return tuple(passage.id for passage in asked.given)
 
 
-def _documents(found: QuestionSet) -> list[Document]:
+def _documents(found: DataSet) -> list[Document]:
     return list(found.corpus()) if found.corpus else []
 
 

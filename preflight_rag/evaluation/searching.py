@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from preflight_rag.cache import cache_dir, file_sha256
-from preflight_rag.evaluation.collection import Collection, Query, sampled
 from preflight_rag.evaluation.records import unique
+from preflight_rag.evaluation.samples import DataSet, Sample, sampled
 from preflight_rag.evaluation.vector_cache import cached_embedder
 from preflight_rag.state.errors import LibraryError
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def collection_library(collection: Collection, run: Run) -> Iterator[Library]:
+def collection_library(collection: DataSet, run: Run) -> Iterator[Library]:
     """The library of a collection, from the cache or built into it; a build that was cut off is completed.
 
     Samples of a collection share documents, so their vectors are kept beside the libraries and made once.
@@ -51,7 +51,7 @@ def collection_library(collection: Collection, run: Run) -> Iterator[Library]:
         yield library
 
 
-def searched_part(collection: Collection, run: Run) -> Collection:
+def searched_part(collection: DataSet, run: Run) -> DataSet:
     """The collection with the documents that the run searches: all, or those that answer and a sample of the others."""
     if run.documents is None:
         return collection
@@ -59,7 +59,7 @@ def searched_part(collection: Collection, run: Run) -> Collection:
     return sampled(collection, (name for query in asked for name in collection.relevant(query.id)), run.documents)
 
 
-def library_folder(collection: Collection, embedder: str, cache: Path | None) -> Path:
+def library_folder(collection: DataSet, embedder: str, cache: Path | None) -> Path:
     """Where the library lies: its name holds the data set's, the start of the corpus' checksum, and the embedder's."""
     corpus = f"{collection.corpus or collection.name} {file_sha256(collection.files[0])[:8]}"
     name = re.sub(r"[^A-Za-z0-9.]+", "-", f"{corpus} {embedder.rsplit('/', 1)[-1]}")
@@ -67,18 +67,18 @@ def library_folder(collection: Collection, embedder: str, cache: Path | None) ->
 
 
 def search_all(
-    library: Library, queries: Sequence[Query], progress: Progress, *, name: str, **settings: Any
-) -> Iterator[tuple[Query, Found]]:
+    library: Library, queries: Sequence[Sample], progress: Progress, *, name: str, **settings: Any
+) -> Iterator[tuple[Sample, Found]]:
     """Search for each query in turn, its text normalised as a turn's question is; `settings` go to `Library.search`."""
     from preflight_rag.nodes.rewrite import normalised
 
     for done, query in enumerate(queries, 1):
-        asked = Query(query.id, normalised(query.text))
-        yield asked, library.search(asked.text, **settings)
+        asked = Sample(query.id, normalised(query.question))
+        yield asked, library.search(asked.question, **settings)
         progress(f"{name}: queries", done, len(queries))
 
 
-def inputs(collection: Collection, library: Library, **settings: Any) -> dict[str, Any]:
+def inputs(collection: DataSet, library: Library, **settings: Any) -> dict[str, Any]:
     """What the numbers depend on, for the manifest."""
     from preflight_rag.evaluation.report import checksums
 

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from preflight_rag.evaluation.collection import check_selection
 from preflight_rag.evaluation.reader_data import CLAPNQ, SCIFACT, SETS, examples
-from preflight_rag.evaluation.reader_examples import READ_PARTS, Example, Part, Verdict, part_of
+from preflight_rag.evaluation.reader_examples import Example, Verdict
 from preflight_rag.evaluation.records import as_published, find, json_lines
+from preflight_rag.evaluation.samples import READ_PARTS, ReaderPart, check_selection, reader_part_of
 from preflight_rag.models.reading.statements import Claim
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Passage
@@ -65,7 +65,7 @@ class StatementSet:
     name: str
     title: str
     source: str
-    read: Callable[[Part], Sequence[Case]]
+    read: Callable[[ReaderPart], Sequence[Case]]
     asked: bool
 
     def select(self, part: str, limit: int | None = None) -> list[Case]:
@@ -93,24 +93,24 @@ def open_dataset(name: str, data: Path | None) -> StatementSet:
         raise UsageError("no folder of data sets", help="Give --data DIR or PREFLIGHT_DATA.")
     read, title, source, asked = KINDS[name]
 
-    def cases(part: Part) -> list[Case]:
+    def cases(part: ReaderPart) -> list[Case]:
         with as_published(name):
             return list(read(data, part, _rng(name, part)))
 
     return StatementSet(name, title, source, cases, asked)
 
 
-def _rng(name: str, part: Part) -> random.Random:
+def _rng(name: str, part: ReaderPart) -> random.Random:
     return random.Random(f"{name} {part}")  # noqa: S311
 
 
-def scifact(data: Path, part: Part, rng: random.Random) -> Iterator[Case]:
+def scifact(data: Path, part: ReaderPart, rng: random.Random) -> Iterator[Case]:
     """Claims that experts wrote, put to abstracts: with the evidence, cited without evidence, and another one's."""
     for example in examples("scifact", data, part):
         yield _case("", example.question, example)
 
 
-def made(data: Path, part: Part, rng: random.Random) -> Iterator[Case]:
+def made(data: Path, part: ReaderPart, rng: random.Random) -> Iterator[Case]:
     """Statements made of the passages' own sentences by rule: true, with a value changed, or of a sentence left out."""
     found = {(e.title, e.text) for name in RUNNING for e in examples(name, data, part) if len(e.text) > 200}
     texts = [Text(*item) for item in sorted(found)]
@@ -119,14 +119,14 @@ def made(data: Path, part: Part, rng: random.Random) -> Iterator[Case]:
         yield _case("", example.question, example)
 
 
-def clapnq(data: Path, part: Part, rng: random.Random) -> Iterator[Case]:
+def clapnq(data: Path, part: ReaderPart, rng: random.Random) -> Iterator[Case]:
     """Sentences of answers that people wrote from a passage: as they are, with a value changed, and put elsewhere.
 
     The changed value is another one of its kind from the same passage; elsewhere is the passage of another question
     that shares the most words with the sentence.
     """
     path = find(data / "clapnq", "clapnq_dev_answerable.jsonl", origin=CLAPNQ)
-    entries = [entry for _, entry in json_lines(path) if part_of(entry["input"]) == part]
+    entries = [entry for _, entry in json_lines(path) if reader_part_of(entry["input"]) == part]
     passages = [_passage(entry["passages"][0]["title"], entry["passages"][0]["text"]) for entry in entries]
     terms = [frozenset(words(passage.text)) for passage in passages]
     for i, entry in enumerate(entries):
@@ -145,7 +145,7 @@ def clapnq(data: Path, part: Part, rng: random.Random) -> Iterator[Case]:
                 yield Case(entry["input"], said, passages[nearest], "neither")
 
 
-def answers(data: Path, part: Part, rng: random.Random) -> Iterator[Case]:
+def answers(data: Path, part: ReaderPart, rng: random.Random) -> Iterator[Case]:
     """Short answers to questions: the marked one, and another value of the passage in its place."""
     for name in ASKED:
         for example in examples(name, data, part):
@@ -182,7 +182,7 @@ def _passage(title: str, text: str) -> Passage:
     return Passage(id=name, document_id=name, title=title, text=text)
 
 
-KINDS: dict[str, tuple[Callable[[Path, Part, random.Random], Iterator[Case]], str, str, bool]] = {
+KINDS: dict[str, tuple[Callable[[Path, ReaderPart, random.Random], Iterator[Case]], str, str, bool]] = {
     "scifact": (scifact, "SciFact, claims of experts", SCIFACT, False),
     "made": (made, "statements made of passages by rule", ", ".join(SETS[name].source for name in RUNNING), False),
     "clapnq": (clapnq, "ClapNQ, answers that people wrote", CLAPNQ, True),

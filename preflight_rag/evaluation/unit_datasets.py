@@ -6,42 +6,20 @@ own meeting or article.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from itertools import chain
 from pathlib import Path
 
 from preflight_rag.evaluation import datasets
-from preflight_rag.evaluation.collection import Collection, Query
-from preflight_rag.evaluation.long_documents import (
-    COVIDQA,
-    QMSUM,
-    MarkedQuestion,
-    Stretch,
-    covidqa_questions,
-    meetings,
-    texts,
-)
+from preflight_rag.evaluation.long_documents import COVIDQA, QMSUM, covidqa_questions, meetings, texts
 from preflight_rag.evaluation.records import find
+from preflight_rag.evaluation.samples import DataSet, Sample, Span
 from preflight_rag.state.errors import UnreadableDocument
 from preflight_rag.state.values import Document
 from preflight_rag.text.sentences import sentence_spans
 
 
-@dataclass(frozen=True, kw_only=True)
-class UnitCollection(Collection):
-    """A collection whose documents are the units of long documents.
-
-    Attributes:
-        units: Name of a long document to its units, in the order of the text.
-        scope: Query id to the name of the long document that it asks about.
-    """
-
-    units: Mapping[str, tuple[Document, ...]]
-    scope: Mapping[str, str]
-
-
-def open_dataset(name: str, data: Path | None) -> Collection:
+def open_dataset(name: str, data: Path | None) -> DataSet:
     """QMSum or COVID-QA in the folder `data/name`, or any other data set as `datasets.open_dataset` reads it.
 
     Raises:
@@ -53,38 +31,34 @@ def open_dataset(name: str, data: Path | None) -> Collection:
     return ADAPTERS[name](data / name)
 
 
-def qmsum(folder: Path) -> UnitCollection:
+def qmsum(folder: Path) -> DataSet:
     """QMSum's specific queries; relevant are the turns that annotators marked (val.jsonl)."""
     path = find(folder, "val.jsonl", origin=QMSUM)
     units: dict[str, tuple[Document, ...]] = {}
-    queries: list[Query] = []
+    queries: list[Sample] = []
     qrels: dict[str, dict[str, int]] = {}
-    scope: dict[str, str] = {}
     for meeting in meetings(path):
         name = f"meeting{meeting.number}"
         units[name] = _units(name, (f"{speaker}: {said}" for speaker, said in meeting.turns))
         for place, (text, spans) in enumerate(meeting.specific):
             worded = tuple(filter(None, meeting.specific_answers[place : place + 1]))
-            query = MarkedQuestion(f"{name}:{len(queries)}", text, name, worded=worded)
+            query = Sample(f"{name}:{len(queries)}", text, answers=(worded,) if worded else (), document=name)
             marked = {turn for first, last in spans for turn in range(first, last + 1)}
             queries.append(query)
-            scope[query.id] = name
             qrels[query.id] = {units[name][turn].id: 1 for turn in sorted(marked)}
-    return UnitCollection(
+    return DataSet(
         name="qmsum",
         title="QMSum, turns of a meeting",
         source=QMSUM,
         licence="MIT",
         files=(path,),
-        queries=tuple(queries),
-        qrels=qrels,
-        documents=lambda: chain.from_iterable(units.values()),
-        units=units,
-        scope=scope,
+        samples=datasets.judged(queries, qrels),
+        relevance=qrels,
+        corpus=lambda: chain.from_iterable(units.values()),
     )
 
 
-def covidqa(folder: Path) -> UnitCollection:
+def covidqa(folder: Path) -> DataSet:
     """COVID-QA's questions; relevant are the sentences that hold an answer's characters.
 
     documents.jsonl (`document_id`, `text`), and questions.jsonl as `covidqa_questions` reads it. Articles without a
@@ -95,8 +69,8 @@ def covidqa(folder: Path) -> UnitCollection:
     whole = {article.id: article.text for article in texts(articles, "document_id")}
     questions = tuple(covidqa_questions(asked))
     units: dict[str, tuple[Document, ...]] = {}
-    spans: dict[str, list[Stretch]] = {}
-    for name in dict.fromkeys(question.document_id for question in questions):
+    spans: dict[str, list[Span]] = {}
+    for name in dict.fromkeys(question.document for question in questions):
         if name not in whole:
             raise UnreadableDocument(
                 f"{asked.name} asks about {name!r}", help=f"There is no such article in {articles}."
@@ -105,24 +79,22 @@ def covidqa(folder: Path) -> UnitCollection:
         units[name] = _units(name, (whole[name][start:end] for start, end in spans[name]))
     qrels = {
         question.id: {
-            units[question.document_id][at].id: 1
-            for ((start, end),) in question.answers
-            for at, (a, b) in enumerate(spans[question.document_id])
+            units[question.document][at].id: 1
+            for ((start, end),) in question.spans
+            for at, (a, b) in enumerate(spans[question.document])
             if a < end and start < b
         }
         for question in questions
     }
-    return UnitCollection(
+    return DataSet(
         name="covidqa",
         title="COVID-QA, sentences of an article",
         source=COVIDQA,
         licence="Apache 2.0",
         files=(articles, asked),
-        queries=questions,
-        qrels=qrels,
-        documents=lambda: chain.from_iterable(units.values()),
-        units=units,
-        scope={question.id: question.document_id for question in questions},
+        samples=datasets.judged(questions, qrels),
+        relevance=qrels,
+        corpus=lambda: chain.from_iterable(units.values()),
     )
 
 
@@ -130,4 +102,4 @@ def _units(name: str, found: Iterable[str]) -> tuple[Document, ...]:
     return tuple(Document(id=f"{name}#{place}", text=text, source=name) for place, text in enumerate(found))
 
 
-ADAPTERS: dict[str, Callable[[Path], UnitCollection]] = {"qmsum": qmsum, "covidqa": covidqa}
+ADAPTERS: dict[str, Callable[[Path], DataSet]] = {"qmsum": qmsum, "covidqa": covidqa}

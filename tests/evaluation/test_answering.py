@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from preflight_rag.evaluation.answering_sets import YES_NO, AnsweredCollection, Gold, open_dataset
-from preflight_rag.evaluation.collection import Query
 from preflight_rag.evaluation.experiments import answering
 from preflight_rag.evaluation.experiments.answering import judge, mcnemar
 from preflight_rag.evaluation.runs import Run
+from preflight_rag.evaluation.samples import Sample
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Answer, Citation, Document, Receipt, RouteDecision
 
@@ -28,9 +28,9 @@ def collection(tmp_path_factory):
     }
     return AnsweredCollection(
         name="small", title="Small", source="here", licence="none", files=(path,),
-        queries=tuple(Query(question, question) for question in gold),
-        qrels={question: dict.fromkeys(answers[0].documents, 1) for question, answers in gold.items()},
-        documents=lambda: iter([Document(id=name, text=text, source=name) for name, text in PLAYERS.items()]),
+        samples=tuple(Sample(question, question) for question in gold),
+        relevance={question: dict.fromkeys(answers[0].documents, 1) for question, answers in gold.items()},
+        corpus=lambda: iter([Document(id=name, text=text, source=name) for name, text in PLAYERS.items()]),
         gold=gold, kinds={QUESTION: "several answers", ABROAD: YES_NO}, wrong={QUESTION: ("golf",)},
     )  # fmt: skip
 

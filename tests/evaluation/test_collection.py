@@ -9,34 +9,34 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preflight_rag.evaluation.collection import Collection, Query, part_of, sampled
+from preflight_rag.evaluation.samples import DataSet, Sample, half_of, sampled
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Document
 
 
-def collection(ids: list[str]) -> Collection:
-    return Collection(
+def collection(ids: list[str]) -> DataSet:
+    return DataSet(
         name="made",
         title="Made",
         source="",
         licence="",
         files=(Path("corpus.jsonl"),),
-        queries=tuple(Query(name, "?") for name in ids),
-        qrels={name: {"d": 1} for name in ids},
-        documents=lambda: iter(()),
+        samples=tuple(Sample(name, "?") for name in ids),
+        relevance={name: {"d": 1} for name in ids},
+        corpus=lambda: iter(()),
     )
 
 
 @given(st.lists(st.text(), unique=True, min_size=1))
 def test_the_parts_are_disjoint_and_cover_every_query(ids: list[str]) -> None:
     every = {query.id for query in collection(ids).select("all")}
-    halves = {part: {name for name in ids if part_of(name) == part} for part in ("test", "development")}
+    halves = {part: {name for name in ids if half_of(name) == part} for part in ("test", "development")}
     assert halves["test"] | halves["development"] == every == set(ids)
     assert not halves["test"] & halves["development"]
 
 
 def test_the_split_depends_on_the_id_alone() -> None:
-    assert [part_of(name) for name in ("q1", "q2", "q3", "61f58de2882a024a1000000a")] == [
+    assert [half_of(name) for name in ("q1", "q2", "q3", "61f58de2882a024a1000000a")] == [
         "test",
         "development",
         "development",

@@ -19,7 +19,7 @@ from preflight_rag.evaluation.experiments.relations import (
     train,
     write,
 )
-from preflight_rag.evaluation.reader_examples import part_of
+from preflight_rag.evaluation.samples import reader_part_of
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.state.reading import Source
 
@@ -80,7 +80,7 @@ def test_parts_are_halves_or_those_of_the_readers_data(part, halves):
     chosen = select(asked, part, halves=halves)
     assert 0 < len(chosen) <= 40
     if part != "all":
-        assert {item.half if halves else part_of(item.text) for item in chosen} == {part}
+        assert {item.half if halves else reader_part_of(item.text) for item in chosen} == {part}
 
 
 def test_weights_are_written_as_text(tmp_path):

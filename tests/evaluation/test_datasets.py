@@ -46,14 +46,14 @@ def test_scifact_is_read_in_both_of_its_forms(
         write_lines(folder / "claims.jsonl", claims)
     collection = open_dataset("scifact", tmp_path)
     assert [document.text for document in collection.documents()] == ["One. Two."]
-    assert len(collection.queries) == 2
-    assert collection.qrels == {"1": {"7": 1}}
+    assert len(collection.samples) == 2
+    assert collection.relevance == {"1": {"7": 1}}
 
 
 def test_a_folder_in_beirs_form_is_read_under_any_name(beir_data: Path) -> None:
     collection = open_dataset("small", beir_data)
     assert collection.relevant("q2") == {"venus"}
-    assert [query.id for query in collection.queries] == ["q1", "q2", "q3", "q4", "unjudged"]
+    assert [query.id for query in collection.samples] == ["q1", "q2", "q3", "q4", "unjudged"]
 
 
 def test_the_name_of_the_data_folder_itself_serves(beir_data: Path) -> None:
@@ -125,8 +125,8 @@ def test_nfcorpus_takes_trecs_judgements_of_all_its_parts(
     (folder / "dev.3-2-1.qrel").write_text("PLAIN-1\t0\tMED-1\t3\n", encoding="utf-8")
     (folder / "test.3-2-1.qrel").write_text("PLAIN-2 0 MED-1 1\n", encoding="utf-8")
     collection = open_dataset("nfcorpus", tmp_path)
-    assert collection.qrels == {"PLAIN-1": {"MED-1": 3}, "PLAIN-2": {"MED-1": 1}}
-    assert [query.text for query in collection.queries] == ["dogs", "cats"]
+    assert collection.relevance == {"PLAIN-1": {"MED-1": 3}, "PLAIN-2": {"MED-1": 1}}
+    assert [query.question for query in collection.samples] == ["dogs", "cats"]
 
 
 def test_a_line_that_is_no_trec_judgement_is_named(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_cranfields_codes_are_relevant_or_not_and_empty_documents_are_left_out(
     write_lines(folder / "queries.jsonl", [{"_id": "q", "text": "what of wings"}])
     (folder / "qrels.tsv").write_text("query-id\tcorpus-id\tcode\nq\t1\t4\nq\t2\t-1\n", encoding="utf-8")
     collection = open_dataset("cranfield", tmp_path)
-    assert collection.qrels == {"q": {"1": 1, "2": 0}}
+    assert collection.relevance == {"q": {"1": 1, "2": 0}}
     assert [document.text for document in collection.documents()] == ["wing"]
 
 
@@ -155,7 +155,7 @@ def test_medquad_asks_each_question_once_and_takes_all_its_answers(
     rows = [{"_id": i, "focus": "Gout", "question": q, "answer": a, "url": "u"} for i, q, a in pairs]
     write_lines(tmp_path / "medquad" / "qa_pairs.jsonl", rows)
     collection = open_dataset("medquad", tmp_path)
-    assert [query.text for query in collection.queries] == ["What is gout?", "Who?"]
+    assert [query.question for query in collection.samples] == ["What is gout?", "Who?"]
     assert collection.relevant("a") == {"a", "b"}
     assert len(list(collection.documents())) == 3
 
@@ -169,5 +169,5 @@ def test_collections_of_one_mixed_corpus_share_its_library(
     write_lines(folder / "queries.jsonl", queries)
     (folder / "qrels.tsv").write_text("h\th\th\nbioasq:1\tpmid:1\t1\n", encoding="utf-8")
     first, second = (open_dataset(f"biomix-{origin}", tmp_path) for origin in ("bioasq", "scifact"))
-    assert [query.id for query in first.queries] == ["bioasq:1"]
+    assert [query.id for query in first.samples] == ["bioasq:1"]
     assert library_folder(first, "e", tmp_path) == library_folder(second, "e", tmp_path)

@@ -87,7 +87,7 @@ def test_report_on_long_documents(meetings, tmp_path):
 
 def test_the_units_of_one_document_are_the_candidates(meetings, tmp_path, embedder):
     with candidates(meetings, Run(library_cache=tmp_path)) as (cases_of, given):
-        (case,) = cases_of(meetings.queries[2:3])
+        (case,) = cases_of(meetings.samples[2:3])
     assert case.documents == [unit.id for unit in meetings.units["meeting1"]]
     assert case.vectors.shape == (4, embedder.dimension)
     assert case.tokens == [embedder.count_tokens(unit.text) for unit in meetings.units["meeting1"]]
@@ -127,7 +127,7 @@ def test_a_damaged_meeting_is_named(tmp_path, write_lines, record, message):
 
 def test_real_data_has_the_counts_of_its_readme(data_dir):
     meetings = qmsum(data_dir / "qmsum")
-    assert (len(meetings.units), len(meetings.queries)) == (35, 237)
+    assert (len(meetings.units), len(meetings.samples)) == (35, 237)
     articles = covidqa(data_dir / "covidqa")
-    assert len(articles.queries) == 962
+    assert len(articles.samples) == 962
     assert all(name in articles.units for name in articles.scope.values())

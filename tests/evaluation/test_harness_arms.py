@@ -12,16 +12,16 @@ from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer, Case, answered
 from preflight_rag.evaluation.harness.asking import Asking, open_asking
 from preflight_rag.evaluation.harness.budget import Budget
 from preflight_rag.evaluation.harness.compared import compare
-from preflight_rag.evaluation.question_sets import Question
 from preflight_rag.evaluation.runs import Run
+from preflight_rag.evaluation.samples import Sample
 from preflight_rag.prompts import answer_plain
 from preflight_rag.state.reading import Source
 
 OPTIONS = ("yes", "no")
-CHOICE = Question("c", "Does aspirin thin blood?", "yes/no", OPTIONS, "no")
-SHORT = Question("s", "Who wrote it?", "short", answers=(("Ada Lovelace", "Ada"), ("Babbage",)), wrong=("Turing",))
-LIST = Question("l", "Who wrote it?", "list", answers=(("Ada Lovelace", "Ada"), ("Babbage",)))
-NONE = Question("n", "Who wrote it?", "short", answers=(("Ada",),), answerable=False)
+CHOICE = Sample("c", "Does aspirin thin blood?", "yes/no", OPTIONS, "no")
+SHORT = Sample("s", "Who wrote it?", "short", answers=(("Ada Lovelace", "Ada"), ("Babbage",)), wrong=("Turing",))
+LIST = Sample("l", "Who wrote it?", "list", answers=(("Ada Lovelace", "Ada"), ("Babbage",)))
+NONE = Sample("n", "Who wrote it?", "short", answers=(("Ada",),), answerable=False)
 
 
 @pytest.mark.parametrize(
@@ -45,30 +45,30 @@ NONE = Question("n", "Who wrote it?", "short", answers=(("Ada",),), answerable=F
         (NONE, ArmAnswer("Ada"), 0.0, "answered what the passages do not hold"),
     ],
 )
-def test_a_score_has_its_reason(question: Question, told: ArmAnswer, value: float, reason: str) -> None:
+def test_a_score_has_its_reason(question: Sample, told: ArmAnswer, value: float, reason: str) -> None:
     scored = score(question, told)[1]
     assert (scored.value, scored.reason) == (value, reason)
 
 
 def test_garbage_is_wrong_and_the_first_option_for_mirage() -> None:
-    right_is_first = Question("c", "?", "yes/no", OPTIONS, "yes")
+    right_is_first = Sample("c", "?", "yes/no", OPTIONS, "yes")
     scored = score(right_is_first, ArmAnswer("%% 17"))[1]
     assert (scored.value, scored.fallback, scored.unreadable) == (0.0, 1.0, True)
 
 
-def questions(count: int) -> list[Question]:
-    return [Question(f"q{n}", f"Is {n} even?", "yes/no", OPTIONS, OPTIONS[n % 2]) for n in range(count)]
+def questions(count: int) -> list[Sample]:
+    return [Sample(f"q{n}", f"Is {n} even?", "yes/no", OPTIONS, OPTIONS[n % 2]) for n in range(count)]
 
 
-def passages(question: Question) -> list[Source]:
+def passages(question: Sample) -> list[Source]:
     return [Source(1, f"{question.id}-a", "Numbers", "Even numbers are divisible by 2.")]
 
 
 def plain(asking: Asking, mark: str) -> Arm:
     """An arm whose prompts hold a mark."""
 
-    async def answer(question: Question, sources: Sequence[Source]) -> ArmAnswer:
-        prompt = answer_plain.render(question=f"{mark} {question.text}", sources=sources, options=question.options)
+    async def answer(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
+        prompt = answer_plain.render(question=f"{mark} {question.question}", sources=sources, options=question.options)
         text, usage = await asking.prompts.reply(prompt)
         return ArmAnswer(text, usage=usage)
 

@@ -18,21 +18,21 @@ from preflight_rag.evaluation.experiments import Entry
 from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer, ask_arms
 from preflight_rag.evaluation.harness.asking import open_asking
 from preflight_rag.evaluation.harness.compared import compare
-from preflight_rag.evaluation.question_sets import Question
 from preflight_rag.evaluation.report import Report
 from preflight_rag.evaluation.runs import Run
+from preflight_rag.evaluation.samples import Sample
 from preflight_rag.prompts import answer_plain
 from preflight_rag.state.reading import Source
 
 PASSAGE = Source(1, "doc-1", "Numbers", "Even numbers are divisible by 2.")
 
 
-def parity(collection: list[Question], run: Run) -> Report:
+def parity(collection: list[Sample], run: Run) -> Report:
     """A whole experiment in a few lines: one arm, one passage."""
     with open_asking(run, collection) as asking:
 
         async def answer(question, sources):
-            prompt = answer_plain.render(question=question.text, sources=sources, options=question.options)
+            prompt = answer_plain.render(question=question.question, sources=sources, options=question.options)
             return ArmAnswer((await asking.prompts.reply(prompt))[0], route="plain")
 
         cases = asyncio.run(ask_arms([Arm("plain", answer)], collection, lambda _: [PASSAGE], asking))
@@ -49,7 +49,7 @@ def experiment(monkeypatch: pytest.MonkeyPatch) -> None:
     module.ADAPTERS = {"first": 0, "second": 1}
     options = ("yes", "no")
     module.open_dataset = lambda name, data: [
-        Question(f"{name}{n}", f"{name}: is {n} even?", "yes/no", options, options[n % 2]) for n in range(10)
+        Sample(f"{name}{n}", f"{name}: is {n} even?", "yes/no", options, options[n % 2]) for n in range(10)
     ]
     monkeypatch.setitem(__import__("sys").modules, module.__name__, module)
     entry = Entry(".parity", "whether numbers are even", ".parity", ("first",), asks=True)

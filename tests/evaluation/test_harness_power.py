@@ -14,22 +14,22 @@ from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer, Case, ask_arms
 from preflight_rag.evaluation.harness.asking import Asking
 from preflight_rag.evaluation.harness.compared import compare
 from preflight_rag.evaluation.harness.simulated import Bias, SimulatedChat
-from preflight_rag.evaluation.question_sets import Given, Question
 from preflight_rag.evaluation.runs import Run
+from preflight_rag.evaluation.samples import Context, Sample
 from preflight_rag.state.reading import Source
 
 SEEDS = 20
 OPTIONS = ("aspirin", "ibuprofen")
 QUESTIONS = [
-    Question(
+    Sample(
         f"q{n}", f"What helps pain {n}?", "choice", OPTIONS, OPTIONS[n % 2],
-        given=(Given(f"{n}", "", f"The passage on pain {n}.", role="gold"),),
+        given=(Context(f"{n}", "", f"The passage on pain {n}.", role="gold"),),
     )
     for n in range(500)
 ]  # fmt: skip
 
 
-def passages(question: Question) -> list[Source]:
+def passages(question: Sample) -> list[Source]:
     return [Source(1, question.id, "", question.given[0].text)]
 
 
@@ -37,8 +37,8 @@ def arm(noticed: float, seed: int) -> list[Case]:
     """The questions, of which the simulated reader is right on that share."""
     asking = Asking(Run(), SimulatedChat.of(QUESTIONS, Bias(edge=noticed, prior=0.0, seed=seed)))
 
-    async def answer(question: Question, sources: object) -> ArmAnswer:
-        reply = await asking.prompts.answer(question=question.text, sources=sources, options=OPTIONS)
+    async def answer(question: Sample, sources: object) -> ArmAnswer:
+        reply = await asking.prompts.answer(question=question.question, sources=sources, options=OPTIONS)
         return ArmAnswer.of_draft(reply)
 
     return asyncio.run(ask_arms([Arm("arm", answer)], QUESTIONS, passages, asking))

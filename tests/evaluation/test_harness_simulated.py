@@ -12,24 +12,24 @@ from hypothesis import strategies as st
 
 from preflight_rag.evaluation.harness.asking import open_asking
 from preflight_rag.evaluation.harness.simulated import Bias, SimulatedChat
-from preflight_rag.evaluation.question_sets import Given, Question
 from preflight_rag.evaluation.runs import Run
+from preflight_rag.evaluation.samples import Context, Sample
 from preflight_rag.models.chat.chat_reader import ChatReader
 from preflight_rag.state.reading import Source
 
 OPTIONS = ("aspirin", "ibuprofen", "paracetamol", "morphine")
 
 
-def question(number: int, *roles: str) -> Question:
+def question(number: int, *roles: str) -> Sample:
     """A question with one passage of each role; a wrong one says morphine."""
     given = tuple(
-        Given(f"{number}-{n}", "", f"Passage {n} on pain {number}.", role=role, answer="morphine" * (role == "wrong"))
+        Context(f"{number}-{n}", "", f"Passage {n} on pain {number}.", role=role, answer="morphine" * (role == "wrong"))
         for n, role in enumerate(roles or ("gold",))
     )
-    return Question(f"q{number}", f"What helps pain {number}?", "choice", OPTIONS, OPTIONS[number % 3], given=given)
+    return Sample(f"q{number}", f"What helps pain {number}?", "choice", OPTIONS, OPTIONS[number % 3], given=given)
 
 
-def sources(asked: Question, place: int | None = None, count: int = 1) -> list[Source]:
+def sources(asked: Sample, place: int | None = None, count: int = 1) -> list[Source]:
     """Its passages, or the first of them at a place among `count`."""
     if place is None:
         return [Source(n, given.id, given.title, given.text) for n, given in enumerate(asked.given, 1)]
@@ -44,7 +44,7 @@ async def test_accuracy_follows_the_curve(place: int) -> None:
     for seed in range(5):
         reader = ChatReader(SimulatedChat.of(questions, Bias(middle=0.4, seed=seed)))
         for asked in questions:
-            reply = await reader.answer(question=asked.text, sources=sources(asked, place, 16), options=OPTIONS)
+            reply = await reader.answer(question=asked.question, sources=sources(asked, place, 16), options=OPTIONS)
             right.append(float(reply.value.choice == asked.right))
     expected = Bias(middle=0.4).expected(place, 16)
     assert abs(fmean(right) - expected) < 3.3 * sqrt(expected * (1 - expected) / len(right))  # all but 0.1 % of samples
@@ -65,9 +65,11 @@ async def test_partitions_find_what_the_middle_loses() -> None:
     at_once = in_parts = 0
     for asked in questions:
         given = sources(asked, 8, 16)
-        plain = await reader.answer(question=asked.text, sources=given, options=OPTIONS)
-        parts = [(await reader.extract(question=asked.text, sources=given[n : n + 4])).value for n in range(0, 16, 4)]
-        reduced = await reader.reduce(question=asked.text, extracts=parts, options=OPTIONS)
+        plain = await reader.answer(question=asked.question, sources=given, options=OPTIONS)
+        parts = [
+            (await reader.extract(question=asked.question, sources=given[n : n + 4])).value for n in range(0, 16, 4)
+        ]
+        reduced = await reader.reduce(question=asked.question, extracts=parts, options=OPTIONS)
         at_once += plain.value.choice == asked.right
         in_parts += reduced.value.choice == asked.right
         assert sum(bool(part.text) for part in parts) <= 1
@@ -79,9 +81,9 @@ async def test_partitions_find_what_the_middle_loses() -> None:
 async def test_a_planted_conflict_is_resolved_or_not(resolves: float, right: bool) -> None:
     asked = question(1, "gold", "wrong")
     reader = ChatReader(SimulatedChat.of([asked], Bias(edge=1.0, resolves=resolves)))
-    parts = [(await reader.extract(question=asked.text, sources=[source])).value for source in sources(asked)]
+    parts = [(await reader.extract(question=asked.question, sources=[source])).value for source in sources(asked)]
     assert [part.text for part in parts] == ["The answer is ibuprofen [1].", "The answer is morphine [2]."]
-    reply = await reader.reduce(question=asked.text, extracts=parts, options=OPTIONS)
+    reply = await reader.reduce(question=asked.question, extracts=parts, options=OPTIONS)
     assert (reply.value.choice == asked.right) is right
 
 
@@ -89,7 +91,7 @@ async def test_relations_are_those_of_the_answers() -> None:
     asked = question(1, "gold", "wrong", "gold", "noise")
     reader = ChatReader(SimulatedChat.of([asked]))
     pivot, *others = sources(asked)
-    told = (await reader.relate(question=asked.text, pivot=pivot, others=others)).value
+    told = (await reader.relate(question=asked.question, pivot=pivot, others=others)).value
     assert told.kinds == {2: "counterfactual", 3: "duplicated", 4: "none"}
     assert [told.notes[n].answer for n in (1, 2, 3, 4)] == ["ibuprofen", "morphine", "ibuprofen", None]
 
@@ -98,15 +100,15 @@ async def test_without_a_key_passage_it_abstains_or_guesses() -> None:
     asked = question(1)
     reader = ChatReader(SimulatedChat.of([asked], Bias(prior=0.0)))
     noise = [Source(1, "n", "", "Nothing of use.")]
-    guessed = (await reader.answer(question=asked.text, sources=noise, options=OPTIONS)).value
+    guessed = (await reader.answer(question=asked.question, sources=noise, options=OPTIONS)).value
     assert guessed.choice in set(OPTIONS) - {asked.right}
-    assert not (await reader.answer(question=asked.text, sources=noise)).value.found
+    assert not (await reader.answer(question=asked.question, sources=noise)).value.found
 
 
 async def test_quotes_are_the_passages_own_words() -> None:
     asked = question(1)
     reader = ChatReader(SimulatedChat.of([asked], Bias(edge=1.0)))
-    draft = (await reader.answer(question=asked.text, sources=sources(asked), options=OPTIONS)).value
+    draft = (await reader.answer(question=asked.question, sources=sources(asked), options=OPTIONS)).value
     assert draft.text == "The answer is ibuprofen [1]."
     assert draft.quotes == ((1, "Passage 0 on pain 1."),)
 
@@ -120,8 +122,8 @@ def test_a_run_on_the_simulation_says_so_and_repeats_itself() -> None:
             reader = asking.reader(None)
             assert reader.name == asking.name
 
-            async def ask(asked: Question) -> str:
-                return (await reader.answer(question=asked.text, sources=sources(asked, 8, 16))).value.text
+            async def ask(asked: Sample) -> str:
+                return (await reader.answer(question=asked.question, sources=sources(asked, 8, 16))).value.text
 
             return [outcome.value for outcome in asyncio.run(asking.gather(questions, ask, "questions"))]
 
@@ -130,7 +132,7 @@ def test_a_run_on_the_simulation_says_so_and_repeats_itself() -> None:
 
 
 def test_gold_documents_are_told_by_their_texts() -> None:
-    asked = Question("q", "Who?", "short", answers=(("Ada",),), documents=frozenset({"d"}))
+    asked = Sample("q", "Who?", "short", answers=(("Ada",),), documents=frozenset({"d"}))
     model = SimulatedChat.of([asked], Bias(edge=1.0), {"d": "Ada wrote it.\nIt was long."})
     known = model.questions["Who?"]
     assert known.says("It was  long.") == "Ada"

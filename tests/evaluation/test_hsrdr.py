@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preflight_rag.evaluation.collection import part_of
 from preflight_rag.evaluation.datasets import open_dataset
 from preflight_rag.evaluation.experiments.sources import entropy, rrf_scores, run, top_shares
 from preflight_rag.evaluation.runs import Run
+from preflight_rag.evaluation.samples import half_of
 
 
 def test_rrf_score_is_the_mean_over_a_groups_documents():
@@ -51,7 +51,7 @@ def test_the_experiment_groups_what_both_paths_find(tmp_path, embedder):
         "medquad:4": "Diabetes is a disease in which blood sugar is high.",
     }
     rows = [{"_id": name, "title": "", "text": text, "origin": "bioasq_snippets"} for name, text in texts.items()]
-    names = [name for number in range(40) if part_of(name := f"bioasq:{number}") == "test"][:2]
+    names = [name for number in range(40) if half_of(name := f"bioasq:{number}") == "test"][:2]
     asked = [{"_id": names[0], "text": "Does metformin lower blood sugar?", "origin": "bioasq"}]
     asked.append({"_id": names[1], "text": "Do statins (or fibrates cause pain?", "origin": "bioasq"})
     for name, records in (("corpus", rows), ("queries", asked)):

@@ -26,7 +26,7 @@ def clapnq(data_dir, settings):
     found = open_dataset("clapnq", data_dir)
     chosen = found.select("test")
     questions = [next(q for q in chosen if bool(q.answers) is answerable) for answerable in (True, False)]
-    found = replace(found, questions=tuple(found.questions[:100]) + tuple(questions))
+    found = replace(found, samples=tuple(found.samples[:100]) + tuple(questions))
     with cached_embedder(settings) as embedder:
         pool = open_pool(found, questions, embedder, settings)
         return found, questions, dict(cases(questions, pool, embedder))
@@ -36,7 +36,7 @@ def test_the_answering_passage_is_there_only_where_it_is_answerable(clapnq):
     _, (asked, _), put = clapnq
     gold = {passage.text for passage in asked.given}
     held = {question.label: bool(gold & {s.text for s in sources}) for question, sources in put.items()
-            if question.text == asked.text}  # fmt: skip
+            if question.question == asked.question}  # fmt: skip
     assert held == {"answerable": True, "removed": False}
     assert [question.label for question in put] == list(KINDS)
     assert {len(sources) for sources in put.values()} == {PASSAGES}
@@ -73,6 +73,6 @@ def test_a_decision_is_right_when_it_fits_the_passages(clapnq, label, abstained,
 
 def test_too_few_passages_are_refused(clapnq, settings):
     found, questions, _ = clapnq
-    few = replace(found, questions=tuple(questions))
+    few = replace(found, samples=tuple(questions))
     with cached_embedder(settings) as embedder, pytest.raises(UsageError, match="2 passages, too few"):
         open_pool(few, questions, embedder, settings)

@@ -12,8 +12,8 @@ from preflight_rag.evaluation.harness.asking import Asking
 from preflight_rag.evaluation.harness.simulated import Bias, SimulatedChat
 from preflight_rag.evaluation.papers.briefcontext import MAP_REDUCE, RAG
 from preflight_rag.evaluation.papers.conflicts import VOTE, Stand, ask, measured, parts_of, shuffled, stand_of
-from preflight_rag.evaluation.question_sets import Given, Question
 from preflight_rag.evaluation.runs import Run
+from preflight_rag.evaluation.samples import Context, Sample
 from preflight_rag.state.reading import Draft, Source
 
 PLANTED = {"apart": 5, "together": 4, "alone": 3}
@@ -26,21 +26,21 @@ def small(data_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return small_sets(data_dir, tmp_path_factory.getbasetemp() / "paper-files")
 
 
-def planted() -> list[Question]:
+def planted() -> list[Sample]:
     questions = []
     for kind, count in PLANTED.items():
         for n in range(count):
             roles = [*PLACES[kind], *["noise"] * (8 - len(PLACES[kind]))]
             given = tuple(
-                Given(f"{kind}{n}/{i}", "", f"On {kind} {n}, passage {i}.", role=role, answer="morphine")
+                Context(f"{kind}{n}/{i}", "", f"On {kind} {n}, passage {i}.", role=role, answer="morphine")
                 for i, role in enumerate(roles)
             )
-            question = Question(f"{kind}{n}", f"What helps {kind} {n}?", "short", answers=(("aspirin",),), given=given)
-            questions.append(Question(**{**vars(question), "wrong": ("morphine",)}))
+            question = Sample(f"{kind}{n}", f"What helps {kind} {n}?", "short", answers=(("aspirin",),), given=given)
+            questions.append(Sample(**{**vars(question), "wrong": ("morphine",)}))
     return questions
 
 
-def in_order(question: Question) -> tuple[Source, ...]:
+def in_order(question: Sample) -> tuple[Source, ...]:
     return tuple(Source(n, passage.id, "", passage.text) for n, passage in enumerate(question.given, 1))
 
 
@@ -77,10 +77,10 @@ def test_answers_disagree(first: Stand, second: Stand, disagree: bool) -> None:
 
 
 def test_a_partition_without_an_answer_takes_no_side() -> None:
-    choice = Question("c", "?", "yes/no", ("yes", "no"), "yes")
+    choice = Sample("c", "?", "yes/no", ("yes", "no"), "yes")
     assert stand_of(choice, Draft("unclear", choice=None)) is None
     assert stand_of(choice, Draft("It is [1].", choice="no")) == Stand("no", frozenset({"no"}))
-    short = Question("s", "?", "short", answers=(("Ada", "A. L."),), wrong=("Turing",))
+    short = Sample("s", "?", "short", answers=(("Ada", "A. L."),), wrong=("Turing",))
     assert stand_of(short, Draft("", found=False)) is None
     assert stand_of(short, Draft("It was A. L. [2], not Turing.")).known == {"Ada", "Turing"}
 

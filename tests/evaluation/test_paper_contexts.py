@@ -47,7 +47,7 @@ def test_offline_the_oracle_is_there_and_the_closed_book_is_not(small, library_c
 @pytest.mark.parametrize("model", ["offline", "simulated"])
 def test_the_key_is_at_one_place_among_two_kinds_of_others(small, library_cache, model) -> None:
     report = report_of("distractors", "nq_open_oracle", small, library_cache, model=model, limit=4)
-    questions = {question.id: question for question in open_dataset("nq_open_oracle", small).questions}
+    questions = {question.id: question for question in open_dataset("nq_open_oracle", small).samples}
     rows = {row["id"]: [passage["text"] for passage in row["passages"]] for row in report.rows}
     for name in {name.rpartition(":")[0] for name in rows}:
         near, drawn = rows[f"{name}:{RETRIEVED}"], rows[f"{name}:{RANDOM}"]

@@ -36,21 +36,21 @@ from preflight_rag.evaluation.papers.corg_measures import (
     things,
 )
 from preflight_rag.evaluation.papers.metered import Metered
-from preflight_rag.evaluation.question_sets import Given, Question, QuestionSet
 from preflight_rag.evaluation.runs import Run
+from preflight_rag.evaluation.samples import Context, DataSet, Sample
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.state.errors import BadReply, UsageError
 
 SPRINGFIELD = "What is the population of Springfield?"
-TOWNS = Question(
+TOWNS = Sample(
     "towns", SPRINGFIELD, "list", answers=(("58,662",), ("61,851",)), wrong=("90,000",), answerable=True,
     given=(
-        Given("1", "", "Springfield, Ohio is a city. Its population was 58,662.", role="gold", answer="58,662",
+        Context("1", "", "Springfield, Ohio is a city. Its population was 58,662.", role="gold", answer="58,662",
               entity="Springfield, Ohio"),
-        Given("2", "", "Springfield, Oregon is a city. Its population was 61,851.", role="gold", answer="61,851",
+        Context("2", "", "Springfield, Oregon is a city. Its population was 61,851.", role="gold", answer="61,851",
               entity="Springfield, Oregon"),
-        Given("3", "", "Springfield, Ohio is a city. Its population was 90,000.", role="wrong", answer="90,000"),
-        Given("4", "", "Yeast gives off carbon dioxide.", role="noise"),
+        Context("3", "", "Springfield, Ohio is a city. Its population was 90,000.", role="wrong", answer="90,000"),
+        Context("4", "", "Yeast gives off carbon dioxide.", role="noise"),
     ),
 )  # fmt: skip
 AMBIGDOCS = {
@@ -66,16 +66,16 @@ AMBIGDOCS = {
 }  # fmt: skip
 
 
-def broken_bow(facts: list[str]) -> Question:
+def broken_bow(facts: list[str]) -> Sample:
     """A question with a passage for each fact; the first fact's answer is right."""
-    given = tuple(Given(d.id, d.title, d.text, role="gold") for d in documents(facts))
-    return Question("bow", QUESTION, "short", answers=((f"{int(facts[0][1:]) + 1000:,}",),), given=given)
+    given = tuple(Context(d.id, d.title, d.text, role="gold") for d in documents(facts))
+    return Sample("bow", QUESTION, "short", answers=((f"{int(facts[0][1:]) + 1000:,}",),), given=given)
 
 
-def as_set(tmp_path, *questions: Question) -> QuestionSet:
+def as_set(tmp_path, *questions: Sample) -> DataSet:
     path = tmp_path / "made.jsonl"
     path.write_text("{}\n", encoding="utf-8")
-    return QuestionSet("made", "Made", "here", "none", (path,), questions)
+    return DataSet("made", "Made", "here", "none", (path,), questions)
 
 
 @pytest.fixture
@@ -132,7 +132,7 @@ def test_the_shared_name_gives_way_to_the_things_own():
     assert things(TOWNS) == (Thing("Springfield, Ohio", "58,662"), Thing("Springfield, Oregon", "61,851"))
     assert shared_name(TOWNS) == "Springfield"
     assert disambiguated(TOWNS, "Springfield, Ohio") == "What is the population of Springfield, Ohio?"
-    assert disambiguated(Question("q", "how many?", "short"), "Ohio") == "how many?"
+    assert disambiguated(Sample("q", "how many?", "short"), "Ohio") == "how many?"
 
 
 def test_an_answer_of_the_wrong_thing_earns_recall_and_no_ear():
@@ -157,7 +157,7 @@ def test_disambig_f1_asks_for_each_thing_by_its_full_name(monkeypatch):
 
 
 def test_without_things_only_answers_are_measured():
-    asked = Question("q", "Who?", "short", answers=(("Ada",),))
+    asked = Sample("q", "Who?", "short", answers=(("Ada",),))
     told = Grader().grade(asked, "Ada")
     assert told == {"answers": 1.0, "entities": None, "both": None, "disambig": None}
     with pytest.raises(UsageError, match="no question of this data set comes with passages"):

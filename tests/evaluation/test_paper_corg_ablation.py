@@ -13,8 +13,8 @@ from preflight_rag.evaluation.papers import corg_ablation, corg_cost
 from preflight_rag.evaluation.papers.corg_ablation import variants
 from preflight_rag.evaluation.papers.corg_arms import CORG, SYSTEMS
 from preflight_rag.evaluation.papers.corg_cost import SPENT
-from preflight_rag.evaluation.question_sets import Given, Question, QuestionSet
 from preflight_rag.evaluation.runs import Run
+from preflight_rag.evaluation.samples import Context, DataSet, Sample
 from preflight_rag.prompts.answer_group import PLURAL
 
 FACTS = ["A1", "A1", "A2", "B5", "-5"]
@@ -22,11 +22,11 @@ FACTS = ["A1", "A1", "A2", "B5", "-5"]
 
 
 @pytest.fixture
-def bow(tmp_path: Path) -> QuestionSet:
-    given = tuple(Given(d.id, d.title, d.text, role="gold") for d in documents(FACTS))
+def bow(tmp_path: Path) -> DataSet:
+    given = tuple(Context(d.id, d.title, d.text, role="gold") for d in documents(FACTS))
     (tmp_path / "made.jsonl").write_text("{}\n", encoding="utf-8")
-    asked = Question("bow", QUESTION, "list", answers=(("1,001",), ("1,005",)), given=given)
-    return QuestionSet("made", "Made", "here", "none", (tmp_path / "made.jsonl",), (asked,))
+    asked = Sample("bow", QUESTION, "list", answers=(("1,001",), ("1,005",)), given=given)
+    return DataSet("made", "Made", "here", "none", (tmp_path / "made.jsonl",), (asked,))
 
 
 @pytest.fixture

@@ -13,15 +13,16 @@ from preflight_rag.evaluation.papers import corg_build, corg_writing
 from preflight_rag.evaluation.papers.corg_build import Seed, amiss, seeds
 from preflight_rag.evaluation.papers.corg_cases import RELATIONS
 from preflight_rag.evaluation.papers.corg_writing import Written, parse
-from preflight_rag.evaluation.question_sets import Given, Question, QuestionSet, open_dataset
+from preflight_rag.evaluation.question_sets import open_dataset
 from preflight_rag.evaluation.runs import Run
+from preflight_rag.evaluation.samples import Context, DataSet, Sample
 from preflight_rag.prompts import answer_plain, relate_contexts
 from preflight_rag.state.errors import UsageError
 
 ASKED = "What is the population of Springfield?"
 TEXT = "Springfield, Ohio is a city. It has 58,662 people."
-OHIO = Given("1", "", TEXT, role="gold", answer="58,662", entity="Springfield, Ohio")
-OREGON = Given("2", "", "In Springfield, Oregon live 61,851 people.", role="gold", answer="61,851",
+OHIO = Context("1", "", TEXT, role="gold", answer="58,662", entity="Springfield, Ohio")
+OREGON = Context("2", "", "In Springfield, Oregon live 61,851 people.", role="gold", answer="61,851",
                entity="Springfield, Oregon")  # fmt: skip
 SEED = Seed("Springfield, Ohio", "58,662", TEXT)
 WRITTEN = {
@@ -61,9 +62,9 @@ def build(tmp_path, monkeypatch):
 
     def made(script, *given):
         answers = tuple((passage.answer,) for passage in given)
-        question = Question("q", ASKED, "list", answers=answers, given=given)
+        question = Sample("q", ASKED, "list", answers=answers, given=given)
         (tmp_path / "made.jsonl").write_text("{}\n", encoding="utf-8")
-        found = QuestionSet("made", "Made", "here", "none", (tmp_path / "made.jsonl",), (question,))
+        found = DataSet("made", "Made", "here", "none", (tmp_path / "made.jsonl",), (question,))
         with ScriptedServer(script) as server:
             monkeypatch.setenv("OPENAI_BASE_URL", server.url)
             monkeypatch.setenv("OPENAI_API_KEY", "key")
@@ -78,7 +79,7 @@ def test_a_corpus_with_all_four_relations_is_what_the_adapter_reads(build, tmp_p
     assert calls == 4 * 3
     assert report.figures["all_four"]["value"] == 1
     write_lines(tmp_path / "ramdocs" / "RAMDocs_test.jsonl", report.rows)
-    (read,) = open_dataset("ramdocs", tmp_path).questions
+    (read,) = open_dataset("ramdocs", tmp_path).samples
     assert read.answers == (("58,662",), ("1,200",))
     assert read.wrong == ("90,000",)
     assert [(given.role, given.answer) for given in read.given] == [
@@ -143,12 +144,12 @@ def test_another_relation_than_the_wanted_one_is_held_back(build):
     ],
 )
 def test_words_that_are_amiss_are_named(relation, written, reason):
-    assert reason in amiss(Question("q", ASKED, "short"), SEED, written, relation)
+    assert reason in amiss(Sample("q", ASKED, "short"), SEED, written, relation)
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_words_as_asked_pass(relation):
-    assert amiss(Question("q", ASKED, "short"), SEED, parse(WRITTEN[relation]), relation) == ""
+    assert amiss(Sample("q", ASKED, "short"), SEED, parse(WRITTEN[relation]), relation) == ""
 
 
 @pytest.mark.parametrize(
@@ -166,8 +167,8 @@ def test_replies_are_read_as_models_write_them(reply, expected):
 
 
 def test_a_triple_needs_no_names_of_things():
-    given = Given("1", "Springfield (Ohio)", TEXT, role="gold")
-    question = Question("q", ASKED, "short", answers=(("fifty-eight thousand", "58,662"),), given=(given,))
+    given = Context("1", "Springfield (Ohio)", TEXT, role="gold")
+    question = Sample("q", ASKED, "short", answers=(("fifty-eight thousand", "58,662"),), given=(given,))
     assert seeds(question) == [Seed("Springfield (Ohio)", "58,662", TEXT)]
 
 
@@ -186,6 +187,6 @@ def test_the_simulated_model_writes_nothing(data_dir):
 
 
 def test_questions_without_an_answering_passage_are_refused(tmp_path):
-    found = QuestionSet("made", "Made", "here", "none", (tmp_path,), (Question("q", "Why?", "short"),))
+    found = DataSet("made", "Made", "here", "none", (tmp_path,), (Sample("q", "Why?", "short"),))
     with pytest.raises(UsageError, match="no question of Made comes with a passage that answers it"):
         corg_build.run(found, Run(part="all", model="simulated"))

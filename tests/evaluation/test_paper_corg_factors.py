@@ -19,25 +19,26 @@ from preflight_rag.evaluation.papers.corg_factors import (
     with_example,
     with_line,
 )
-from preflight_rag.evaluation.question_sets import Given, Question, open_dataset
+from preflight_rag.evaluation.question_sets import open_dataset
 from preflight_rag.evaluation.runs import Run
+from preflight_rag.evaluation.samples import Context, Sample
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.prompts import answer_plain
 
-OHIO = Given("1", "", "Springfield, Ohio is a city. The population of Springfield, Ohio was 58,662 in 2020.",
+OHIO = Context("1", "", "Springfield, Ohio is a city. The population of Springfield, Ohio was 58,662 in 2020.",
              role="gold", answer="58,662", entity="Springfield, Ohio")  # fmt: skip
 COPY = replace(OHIO, id="2", text="In 2020 there were 58,662 people in Springfield, Ohio.")
-OREGON = Given("3", "", "Springfield, Oregon is a city of 61,851 people.", role="gold", answer="61,851",
+OREGON = Context("3", "", "Springfield, Oregon is a city of 61,851 people.", role="gold", answer="61,851",
                entity="Springfield, Oregon")  # fmt: skip
-WRONG = Given("4", "", OHIO.text.replace("58,662", "90,000"), role="wrong", answer="90,000")
-NOISE = Given("5", "", "Yeast gives off carbon dioxide.", role="noise")
-QUESTION = Question(
+WRONG = Context("4", "", OHIO.text.replace("58,662", "90,000"), role="wrong", answer="90,000")
+NOISE = Context("5", "", "Yeast gives off carbon dioxide.", role="noise")
+QUESTION = Sample(
     "towns", "What is the population of Springfield?", "list", answers=(("58,662",), ("61,851",)), wrong=("90,000",),
     given=(OHIO, COPY, OREGON, WRONG, NOISE), answerable=True,
 )  # fmt: skip
 
 
-def made() -> dict[str, Question]:
+def made() -> dict[str, Sample]:
     return {case.label: case for case in cases([QUESTION])}
 
 
@@ -85,10 +86,13 @@ def test_the_heads_of_changed_contexts_are_all_different():
 
 def test_prompts_differ_from_base_in_one_thing():
     sources = given_sources(QUESTION)
-    system, asked = answer_plain.render(question=QUESTION.text, sources=sources)
-    first, _, reply, last = with_example(QUESTION.text, sources)
+    system, asked = answer_plain.render(question=QUESTION.question, sources=sources)
+    first, _, reply, last = with_example(QUESTION.question, sources)
     assert (first, last, reply.text) == (system, asked, EXAMPLE_REPLY)
-    assert [message.text for message in with_line(QUESTION.text, sources)] == [system.text, f"{asked.text}\n{EXTRA}"]
+    assert [message.text for message in with_line(QUESTION.question, sources)] == [
+        system.text,
+        f"{asked.question}\n{EXTRA}",
+    ]
     assert answer_plain.parse(EXAMPLE_REPLY).found
 
 

@@ -16,25 +16,26 @@ from preflight_rag.evaluation.papers.corg_stats import (
     composed,
     labelled,
 )
-from preflight_rag.evaluation.question_sets import Given, Question, QuestionSet, open_dataset, passages_as_corpus
+from preflight_rag.evaluation.question_sets import open_dataset
 from preflight_rag.evaluation.runs import Run
+from preflight_rag.evaluation.samples import Context, DataSet, Sample, passages_as_corpus
 from preflight_rag.state.errors import UsageError
 
-OHIO = Given("1", "", "Springfield is a city in Ohio of 58,662 people.", role="gold", answer="58,662", entity="Ohio")
+OHIO = Context("1", "", "Springfield is a city in Ohio of 58,662 people.", role="gold", answer="58,662", entity="Ohio")
 COPY = replace(OHIO, id="2")
-WRONG = Given("3", "", "Springfield is a city in Ohio of 90,000 people.", role="wrong", answer="90,000")
-OREGON = Given("4", "", "Springfield in Oregon is home to 61,851.", role="gold", answer="61,851", entity="Oregon")
-NOISE = Given("5", "", "Yeast gives off carbon dioxide.", role="noise")
-QUESTION = Question("q", "How many people live in Springfield?", "list", answers=(("58,662",), ("61,851",)),
+WRONG = Context("3", "", "Springfield is a city in Ohio of 90,000 people.", role="wrong", answer="90,000")
+OREGON = Context("4", "", "Springfield in Oregon is home to 61,851.", role="gold", answer="61,851", entity="Oregon")
+NOISE = Context("5", "", "Yeast gives off carbon dioxide.", role="noise")
+QUESTION = Sample("q", "How many people live in Springfield?", "list", answers=(("58,662",), ("61,851",)),
                     given=(OHIO, COPY, WRONG, OREGON, NOISE))  # fmt: skip
 
 
 @pytest.fixture
-def small(data_dir) -> QuestionSet:
+def small(data_dir) -> DataSet:
     """Two questions of RAMDocs, with their own contexts as the corpus."""
     found = open_dataset("ramdocs", data_dir)
     questions = found.select("test", 2)
-    return replace(found, questions=questions, corpus=passages_as_corpus(questions))
+    return replace(found, samples=questions, corpus=passages_as_corpus(questions))
 
 
 def test_labels_tell_what_contexts_are_about_and_what_they_answer():
@@ -58,7 +59,7 @@ def test_given_and_retrieved_contexts_are_told_apart(small, library_cache, model
     report = corg_stats.run(small, Run(library_cache=library_cache, model=model))
     assert list(report.figures) == [LABELLED, GIVEN, RETRIEVED]
     assert [row[0] for row in report.tables[0].rows] == list(KINDS)
-    given = sum(len(question.given) for question in small.questions)
+    given = sum(len(question.given) for question in small.samples)
     assert report.figures[GIVEN]["contexts"] == report.figures[LABELLED]["contexts"] == given
     assert report.figures[RETRIEVED]["contexts"] > 0
     if model == "simulated":
@@ -75,6 +76,6 @@ def test_every_pair_that_answers_has_one_relation(small, library_cache):
 
 
 def test_a_set_without_contexts_or_corpus_is_refused(tmp_path):
-    found = QuestionSet("made", "Made", "here", "none", (tmp_path,), (Question("q", "Why?", "short"),))
+    found = DataSet("made", "Made", "here", "none", (tmp_path,), (Sample("q", "Why?", "short"),))
     with pytest.raises(UsageError, match="Made has neither contexts nor documents to search"):
         corg_stats.run(found, Run(part="all"))

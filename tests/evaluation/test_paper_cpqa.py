@@ -10,8 +10,9 @@ from scripted_server import ScriptedServer
 from preflight_rag.evaluation.papers import cpqa
 from preflight_rag.evaluation.papers.briefcontext import CLOSED_BOOK, NO_CLOSED_BOOK
 from preflight_rag.evaluation.papers.cpqa import HARD, NAIVE, PIPELINE, TOP, on_subject
-from preflight_rag.evaluation.question_sets import open_dataset, passages_as_corpus
+from preflight_rag.evaluation.question_sets import open_dataset
 from preflight_rag.evaluation.runs import Run
+from preflight_rag.evaluation.samples import passages_as_corpus
 
 SUBSET = 24
 
@@ -27,14 +28,14 @@ def pubmedqa(data_dir):
     found = open_dataset("pubmedqa", data_dir)
     chosen = on_subject(found)[1].select("all", SUBSET)
     tests = on_subject(found)[1].select("test", 3)
-    return replace(found, questions=tests, corpus=passages_as_corpus((*tests, *chosen)))
+    return replace(found, samples=tests, corpus=passages_as_corpus((*tests, *chosen)))
 
 
 def test_only_questions_on_neoplasms_are_asked(data_dir):
     found = open_dataset("pubmedqa", data_dir)
     told, chosen = on_subject(found)
     assert "MeSH" in told
-    assert 0 < len(chosen.questions) < len(found.questions) / 2
+    assert 0 < len(chosen.samples) < len(found.samples) / 2
     other = open_dataset("ramdocs", data_dir)
     assert on_subject(other) == ("all subjects (no MeSH headings)", other)
 

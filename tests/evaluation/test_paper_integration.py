@@ -11,9 +11,10 @@ from preflight_rag.evaluation.harness.budget import Budget, Price
 from preflight_rag.evaluation.papers.briefcontext import AUTO, CLOSED_BOOK, MAP_REDUCE, RAG, closed_book_prompt
 from preflight_rag.evaluation.papers.cost import ROUTER, saved
 from preflight_rag.evaluation.papers.integration import ALL, spread
-from preflight_rag.evaluation.question_sets import MIRAGE_PARTS, Question, open_dataset
+from preflight_rag.evaluation.question_sets import MIRAGE_PARTS, open_dataset
 from preflight_rag.evaluation.report import Report
 from preflight_rag.evaluation.runs import Run
+from preflight_rag.evaluation.samples import Sample
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +52,7 @@ def test_the_closed_book_has_the_options_and_no_passage(report) -> None:
 
 
 def test_a_short_answer_stands_on_a_line_of_its_own() -> None:
-    asked = closed_book_prompt(Question("s", "Who wrote it?", "short"))
+    asked = closed_book_prompt(Sample("s", "Who wrote it?", "short"))
     assert "ANSWER:" in asked[-1].text
     assert "CHOICE" not in asked[-1].text
 

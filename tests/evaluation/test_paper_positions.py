@@ -41,7 +41,7 @@ def test_percentiles_are_places(count: int, places: tuple[int, ...]) -> None:
 
 
 def test_the_key_passage_is_at_its_place_and_nowhere_else(reports, small) -> None:
-    questions = {question.id: question for question in open_dataset("nq_open_oracle", small).questions}
+    questions = {question.id: question for question in open_dataset("nq_open_oracle", small).samples}
     assert len(reports[0].rows) == ASKED * len(SIZES) * len(PERCENTILES)
     for row in reports[0].rows:
         name, _, at = row["id"].rpartition(":")

@@ -13,8 +13,8 @@ from preflight_rag.evaluation.papers import split_level
 from preflight_rag.evaluation.papers.after_reading import NOT_READ, word_recall
 from preflight_rag.evaluation.papers.judged_summaries import judge_summaries
 from preflight_rag.evaluation.papers.split_level import BASE, BUDGETS, READ_BUDGET, levels, selections
-from preflight_rag.evaluation.question_sets import Question
 from preflight_rag.evaluation.runs import Run
+from preflight_rag.evaluation.samples import Sample
 from preflight_rag.evaluation.span_datasets import open_dataset
 from preflight_rag.evaluation.unit_datasets import qmsum
 from preflight_rag.state.values import Document
@@ -56,9 +56,9 @@ def test_units_of_every_level_stand_in_the_document(embedder):
 def test_split_levels_are_compared_and_read_on_real_questions(data_dir, settings):
     found = open_dataset("covidqa", data_dir)
     lengths = {document.id: len(document.text) for document in found.documents()}
-    short = min(found.queries, key=lambda question: lengths[question.document_id])
+    short = min(found.samples, key=lambda question: lengths[question.document])
     settings = replace(settings, model="simulated")
-    report = split_level.run(replace(found, queries=(short,), qrels={short.id: {short.document_id: 1}}), settings)
+    report = split_level.run(replace(found, samples=(short,), relevance={short.id: {short.document: 1}}), settings)
     arms = {f"{level}, {name}" for level in ("sentence", "3 sentences", "passage", "line") for name in selections()}
     (row,) = report.rows
     assert set(row["recall"]) == set(row["arms"]) == arms
@@ -118,7 +118,7 @@ def test_word_recall_takes_the_nearest_answer(reply, answers, recall):
 )
 def test_summaries_are_judged_in_both_orders(settings, letters, wins, ties, by_place):
     replies = {'<answer n="1">\nours': letters[0], '<answer n="2">\nours': letters[1]}
-    question = Question("q", "What was said?", "long", answers=(("Noon.",),))
+    question = Sample("q", "What was said?", "long", answers=(("Noon.",),))
     texts = {"q": {"MMR": "ours", "lead": "theirs", "random": "ours"}}
 
     def judge(body):

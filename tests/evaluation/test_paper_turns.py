@@ -13,8 +13,9 @@ from preflight_rag.evaluation.harness.budget import Price
 from preflight_rag.evaluation.papers import citations, routes
 from preflight_rag.evaluation.papers.citations import hold
 from preflight_rag.evaluation.papers.routes import AUTO, ROUTES, judge
-from preflight_rag.evaluation.question_sets import Question, open_dataset, passages_as_corpus
+from preflight_rag.evaluation.question_sets import open_dataset
 from preflight_rag.evaluation.runs import Run
+from preflight_rag.evaluation.samples import Sample, passages_as_corpus
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Answer, Citation, Passage, Receipt, RouteDecision, Usage
 
@@ -30,7 +31,7 @@ def settings(tmp_path_factory):
 def ramdocs(data_dir):
     found = open_dataset("ramdocs", data_dir)
     chosen = found.select("test", 2)
-    return replace(found, questions=chosen, corpus=passages_as_corpus(chosen))
+    return replace(found, samples=chosen, corpus=passages_as_corpus(chosen))
 
 
 @pytest.fixture(scope="module")
@@ -88,13 +89,13 @@ def scored(value, tokens, route="plain", calls=1):
 )
 def test_the_cheapest_of_the_best_routes_is_found(plain, mapped, corg, best, right):
     arms = dict(zip(ROUTES, (scored(*plain), scored(*mapped), scored(*corg)), strict=True))
-    case = Case(Question("q", "?", "short"), (), {AUTO: scored(0.5, 30, "map_reduce"), **arms})
+    case = Case(Sample("q", "?", "short"), (), {AUTO: scored(0.5, 30, "map_reduce"), **arms})
     found = judge(case, Price(1.0, 1.0))
     assert (found.best, found.right, found.chosen) == (best, right, "map/reduce")
 
 
 def test_a_set_without_questions_to_score_is_refused(ramdocs, settings):
-    long = replace(ramdocs, questions=tuple(replace(q, kind="long") for q in ramdocs.questions))
+    long = replace(ramdocs, samples=tuple(replace(q, kind="long") for q in ramdocs.samples))
     with pytest.raises(UsageError, match="no question of the kinds"):
         routes.run(long, settings)
 
@@ -124,13 +125,13 @@ def answer(text, *quotes):
 )
 def test_statements_are_held_to_their_passage(text, exact, supported, uncited):
     passage = Passage(id="a", document_id="d", text=TEXT)
-    found, told = hold(Question("q", "?", "short"), answer(text, (TEXT[:32], 0)), {1: passage}, open_named("default"))
+    found, told = hold(Sample("q", "?", "short"), answer(text, (TEXT[:32], 0)), {1: passage}, open_named("default"))
     assert (found.exact, found.supported, found.uncited) == (exact, supported, uncited)
     assert len(told) == found.judged == int("[1]" in text)
 
 
 def test_a_quote_at_another_place_is_not_verbatim():
-    passage, question = Passage(id="a", document_id="d", text=TEXT), Question("q", "?", "short", documents={"d"})
+    passage, question = Passage(id="a", document_id="d", text=TEXT), Sample("q", "?", "short", documents={"d"})
     cited = answer("Aspirin inhibits it [1] [2].", (TEXT[:32], 0), (TEXT[:32], 1))
     found, _ = hold(question, cited, {1: passage, 2: passage}, open_named("default"))
     assert (found.verbatim, found.quotes, found.gold, found.cited) == (1, 2, 1, 1)

@@ -56,7 +56,7 @@ def test_the_report(data, library_cache):
 def test_parts_are_those_of_the_training(data):
     collection = open_dataset("nq_open_oracle", data)
     test, development = (
-        {query.id for query in collection.queries if query in collection.select(part)} for part in ("test", "all")
+        {query.id for query in collection.samples if query in collection.select(part)} for part in ("test", "all")
     )
     assert test < development
     with pytest.raises(UsageError, match="limit 0"):

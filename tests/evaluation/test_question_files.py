@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from preflight_rag.evaluation.question_sets import Question, open_dataset
+from preflight_rag.evaluation.question_sets import open_dataset
+from preflight_rag.evaluation.samples import Sample
 from preflight_rag.state.errors import UnreadableDocument, UsageError
 
 MIRAGE = {"question": "Which?", "options": {"A": "yes", "B": "no", "C": "maybe"}, "answer": "B", "PMID": [7]}
@@ -111,8 +112,8 @@ def put(folder: Path, name: str, content: Any) -> None:
     (folder / name).write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
 
 
-def only(name: str, data: Path) -> Question:
-    (question,) = open_dataset(name, data).questions
+def only(name: str, data: Path) -> Sample:
+    (question,) = open_dataset(name, data).samples
     return question
 
 
@@ -121,7 +122,7 @@ def test_mirage_is_read_as_published(tmp_path):
     asked = only("mirage-pubmedqa", tmp_path)
     assert (asked.id, asked.kind, asked.right, asked.key) == ("pubmedqa:7", "yes/no", "no", "7")
     assert asked.documents == {"7"}
-    assert [question.label for question in open_dataset("mirage", tmp_path).questions] == ["pubmedqa", "medqa"]
+    assert [question.label for question in open_dataset("mirage", tmp_path).samples] == ["pubmedqa", "medqa"]
 
 
 def test_pubmedqa_gives_the_abstract_without_its_conclusion(tmp_path):
@@ -135,7 +136,7 @@ def test_bioasq_is_read_as_the_task_releases_it(tmp_path):
     yes = {**BIOASQ, "id": "q2", "type": "yesno", "exact_answer": "Yes", "ideal_answer": "It is."}
     several = {**BIOASQ, "id": "q3", "type": "list", "exact_answer": [["a", "b"], ["c"]]}
     put(tmp_path / "bioasq", "9B1_golden.json", {"questions": [BIOASQ, yes, several]})
-    factoid, verdict, listing = open_dataset("bioasq", tmp_path).questions
+    factoid, verdict, listing = open_dataset("bioasq", tmp_path).samples
     assert factoid.answers == (("factor XIa", "FXIa"),)
     assert (factoid.documents, factoid.given[0].text) == ({"34494428"}, "Factor XIa.")
     assert (verdict.right, verdict.answers) == ("yes", (("It is.",),))
@@ -181,8 +182,8 @@ def test_conflictqa_tells_the_side_of_a_verdict_by_negation(tmp_path, memory, co
 def test_dragged_is_read_as_its_authors_publish_it(tmp_path):
     put(tmp_path / "dragged_conflicts", "conflicts.jsonl", CONFLICTS)
     found = open_dataset("dragged_conflicts", tmp_path)
-    assert [passage.text for passage in found.questions[0].given] == ["Ann leads.", "Bob leads."]
-    assert found.questions[0].label == "Conflict due to outdated information"
+    assert [passage.text for passage in found.samples[0].given] == ["Ann leads.", "Bob leads."]
+    assert found.samples[0].label == "Conflict due to outdated information"
     assert [document.date for document in found.corpus()] == ["Jun 20, 2023", None]
 
 
@@ -201,7 +202,7 @@ def test_wikicontradict_wants_both_answers(tmp_path, packed):
 
 def test_a_json_file_is_squads_with_unanswerable_questions(tmp_path):
     put(tmp_path, "dev-v2.0.json", SQUAD)
-    answered, impossible = open_dataset("dev-v2.0.json", tmp_path).questions
+    answered, impossible = open_dataset("dev-v2.0.json", tmp_path).samples
     assert (answered.answers, answered.answerable, answered.key) == ((("Norway",),), True, "Normans")
     assert (impossible.answers, impossible.answerable, impossible.wrong) == ((), False, ("Norway",))
 
@@ -209,7 +210,7 @@ def test_a_json_file_is_squads_with_unanswerable_questions(tmp_path):
 def test_covidqa_is_read_in_squads_form(tmp_path):
     put(tmp_path / "covidqa", "COVID-QA.json", COVIDQA)
     found = open_dataset("covidqa", tmp_path)
-    assert (found.questions[0].documents, found.questions[0].key) == ({"630"}, "630")
+    assert (found.samples[0].documents, found.samples[0].key) == ({"630"}, "630")
     assert [document.text for document in found.corpus()] == ["It has spikes."]
 
 
@@ -224,7 +225,7 @@ def test_lost_in_the_middle_keeps_the_order_of_its_passages(tmp_path):
 def test_medquad_is_read_from_its_xml(tmp_path):
     put(tmp_path / "medquad" / "1_CancerGov_QA", "0000001_1.xml", MEDQUAD)
     asked = only("medquad", tmp_path)
-    assert (asked.text, asked.answers, asked.key) == ("What is Leukemia ?", (("A cancer of blood.",),), "Leukemia")
+    assert (asked.question, asked.answers, asked.key) == ("What is Leukemia ?", (("A cancer of blood.",),), "Leukemia")
     assert asked.documents == {"1_CancerGov_QA/0000001_1-1"}
 
 
@@ -234,15 +235,15 @@ def test_scifact_is_read_as_published(tmp_path, write_lines):
     write_lines(tmp_path / "scifact" / "claims_train.jsonl", [SCIFACT])
     unknown = {**SCIFACT, "id": 4, "cited_doc_ids": [8], "evidence": {}}
     write_lines(tmp_path / "scifact" / "claims_dev.jsonl", [unknown])
-    contradicted, open_ = open_dataset("scifact", tmp_path).questions
+    contradicted, open_ = open_dataset("scifact", tmp_path).samples
     assert (contradicted.right, [p.role for p in contradicted.given]) == ("contradicted", ["contradict", "neutral"])
     assert (open_.right, open_.answerable) == ("not enough information", False)
 
 
 def test_a_folder_in_beirs_form_has_questions_with_documents(beir_data):
     found = open_dataset("small", beir_data)
-    assert {question.id: set(question.documents) for question in found.questions}["q2"] == {"venus"}
-    assert "unjudged" not in {question.id for question in found.questions}
+    assert {question.id: set(question.documents) for question in found.samples}["q2"] == {"venus"}
+    assert "unjudged" not in {question.id for question in found.samples}
     assert len(list(found.corpus())) == 5
 
 
@@ -329,7 +330,7 @@ def test_ones_own_questions_are_read_with_all_their_fields(tmp_path, write_lines
     write_lines(tmp_path / "mine" / "questions.jsonl", [FULL])
     write_lines(tmp_path / "mine" / "documents.jsonl", [{"id": "scurvy", "text": "Scurvy.", "date": "2020"}])
     found = open_dataset("mine", tmp_path)
-    (asked,) = found.questions
+    (asked,) = found.samples
     assert (asked.kind, asked.options, asked.right) == ("choice", ("vitamin C", "vitamin D"), "vitamin C")
     assert [(passage.id, passage.title, passage.role) for passage in asked.given] == [
         ("1/0", "", ""),
@@ -344,7 +345,7 @@ def test_gold_contexts_answer_where_nothing_else_is_named(tmp_path, write_lines:
     named = [{"id": "1", "question": "?", "contexts": contexts}, {"id": "2", "question": "?", "documents": ["1/0"]}]
     write_lines(tmp_path / "mine" / "questions.jsonl", named)
     found = open_dataset("mine", tmp_path)
-    assert [set(question.documents) for question in found.questions] == [{"1/1"}, {"1/0"}]
+    assert [set(question.documents) for question in found.samples] == [{"1/1"}, {"1/0"}]
     assert {document.id for document in found.corpus()} == {"1/0", "1/1"}
 
 
@@ -361,7 +362,7 @@ def test_gold_contexts_answer_where_nothing_else_is_named(tmp_path, write_lines:
 def test_the_kind_of_ones_own_question_is_told_by_its_fields(tmp_path, write_lines, fields, kind, answers):
     write_lines(tmp_path / "mine.jsonl", [{"id": 1, "question": "Which?", **fields}])
     found = open_dataset("mine.jsonl", tmp_path)
-    assert (found.questions[0].kind, found.questions[0].answers, found.corpus) == (kind, answers, None)
+    assert (found.samples[0].kind, found.samples[0].answers, found.corpus) == (kind, answers, None)
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from preflight_rag.evaluation.collection import part_of as half_of
-from preflight_rag.evaluation.question_sets import SOURCES, Given, Question, QuestionSet, open_dataset
+from preflight_rag.evaluation.question_sets import SOURCES, open_dataset
 from preflight_rag.evaluation.reader_data import SETS, examples
-from preflight_rag.evaluation.reader_examples import part_of
+from preflight_rag.evaluation.samples import Context, DataSet, Sample, half_of, reader_part_of
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Document
 
@@ -19,29 +18,29 @@ TRAINED = [name for name in SOURCES if name in SETS]
 
 
 @cache
-def opened(name: str, data: Path) -> QuestionSet:
+def opened(name: str, data: Path) -> DataSet:
     return open_dataset(name, data)
 
 
-def of(*questions: Question) -> QuestionSet:
-    return QuestionSet("made", "Made", "here", "none", (), questions)
+def of(*questions: Sample) -> DataSet:
+    return DataSet("made", "Made", "here", "none", (), questions)
 
 
 def test_a_set_that_was_not_trained_on_falls_into_the_halves_of_the_collections():
-    found = of(*(Question(f"q{i}", "Why?", "short") for i in range(100)))
+    found = of(*(Sample(f"q{i}", "Why?", "short") for i in range(100)))
     assert len(found.select("all")) == 100
     for part in ("test", "development"):
-        assert {q.id for q in found.select(part)} == {q.id for q in found.questions if half_of(q.id) == part}
+        assert {q.id for q in found.select(part)} == {q.id for q in found.samples if half_of(q.id) == part}
 
 
 def test_a_set_that_was_trained_on_falls_into_the_readers_parts():
-    found = of(*(Question(str(i), "Why?", "short", key=f"key {i}") for i in range(100)))
+    found = of(*(Sample(str(i), "Why?", "short", key=f"key {i}") for i in range(100)))
     for part, own in (("test", {"test"}), ("development", {"validation"}), ("all", {"test", "validation"})):
-        assert {q.key for q in found.select(part)} == {q.key for q in found.questions if part_of(q.key) in own}
+        assert {q.key for q in found.select(part)} == {q.key for q in found.samples if reader_part_of(q.key) in own}
 
 
 def test_a_limit_takes_a_fixed_sample_that_a_larger_one_holds():
-    found = of(*(Question(str(i), "Why?", "short") for i in range(200)))
+    found = of(*(Sample(str(i), "Why?", "short") for i in range(200)))
     few, more = found.select("test", 10), found.select("test", 30)
     assert few == more[:10]
     assert [question.id for question in few] != sorted(question.id for question in few)
@@ -101,7 +100,7 @@ PUBLISHED = {
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_the_development_part_of_a_published_set_is_read_in_full(name, data_dir):
     whole, kinds = PUBLISHED[name]
-    questions = opened(name, data_dir).questions
+    questions = opened(name, data_dir).samples
     assert len(questions) / whole == pytest.approx(0.71, abs=0.06)
     assert {question.kind for question in questions} == kinds
 
@@ -112,7 +111,7 @@ def test_what_is_said_of_a_question_agrees(name, data_dir):
     chosen = found.select("all", 60)
     assert len({question.id for question in chosen}) == len(chosen)
     for asked in chosen:
-        assert asked.text.strip()
+        assert asked.question.strip()
         assert (asked.right is not None) == (asked.kind in ("choice", "yes/no", "claim"))
         assert asked.right is None or asked.right in asked.options
         assert all(passage.text.strip() for passage in asked.given)
@@ -139,7 +138,7 @@ def test_a_question_is_in_the_part_that_its_training_examples_are_in(name, data_
     found = opened(name, data_dir)
     held_back = {question.key for question in found.select("development")}
     assert held_back >= {example.key for example in examples(name, data_dir, "validation")}
-    assert all(question.key for question in found.questions)
+    assert all(question.key for question in found.samples)
 
 
 def test_pubmedqa_is_kept_apart_in_mirage_too(data_dir):
@@ -148,7 +147,7 @@ def test_pubmedqa_is_kept_apart_in_mirage_too(data_dir):
 
 
 def test_right_documents_of_ramdocs_give_their_answer(data_dir):
-    given_: list[Given] = [p for q in opened("ramdocs", data_dir).questions for p in q.given if p.role == "gold"]
+    given_: list[Context] = [p for q in opened("ramdocs", data_dir).samples for p in q.given if p.role == "gold"]
     held = sum(passage.answer.casefold() in passage.text.casefold() for passage in given_)
     assert held / len(given_) > 0.98
     assert all(passage.entity for passage in given_)
@@ -156,9 +155,9 @@ def test_right_documents_of_ramdocs_give_their_answer(data_dir):
 
 def test_the_conflict_types_of_dragged_are_labels(data_dir):
     found = opened("dragged_conflicts", data_dir)
-    labels = Counter(question.label for question in found.questions)
+    labels = Counter(question.label for question in found.samples)
     assert len(labels) == 5
-    assert all(question.answers or question.kind == "long" for question in found.questions)
+    assert all(question.answers or question.kind == "long" for question in found.samples)
     assert any(document.date for document in found.corpus())
     assert not any(document.date == "NA" for document in found.corpus())
 
@@ -166,4 +165,4 @@ def test_the_conflict_types_of_dragged_are_labels(data_dir):
 def test_lost_in_the_middle_files_are_told_by_what_they_hold(data_dir: Path):
     folder = data_dir / "nq_open_oracle"
     found = open_dataset("nq-open-oracle.jsonl.gz", folder)
-    assert found.questions == opened("nq_open_oracle", data_dir).questions
+    assert found.samples == opened("nq_open_oracle", data_dir).samples

@@ -7,7 +7,8 @@ from collections import Counter
 import pytest
 
 from preflight_rag.evaluation.reader_data import SETS, descriptor_spans, examples
-from preflight_rag.evaluation.reader_examples import part_of, spans_of
+from preflight_rag.evaluation.reader_examples import spans_of
+from preflight_rag.evaluation.samples import reader_part_of
 from preflight_rag.state.errors import UsageError
 
 PARTS = ("train", "validation", "test")
@@ -18,7 +19,7 @@ MARKED = ("nq_open_oracle", "xquad_en", "covidqa", "ramdocs")
 def test_the_parts_share_no_question(name, reader_data):
     found = {part: examples(name, reader_data, part) for part in PARTS}
     assert all(found.values())
-    assert all(part_of(example.key) == part for part in PARTS for example in found[part])
+    assert all(reader_part_of(example.key) == part for part in PARTS for example in found[part])
     groups = Counter(group for part in PARTS for group in {example.group for example in found[part]})
     assert set(groups.values()) == {1}
 

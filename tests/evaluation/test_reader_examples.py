@@ -7,12 +7,13 @@ from collections import Counter
 
 import pytest
 
-from preflight_rag.evaluation.reader_examples import WINDOW, Example, overlapping, part_of, spans_of, window
+from preflight_rag.evaluation.reader_examples import WINDOW, Example, overlapping, spans_of, window
+from preflight_rag.evaluation.samples import reader_part_of
 from preflight_rag.text.sentences import sentence_spans
 
 
 def test_test_is_a_quarter_and_validation_an_eighth():
-    shares = Counter(part_of(f"question {i}") for i in range(4000))
+    shares = Counter(reader_part_of(f"question {i}") for i in range(4000))
     assert shares["test"] / 4000 == pytest.approx(1 / 4, abs=0.03)
     assert shares["validation"] / 4000 == pytest.approx(1 / 8, abs=0.03)
 

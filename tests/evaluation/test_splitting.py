@@ -149,7 +149,7 @@ def test_a_data_set_without_marked_answers_is_refused(tmp_path: Path) -> None:
 def test_answers_lie_in_the_documents(data_dir: Path, name: str) -> None:
     collection = open_dataset(name, data_dir)
     first = collection.select("development")[0]
-    ((document, answers),) = collection.read([first.document_id])
+    ((document, answers),) = collection.read([first.document])
     assert first.id in answers
     for alternatives in answers.values():
         for start, end in (stretch for stretches in alternatives for stretch in stretches):

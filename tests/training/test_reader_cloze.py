@@ -7,7 +7,8 @@ import random
 import pytest
 
 from preflight_rag.evaluation.reader_data import examples
-from preflight_rag.evaluation.reader_examples import part_of, spans_of
+from preflight_rag.evaluation.reader_examples import spans_of
+from preflight_rag.evaluation.samples import reader_part_of
 from training.reader_cloze import Text, answered, candidates, cloze, statements, training_texts
 
 KITE = "The kite was built in 1843 by Ada Almgren in Estmoor. It weighed 12 kg and crossed the whole river twice."
@@ -29,7 +30,7 @@ def test_texts_are_those_of_the_training_parts(texts, reader_data):
     assert train & {text.text for text in texts}
     articles = [text for text in texts if text.title.startswith("Engineers ")]
     assert articles
-    assert all(part_of(text.title.replace(" ", "_")) == "train" for text in articles)
+    assert all(reader_part_of(text.title.replace(" ", "_")) == "train" for text in articles)
     assert held_out
 
 

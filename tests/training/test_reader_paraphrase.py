@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from preflight_rag.evaluation.reader_examples import part_of
+from preflight_rag.evaluation.samples import reader_part_of
 from training.reader_paraphrase import CHANGES, LEAST, paraphrased, prompted
 
 
@@ -22,7 +22,7 @@ def test_a_prompt_asks_for_the_treatment_or_the_outcome(reader_data):
     found = list(prompted(reader_data, random.Random(0)))
     assert found
     for example in found:
-        assert part_of(example.key) == "train"
+        assert reader_part_of(example.key) == "train"
         assert any(verb in example.question for verbs in CHANGES.values() for verb in verbs)
         assert all(example.text[slice(*span)].casefold() == example.gold[0].casefold() for span in example.answers)
 

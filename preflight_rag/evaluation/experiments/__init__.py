@@ -278,11 +278,10 @@ def run(experiment: str, data: Path | None, datasets: Sequence[str], settings: R
 
 def _searched(collection: Any, settings: Run) -> Any:
     """The collection with as many documents as the run searches; sets of questions come to theirs by themselves."""
-    from preflight_rag.evaluation.collection import Collection
+    from preflight_rag.evaluation.samples import DataSet
     from preflight_rag.evaluation.searching import searched_part
-    from preflight_rag.evaluation.unit_datasets import UnitCollection
 
-    if not isinstance(collection, Collection) or isinstance(collection, UnitCollection):
+    if not isinstance(collection, DataSet) or not collection.relevance or collection.samples[0].document:
         return collection
     return searched_part(collection, settings)
 

@@ -12,21 +12,21 @@ with a gold document cited.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from preflight_rag.evaluation.answering_sets import YES_NO, AnsweredCollection, Gold
 from preflight_rag.evaluation.experiments.reading import READER, SENTENCES, open_named
 from preflight_rag.evaluation.harness.paired import sign_test
 from preflight_rag.evaluation.intervals import Estimate, average, bootstrap, mean_difference, wilson
 from preflight_rag.evaluation.reading_metrics import holds, is_right
 from preflight_rag.evaluation.report import Report, Table, figures, number
+from preflight_rag.evaluation.samples import DataSet
 from preflight_rag.evaluation.searching import collection_library, inputs
 
 if TYPE_CHECKING:
-    from preflight_rag.evaluation.collection import Query
     from preflight_rag.evaluation.runs import Run
+    from preflight_rag.evaluation.samples import Sample
     from preflight_rag.library.library import Library
     from preflight_rag.offline.reader import OfflineReader
     from preflight_rag.state.context import Settings
@@ -64,7 +64,7 @@ class Turn:
     short: str
 
 
-def run(collection: AnsweredCollection, run: Run) -> Report:
+def run(collection: DataSet, run: Run) -> Report:
     """Ask each question with both readers over the same library."""
     from preflight_rag.offline.reader import OfflineReader
     from preflight_rag.state.context import Settings
@@ -80,15 +80,15 @@ def run(collection: AnsweredCollection, run: Run) -> Report:
         rows = asyncio.run(_ask_all(library, collection, queries, systems, run))
         given = inputs(collection, library, k=Settings().k, extractive_reader=extractive.name)
     kinds = {"all": rows}
-    for kind in sorted({collection.kinds[query.id] for query in queries}):
-        kinds[kind] = [row for query, row in zip(queries, rows, strict=True) if collection.kinds[query.id] == kind]
+    for kind in sorted({query.label for query in queries}):
+        kinds[kind] = [row for query, row in zip(queries, rows, strict=True) if query.label == kind]
     parts = {kind: _compared(kind, chosen, run.seed) for kind, chosen in kinds.items()}
     return Report(
         experiment="answering",
         dataset=collection.title,
         about=f"{len(queries):,} questions ({run.part} part), {given['library']['documents']:,} documents.",
         tables=tuple(table for table, _ in parts.values()),
-        rows=tuple(_row(collection, query, row) for query, row in zip(queries, rows, strict=True)),
+        rows=tuple(_row(query, row) for query, row in zip(queries, rows, strict=True)),
         figures={kind: numbers for kind, (_, numbers) in parts.items()},
         inputs=given,
     )
@@ -96,8 +96,8 @@ def run(collection: AnsweredCollection, run: Run) -> Report:
 
 async def _ask_all(
     library: Library,
-    collection: AnsweredCollection,
-    queries: Sequence[Query],
+    collection: DataSet,
+    queries: Sequence[Sample],
     systems: dict[str, tuple[OfflineReader, Settings]],
     run: Run,
 ) -> list[dict[str, Turn]]:
@@ -106,10 +106,7 @@ async def _ask_all(
     graph, rows = build_graph().compile(), []
     for done, query in enumerate(queries, 1):
         rows.append(
-            {
-                name: await _ask(graph, library, collection, query, reader, settings)
-                for name, (reader, settings) in systems.items()
-            }
+            {name: await _ask(graph, library, query, reader, settings) for name, (reader, settings) in systems.items()}
         )
         run.progress(f"{collection.name}: questions", done, len(queries))
     return rows
@@ -118,8 +115,7 @@ async def _ask_all(
 async def _ask(
     graph: Any,
     library: Library,
-    collection: AnsweredCollection,
-    query: Query,
+    query: Sample,
     reader: OfflineReader,
     settings: Settings,
 ) -> Turn:
@@ -129,52 +125,50 @@ async def _ask(
     from preflight_rag.graph.outcome import answer_of
     from preflight_rag.state.context import Context
 
-    options = ["yes", "no"] if collection.kinds[query.id] == YES_NO else []
+    options = ["yes", "no"] if query.kind == "yes/no" else []
     state = await graph.ainvoke(
-        {"messages": [HumanMessage(query.text)], "options": options},
+        {"messages": [HumanMessage(query.question)], "options": options},
         {"recursion_limit": RECURSION_LIMIT},
         context=Context(reader, library, settings),
     )
     answer = answer_of(state, reader=reader, settings=settings)
-    return judge(collection, query.id, answer, library, [ref["id"] for ref in state["passages"]])
+    return judge(query, answer, library, [ref["id"] for ref in state["passages"]])
 
 
-def judge(collection: AnsweredCollection, name: str, answer: Answer, library: Library, selected: Sequence[str]) -> Turn:
+def judge(sample: Sample, answer: Answer, library: Library, selected: Sequence[str]) -> Turn:
     """An answer measured against what is known of its question.
 
     Args:
-        collection: Holds the right answers.
-        name: The question's id.
+        sample: The question, with its right answers.
         answer: The turn's answer.
         library: The collection's library.
         selected: Ids of the passages that the turn read.
     """
-    gold = collection.gold[name]
+    gold = list(zip(sample.answers, sample.evidence, strict=True))
     passages = library.passages(selected)
     cited = [(citation.document_id, citation.quote) for citation in answer.citations]
     found = any(
-        passage.document_id in right.documents or (right.by_words and holds(passage.text, right.names))
+        passage.document_id in documents or (sample.by_words and holds(passage.text, names))
         for passage in passages
-        for right in gold
+        for names, documents in gold
     )
-    documents = frozenset[str]().union(*(right.documents for right in gold))
-    gold_cited = any(document in documents for document, _ in cited)
-    if collection.kinds[name] == YES_NO:
-        right = answer.choice == gold[0].names[0] and not answer.abstained
+    gold_cited = any(document in documents for document, _ in cited for _, documents in gold)
+    if sample.kind == "yes/no":
+        right = answer.choice == sample.right and not answer.abstained
         short, told = answer.choice or "", {"short": right and gold_cited, "shown": right and gold_cited, "text": right}
         recall = float(right)
     else:
         short = short_answer(answer)
-        shown = [not answer.abstained and holds(answer.answer, right.names) for right in gold]
-        supported = [_supported(right, cited) for right in gold]
-        brief = [not answer.abstained and _is_short(answer, short, right) for right in gold]
+        shown = [not answer.abstained and holds(answer.answer, names) for names, _ in gold]
+        supported = [_supported(names, cited, None if sample.by_words else documents) for names, documents in gold]
+        brief = [not answer.abstained and _is_short(answer, short, names) for names, _ in gold]
         told = {
             "short": any(a and b for a, b in zip(brief, supported, strict=True)),
             "shown": any(a and b for a, b in zip(shown, supported, strict=True)),
             "text": any(shown),
         }
         recall = sum(shown) / len(gold)
-    wrong = not answer.abstained and any(holds(answer.answer, [text]) for text in collection.wrong.get(name, ()))
+    wrong = not answer.abstained and any(holds(answer.answer, [text]) for text in sample.wrong)
     measures = {**told, "recall": recall, "gold_cited": gold_cited, "wrong": wrong, "abstained": answer.abstained}
     return Turn({key: float(value) for key, value in measures.items()}, _words(answer), found, answer, short)
 
@@ -186,15 +180,13 @@ def short_answer(answer: Answer) -> str:
     return answer.groups[0].answer if answer.groups else _lines(answer)[0]
 
 
-def _is_short(answer: Answer, short: str, right: Gold) -> bool:
-    return is_right(short, right.names) or (not answer.short_answer and holds(short, right.names))
+def _is_short(answer: Answer, short: str, names: Sequence[str]) -> bool:
+    return is_right(short, names) or (not answer.short_answer and holds(short, names))
 
 
-def _supported(right: Gold, cited: Sequence[tuple[str, str]]) -> bool:
-    """Whether a right passage is cited with words that hold the answer."""
-    return any(
-        (document in right.documents or right.by_words) and holds(quote, right.names) for document, quote in cited
-    )
+def _supported(names: Sequence[str], cited: Sequence[tuple[str, str]], among: Collection[str] | None) -> bool:
+    """Whether words are cited that hold the answer, of these documents or, with None, of any."""
+    return any((among is None or document in among) and holds(quote, names) for document, quote in cited)
 
 
 def _lines(answer: Answer) -> list[str]:
@@ -249,13 +241,13 @@ def mcnemar(first: Sequence[float], second: Sequence[float]) -> dict[str, Any]:
     return {"first": only[0], "second": only[1], "p": round(sign_test(*only), 6)}
 
 
-def _row(collection: AnsweredCollection, query: Query, row: dict[str, Turn]) -> dict[str, Any]:
+def _row(query: Sample, row: dict[str, Turn]) -> dict[str, Any]:
     """One line of results.jsonl."""
     return {
         "id": query.id,
-        "question": query.text,
-        "kind": collection.kinds[query.id],
-        "gold": [list(right.names) for right in collection.gold[query.id]],
+        "question": query.question,
+        "kind": query.label,
+        "gold": [list(names) for names in query.answers],
         "found": row[READER].found,
         "systems": {
             system: {

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from preflight_rag.evaluation.collection import Collection, Query
 from preflight_rag.evaluation.intervals import bootstrap, mean
 from preflight_rag.evaluation.metrics import Confusion, f1, roc_area, roc_area_gain
 from preflight_rag.evaluation.report import Report, Table, figures, number
+from preflight_rag.evaluation.samples import DataSet, Sample
 from preflight_rag.evaluation.searching import collection_library, inputs
 from preflight_rag.nodes.preflight import ALWAYS_PLAIN_PASSAGES, foretell
 from preflight_rag.nodes.rewrite import normalised
@@ -67,7 +67,7 @@ class Asked:
         eligible: Whether the rule decides: more than 3 passages that do not fit one map prompt.
     """
 
-    query: Query
+    query: Sample
     case: Case
     iou: float
     plain: tuple[int, int]
@@ -84,7 +84,7 @@ class Judged:
     flagged: Sequence[bool]
 
 
-def run(collection: Collection, run: Run) -> Report:
+def run(collection: DataSet, run: Run) -> Report:
     """Judge the questions of a part by the IoU rule and by the calibrated one."""
     settings = FUSED
     queries = collection.select(run.part, run.limit)
@@ -115,17 +115,17 @@ def run(collection: Collection, run: Run) -> Report:
     )
 
 
-def _group(collection: Collection) -> str:
+def _group(collection: DataSet) -> str:
     return TRAINING.get(collection.name, collection.name)
 
 
-def _asked(library: Library, query: Query, relevant: frozenset[str], settings: Settings) -> Asked:
-    question = normalised(query.text)
+def _asked(library: Library, query: Sample, relevant: frozenset[str], settings: Settings) -> Asked:
+    question = normalised(query.question)
     refs, sources = turn_passages(library, settings)(question)
     tokens = [ref["tokens"] for ref in refs]
     overhead = overheads(OfflineReader(library.embedder), question)
     return Asked(
-        query=Query(query.id, question),
+        query=Sample(query.id, question),
         case=Case(risk_features(question, refs, sources), is_issue(refs, relevant)),
         iou=foretell(question, refs, sources, settings, None).iou,
         plain=cost("plain", overhead, tokens, settings.partition_size),
@@ -134,7 +134,7 @@ def _asked(library: Library, query: Query, relevant: frozenset[str], settings: S
     )
 
 
-def _models(collection: Collection, library: Library) -> dict[str, RiskModel]:
+def _models(collection: DataSet, library: Library) -> dict[str, RiskModel]:
     """The model that never saw the collection, and what `preflight calibrate` makes of it here.
 
     Where there are too few development questions, or too few issues among them, that row is left out.
@@ -152,9 +152,9 @@ def _models(collection: Collection, library: Library) -> dict[str, RiskModel]:
     return models
 
 
-def _development(collection: Collection) -> list[KnownQuestion]:
+def _development(collection: DataSet) -> list[KnownQuestion]:
     return [
-        KnownQuestion(normalised(query.text), collection.relevant(query.id))
+        KnownQuestion(normalised(query.question), collection.relevant(query.id))
         for query in collection.select("development", SAMPLE)
     ]
 
@@ -282,7 +282,7 @@ def _row(place: int, item: Asked, judged: Sequence[Judged]) -> dict[str, Any]:
     """One line of results.jsonl."""
     return {
         "id": item.query.id,
-        "question": item.query.text,
+        "question": item.query.question,
         "issue": item.case.issue,
         "iou": item.iou,
         "features": dict(item.case.values),

@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import Any
 
 from preflight_rag.evaluation.coarse_to_fine import COARSE_ALPHAS, Best, search
-from preflight_rag.evaluation.collection import Collection
 from preflight_rag.evaluation.diversity_cases import Case, candidates
 from preflight_rag.evaluation.intervals import Estimate, bootstrap, mean, mean_difference
 from preflight_rag.evaluation.metrics import measure_rankings
@@ -22,7 +21,7 @@ from preflight_rag.evaluation.papers.diversity_reading import after_reading
 from preflight_rag.evaluation.plots import Axis, Curves, Plot, Trace, over_budgets
 from preflight_rag.evaluation.report import Report, Table, figures, number
 from preflight_rag.evaluation.runs import Run
-from preflight_rag.evaluation.unit_datasets import UnitCollection
+from preflight_rag.evaluation.samples import DataSet
 from preflight_rag.library.search.diversity import fps, mmr, unit_scaled, within_budget
 from preflight_rag.library.search.ordering import arrange, distance_to_end
 from preflight_rag.models.chat.chat_models import OFFLINE
@@ -39,7 +38,7 @@ Pick = Callable[[Case, "int | None", "int | None"], list[int]]
 Recalls = Mapping[str, Mapping[int, Sequence[float]]]
 
 
-def run(collection: Collection, run: Run) -> Report:
+def run(collection: DataSet, run: Run) -> Report:
     """Tune on the development half, then compare the selections on the run's part."""
     queries = collection.select(run.part, run.limit)
     tuning = collection.select("development", min(TUNED_ON, run.limit or TUNED_ON))
@@ -55,7 +54,7 @@ def run(collection: Collection, run: Run) -> Report:
     passages, passage_figures = _passages(collection, cases, systems, run.seed)
     orderings, ordering_figures = _orderings(cases, systems, run.seed)
     read = after_reading(collection, cases, systems, ORDERINGS, run)
-    unit = "turns or sentences" if isinstance(collection, UnitCollection) else "documents"
+    unit = "turns or sentences" if queries[0].document else "documents"
     return Report(
         experiment="diversity",
         dataset=collection.title,
@@ -65,7 +64,7 @@ def run(collection: Collection, run: Run) -> Report:
         rows=tuple(
             {
                 "id": case.query.id,
-                "question": case.query.text,
+                "question": case.query.question,
                 "recall": {name: {str(b): round(v[at], 6) for b, v in row.items()} for name, row in recalls.items()},
             }
             | (read.rows.get(case.query.id, {}) if read else {})
@@ -214,7 +213,7 @@ def _over_alpha(name: str, best: Best) -> Plot:
 
 
 def _passages(
-    collection: Collection, cases: Sequence[Case], systems: Mapping[str, Pick], seed: int
+    collection: DataSet, cases: Sequence[Case], systems: Mapping[str, Pick], seed: int
 ) -> tuple[Table, dict[str, Any]]:
     """Recall and nDCG@10 of the first passages that each selection picks, in the order of picking."""
     values: dict[str, dict[str, list[float]]] = {}
@@ -224,7 +223,7 @@ def _passages(
             case.query.id: list(dict.fromkeys(case.documents[index] for index in picked[case.query.id]))
             for case in cases
         }
-        measured = measure_rankings(collection.qrels, ranked, ("nDCG@10",))["nDCG@10"]
+        measured = measure_rankings(collection.relevance, ranked, ("nDCG@10",))["nDCG@10"]
         values[name] = {
             "recall": [case.recall(picked[case.query.id]) for case in cases],
             "nDCG@10": [measured[case.query.id] for case in cases],

@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from preflight_rag.evaluation.collection import Collection, Query
 from preflight_rag.evaluation.intervals import wilson
 from preflight_rag.evaluation.metrics import Confusion, by_document, f1, gold_ranks, roc_area
 from preflight_rag.evaluation.plots import Axis, Bars, Lines, Plot, Reference, Series, recorded
 from preflight_rag.evaluation.report import Report, Table, figures, number
 from preflight_rag.evaluation.runs import Run
+from preflight_rag.evaluation.samples import DataSet, Sample
 from preflight_rag.evaluation.searching import collection_library, inputs, search_all
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Outcome:
     branch: str
 
 
-def run(collection: Collection, run: Run) -> Report:
+def run(collection: DataSet, run: Run) -> Report:
     """Put each query through retrieval and preflight, with the product's passages and with the paper's."""
     from preflight_rag.state.context import Settings
 
@@ -92,7 +92,7 @@ def run(collection: Collection, run: Run) -> Report:
 
 def _outcome(
     library: Library,
-    query: Query,
+    query: Sample,
     hits: Sequence[Hit],
     cosines: dict[str, float],
     relevant: frozenset[str],
@@ -110,7 +110,7 @@ def _outcome(
         for hit, passage in zip(hits, passages, strict=True)
     ]
     sources = [Source.of(passage, ref["rank"]) for passage, ref in zip(passages, refs, strict=True)]
-    decision = decide(query.text, refs, sources, settings)
+    decision = decide(query.question, refs, sources, settings)
     documents = {ref["rank"]: ref["document_id"] for ref in refs}
     gold = tuple(gold_ranks([documents[rank] for rank in dense_order(refs)], relevant))
     iou = decision.iou or 0.0
@@ -136,11 +136,11 @@ def branch(decision: RouteDecision, settings: Settings) -> str:
     return "disagree" if decision.name == "map_reduce" else "agree"
 
 
-def _row(query: Query, found: Found, relevant: frozenset[str], product: Outcome, paper: Outcome) -> dict[str, Any]:
+def _row(query: Sample, found: Found, relevant: frozenset[str], product: Outcome, paper: Outcome) -> dict[str, Any]:
     """One line of results.jsonl."""
     return {
         "id": query.id,
-        "question": query.text,
+        "question": query.question,
         "gold_ranks": {
             "dense": gold_ranks(by_document(found.dense), relevant),
             "BM25": gold_ranks(by_document(found.lexical), relevant),

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from preflight_rag.evaluation.experiments.reading import open_named
 from preflight_rag.evaluation.intervals import Estimate, bootstrap, mean, mean_difference
-from preflight_rag.evaluation.pruning_sets import ShortAnswerCollection
 from preflight_rag.evaluation.reader_examples import spans_of
 from preflight_rag.evaluation.report import Report, Table, figures, number
 from preflight_rag.evaluation.runs import Run
+from preflight_rag.evaluation.samples import DataSet
 from preflight_rag.evaluation.searching import collection_library, inputs
 from preflight_rag.library.search.pruning import LEAST, answerability, kept_places
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader
@@ -73,7 +73,7 @@ def first(count: int) -> Keep:
     return lambda asked: range(min(count, len(asked.tokens)))
 
 
-def run(collection: ShortAnswerCollection, run: Run) -> Report:
+def run(collection: DataSet, run: Run) -> Report:
     """Retrieve for each question, and count what each way of keeping passages leaves of tokens and answers."""
     with collection_library(collection, run) as library:
         asked = ask_all(collection, library, run)
@@ -95,7 +95,7 @@ def run(collection: ShortAnswerCollection, run: Run) -> Report:
     )
 
 
-def ask_all(collection: ShortAnswerCollection, library: Library, run: Run) -> list[Asked]:
+def ask_all(collection: DataSet, library: Library, run: Run) -> list[Asked]:
     """The part's questions with their passages as the reader judges them."""
     from preflight_rag.library.search.gather import gather
     from preflight_rag.nodes.rewrite import normalised
@@ -104,9 +104,9 @@ def ask_all(collection: ShortAnswerCollection, library: Library, run: Run) -> li
     queries = collection.select(run.part, run.limit)
     found = []
     for done, query in enumerate(queries, 1):
-        text = normalised(query.text)
+        text = normalised(query.question)
         passages = [candidate.passage for candidate in gather(library, [text], Settings()).chosen]
-        found.append(_asked(reader, query.id, text, passages, collection.answers[query.id]))
+        found.append(_asked(reader, query.id, text, passages, query.names))
         run.progress(f"{collection.name}: questions", done, len(queries))
     return found
 

@@ -32,9 +32,9 @@ from typing import TYPE_CHECKING, Literal
 from preflight_rag.evaluation.experiments.keyless_abstention import Remembering, table
 from preflight_rag.evaluation.intervals import wilson
 from preflight_rag.evaluation.metrics import roc_area
-from preflight_rag.evaluation.reader_examples import part_of
 from preflight_rag.evaluation.records import find, json_lines
 from preflight_rag.evaluation.report import number
+from preflight_rag.evaluation.samples import reader_part_of
 from preflight_rag.models.embedding.embedder import open_embedder
 from preflight_rag.models.reading.extractive_reader import OWN, open_extractive_reader
 from preflight_rag.offline import relations as relations
@@ -305,7 +305,7 @@ def select(asked: Sequence[Question], part: str, *, halves: bool) -> list[Questi
     """The questions of a part: a half (development or test), with a reader of spans one of its own parts; or all."""
     if part == "development" or (halves and part == "test"):
         return [question for question in asked if question.half == part]
-    return [question for question in asked if part in ("all", part_of(question.text))]
+    return [question for question in asked if part in ("all", reader_part_of(question.text))]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from preflight_rag.evaluation.collection import Collection
 from preflight_rag.evaluation.experiments.reading import open_named
 from preflight_rag.evaluation.intervals import Estimate, bootstrap, mean, mean_difference
 from preflight_rag.evaluation.metrics import measure_rankings
 from preflight_rag.evaluation.report import Report, Table, figures, number
 from preflight_rag.evaluation.runs import Run
+from preflight_rag.evaluation.samples import DataSet
 from preflight_rag.evaluation.searching import collection_library, inputs, search_all
 from preflight_rag.models.reranking.feature_reranker import ALL, FeatureReranker, trained
 from preflight_rag.models.reranking.reader_reranker import ReaderReranker
@@ -65,7 +65,7 @@ def fusion(name: str, dense: float) -> FeatureReranker:
     return FeatureReranker({first: dense, second: 1 - dense}, name=name)
 
 
-def run(collection: Collection, run: Run, *, reranker: Reranker | None = None) -> Report:
+def run(collection: DataSet, run: Run, *, reranker: Reranker | None = None) -> Report:
     """Rank the collection for each query in all ways; `reranker` adds another second stage, such as a cross-encoder."""
     from preflight_rag.state.context import Settings
 
@@ -80,7 +80,7 @@ def run(collection: Collection, run: Run, *, reranker: Reranker | None = None) -
     with collection_library(collection, run) as library:
         sizes = {"k": DEPTH, "candidates": DEPTH}
         for query, found in search_all(library, queries, run.progress, name=collection.name, **sizes):
-            for name, order in _orders(library, query.text, found, stages, limit).items():
+            for name, order in _orders(library, query.question, found, stages, limit).items():
                 documents[name][query.id] = order
         given = inputs(collection, library, **sizes, rerank_candidates=limit, fold=fold)
     values = {name: _measure(collection, ranked) for name, ranked in documents.items()}
@@ -93,7 +93,7 @@ def run(collection: Collection, run: Run, *, reranker: Reranker | None = None) -
         rows=tuple(
             {
                 "id": query.id,
-                "question": query.text,
+                "question": query.question,
                 "measures": {name: {m: round(v[query.id], 6) for m, v in row.items()} for name, row in values.items()},
             }
             for query in queries
@@ -119,10 +119,10 @@ def _orders(
     return orders
 
 
-def _measure(collection: Collection, passages: Mapping[str, Sequence[str]]) -> dict[str, dict[str, float]]:
+def _measure(collection: DataSet, passages: Mapping[str, Sequence[str]]) -> dict[str, dict[str, float]]:
     """Measure to query id to value, for one ranking; a document counts from its best passage."""
     documents = {query: list(dict.fromkeys(order)) for query, order in passages.items()}
-    by_measure = measure_rankings(collection.qrels, documents)
+    by_measure = measure_rankings(collection.relevance, documents)
     measured = {column: by_measure[measure] for column, measure in MEASURES.items()}
     reached = {}
     for query, order in passages.items():

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from preflight_rag.evaluation.collection import Collection
 from preflight_rag.evaluation.intervals import Estimate, bootstrap, mean, mean_difference
 from preflight_rag.evaluation.metrics import by_document, gold_ranks, measure_rankings
 from preflight_rag.evaluation.plots import Axis, Bars, Plot, Series, recorded
 from preflight_rag.evaluation.report import Report, Table, figures, number
 from preflight_rag.evaluation.runs import Run
+from preflight_rag.evaluation.samples import DataSet
 from preflight_rag.evaluation.searching import collection_library, inputs, search_all
 from preflight_rag.library.search.fusion import RRF_K
 
@@ -33,7 +33,7 @@ PAIRS = (("dense", "BM25"), ("dense", "fused"), ("BM25", "fused"))
 Values = Mapping[str, Mapping[str, Mapping[str, float]]]
 
 
-def run(collection: Collection, run: Run) -> Report:
+def run(collection: DataSet, run: Run) -> Report:
     """Rank the collection for each query and compare the three rankings."""
     queries = collection.select(run.part, run.limit)
     with collection_library(collection, run) as library:
@@ -52,7 +52,7 @@ def run(collection: Collection, run: Run) -> Report:
         rows=tuple(
             {
                 "id": query.id,
-                "question": query.text,
+                "question": query.question,
                 "gold_ranks": {
                     name: gold_ranks(by_document(ranking(found[query.id])), collection.relevant(query.id))
                     for name, ranking in RANKINGS.items()
@@ -67,11 +67,11 @@ def run(collection: Collection, run: Run) -> Report:
     )
 
 
-def _measure(collection: Collection, name: str, found: Mapping[str, Found]) -> dict[str, dict[str, float]]:
+def _measure(collection: DataSet, name: str, found: Mapping[str, Found]) -> dict[str, dict[str, float]]:
     """Measure to query id to value, for one ranking."""
     rankings = {query: RANKINGS[name](result) for query, result in found.items()}
     documents = {query: by_document(ranking) for query, ranking in rankings.items()}
-    measured = measure_rankings(collection.qrels, documents)
+    measured = measure_rankings(collection.relevance, documents)
     reached = {}
     for query, ranking in rankings.items():
         relevant = collection.relevant(query)

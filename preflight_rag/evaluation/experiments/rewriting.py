@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from preflight_rag.evaluation.collection import Collection, Query
 from preflight_rag.evaluation.intervals import Estimate, bootstrap, mean, mean_difference, wilson
 from preflight_rag.evaluation.metrics import by_document, measure_rankings
 from preflight_rag.evaluation.report import Report, Table, figures, number
 from preflight_rag.evaluation.runs import Run
+from preflight_rag.evaluation.samples import DataSet, Sample
 from preflight_rag.evaluation.searching import collection_library, inputs, search_all
 from preflight_rag.library.query.ladder import ENOUGH, search_until_enough
 from preflight_rag.library.query.spelling import Speller, is_english
@@ -32,7 +32,7 @@ MEASURE = "nDCG@10"
 _WORD = re.compile(r"(?<![\w-])[a-z]{6,}(?![\w-])")
 
 
-def run(collection: Collection, run: Run) -> Report:
+def run(collection: DataSet, run: Run) -> Report:
     """Correct and climb for each query of a part."""
     queries = collection.select(run.part, run.limit)
     with collection_library(collection, run) as library:
@@ -80,7 +80,7 @@ def slip(word: str, kind: str, rng: random.Random) -> str:
 
 
 def _spelling(
-    library: Library, queries: Sequence[Query], run: Run
+    library: Library, queries: Sequence[Sample], run: Run
 ) -> tuple[Table, list[dict[str, Any]], dict[str, Any]]:
     """What happens to questions as they are, and to each with one planted slip."""
     if library.vocabulary is None:
@@ -88,10 +88,10 @@ def _spelling(
     speller, rng = Speller(library.vocabulary), random.Random(run.seed)  # noqa: S311
     rows, outcomes = [], Counter[str]()
     for done, query in enumerate(queries, 1):
-        row: dict[str, Any] = {"id": query.id, "question": query.text}
-        row["changed"] = [list(pair) for pair in speller.correct(query.text).corrections]
+        row: dict[str, Any] = {"id": query.id, "question": query.question}
+        row["changed"] = [list(pair) for pair in speller.correct(query.question).corrections]
         outcomes["changed" if row["changed"] else "as it was"] += 1
-        if found := planted(query.text, speller, rng):
+        if found := planted(query.question, speller, rng):
             text, word, typed = found
             meant = dict(speller.correct(text).corrections).get(typed, typed)
             row |= {"planted": typed, "word": word, "outcome": _outcome(word, typed, meant)}
@@ -115,14 +115,14 @@ def _outcome(word: str, typed: str, meant: str) -> str:
 
 
 def _ladder(
-    library: Library, collection: Collection, searched: Sequence[tuple[Query, Found]], seed: int
+    library: Library, collection: DataSet, searched: Sequence[tuple[Sample, Found]], seed: int
 ) -> tuple[Table, dict[str, Any]]:
     """The ladder's documents alone, and as a third ranking beside the dense and the BM25 one."""
     rankings: dict[str, dict[str, list[str]]] = {}
     rungs = 0
     for query, found in searched:
         tried = search_until_enough(
-            rewrite_by_rules(query.text).expressions, lambda text: (*library.match(text, DEPTH), ""), enough=ENOUGH
+            rewrite_by_rules(query.question).expressions, lambda text: (*library.match(text, DEPTH), ""), enough=ENOUGH
         )
         rungs += len(tried.rungs)
         both, third = [by_document(found.dense), by_document(found.lexical)], list(tried.ids)
@@ -132,7 +132,7 @@ def _ladder(
             name = f"fused, ladder × {weight:g}" if weight else "fused"
             rankings.setdefault(name, {})[query.id] = [item for item, score in fused if score]
     values = {
-        name: list(measure_rankings(collection.qrels, found)[MEASURE].values()) for name, found in rankings.items()
+        name: list(measure_rankings(collection.relevance, found)[MEASURE].values()) for name, found in rankings.items()
     }
     estimates = {name: {MEASURE: bootstrap(mean, value, seed=seed)} for name, value in values.items()}
     for name, value in values.items():

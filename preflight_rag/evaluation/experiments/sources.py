@@ -16,11 +16,11 @@ from math import fsum, log1p, log2
 from operator import and_, or_, sub
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from preflight_rag.evaluation.collection import Collection, Query
 from preflight_rag.evaluation.intervals import Estimate, bootstrap, mean, mean_difference
 from preflight_rag.evaluation.metrics import RANKING_MEASURES, measure_rankings
 from preflight_rag.evaluation.report import Report, Table, figures, number
 from preflight_rag.evaluation.runs import Run
+from preflight_rag.evaluation.samples import DataSet, Sample
 from preflight_rag.evaluation.searching import collection_library, inputs
 from preflight_rag.library.pubmed import Found
 from preflight_rag.library.query.ladder import Expression, Operation, Term, parse
@@ -174,7 +174,7 @@ class _Ranked:
     term: tuple[str, ...]
 
 
-def run(collection: Collection, run: Run) -> Report:
+def run(collection: DataSet, run: Run) -> Report:
     """Search both ways for each question, rank what was found together, and measure the groups."""
     queries = collection.select(run.part, run.limit)
     with collection_library(collection, run) as library:
@@ -200,7 +200,7 @@ def run(collection: Collection, run: Run) -> Report:
     )
 
 
-def _documents(collection: Collection) -> dict[str, tuple[Record, str]]:
+def _documents(collection: DataSet) -> dict[str, tuple[Record, str]]:
     """The documents that PubMed or PMC would hold, by id, as records, and what each is.
 
     Ids that begin with "pmc" are of PMC's articles. Consumer-health pages ("medquad") are in neither database, only in
@@ -219,16 +219,16 @@ def _documents(collection: Collection) -> dict[str, tuple[Record, str]]:
 def _ranked(
     library: Library,
     client: SearchClient,
-    query: Query,
+    query: Sample,
     ids: Mapping[tuple[str, str], str],
     origins: Mapping[str, str],
 ) -> _Ranked:
     from preflight_rag.library.pubmed import merge
 
-    semantic = _semantic(library, query.text)
-    term = _term(client, query.text, ids)
+    semantic = _semantic(library, query.question)
+    term = _term(client, query.question, ids)
     passages = [passage for name in term for passage in library.document_passages(name)]
-    pool = merge(library, query.text, semantic, passages, depth=len(semantic) + len(passages))
+    pool = merge(library, query.question, semantic, passages, depth=len(semantic) + len(passages))
     best: dict[str, Candidate] = {}
     for candidate in pool:
         best.setdefault(candidate.passage.document_id, candidate)
@@ -275,7 +275,7 @@ def _found_by(semantic: bool, term: bool) -> str:
     return FOUND_BY["both" if semantic and term else "semantic" if semantic else "term"]
 
 
-def _measured(collection: Collection, query: str, ranked: _Ranked) -> dict[str, tuple[float, ...]]:
+def _measured(collection: DataSet, query: str, ranked: _Ranked) -> dict[str, tuple[float, ...]]:
     """Values of `SHARES` of each group that has documents for the question; groups without any are left out."""
     relevant = collection.relevant(query)
     measured: dict[str, tuple[float, ...]] = {}
@@ -289,7 +289,7 @@ def _measured(collection: Collection, query: str, ranked: _Ranked) -> dict[str, 
     return measured
 
 
-def _groups(collection: Collection, ranked: Mapping[str, _Ranked], seed: int) -> tuple[Table, dict[str, Any]]:
+def _groups(collection: DataSet, ranked: Mapping[str, _Ranked], seed: int) -> tuple[Table, dict[str, Any]]:
     measured = [_measured(collection, query, result) for query, result in ranked.items()]
     rows, found = [], {}
     for group in GROUPS:
@@ -315,13 +315,13 @@ def _cells(estimates: Mapping[str, Estimate]) -> tuple[str, ...]:
     )
 
 
-def _quality(collection: Collection, ranked: Mapping[str, _Ranked], seed: int) -> tuple[Table, dict[str, Any]]:
+def _quality(collection: DataSet, ranked: Mapping[str, _Ranked], seed: int) -> tuple[Table, dict[str, Any]]:
     rankings = {
         "semantic alone": {query: result.semantic for query, result in ranked.items()},
         "term-based alone": {query: result.term for query, result in ranked.items()},
         "hybrid": {query: result.documents for query, result in ranked.items()},
     }
-    values = {name: measure_rankings(collection.qrels, ranking) for name, ranking in rankings.items()}
+    values = {name: measure_rankings(collection.relevance, ranking) for name, ranking in rankings.items()}
     estimates = {
         name: {measure: bootstrap(mean, list(v.values()), seed=seed) for measure, v in measured.items()}
         for name, measured in values.items()
@@ -340,11 +340,11 @@ def _quality(collection: Collection, ranked: Mapping[str, _Ranked], seed: int) -
     return table, {name: figures(measured) for name, measured in estimates.items()}
 
 
-def _row(collection: Collection, query: Query, ranked: _Ranked) -> dict[str, Any]:
+def _row(collection: DataSet, query: Sample, ranked: _Ranked) -> dict[str, Any]:
     relevant = collection.relevant(query.id)
     return {
         "id": query.id,
-        "question": query.text,
+        "question": query.question,
         "documents": [
             {"id": name, "found_by": found_by, "origin": origin, "relevant": name in relevant}
             for name, found_by, origin in zip(ranked.documents, ranked.found_by, ranked.origins, strict=True)

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from preflight_rag.evaluation.intervals import Estimate, bootstrap, mean, mean_difference
-from preflight_rag.evaluation.long_documents import Answers, MarkedQuestion
 from preflight_rag.evaluation.report import Report, Table, checksums, figures, number
-from preflight_rag.evaluation.span_datasets import SpanCollection
+from preflight_rag.evaluation.samples import DataSet, Sample, Spans
 from preflight_rag.evaluation.vector_cache import cached_embedder
 from preflight_rag.library.splitting.semantic_splitter import SemanticOverlapSplitter
 from preflight_rag.library.splitting.sentence_splitter import SentenceSplitter
@@ -62,7 +61,7 @@ class Pieces:
 Method = Callable[["Document", Pieces], list[Chunk]]
 
 
-def run(collection: SpanCollection, run: Run) -> Report:
+def run(collection: DataSet, run: Run) -> Report:
     """Split the sampled documents in each way and compare what the best chunks of each cover."""
     questions = collection.select(run.part, run.limit)
     with cached_embedder(run) as embedder:
@@ -75,7 +74,7 @@ def run(collection: SpanCollection, run: Run) -> Report:
         dataset=collection.title,
         about=f"{len(asked):,} questions ({run.part} part), each asked of its own of {documents} documents.{left_out}",
         tables=(*tables, _sizes_table(sizes)),
-        rows=tuple({"id": q.id, "question": q.text, "document": q.document_id, **measured[q.id]} for q in asked),
+        rows=tuple({"id": q.id, "question": q.question, "document": q.document, **measured[q.id]} for q in asked),
         figures={**numbers, "chunks": sizes},
         inputs={
             "source": collection.source,
@@ -121,7 +120,7 @@ def best_first(pieces: Pieces, chunks: Sequence[Chunk], order: Sequence[int], bu
     return taken
 
 
-def span_recall(text: str, answers: Answers, taken: Sequence[tuple[int, int]]) -> float:
+def span_recall(text: str, answers: Spans, taken: Sequence[tuple[int, int]]) -> float:
     """The share of an answer's characters, spaces not counted, that the stretches cover; of the best alternative."""
     import numpy as np
 
@@ -171,17 +170,17 @@ def _windows(reader: UnitReader) -> Method:
 
 
 def _measured(
-    collection: SpanCollection, questions: Sequence[MarkedQuestion], embedder: Embedder, run: Run
+    collection: DataSet, questions: Sequence[Sample], embedder: Embedder, run: Run
 ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, float]], int]:
     """Recalls by question id, then method, then budget; sizes of each method's chunks; the number of documents."""
     splitters = methods(embedder)
     measured: dict[str, dict[str, Any]] = {}
     lengths: dict[str, list[int]] = {name: [] for name in splitters}
-    wanted = dict.fromkeys(question.document_id for question in questions)
+    wanted = dict.fromkeys(question.document for question in questions)
     for done, (document, answers) in enumerate(collection.read(list(wanted)), 1):
         asked = [question for question in questions if question.id in answers]
         pieces = word_pieces(embedder, document.text)
-        vectors = [embedder.encode_query(question.text) for question in asked]
+        vectors = [embedder.encode_query(question.question) for question in asked]
         measured |= {question.id: {"recall": {}} for question in asked}
         for name, split in splitters.items() if asked else ():
             chunks = split(document, pieces)

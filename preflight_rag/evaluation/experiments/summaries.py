@@ -11,14 +11,12 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from preflight_rag.evaluation.collection import Query
 from preflight_rag.evaluation.harness.asking import open_asking
 from preflight_rag.evaluation.intervals import Estimate, bootstrap, mean, mean_difference
 from preflight_rag.evaluation.papers.judged_summaries import NOT_JUDGED, Verdicts, judge_summaries
-from preflight_rag.evaluation.question_sets import Question
 from preflight_rag.evaluation.report import Report, Table, checksums, figures, number
 from preflight_rag.evaluation.rouge import rouge
-from preflight_rag.evaluation.summary_datasets import Summaries
+from preflight_rag.evaluation.samples import DataSet, Sample, passages_as_corpus
 from preflight_rag.evaluation.vector_cache import cached_embedder
 from preflight_rag.library.search import summary
 from preflight_rag.library.search.diversity import within_budget
@@ -31,6 +29,8 @@ if TYPE_CHECKING:
     from preflight_rag.models.embedding.embedder import Embedder
 
 OURS, LEAD, RANDOM, CLOSEST = "MMR", "lead", "random", "closest to the mean"
+BUDGET = 192
+"""Tokens of a summary, near the mean length of the references of both data sets."""
 DRAWS = 5
 GRID = tuple((alpha, window) for window in (None, 1, 2, 3) for alpha in (0.5, 0.6, 0.7, 0.8, 0.9))
 """What was tried on the development halves: α and the window."""
@@ -38,7 +38,7 @@ GRID = tuple((alpha, window) for window in (None, 1, 2, 3) for alpha in (0.5, 0.
 Method = Callable[[Sequence["Statement"], "np.ndarray", int], list[list[int]]]
 
 
-def run(collection: Summaries, run: Run) -> Report:
+def run(collection: DataSet, run: Run) -> Report:
     """Select from each document with every method and compare with the references."""
     queries = collection.select(run.part, run.limit)
     chosen = (summary.SUMMARY_ALPHA, summary.SUMMARY_WINDOW)
@@ -47,13 +47,13 @@ def run(collection: Summaries, run: Run) -> Report:
     with cached_embedder(run) as embedder:
         for done, query in enumerate(queries):
             run.progress(f"{collection.name}: documents", done, len(queries))
-            rows.append({"id": query.id} | _measured(collection, query.id, embedder, methods))
-    tables, numbers = _compared(rows, [*methods], sorted(collection.references), run.seed)
+            rows.append({"id": query.id} | _measured(query, embedder, methods))
+    tables, numbers = _compared(rows, [*methods], sorted(queries[0].summaries), run.seed)
     judged, model = _judged(collection, queries, rows, run)
     return Report(
         experiment="summaries",
         dataset=collection.title,
-        about=f"{len(rows)} documents ({run.part} part), {collection.budget} tokens of each."
+        about=f"{len(rows)} documents ({run.part} part), {BUDGET} tokens of each."
         + ("" if judged else f" {NOT_JUDGED}"),
         tables=(*tables, judged.table) if judged else tables,
         rows=tuple({**row, "judged": judged.rows.get(row["id"], {})} if judged else row for row in rows),
@@ -61,20 +61,18 @@ def run(collection: Summaries, run: Run) -> Report:
         inputs={
             "data": checksums(collection.files),
             "embedder": embedder.name,
-            "budget": collection.budget,
+            "budget": BUDGET,
             "model": model,
         },
     )
 
 
 def _judged(
-    collection: Summaries, queries: Sequence[Query], rows: Sequence[Mapping[str, Any]], run: Run
+    collection: DataSet, queries: Sequence[Sample], rows: Sequence[Mapping[str, Any]], run: Run
 ) -> tuple[Verdicts | None, str]:
     """The first method's summaries judged against the others', and by whom; None without a language model."""
-    kind = min(collection.references)
-    asked = [
-        Question(query.id, query.text, "long", answers=((collection.references[kind][query.id],),)) for query in queries
-    ]
+    kind = min(queries[0].summaries)
+    asked = [Sample(query.id, query.question, "long", answers=((query.summaries[kind],),)) for query in queries]
     with open_asking(run, asked) as asking:
         if asking.chat_model is None:
             return None, asking.name
@@ -110,11 +108,12 @@ def _methods(seed: int, grid: Sequence[tuple[float, int | None]]) -> dict[str, M
     }
 
 
-def _measured(collection: Summaries, name: str, embedder: Embedder, methods: Mapping[str, Method]) -> dict[str, Any]:
+def _measured(sample: Sample, embedder: Embedder, methods: Mapping[str, Method]) -> dict[str, Any]:
     """Method to reference to measure to F1, each method's words, and its summary: of several, the first."""
-    statements = summary.of_document(collection.texts[name], embedder.count_tokens)
+    (whole,) = passages_as_corpus([sample])()
+    statements = summary.of_document(whole, embedder.count_tokens)
     vectors = embedder.encode_passages([statement.text for statement in statements])
-    budget = max(collection.budget, min(statement.tokens for statement in statements))
+    budget = max(BUDGET, min(statement.tokens for statement in statements))
     scores: dict[str, Any] = {}
     words: dict[str, float] = {}
     summaries: dict[str, str] = {}
@@ -123,8 +122,8 @@ def _measured(collection: Summaries, name: str, embedder: Embedder, methods: Map
         summaries[method] = texts[0]
         words[method] = sum(len(text.split()) for text in texts) / len(texts)
         scores[method] = {}
-        for kind, references in collection.references.items():
-            measured = [rouge(text, references[name]) for text in texts]
+        for kind, reference in sample.summaries.items():
+            measured = [rouge(text, reference) for text in texts]
             scores[method][kind] = {m: sum(row[m] for row in measured) / len(measured) for m in measured[0]}
     return {"statements": len(statements), "words": words, "scores": scores, "summaries": summaries}
 

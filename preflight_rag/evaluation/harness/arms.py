@@ -9,9 +9,9 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from preflight_rag.evaluation.harness.replies import Call, recording
-from preflight_rag.evaluation.question_sets import Question
 from preflight_rag.evaluation.reading_metrics import holds, is_right
 from preflight_rag.evaluation.rows import Row
+from preflight_rag.evaluation.samples import Sample
 from preflight_rag.prompts.replies import (
     NO_INFORMATION,
     NOT_FOUND,
@@ -84,7 +84,7 @@ class Arm:
     """One way to answer a question from passages; a ModelError that it raises is scored, or the case is left out."""
 
     name: str
-    answer: Callable[[Question, Sequence[Source]], Awaitable[ArmAnswer]]
+    answer: Callable[[Sample, Sequence[Source]], Awaitable[ArmAnswer]]
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ class Scored:
 class Case:
     """A question, the passages that all arms were shown, and each arm's scored answer, or why there is none."""
 
-    question: Question
+    question: Sample
     sources: tuple[Source, ...]
     arms: dict[str, Scored]
     error: str = ""
@@ -170,7 +170,7 @@ class Case:
         roles = {given.id: given.role for given in question.given}
         return {
             "id": question.id,
-            "question": question.text,
+            "question": question.question,
             "kind": question.kind,
             "label": question.label,
             "options": list(question.options),
@@ -193,8 +193,8 @@ def shown(sources: Sequence[Source], roles: dict[str, str] | None = None) -> lis
 
 async def ask_arms(
     arms: Sequence[Arm],
-    questions: Sequence[Question],
-    sources: Callable[[Question], Sequence[Source]],
+    questions: Sequence[Sample],
+    sources: Callable[[Sample], Sequence[Source]],
     asking: Asking,
     stage: str = "questions",
 ) -> list[Case]:
@@ -214,7 +214,7 @@ async def ask_arms(
         A case for each question, in order; `answered` are those that can be compared.
     """
 
-    async def ask(question: Question) -> Case:
+    async def ask(question: Sample) -> Case:
         given = tuple(sources(question))
         return Case(question, given, {arm.name: await _ask(arm, question, given) for arm in arms})
 
@@ -316,7 +316,7 @@ def answered(cases: Sequence[Case]) -> list[Case]:
     return [case for case in cases if not case.error]
 
 
-async def _ask(arm: Arm, question: Question, sources: Sequence[Source]) -> Scored:
+async def _ask(arm: Arm, question: Sample, sources: Sequence[Source]) -> Scored:
     with recording() as calls:
         try:
             told = await arm.answer(question, sources)
@@ -329,7 +329,7 @@ async def _ask(arm: Arm, question: Question, sources: Sequence[Source]) -> Score
     return Scored(told, scored, told_choice, tuple(calls))
 
 
-def score(question: Question, told: ArmAnswer, *, refused: bool = False) -> tuple[str | None, Score]:
+def score(question: Sample, told: ArmAnswer, *, refused: bool = False) -> tuple[str | None, Score]:
     """The option that an answer chose, if there are any, and its score.
 
     Questions with options are right or wrong. Of others, a question that the passages do not answer asks for an
@@ -360,7 +360,7 @@ def score(question: Question, told: ArmAnswer, *, refused: bool = False) -> tupl
     return None, Score(value, reason + ("; gives a wrong answer too" * wrong), value, abstained=abstained, wrong=wrong)
 
 
-def _score_choice(question: Question, told: ArmAnswer, refused: bool) -> tuple[str | None, Score]:
+def _score_choice(question: Sample, told: ArmAnswer, refused: bool) -> tuple[str | None, Score]:
     read = read_choice(told.text, question.options)
     option = told.choice if told.choice in question.options else read.option
     option = None if told.error else option
@@ -379,7 +379,7 @@ def _score_choice(question: Question, told: ArmAnswer, refused: bool) -> tuple[s
     return None, Score(0.0, "no option can be read", fallback, unreadable=True)
 
 
-def _share_right(question: Question, text: str) -> tuple[float, str]:
+def _share_right(question: Sample, text: str) -> tuple[float, str]:
     found = [names[0] for names in question.answers if holds(text, names) or is_right(text, names)]
     if not question.answers:
         return 0.0, "no right answer is known"

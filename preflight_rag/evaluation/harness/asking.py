@@ -17,8 +17,8 @@ from preflight_rag.evaluation.harness.budget import Budget
 from preflight_rag.evaluation.harness.replies import Call, ReplyCache, cached, recording
 from preflight_rag.evaluation.harness.simulated import NAME as SIMULATED
 from preflight_rag.evaluation.harness.simulated import Bias, SimulatedChat
-from preflight_rag.evaluation.question_sets import Question
 from preflight_rag.evaluation.runs import Progress, Run, no_progress
+from preflight_rag.evaluation.samples import Sample
 from preflight_rag.models.chat.chat_models import OFFLINE, model_name, open_chat_model
 from preflight_rag.models.chat.chat_reader import ChatReader
 from preflight_rag.state.errors import BudgetUsedUp, ModelAuthError, PreflightError, UnknownModel, UsageError
@@ -101,7 +101,7 @@ class Asking:
 
 @contextmanager
 def open_asking(
-    run: Run, questions: Iterable[Question] = (), documents: Mapping[str, str] | None = None
+    run: Run, questions: Iterable[Sample] = (), documents: Mapping[str, str] | None = None
 ) -> Iterator[Asking]:
     """The model of a run, with its replies cached, counted and bounded by the budget.
 

@@ -20,7 +20,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.utils import count_tokens_approximately
 from langchain_core.outputs import ChatGeneration, ChatResult
 
-from preflight_rag.evaluation.question_sets import Question
+from preflight_rag.evaluation.samples import Sample
 from preflight_rag.prompts import map_context, relate_contexts, rewrite
 from preflight_rag.prompts.fences import fenced, letter
 from preflight_rag.prompts.replies import NO_INFORMATION, NOT_FOUND
@@ -86,7 +86,7 @@ class Known:
     misleading: Mapping[str, str]
 
     @classmethod
-    def of(cls, question: Question, documents: Mapping[str, str]) -> Known:
+    def of(cls, question: Sample, documents: Mapping[str, str]) -> Known:
         """Told by the roles of the passages given with a question, and by the texts of its gold documents."""
         right = question.right or (question.answers[0][0] if question.answers else "")
         gold = [given.text for given in question.given if given.role in ("gold", "support", "contradict")]
@@ -116,10 +116,10 @@ class SimulatedChat(BaseChatModel):
 
     @classmethod
     def of(
-        cls, questions: Iterable[Question], bias: Bias | None = None, documents: Mapping[str, str] | None = None
+        cls, questions: Iterable[Sample], bias: Bias | None = None, documents: Mapping[str, str] | None = None
     ) -> SimulatedChat:
         """A simulation that knows these questions; `documents` are texts of gold documents by id."""
-        known = {_plain(question.text): Known.of(question, documents or {}) for question in questions}
+        known = {_plain(question.question): Known.of(question, documents or {}) for question in questions}
         return cls(bias=bias or Bias(), questions=known)
 
     @property

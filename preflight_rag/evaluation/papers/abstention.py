@@ -23,9 +23,9 @@ from preflight_rag.evaluation.harness.paired import corrected, paired
 from preflight_rag.evaluation.intervals import wilson
 from preflight_rag.evaluation.papers.briefcontext import map_reduce, plain
 from preflight_rag.evaluation.plots import Axis, Bars, Series, recorded
-from preflight_rag.evaluation.question_sets import Given, Question, QuestionSet
 from preflight_rag.evaluation.reading_metrics import holds
 from preflight_rag.evaluation.report import Report, Table, checksums, number
+from preflight_rag.evaluation.samples import Context, DataSet, Sample
 from preflight_rag.evaluation.vector_cache import cached_embedder
 from preflight_rag.library.splitting.sentence_splitter import SentenceSplitter
 from preflight_rag.state.errors import UsageError
@@ -59,11 +59,11 @@ class Pool:
         own: Question id to the places of its own passages.
     """
 
-    passages: tuple[Given, ...]
+    passages: tuple[Context, ...]
     vectors: np.ndarray
     own: Mapping[str, frozenset[int]]
 
-    def holding(self, question: Question) -> frozenset[int]:
+    def holding(self, question: Sample) -> frozenset[int]:
         """Places of the passages that give an answer: those that are labelled so, or hold its words."""
         names = [name for answer in question.answers for name in answer]
         return frozenset(
@@ -73,7 +73,7 @@ class Pool:
         )
 
 
-def run(found: QuestionSet, run: Run) -> Report:
+def run(found: DataSet, run: Run) -> Report:
     """Put each question to its passages, with and without those that answer it."""
     questions = found.select(run.part, run.limit)
     with cached_embedder(run) as embedder:
@@ -107,7 +107,7 @@ def run(found: QuestionSet, run: Run) -> Report:
     )
 
 
-def open_pool(found: QuestionSet, questions: Sequence[Question], embedder: CachedEmbedder, run: Run) -> Pool:
+def open_pool(found: DataSet, questions: Sequence[Sample], embedder: CachedEmbedder, run: Run) -> Pool:
     """The passages that come with the questions, else those of their documents, filled up with other questions'.
 
     Raises:
@@ -116,10 +116,10 @@ def open_pool(found: QuestionSet, questions: Sequence[Question], embedder: Cache
     documents = {d.id: d for d in found.corpus()} if found.corpus and not any(q.given for q in questions) else {}
     splitter, least = SentenceSplitter(embedder), max(POOL, POOL_SHARE * len(questions))
     split = cache(lambda name: _split(documents[name], splitter) if name in documents else [])
-    passages: dict[tuple[str, str], Given] = {}
+    passages: dict[tuple[str, str], Context] = {}
     own: dict[str, frozenset[int]] = {}
     asked = {question.id for question in questions}
-    for question in (*questions, *(q for q in found.questions if q.id not in asked)):
+    for question in (*questions, *(q for q in found.samples if q.id not in asked)):
         if question.id not in asked and len(passages) >= least:
             break
         mine = question.given or [p for name in sorted(question.documents) for p in split(name)]
@@ -140,17 +140,17 @@ def open_pool(found: QuestionSet, questions: Sequence[Question], embedder: Cache
     return Pool(kept, vectors, own)
 
 
-def _split(document: Document, splitter: SentenceSplitter) -> list[Given]:
+def _split(document: Document, splitter: SentenceSplitter) -> list[Context]:
     passages = splitter.split(document)
-    return [Given(f"{document.id}#{n}", passage.title, passage.text) for n, passage in enumerate(passages)]
+    return [Context(f"{document.id}#{n}", passage.title, passage.text) for n, passage in enumerate(passages)]
 
 
 def cases(
-    questions: Sequence[Question], pool: Pool, embedder: CachedEmbedder
-) -> Iterator[tuple[Question, tuple[Source, ...]]]:
+    questions: Sequence[Sample], pool: Pool, embedder: CachedEmbedder
+) -> Iterator[tuple[Sample, tuple[Source, ...]]]:
     """Each question as it is put, its id with the kind of case behind it, and the passages it is put to."""
     for question in questions:
-        near = (-(pool.vectors @ embedder.encode_query(question.text))).argsort(kind="stable").tolist()
+        near = (-(pool.vectors @ embedder.encode_query(question.question))).argsort(kind="stable").tolist()
         if not question.answers:
             yield _put(question, "unanswerable", near[:PASSAGES], pool)
             continue
@@ -163,7 +163,7 @@ def cases(
             yield _put(question, "removed", without[:PASSAGES], pool)
 
 
-def _put(question: Question, kind: str, places: Sequence[int], pool: Pool) -> tuple[Question, tuple[Source, ...]]:
+def _put(question: Sample, kind: str, places: Sequence[int], pool: Pool) -> tuple[Sample, tuple[Source, ...]]:
     shown = [pool.passages[place] for place in places]
     holding = pool.holding(question) if KINDS[kind] else frozenset()
     given = tuple(replace(p, role="gold" if at in holding else "noise") for p, at in zip(shown, places, strict=True))

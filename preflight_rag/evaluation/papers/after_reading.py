@@ -17,9 +17,9 @@ from preflight_rag.evaluation.harness.compared import p_value
 from preflight_rag.evaluation.harness.paired import corrected, paired
 from preflight_rag.evaluation.intervals import average
 from preflight_rag.evaluation.papers.conditions import spent_table
-from preflight_rag.evaluation.question_sets import Question
 from preflight_rag.evaluation.reading_metrics import normalised
 from preflight_rag.evaluation.report import Table, number
+from preflight_rag.evaluation.samples import Sample
 from preflight_rag.state.reading import Source
 
 Selections = Mapping[str, Mapping[str, tuple[Source, ...]]]
@@ -56,7 +56,7 @@ def word_recall(text: str, answers: Sequence[str]) -> float:
 
 
 async def read_selections(
-    selections: Selections, questions: Sequence[Question], asking: Asking, *, baseline: str, title: str
+    selections: Selections, questions: Sequence[Sample], asking: Asking, *, baseline: str, title: str
 ) -> Read:
     """Have the model answer each question from each selection, and compare what the replies hold of the answers.
 
@@ -96,8 +96,8 @@ async def read_selections(
 
 
 def _arm(name: str, chosen: Mapping[str, tuple[Source, ...]], asking: Asking) -> Arm:
-    async def answer(question: Question, sources: Sequence[Source]) -> ArmAnswer:
-        reply = await asking.prompts.answer(question=question.text, sources=chosen[question.id])
+    async def answer(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
+        reply = await asking.prompts.answer(question=question.question, sources=chosen[question.id])
         return replace(ArmAnswer.of_draft(reply, "plain"), passages=chosen[question.id])
 
     return Arm(name, answer)

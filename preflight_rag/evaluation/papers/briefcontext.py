@@ -12,7 +12,7 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer
 from preflight_rag.evaluation.harness.asking import Asking
-from preflight_rag.evaluation.question_sets import Question
+from preflight_rag.evaluation.samples import Sample
 from preflight_rag.models.chat.chat_reader import add
 from preflight_rag.nodes.preflight import partition
 from preflight_rag.prompts import fences
@@ -45,8 +45,8 @@ _ANSWER = re.compile(r"^[\s#*_>-]*(?:final\s+)?answer[\s*_]*:[\s*_]*(\S.*)$", re
 def plain(reader: Reader, name: str = RAG) -> Arm:
     """One prompt with all passages."""
 
-    async def answer(question: Question, sources: Sequence[Source]) -> ArmAnswer:
-        reply = await reader.answer(question=question.text, sources=sources, options=question.options)
+    async def answer(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
+        reply = await reader.answer(question=question.question, sources=sources, options=question.options)
         return ArmAnswer.of_draft(reply, "plain")
 
     return Arm(name, answer)
@@ -55,7 +55,7 @@ def plain(reader: Reader, name: str = RAG) -> Arm:
 def map_reduce(reader: Reader, size: int = PARTITION, name: str = MAP_REDUCE) -> Arm:
     """An extract of each partition of at most `size` passages, and one answer out of them."""
 
-    async def answer(question: Question, sources: Sequence[Source]) -> ArmAnswer:
+    async def answer(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
         extracts, usage = await extracted(reader, question, partitions(sources, size))
         return ArmAnswer.of_draft(await reduced(reader, question, extracts, usage), "map_reduce")
 
@@ -67,15 +67,13 @@ def partitions(sources: Sequence[Source], size: int = PARTITION) -> list[tuple[S
     return [tuple(sources[rank - 1] for rank in ranks) for ranks in partition(len(sources), size)]
 
 
-async def extracted(
-    reader: Reader, question: Question, parts: Sequence[Sequence[Source]]
-) -> tuple[list[Extract], Usage]:
+async def extracted(reader: Reader, question: Sample, parts: Sequence[Sequence[Source]]) -> tuple[list[Extract], Usage]:
     """What each partition says, and what asking cost; as in a turn, one that cannot be read is empty.
 
     Raises:
         ModelError: The server failed, or no partition could be read.
     """
-    asked = (reader.extract(question=question.text, sources=part) for part in parts)
+    asked = (reader.extract(question=question.question, sources=part) for part in parts)
     replies = await asyncio.gather(*asked, return_exceptions=True)
     usage, extracts, failed = Usage(), list[Extract](), list[ModelError]()
     for reply in replies:
@@ -93,12 +91,12 @@ async def extracted(
     return extracts, usage
 
 
-async def reduced(reader: Reader, question: Question, extracts: Sequence[Extract], usage: Usage) -> Reply[Draft]:
+async def reduced(reader: Reader, question: Sample, extracts: Sequence[Extract], usage: Usage) -> Reply[Draft]:
     """One answer out of the extracts that say something; nothing is asked where none does."""
     told = [extract for extract in extracts if extract.text]
     if not told:
         return Reply(Draft("", found=False), usage)
-    reply = await reader.reduce(question=question.text, extracts=told, options=question.options)
+    reply = await reader.reduce(question=question.question, extracts=told, options=question.options)
     return replace(reply, usage=add(usage, reply.usage))
 
 
@@ -121,8 +119,8 @@ def auto(reader: Reader, library: Library, settings: Settings, extractive_reader
     context = Context(reader, library, settings, extractive=extractive_for(reader, extractive_reader))
     config: Any = {"recursion_limit": RECURSION_LIMIT, "max_concurrency": settings.max_concurrency}
 
-    async def answer(question: Question, sources: Sequence[Source]) -> ArmAnswer:
-        asked: Any = {"messages": [HumanMessage(question.text)], "options": list(question.options)}
+    async def answer(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
+        asked: Any = {"messages": [HumanMessage(question.question)], "options": list(question.options)}
         state = await graph.ainvoke(asked, config, context=context)
         turn = answer_of(state, reader=reader, settings=settings)
         told = ArmAnswer.of_answer(turn)
@@ -136,7 +134,7 @@ def auto(reader: Reader, library: Library, settings: Settings, extractive_reader
 def closed_book(asking: Asking) -> Arm:
     """The model's own knowledge, step by step."""
 
-    async def answer(question: Question, sources: Sequence[Source]) -> ArmAnswer:
+    async def answer(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
         text, usage = await asking.prompts.reply(closed_book_prompt(question))
         last = None if question.options else list(_ANSWER.finditer(text))
         return ArmAnswer(last[-1][1] if last else text, usage=usage, passages=())
@@ -144,18 +142,18 @@ def closed_book(asking: Asking) -> Arm:
     return Arm(CLOSED_BOOK, answer)
 
 
-def closed_book_prompt(question: Question) -> list[BaseMessage]:
+def closed_book_prompt(question: Sample) -> list[BaseMessage]:
     """The prompt without passages."""
     wanted = fences.options(question.options) or WANTED
-    return [SystemMessage(SYSTEM), HumanMessage(USER.format(question=fences.fenced(question.text), wanted=wanted))]
+    return [SystemMessage(SYSTEM), HumanMessage(USER.format(question=fences.fenced(question.question), wanted=wanted))]
 
 
-def oracle(reader: Reader, key: Callable[[Question], Source]) -> Arm:
+def oracle(reader: Reader, key: Callable[[Sample], Source]) -> Arm:
     """Plain RAG on the key passage alone."""
 
-    async def answer(question: Question, sources: Sequence[Source]) -> ArmAnswer:
+    async def answer(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
         alone = (key(question),)
-        reply = await reader.answer(question=question.text, sources=alone, options=question.options)
+        reply = await reader.answer(question=question.question, sources=alone, options=question.options)
         return replace(ArmAnswer.of_draft(reply, "plain"), passages=alone)
 
     return Arm(ORACLE, answer)

@@ -17,9 +17,9 @@ from preflight_rag.evaluation.harness.arms import answered, ask_arms
 from preflight_rag.evaluation.intervals import Estimate, bootstrap
 from preflight_rag.evaluation.papers.turns import asked, open_turns
 from preflight_rag.evaluation.plots import Axis, Bars, Series, recorded
-from preflight_rag.evaluation.question_sets import Question, QuestionSet
 from preflight_rag.evaluation.reading_metrics import holds
 from preflight_rag.evaluation.report import Report, Table, figures, number
+from preflight_rag.evaluation.samples import DataSet, Sample
 from preflight_rag.models.reading.statements import MARK, Claim, check, claims
 from preflight_rag.text.sentences import sentence_spans
 
@@ -71,7 +71,7 @@ class Held:
     uncited: int
 
 
-def run(found: QuestionSet, run: Run) -> Report:
+def run(found: DataSet, run: Run) -> Report:
     """Answer each question by the router's choice and hold the answer to its passages."""
     questions = asked(found, run, KINDS)
     answers: dict[str, Answer] = {}
@@ -105,7 +105,7 @@ def run(found: QuestionSet, run: Run) -> Report:
 
 
 def hold(
-    question: Question, answer: Answer, passages: Mapping[int, Passage], reader: ExtractiveReader
+    question: Sample, answer: Answer, passages: Mapping[int, Passage], reader: ExtractiveReader
 ) -> tuple[Held, list[dict[str, Any]]]:
     """An answer held to the passages that it cites, and what was found of each statement.
 

@@ -15,9 +15,9 @@ from preflight_rag.evaluation.harness.paired import Paired, corrected, paired
 from preflight_rag.evaluation.intervals import Estimate, share
 from preflight_rag.evaluation.papers.briefcontext import map_reduce, plain
 from preflight_rag.evaluation.papers.searched import Searched, open_searched, shown
-from preflight_rag.evaluation.question_sets import Question, QuestionSet
 from preflight_rag.evaluation.report import Table, figures, number
 from preflight_rag.evaluation.runs import Run
+from preflight_rag.evaluation.samples import DataSet, Sample
 from preflight_rag.state.reading import Source
 
 FALLBACK = "MIRAGE's scorer takes an answer that names no option, an abstention too, as the first one."
@@ -28,7 +28,7 @@ INTERVALS = "[95 %: Wilson for shares, bootstrap for means and paired difference
 class Placed:
     """A question with the passages of each condition."""
 
-    question: Question
+    question: Sample
     conditions: Mapping[str, tuple[Source, ...]]
 
 
@@ -96,7 +96,7 @@ async def ask_under(arms: Sequence[Arm], placed: Sequence[Placed], asking: Askin
 
 
 def ask_around_key(
-    found: QuestionSet, run: Run, place: Callable[[Searched, Question], Placed], experiment: str
+    found: DataSet, run: Run, place: Callable[[Searched, Sample], Placed], experiment: str
 ) -> tuple[Asked, str, dict[str, Any]]:
     """RAG and map/reduce under conditions that set a question's key passage among others.
 

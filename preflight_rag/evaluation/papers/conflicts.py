@@ -41,10 +41,11 @@ from preflight_rag.evaluation.papers.conditions import (
 )
 from preflight_rag.evaluation.papers.searched import KEYED, SETTINGS, open_searched
 from preflight_rag.evaluation.plots import Axis, Bars, Series
-from preflight_rag.evaluation.question_sets import SOURCES, Question, QuestionSet
+from preflight_rag.evaluation.question_sets import SOURCES
 from preflight_rag.evaluation.reading_metrics import holds, is_right
 from preflight_rag.evaluation.report import Report, Table, checksums, figures, number
 from preflight_rag.evaluation.runs import Run
+from preflight_rag.evaluation.samples import DataSet, Sample
 from preflight_rag.models.chat.chat_reader import add
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Draft, Source
@@ -81,18 +82,18 @@ class Heard:
     stands: dict[str, list[Stand | None]] = field(default_factory=dict)
     seen: dict[str, bool] = field(default_factory=dict)
 
-    def conflict(self, question: Question) -> bool:
+    def conflict(self, question: Sample) -> bool:
         """Whether two partitions that answer disagree."""
         stands = [stand for stand in self.stands.get(question.id, []) if stand is not None]
         return any(a.disagrees(b) for a, b in combinations(stands, 2))
 
-    def right(self, question: Question) -> bool:
+    def right(self, question: Sample) -> bool:
         """Whether a partition by itself gives a right answer."""
         right = {question.right} if question.options else {names[0] for names in question.answers}
         return any(stand is not None and stand.known & right for stand in self.stands.get(question.id, []))
 
 
-def run(found: QuestionSet, run: Run) -> Report:
+def run(found: DataSet, run: Run) -> Report:
     """Ask each question with its partitions apart, put together, and all passages at once."""
     chosen = [question for question in found.select(run.part) if question.kind in KINDS]
     found.select(run.part, run.limit)
@@ -129,14 +130,14 @@ def run(found: QuestionSet, run: Run) -> Report:
     )
 
 
-def comes_with_passages(found: QuestionSet) -> bool:
+def comes_with_passages(found: DataSet) -> bool:
     """Whether a set brings passages that disagree with each other; of other sets passages are retrieved."""
     source = SOURCES.get(found.name)
-    planted = any(passage.role == "wrong" for question in found.questions for passage in question.given)
+    planted = any(passage.role == "wrong" for question in found.samples for passage in question.given)
     return planted or (source is not None and source.adapter.startswith("conflicts."))
 
 
-def shuffled(question: Question, seed: int) -> tuple[Source, ...]:
+def shuffled(question: Sample, seed: int) -> tuple[Source, ...]:
     """The passages that come with a question, in an order that the seed and the question's id draw."""
     passages = list(question.given)
     random.Random(f"{seed}|{question.id}").shuffle(passages)  # noqa: S311
@@ -151,7 +152,7 @@ def _reader(asking: Asking, library: Any, run: Run) -> Reader:
 
 
 async def ask(
-    questions: Sequence[Question],
+    questions: Sequence[Sample],
     sources: Mapping[str, tuple[Source, ...]],
     asking: Asking,
     reader: Reader,
@@ -169,7 +170,7 @@ def parts_of(sources: Sequence[Source]) -> list[tuple[Source, ...]]:
 
 
 def _map_reduce(reader: Reader, heard: Heard) -> Arm:
-    async def answer(question: Question, sources: Sequence[Source]) -> ArmAnswer:
+    async def answer(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
         extracts, usage = await extracted(reader, question, parts_of(sources))
         told = [extract.text for extract in extracts if extract.text]
         heard.seen[question.id] = contradiction(told) is not None
@@ -181,10 +182,10 @@ def _map_reduce(reader: Reader, heard: Heard) -> Arm:
 def _vote(reader: Reader, heard: Heard) -> Arm:
     """Each partition is answered by itself; the answer that most give counts, of equals the first partition's."""
 
-    async def answer(question: Question, sources: Sequence[Source]) -> ArmAnswer:
+    async def answer(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
         stands, usage = list[Stand | None](), Usage()
         for part in parts_of(sources):
-            reply = await reader.answer(question=question.text, sources=part, options=question.options)
+            reply = await reader.answer(question=question.question, sources=part, options=question.options)
             stands.append(stand_of(question, reply.value))
             usage = add(usage, reply.usage)
         heard.stands[question.id] = stands
@@ -197,7 +198,7 @@ def _vote(reader: Reader, heard: Heard) -> Arm:
     return Arm(VOTE, answer)
 
 
-def stand_of(question: Question, draft: Draft) -> Stand | None:
+def stand_of(question: Sample, draft: Draft) -> Stand | None:
     """The answer of a partition; None where it found none, or chose no option."""
     if question.options:
         return Stand(draft.choice, frozenset({draft.choice})) if draft.choice and draft.found else None

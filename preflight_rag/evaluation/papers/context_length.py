@@ -28,16 +28,16 @@ from preflight_rag.evaluation.papers.briefcontext import (
 from preflight_rag.evaluation.papers.conditions import INTERVALS, difference_table, family, spent_table, values
 from preflight_rag.evaluation.papers.searched import open_searched, shown
 from preflight_rag.evaluation.plots import Axis, Lines, Reference, Series
-from preflight_rag.evaluation.question_sets import Question, QuestionSet
 from preflight_rag.evaluation.report import Report, Table, figures, number
 from preflight_rag.evaluation.runs import Run
+from preflight_rag.evaluation.samples import DataSet, Sample
 from preflight_rag.state.reading import Source
 
 LENGTHS = (2, 4, 8, 16, 32)
 ARMS = (RAG, MAP_REDUCE)
 
 
-def run(found: QuestionSet, run: Run) -> Report:
+def run(found: DataSet, run: Run) -> Report:
     """Ask each question with ever more of its retrieved passages."""
     with open_searched(found, run) as searched:
         questions = searched.with_key(found, run)
@@ -79,7 +79,7 @@ def named(arm: str, k: int) -> str:
 def first(arm: Arm, k: int) -> Arm:
     """The arm on the first k of the passages."""
 
-    async def answer(question: Question, sources: Sequence[Source]) -> ArmAnswer:
+    async def answer(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
         return replace(await arm.answer(question, sources[:k]), passages=tuple(sources[:k]))
 
     return Arm(named(arm.name, k), answer)

@@ -31,14 +31,14 @@ from preflight_rag.evaluation.papers.corg_tables import (
     measure_table,
     paired_figures,
 )
-from preflight_rag.evaluation.question_sets import QuestionSet
 from preflight_rag.evaluation.report import Report, checksums
+from preflight_rag.evaluation.samples import DataSet
 
 if TYPE_CHECKING:
     from preflight_rag.evaluation.runs import Run
 
 
-def run(collection: QuestionSet, run: Run) -> Report:
+def run(collection: DataSet, run: Run) -> Report:
     """Ask every system, and compare each with COrg."""
     questions = with_passages(collection.select(run.part, run.limit))
     grader = Grader(run.extractive_reader)
@@ -75,7 +75,7 @@ def about(questions: tuple[Any, ...], run: Run, model: str) -> str:
     return f"{len(questions):,} questions ({run.part} part) with {contexts:,} contexts given; model: {model}."
 
 
-def inputs(collection: QuestionSet, model: str, grader: Grader | None = None, **settings: Any) -> dict[str, Any]:
+def inputs(collection: DataSet, model: str, grader: Grader | None = None, **settings: Any) -> dict[str, Any]:
     """What the numbers depend on, for the manifest."""
     return {
         "source": collection.source,

@@ -21,8 +21,8 @@ from preflight_rag.evaluation.papers.corg_tables import (
     measure_table,
     paired_figures,
 )
-from preflight_rag.evaluation.question_sets import QuestionSet
 from preflight_rag.evaluation.report import Report
+from preflight_rag.evaluation.samples import DataSet
 
 if TYPE_CHECKING:
     from preflight_rag.evaluation.runs import Run
@@ -47,7 +47,7 @@ def variants(seed: int) -> dict[str, Variant]:
     }
 
 
-def run(collection: QuestionSet, run: Run) -> Report:
+def run(collection: DataSet, run: Run) -> Report:
     """Ask every variant, and compare each with the whole of COrg."""
     questions = with_passages(collection.select(run.part, run.limit))
     grader = Grader(run.extractive_reader)

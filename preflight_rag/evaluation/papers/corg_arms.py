@@ -11,7 +11,7 @@ from preflight_rag.evaluation.experiments import relations
 from preflight_rag.evaluation.experiments.keyless_abstention import Remembering
 from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer, Case
 from preflight_rag.evaluation.papers.metered import Metered
-from preflight_rag.evaluation.question_sets import Question
+from preflight_rag.evaluation.samples import Sample
 from preflight_rag.models.protocol import Reader
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.state.errors import BadReply, UsageError
@@ -29,7 +29,7 @@ SYSTEMS = ("Base", "Retrieve", "Summarize", "Random", "KMeans", CORG, "Separate"
 _TYPES: dict[str, relations.Type] = {"gold": "correct", "wrong": "misinfo"}
 
 
-def given_sources(question: Question) -> list[Source]:
+def given_sources(question: Sample) -> list[Source]:
     """The passages that come with a question, numbered from 1: what every arm is shown."""
     return [
         Source(n, given.id, given.title, given.text, given.source, given.date or None)
@@ -37,7 +37,7 @@ def given_sources(question: Question) -> list[Source]:
     ]
 
 
-def with_passages(questions: Sequence[Question]) -> tuple[Question, ...]:
+def with_passages(questions: Sequence[Sample]) -> tuple[Sample, ...]:
     """Those that come with passages to answer from.
 
     Raises:
@@ -52,7 +52,7 @@ def with_passages(questions: Sequence[Question]) -> tuple[Question, ...]:
     return kept
 
 
-def as_organised(question: Question, sources: Sequence[Source]) -> relations.Question:
+def as_organised(question: Sample, sources: Sequence[Source]) -> relations.Question:
     """A question in the form that the systems take: contexts with what the data set says of them."""
     known = {given.id: given for given in question.given}
     contexts = tuple(
@@ -65,7 +65,7 @@ def as_organised(question: Question, sources: Sequence[Source]) -> relations.Que
     )
     entities = tuple(dict.fromkeys(given.entity for given in question.given if given.entity))
     gold = tuple(name for names in question.answers for name in names)
-    return relations.Question(question.text, contexts, gold, question.wrong, entities)
+    return relations.Question(question.question, contexts, gold, question.wrong, entities)
 
 
 class SystemArms:
@@ -115,7 +115,7 @@ class SystemArms:
         return self._organised[name]
 
     def _arm(self, name: str, ask: Ask) -> Arm:
-        async def answer(question: Question, sources: Sequence[Source]) -> ArmAnswer:
+        async def answer(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
             reader = Metered(unremembering(self._reader) if self._forgetful else self._reader)
             systems: Systems[Reader] = Systems(reader, self._sentences, seed=self._seed)
             shown = await ask(systems, as_organised(question, sources), question.id)

@@ -27,9 +27,9 @@ from preflight_rag.evaluation.papers.corg_cases import RELATIONS
 from preflight_rag.evaluation.papers.corg_measures import entity_recall, recall, shared_name, tokens
 from preflight_rag.evaluation.papers.corg_writing import Written, parse, render
 from preflight_rag.evaluation.plots import Axis, Bars, Series
-from preflight_rag.evaluation.question_sets import Question, QuestionSet
 from preflight_rag.evaluation.reading_metrics import holds
 from preflight_rag.evaluation.report import Report, Table, number
+from preflight_rag.evaluation.samples import DataSet, Sample
 from preflight_rag.models.chat.chat_reader import ChatReader
 from preflight_rag.state.errors import BadReply, UsageError
 from preflight_rag.state.reading import Source
@@ -78,7 +78,7 @@ class Attempt:
 class Built:
     """A question with its originals and what was made of the first of them."""
 
-    question: Question
+    question: Sample
     seeds: tuple[Seed, ...]
     attempts: tuple[Attempt, ...]
 
@@ -89,7 +89,7 @@ class Built:
         return frozenset(others | {attempt.relation for attempt in self.attempts if attempt.kept})
 
 
-def run(collection: QuestionSet, run: Run) -> Report:
+def run(collection: DataSet, run: Run) -> Report:
     """Have each question's contexts written and filtered."""
     questions = [question for question in collection.select(run.part) if seeds(question)][: run.limit]
     if not questions:
@@ -123,7 +123,7 @@ def run(collection: QuestionSet, run: Run) -> Report:
     )
 
 
-async def built(questions: Sequence[Question], asking: Asking, stage: str) -> list[Outcome[Built]]:
+async def built(questions: Sequence[Sample], asking: Asking, stage: str) -> list[Outcome[Built]]:
     """Each question's contexts.
 
     Raises:
@@ -131,7 +131,7 @@ async def built(questions: Sequence[Question], asking: Asking, stage: str) -> li
     """
     writer = asking.prompts
 
-    async def build(question: Question) -> Built:
+    async def build(question: Sample) -> Built:
         first, *others = originals = seeds(question)
         wanted = [relation for relation in RELATIONS if relation != "distracting" or not others]
         attempts = [await attempt(writer, question, first, relation) for relation in wanted]
@@ -140,7 +140,7 @@ async def built(questions: Sequence[Question], asking: Asking, stage: str) -> li
     return await asking.gather(questions, build, stage)
 
 
-def seeds(question: Question) -> list[Seed]:
+def seeds(question: Sample) -> list[Seed]:
     """The contexts of a question that answer it, one for each answer."""
     found: dict[str, Seed] = {}
     for given in question.given:
@@ -152,9 +152,9 @@ def seeds(question: Question) -> list[Seed]:
     return list(found.values())
 
 
-async def attempt(writer: PromptReader, question: Question, seed: Seed, relation: str) -> Attempt:
+async def attempt(writer: PromptReader, question: Sample, seed: Seed, relation: str) -> Attempt:
     """Have one context written, and pass it through the filters; a reply that cannot be had ends it."""
-    asked = render(question=question.text, name=shared_name(question), entity=seed.entity, answer=seed.answer,
+    asked = render(question=question.question, name=shared_name(question), entity=seed.entity, answer=seed.answer,
                    text=seed.text, relation=relation)  # fmt: skip
     written = None
     try:
@@ -172,7 +172,7 @@ async def attempt(writer: PromptReader, question: Question, seed: Seed, relation
     return Attempt(relation, len(STEPS), written=written)
 
 
-def amiss(question: Question, seed: Seed, written: Written, relation: str) -> str:
+def amiss(question: Sample, seed: Seed, written: Written, relation: str) -> str:
     """What is wrong with the words of a written context; nothing where they are as its relation asks."""
     name, text = shared_name(question), written.text
     if not holds(text, [written.answer]):
@@ -195,18 +195,18 @@ def amiss(question: Question, seed: Seed, written: Written, relation: str) -> st
     return f"it does not name {seed.entity!r}" if relation != "distracting" and described < 1 else ""
 
 
-async def misread(reader: ChatReader, question: Question, written: Written) -> str:
+async def misread(reader: ChatReader, question: Sample, written: Written) -> str:
     """The first filter: whether the model gives another answer than the one meant, from the context alone."""
     source = Source(1, "made", "", written.text)
-    draft = (await reader.answer(question=question.text, sources=[source])).value
+    draft = (await reader.answer(question=question.question, sources=[source])).value
     right = draft.found and (holds(draft.text, [written.answer]) or same_answer(draft.text, written.answer))
     return "" if right else f"asked with it alone, the model says {draft.text!r:.120}"
 
 
-async def unrelated(reader: ChatReader, question: Question, seed: Seed, written: Written, relation: str) -> str:
+async def unrelated(reader: ChatReader, question: Sample, seed: Seed, written: Written, relation: str) -> str:
     """The second filter: whether the model names another relation between original and written context."""
     original, made = Source(1, "original", "", seed.text), Source(2, "made", "", written.text)
-    compared = (await reader.relate(question=question.text, pivot=original, others=[made])).value
+    compared = (await reader.relate(question=question.question, pivot=original, others=[made])).value
     kind = compared.kinds.get(2, "unreadable")
     return "" if kind == relation else f"compared with the original, the model says {kind}"
 
@@ -231,7 +231,7 @@ def record(built: Built) -> dict[str, Any]:
             documents.append(document(told.text, "correct", first.answer, entity, made.relation))
     return {
         "id": built.question.id,
-        "question": built.question.text,
+        "question": built.question.question,
         "documents": documents,
         "gold_answers": list(gold),
         "disambig_entity": list(gold.values()),

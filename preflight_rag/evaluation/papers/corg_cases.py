@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from preflight_rag.evaluation.experiments.relations import things as of_one_thing
 from preflight_rag.evaluation.papers.corg_arms import as_organised, given_sources
 from preflight_rag.evaluation.papers.corg_measures import shared_name
-from preflight_rag.evaluation.question_sets import Given, Question
+from preflight_rag.evaluation.samples import Context, Sample
 from preflight_rag.state.reading import Source
 
 RELATIONS = ("distracting", "ambiguous", "counterfactual", "duplicated")
@@ -26,10 +26,10 @@ class Alone:
     """The contexts of a question in which one relation stands alone."""
 
     relation: str
-    given: tuple[Given, ...]
+    given: tuple[Context, ...]
 
 
-def cases(questions: Sequence[Question]) -> Iterator[Question]:
+def cases(questions: Sequence[Sample]) -> Iterator[Sample]:
     """For each question and each relation that its contexts allow, the question with those contexts alone.
 
     Wanted are all answers that the contexts give, one that contradicts another too: COrg leaves none out.
@@ -49,18 +49,20 @@ def cases(questions: Sequence[Question]) -> Iterator[Question]:
             )
 
 
-def with_made(questions: Sequence[Question], made: Sequence[Question]) -> list[Question]:
+def with_made(questions: Sequence[Sample], made: Sequence[Sample]) -> list[Sample]:
     """The questions with the contexts that were made of theirs: what a simulated reader is told."""
-    new: dict[str, dict[str, Given]] = {}
+    new: dict[str, dict[str, Context]] = {}
     for case in made:
-        new.setdefault(case.text, {}).update({given.id: given for given in case.given if MADE in given.id})
-    return [replace(question, given=(*question.given, *new.get(question.text, {}).values())) for question in questions]
+        new.setdefault(case.question, {}).update({given.id: given for given in case.given if MADE in given.id})
+    return [
+        replace(question, given=(*question.given, *new.get(question.question, {}).values())) for question in questions
+    ]
 
 
-def isolated(question: Question) -> Iterator[Alone]:
+def isolated(question: Sample) -> Iterator[Alone]:
     """The relations that a question's contexts allow, in the order of `RELATIONS`."""
     gold = [given for given in question.given if given.role == "gold" and given.answer]
-    named: dict[str, Given] = {}
+    named: dict[str, Context] = {}
     for given in gold:
         if given.entity:
             named.setdefault(given.entity, given)
@@ -72,14 +74,14 @@ def isolated(question: Question) -> Iterator[Alone]:
             break
     if (pair := contradicting(question)) is not None:
         yield Alone("counterfactual", pair)
-    by_answer: dict[tuple[str, str], list[Given]] = {}
+    by_answer: dict[tuple[str, str], list[Context]] = {}
     for given in gold:
         by_answer.setdefault((given.entity, given.answer), []).append(given)
     if copies := next((same for (entity, _), same in by_answer.items() if entity and len(same) > 1), None):
         yield Alone("duplicated", tuple(copies))
 
 
-def undescribed(question: Question, given: Given) -> Given | None:
+def undescribed(question: Sample, given: Context) -> Context | None:
     """A context without what tells its thing from others of the name; None where its full name is not in the text."""
     name = shared_name(question)
     if not name or name.casefold() == given.entity.casefold() or name.casefold() not in given.entity.casefold():
@@ -88,7 +90,7 @@ def undescribed(question: Question, given: Given) -> Given | None:
     return replace(given, id=f"{given.id} ({MADE})", title=name, text=cut, entity="") if times else None
 
 
-def contradicting(question: Question) -> tuple[Given, Given] | None:
+def contradicting(question: Sample) -> tuple[Context, Context] | None:
     """A right context and a wrong one about the same thing, where there are some."""
     known = {given.id: given for given in question.given}
     asked = as_organised(question, given_sources(question))
@@ -103,7 +105,7 @@ def contradicting(question: Question) -> tuple[Given, Given] | None:
     return None
 
 
-def described(question: Question, sources: Sequence[Source]) -> list[Source]:
+def described(question: Sample, sources: Sequence[Source]) -> list[Source]:
     """The contexts changed to distracting ones: above each stands what it is about, no two the same.
 
     That is the full name of its thing, or else the name that the question uses; where several would have one, each

@@ -26,8 +26,8 @@ from preflight_rag.evaluation.papers.corg_arms import (
 from preflight_rag.evaluation.papers.corg_measures import Grader
 from preflight_rag.evaluation.papers.corg_tables import Measured, graded_rows, measure
 from preflight_rag.evaluation.plots import Axis, Curves, Trace
-from preflight_rag.evaluation.question_sets import QuestionSet
 from preflight_rag.evaluation.report import Report, Table, figures, number
+from preflight_rag.evaluation.samples import DataSet
 from preflight_rag.models.chat.chat_models import OFFLINE
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ SPENT = {"calls": "calls", "input_tokens": "tokens read", "output_tokens": "toke
 DEAREST = "Separate"
 
 
-def run(collection: QuestionSet, run: Run) -> Report:
+def run(collection: DataSet, run: Run) -> Report:
     """Ask every system, and count what it took."""
     questions = with_passages(collection.select(run.part, run.limit))
     grader = Grader(run.extractive_reader)

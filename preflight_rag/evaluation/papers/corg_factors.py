@@ -32,8 +32,8 @@ from preflight_rag.evaluation.papers.corg_measures import MEASURES, Grader
 from preflight_rag.evaluation.papers.corg_tables import Measured, graded_rows, measure
 from preflight_rag.evaluation.papers.metered import Metered
 from preflight_rag.evaluation.plots import Axis, Bars, Series
-from preflight_rag.evaluation.question_sets import Question, QuestionSet
 from preflight_rag.evaluation.report import Report, Table, number
+from preflight_rag.evaluation.samples import DataSet, Sample
 from preflight_rag.prompts import answer_plain
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Source
@@ -67,7 +67,7 @@ QUOTES
 [3] "The Clear River in Arden is 51 km long, as was measured later.\""""
 
 
-def run(collection: QuestionSet, run: Run) -> Report:
+def run(collection: DataSet, run: Run) -> Report:
     """Put each case to every way of asking, and compare each with base, relation by relation."""
     questions = with_passages(collection.select(run.part, run.limit))
     made = tuple(cases(questions))
@@ -117,22 +117,22 @@ def factor_arms(asking: Asking, reader: Reader, sentences: OfflineReader) -> lis
         draft = answer_plain.parse(text)
         return ArmAnswer(draft.text, quotes=draft.quotes, usage=usage, abstained=not draft.found)
 
-    async def one_shot(question: Question, sources: Sequence[Source]) -> ArmAnswer:
-        return await prompted(with_example(question.text, sources))
+    async def one_shot(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
+        return await prompted(with_example(question.question, sources))
 
-    async def extra(question: Question, sources: Sequence[Source]) -> ArmAnswer:
-        return await prompted(with_line(question.text, sources))
+    async def extra(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
+        return await prompted(with_line(question.question, sources))
 
-    async def base(question: Question, sources: Sequence[Source]) -> ArmAnswer:
+    async def base(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
         return await _drafted(reader, question, sources)
 
-    async def plural(question: Question, sources: Sequence[Source]) -> ArmAnswer:
+    async def plural(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
         return await _drafted(reader, question, sources, plural=True)
 
-    async def distracting(question: Question, sources: Sequence[Source]) -> ArmAnswer:
+    async def distracting(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
         return await _drafted(reader, question, described(question, sources))
 
-    async def separate(question: Question, sources: Sequence[Source]) -> ArmAnswer:
+    async def separate(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
         metered = Metered(reader)
         systems: Systems[Reader] = Systems(metered, sentences)
         return told(await systems.separate(as_organised(question, sources)), sources, metered)
@@ -149,12 +149,12 @@ def factor_arms(asking: Asking, reader: Reader, sentences: OfflineReader) -> lis
     return [Arm(name, answer) for name, answer in arms.items() if name not in prompts]
 
 
-async def _drafted(reader: Reader, question: Question, sources: Sequence[Source], *, plural: bool = False) -> ArmAnswer:
+async def _drafted(reader: Reader, question: Sample, sources: Sequence[Source], *, plural: bool = False) -> ArmAnswer:
     metered = Metered(reader)
     if plural:
-        reply = await metered.answer_group(question=question.text, sources=sources, plural=True)
+        reply = await metered.answer_group(question=question.question, sources=sources, plural=True)
     else:
-        reply = await metered.answer(question=question.text, sources=sources)
+        reply = await metered.answer(question=question.question, sources=sources)
     draft = reply.value
     text = draft.text if draft.found else ""
     return ArmAnswer(text, quotes=draft.quotes, usage=metered.usage, abstained=not draft.found)

@@ -22,8 +22,8 @@ from statistics import fmean
 
 from preflight_rag.evaluation.experiments.reading import open_named
 from preflight_rag.evaluation.harness.arms import Case
-from preflight_rag.evaluation.question_sets import Question
 from preflight_rag.evaluation.reading_metrics import holds, normalised
+from preflight_rag.evaluation.samples import Sample
 from preflight_rag.models.reading.extractive_reader import NONE, OWN, ExtractiveReader, PassageReading
 from preflight_rag.text.surface_names import surface_name
 from preflight_rag.text.words import STOP_WORDS
@@ -40,17 +40,17 @@ class Thing:
     answer: str
 
 
-def things(question: Question) -> tuple[Thing, ...]:
+def things(question: Sample) -> tuple[Thing, ...]:
     """The things of the passages that give a right answer; none where the data set does not name them."""
     right = {name for names in question.answers for name in names}
     found = (Thing(given.entity, given.answer) for given in question.given if given.entity and given.answer in right)
     return tuple(dict.fromkeys(found))
 
 
-def shared_name(question: Question) -> str:
+def shared_name(question: Sample) -> str:
     """The name that a question uses for several things: its label where the question holds it, else by rule."""
     label = question.label.removesuffix("(disambiguation)").strip()
-    return label if label and label.casefold() in question.text.casefold() else surface_name(question.text)
+    return label if label and label.casefold() in question.question.casefold() else surface_name(question.question)
 
 
 def tokens(text: str) -> list[str]:
@@ -84,11 +84,13 @@ def f1(found: str, answer: str) -> float:
     return 2 * shared / (len(predicted) + len(wanted))
 
 
-def disambiguated(question: Question, entity: str) -> str:
+def disambiguated(question: Sample, entity: str) -> str:
     """The question with the thing's full name in the place of the name that it shares with others."""
     name = shared_name(question)
-    place = question.text.casefold().find(name.casefold()) if name else -1
-    return question.text if place < 0 else question.text[:place] + entity + question.text[place + len(name) :]
+    place = question.question.casefold().find(name.casefold()) if name else -1
+    return (
+        question.question if place < 0 else question.question[:place] + entity + question.question[place + len(name) :]
+    )
 
 
 class Grader:
@@ -106,7 +108,7 @@ class Grader:
         self._reader: ExtractiveReader = open_named(OWN if reader == NONE else reader)
         self.name = self._reader.name
 
-    def grade(self, question: Question, text: str) -> dict[str, float | None]:
+    def grade(self, question: Sample, text: str) -> dict[str, float | None]:
         """Each of `MEASURES`, in [0, 1]; None where the question's things, or its answers, are not known."""
         told, name = things(question), shared_name(question)
         answers = [answer_recall(names, text) for names in question.answers]
@@ -123,13 +125,13 @@ class Grader:
         """The measures of each arm of a case."""
         return {name: self.grade(case.question, scored.answer.text) for name, scored in case.arms.items()}
 
-    def ceiling(self, question: Question) -> float | None:
+    def ceiling(self, question: Sample) -> float | None:
         """Disambig-F1 of the right answers written out, "THING is ANSWER." for each: the most to be expected."""
         told = things(question)
         text = " ".join(f"{thing.entity} is {thing.answer}." for thing in told)
         return fmean(self._disambig(question, told, text)) if told else None
 
-    def _disambig(self, question: Question, told: Sequence[Thing], text: str) -> list[float]:
+    def _disambig(self, question: Sample, told: Sequence[Thing], text: str) -> list[float]:
         passage = " ".join(_MARK.sub("", text).split())
         if not passage:
             return [0.0] * len(told)

@@ -23,8 +23,8 @@ from preflight_rag.evaluation.papers.corg_arms import as_organised, given_source
 from preflight_rag.evaluation.papers.metered import Metered
 from preflight_rag.evaluation.papers.searched import open_searched
 from preflight_rag.evaluation.plots import Axis, Bars, Series
-from preflight_rag.evaluation.question_sets import Question, QuestionSet
 from preflight_rag.evaluation.report import Report, Table, number
+from preflight_rag.evaluation.samples import DataSet, Sample
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Source
@@ -60,7 +60,7 @@ class Composition:
         return Counter(kind for _, _, kind in self.pairs)
 
 
-def run(collection: QuestionSet, run: Run) -> Report:
+def run(collection: DataSet, run: Run) -> Report:
     """Relate the contexts of each question, and count."""
     questions = collection.select(run.part, run.limit)
     k = Settings().k
@@ -68,7 +68,7 @@ def run(collection: QuestionSet, run: Run) -> Report:
     with open_asking(run, questions) as asking:
         reader, sentences = open_readers(asking, run)
 
-        async def relate(case: tuple[Question, list[Source]]) -> Composition:
+        async def relate(case: tuple[Sample, list[Source]]) -> Composition:
             systems: Systems[Reader] = Systems(Metered(reader), sentences)
             related = await systems.relate(as_organised(*case))
             ids = {source.n: source.passage_id for source in case[1]}
@@ -101,9 +101,7 @@ def run(collection: QuestionSet, run: Run) -> Report:
     )
 
 
-def contexts(
-    collection: QuestionSet, questions: Sequence[Question], run: Run, k: int
-) -> dict[str, dict[str, list[Source]]]:
+def contexts(collection: DataSet, questions: Sequence[Sample], run: Run, k: int) -> dict[str, dict[str, list[Source]]]:
     """The contexts of each question, by where they are from.
 
     Raises:
@@ -123,7 +121,7 @@ def contexts(
     return shown
 
 
-def labelled(question: Question) -> Composition:
+def labelled(question: Sample) -> Composition:
     """The relations by the data set's labels; pairs of which it does not say what they are about are left out."""
     asked = as_organised(question, given_sources(question))
     about, answers = of_one_thing(asked), {c.source.n: normal(c.answer) for c in asked.contexts}
@@ -191,7 +189,7 @@ def contexts_table(numbers: Mapping[str, dict[str, Any]]) -> Table:
 
 
 def row(
-    question: Question,
+    question: Sample,
     place: int,
     found: Mapping[str, Sequence[Composition | None]],
     outcomes: Mapping[str, Sequence[Outcome[Composition]]],
@@ -202,7 +200,7 @@ def row(
     relations = {way: [list(pair) for pair in part.pairs] for way, part in told.items() if part is not None}
     return {
         "id": question.id,
-        "question": question.text,
+        "question": question.question,
         "relations": relations,
         **({"error": errors} if errors else {}),
     }

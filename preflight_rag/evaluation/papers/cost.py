@@ -21,9 +21,9 @@ from preflight_rag.evaluation.papers.conditions import accuracy_table, differenc
 from preflight_rag.evaluation.papers.integration import spread
 from preflight_rag.evaluation.papers.searched import SETTINGS, Searched, open_searched, shown
 from preflight_rag.evaluation.plots import Axis, Bars, Series
-from preflight_rag.evaluation.question_sets import Question, QuestionSet
 from preflight_rag.evaluation.report import Report, Table, figures, number
 from preflight_rag.evaluation.runs import Run
+from preflight_rag.evaluation.samples import DataSet, Sample
 from preflight_rag.nodes.preflight import decide, risk_model_of
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Planned:
     costs: dict[str, tuple[int, int]]
 
 
-def run(found: QuestionSet, run: Run) -> Report:
+def run(found: DataSet, run: Run) -> Report:
     """Ask each question in every way, and plan what each way costs."""
     from preflight_rag.graph.readers import extractive_for
 
@@ -82,13 +82,13 @@ def run(found: QuestionSet, run: Run) -> Report:
     )
 
 
-def plan(question: Question, searched: Searched, reader: Reader, extractive: ExtractiveReader | None) -> Planned:
+def plan(question: Sample, searched: Searched, reader: Reader, extractive: ExtractiveReader | None) -> Planned:
     """The router's choice for the retrieved passages, and the cost model's figures for each way to read them."""
     from preflight_rag.library.search.gather import gather
     from preflight_rag.nodes.rewrite import normalised
     from preflight_rag.routing.costs import cost, overheads
 
-    asked = normalised(question.text)
+    asked = normalised(question.question)
     gathered = gather(searched.library, [asked], TWO_WAYS)
     refs, sources = gathered.references(), gathered.sources()
     decision = decide(asked, refs, sources, TWO_WAYS, risk_model_of(searched.library), extractive)

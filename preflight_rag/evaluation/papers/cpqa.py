@@ -25,10 +25,10 @@ from preflight_rag.evaluation.intervals import average, wilson
 from preflight_rag.evaluation.papers.briefcontext import NO_CLOSED_BOOK, closed_book, plain
 from preflight_rag.evaluation.papers.searched import Searched, open_searched
 from preflight_rag.evaluation.plots import Axis, Bars, Series
-from preflight_rag.evaluation.question_sets import Question, QuestionSet
 from preflight_rag.evaluation.reader_data import PUBMEDQA
 from preflight_rag.evaluation.records import find, json_file, mapping
 from preflight_rag.evaluation.report import Report, Table, number
+from preflight_rag.evaluation.samples import DataSet, Sample
 from preflight_rag.models.reranking.feature_reranker import FeatureReranker
 from preflight_rag.models.reranking.rerankers import rerank
 from preflight_rag.state.errors import UsageError
@@ -68,7 +68,7 @@ class Order:
     ranks: dict[str, int]
 
 
-def run(found: QuestionSet, run: Run) -> Report:
+def run(found: DataSet, run: Run) -> Report:
     """Ask each question by each method, and order hard negatives."""
     subject, filtered = on_subject(found)
     with open_searched(filtered, run) as searched:
@@ -108,7 +108,7 @@ def run(found: QuestionSet, run: Run) -> Report:
     )
 
 
-def on_subject(found: QuestionSet) -> tuple[str, QuestionSet]:
+def on_subject(found: DataSet) -> tuple[str, DataSet]:
     """The questions about neoplasms where articles have MeSH headings, else all; what was done, in words.
 
     Raises:
@@ -117,13 +117,13 @@ def on_subject(found: QuestionSet) -> tuple[str, QuestionSet]:
     if found.name != "pubmedqa":
         return "all subjects (no MeSH headings)", found
     headings = _headings(found)
-    chosen = tuple(q for q in found.questions if any(_CANCER.search(heading) for heading in headings.get(q.id, ())))
+    chosen = tuple(q for q in found.samples if any(_CANCER.search(heading) for heading in headings.get(q.id, ())))
     if not chosen:
         raise UsageError(f"no question of {found.name} is about {SUBJECT}", help="Check MESHES in its file.")
-    return f"on {SUBJECT} by their MeSH headings", replace(found, questions=chosen)
+    return f"on {SUBJECT} by their MeSH headings", replace(found, samples=chosen)
 
 
-def _headings(found: QuestionSet) -> dict[str, list[str]]:
+def _headings(found: DataSet) -> dict[str, list[str]]:
     """PMID to the MeSH headings of PubMedQA's file."""
     path = find(found.files[0].parent, "ori_pqal.json", origin=PUBMEDQA)
     records = mapping(json_file(path), path.name)
@@ -131,17 +131,17 @@ def _headings(found: QuestionSet) -> dict[str, list[str]]:
             for name, record in records.items()}  # fmt: skip
 
 
-def ordered(searched: Searched, question: Question) -> Order:
+def ordered(searched: Searched, question: Sample) -> Order:
     """The first passages of each method, and how each orders the passage that answers among hard negatives."""
     from preflight_rag.library.pubmed import merge
 
     library = searched.library
-    dense = library.passages([hit.passage_id for hit in library.search(question.text, k=TOP).dense])
+    dense = library.passages([hit.passage_id for hit in library.search(question.question, k=TOP).dense])
     key = searched.key(question)
     hard = searched.nearest(question, key, HARD)
-    pool = merge(library, question.text, [], [*hard, key], depth=HARD + 1)
+    pool = merge(library, question.question, [], [*hard, key], depth=HARD + 1)
     by_cosine = sorted(pool, key=lambda candidate: candidate.dense_rank or len(pool))
-    second = rerank(FeatureReranker.shipped(), question.text, pool, limit=len(pool), deadline=float("inf")).order
+    second = rerank(FeatureReranker.shipped(), question.question, pool, limit=len(pool), deadline=float("inf")).order
     passages = {NAIVE: _sources(dense), PIPELINE: searched.retrieved(question, TOP)}
     gold = {passage.id for name in searched.documents(question) for passage in library.document_passages(name)}
     return Order(
@@ -162,14 +162,14 @@ def _arm(name: str, reader: Reader, orders: Mapping[str, Order]) -> Arm:
     """One prompt with the method's own passages."""
     inner = plain(reader, name)
 
-    async def answer(question: Question, sources: Sequence[Source]) -> ArmAnswer:
+    async def answer(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
         passages = orders[question.id].passages[name]
         return replace(await inner.answer(question, passages), passages=passages)
 
     return Arm(name, answer)
 
 
-def _retrieval(questions: Sequence[Question], orders: Mapping[str, Order], seed: int) -> tuple[Table, dict[str, Any]]:
+def _retrieval(questions: Sequence[Sample], orders: Mapping[str, Order], seed: int) -> tuple[Table, dict[str, Any]]:
     """Whether the passages of a prompt are from a document that answers, and Hits@5 and MRR among hard negatives."""
     rows, numbers, reciprocals = [], {}, {}
     for name in (NAIVE, PIPELINE):

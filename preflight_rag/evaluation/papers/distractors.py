@@ -21,9 +21,9 @@ from preflight_rag.evaluation.papers.conditions import (
 )
 from preflight_rag.evaluation.papers.searched import Searched, among
 from preflight_rag.evaluation.plots import Axis, Bars, Series
-from preflight_rag.evaluation.question_sets import Question, QuestionSet
 from preflight_rag.evaluation.report import Report, Table, figures
 from preflight_rag.evaluation.runs import Run
+from preflight_rag.evaluation.samples import DataSet, Sample
 
 SIZE = 16
 RETRIEVED, RANDOM = "retrieved", "random"
@@ -31,7 +31,7 @@ CONDITIONS = (RETRIEVED, RANDOM)
 ARMS = (RAG, MAP_REDUCE)
 
 
-def run(found: QuestionSet, run: Run) -> Report:
+def run(found: DataSet, run: Run) -> Report:
     """Ask each question among retrieved and among random passages."""
     asked, where, given = ask_around_key(found, run, _placed, "distractors")
     tables, numbers, plot = measured(asked, where, given["model"], run.seed)
@@ -74,7 +74,7 @@ def measured(asked: Asked, where: str, model: str, seed: int) -> tuple[tuple[Tab
     return (table, difference_table("Paired", tests), spent), numbers, plot
 
 
-def _placed(searched: Searched, question: Question) -> Placed:
+def _placed(searched: Searched, question: Sample) -> Placed:
     key = searched.key(question)
     place = random.Random(f"{searched.seed}|{question.id}|place").randrange(SIZE)  # noqa: S311
     return Placed(

@@ -7,23 +7,22 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from preflight_rag.evaluation.harness.asking import open_asking
-from preflight_rag.evaluation.long_documents import MarkedQuestion
 from preflight_rag.evaluation.papers.after_reading import Read, read_selections
-from preflight_rag.evaluation.question_sets import Given, Question
+from preflight_rag.evaluation.samples import Context, Sample
 from preflight_rag.library.search.ordering import arrange
 from preflight_rag.state.reading import Source
 
 if TYPE_CHECKING:
-    from preflight_rag.evaluation.collection import Collection
     from preflight_rag.evaluation.diversity_cases import Case
     from preflight_rag.evaluation.runs import Run
+    from preflight_rag.evaluation.samples import DataSet
 
 BUDGET = 1024
 """Tokens of the selections that are read."""
 
 
 def after_reading(
-    collection: Collection,
+    collection: DataSet,
     cases: Sequence[Case],
     systems: Mapping[str, Callable[[Case, int | None, int | None], list[int]]],
     orderings: Sequence[str],
@@ -41,10 +40,9 @@ def after_reading(
     Returns:
         Recall after reading; None without a language model, or where no answer is known in words.
     """
-    known = {case.query.id: case.query.worded for case in cases if isinstance(case.query, MarkedQuestion)}
-    asked = [case for case in cases if known.get(case.query.id)]
+    asked = [case for case in cases if case.query.document and case.query.answers]
     texts = {document.id: document.text for document in collection.documents()} if asked else {}
-    questions = [_question(case, known[case.query.id], texts) for case in asked]
+    questions = [_question(case, texts) for case in asked]
     with open_asking(run, questions) as asking:
         if asking.chat_model is None or not questions:
             return None
@@ -63,10 +61,10 @@ def after_reading(
         return asyncio.run(read_selections(shown, questions, asking, baseline=base, title=title))
 
 
-def _question(case: Case, worded: tuple[str, ...], texts: Mapping[str, str]) -> Question:
+def _question(case: Case, texts: Mapping[str, str]) -> Sample:
     """The question with its answers in words, and what is relevant as the passages that give them."""
-    given = tuple(Given(name, "", texts[name], role="gold") for name in sorted(case.relevant) if name in texts)
-    return Question(case.query.id, case.query.text, "long", answers=(worded,), given=given)
+    given = tuple(Context(name, "", texts[name], role="gold") for name in sorted(case.relevant) if name in texts)
+    return Sample(case.query.id, case.query.question, "long", answers=case.query.answers, given=given)
 
 
 def _arranged(case: Case, picks: Sequence[int], ordering: str) -> list[int]:

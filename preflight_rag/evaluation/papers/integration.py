@@ -37,15 +37,16 @@ from preflight_rag.evaluation.papers.conditions import (
 )
 from preflight_rag.evaluation.papers.searched import KEYED, SETTINGS, open_searched, shown
 from preflight_rag.evaluation.plots import Axis, Bars, Series
-from preflight_rag.evaluation.question_sets import MIRAGE_PARTS, Question, QuestionSet
+from preflight_rag.evaluation.question_sets import MIRAGE_PARTS
 from preflight_rag.evaluation.report import Report, Table, figures, number
 from preflight_rag.evaluation.runs import Run
+from preflight_rag.evaluation.samples import DataSet, Sample
 
 ALL = "all"
 SHOWN = {"map_reduce": "map/reduce", "corg": "COrg"}
 
 
-def run(found: QuestionSet, run: Run) -> Report:
+def run(found: DataSet, run: Run) -> Report:
     """Ask each question with every arm."""
     questions = spread(found, run)
     with open_searched(found, run) as searched:
@@ -81,12 +82,12 @@ def run(found: QuestionSet, run: Run) -> Report:
     )
 
 
-def spread(found: QuestionSet, run: Run) -> tuple[Question, ...]:
+def spread(found: DataSet, run: Run) -> tuple[Sample, ...]:
     """The part's questions that a rule can score, of each label as many as the limit divided by the labels.
 
     What a small label leaves of its share, and what does not divide, goes to the labels that are first by name.
     """
-    found = replace(found, questions=tuple(question for question in found.questions if question.kind in KEYED))
+    found = replace(found, samples=tuple(question for question in found.samples if question.kind in KEYED))
     chosen = found.select(run.part)
     found.select(run.part, run.limit)
     if run.limit is None or run.limit >= len(chosen):
@@ -98,7 +99,7 @@ def spread(found: QuestionSet, run: Run) -> tuple[Question, ...]:
     return tuple(turns[: run.limit])
 
 
-def subset_name(question: Question) -> str:
+def subset_name(question: Sample) -> str:
     """A subset as MIRAGE's tables name it."""
     return MIRAGE_PARTS.get(question.label, question.label or ALL)
 

@@ -17,8 +17,8 @@ from preflight_rag.evaluation.harness.compared import p_value
 from preflight_rag.evaluation.harness.paired import corrected, paired
 from preflight_rag.evaluation.intervals import wilson
 from preflight_rag.evaluation.papers.open_ended import EQUAL, OPTIONS, Judged, prompt
-from preflight_rag.evaluation.question_sets import Question
 from preflight_rag.evaluation.report import Table, number
+from preflight_rag.evaluation.samples import Sample
 
 NOT_JUDGED = "No summaries are judged: that needs a language model (--model)."
 
@@ -39,7 +39,7 @@ class Verdicts:
 
 
 def judge_summaries(
-    asking: Asking, questions: Sequence[Question], texts: Mapping[str, Mapping[str, str]], ours: str, *, title: str
+    asking: Asking, questions: Sequence[Sample], texts: Mapping[str, Mapping[str, str]], ours: str, *, title: str
 ) -> Verdicts:
     """Judge one method's summaries against those of each other method.
 
@@ -53,7 +53,7 @@ def judge_summaries(
     others = [name for name in next(iter(texts.values())) if name != ours]
     pairs = [(question, other) for question in questions for other in others]
 
-    async def ask(pair: tuple[Question, str]) -> Judged:
+    async def ask(pair: tuple[Sample, str]) -> Judged:
         question, other = pair
         both = texts[question.id][ours], texts[question.id][other]
         if both[0] == both[1]:

@@ -26,10 +26,10 @@ from preflight_rag.evaluation.papers.briefcontext import MAP_REDUCE, RAG, map_re
 from preflight_rag.evaluation.papers.conditions import spent_table
 from preflight_rag.evaluation.papers.searched import SETTINGS, open_searched, shown
 from preflight_rag.evaluation.plots import Axis, Bars, Series
-from preflight_rag.evaluation.question_sets import Question, QuestionSet
 from preflight_rag.evaluation.report import Report, Table, figures, number
 from preflight_rag.evaluation.rouge import rouge
 from preflight_rag.evaluation.runs import Run
+from preflight_rag.evaluation.samples import DataSet, Sample
 from preflight_rag.models.chat.chat_reader import add
 from preflight_rag.prompts import fences
 from preflight_rag.state.errors import UsageError
@@ -81,7 +81,7 @@ class Judged:
         return self.orders in ((FIRST, FIRST), (SECOND, SECOND))
 
 
-def run(found: QuestionSet, run: Run) -> Report:
+def run(found: DataSet, run: Run) -> Report:
     """Have each question answered by both arms, and each pair judged."""
     questions = long_questions(found, run)
     with open_searched(found, run) as searched:
@@ -112,7 +112,7 @@ def run(found: QuestionSet, run: Run) -> Report:
     )
 
 
-def long_questions(found: QuestionSet, run: Run) -> tuple[Question, ...]:
+def long_questions(found: DataSet, run: Run) -> tuple[Sample, ...]:
     """The part's questions that ask for a long answer and have a reference.
 
     Raises:
@@ -131,7 +131,7 @@ def long_questions(found: QuestionSet, run: Run) -> tuple[Question, ...]:
 def _noted(arm: Arm, answers: dict[tuple[str, str], str]) -> Arm:
     """The arm, with its answer noted for the judge; an abstention is an answer too."""
 
-    async def answer(question: Question, sources: Sequence[Source]) -> ArmAnswer:
+    async def answer(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
         told = await arm.answer(question, sources)
         answers[question.id, arm.name] = plain_text(told.text)
         return told
@@ -147,7 +147,7 @@ def plain_text(text: str) -> str:
 def judge(asking: Asking, answers: dict[tuple[str, str], str], judged: dict[str, Judged]) -> Arm:
     """Judges the answers of `ARMS` in both orders. An answer that did not come loses against one that did."""
 
-    async def compare(question: Question, sources: Sequence[Source]) -> ArmAnswer:
+    async def compare(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
         texts = [answers.get((question.id, name), "") for name in ARMS]
         if texts[0] == texts[1]:
             judged[question.id] = Judged((EQUAL, EQUAL))
@@ -167,10 +167,10 @@ def judge(asking: Asking, answers: dict[tuple[str, str], str], judged: dict[str,
     return Arm(JUDGE, compare)
 
 
-def prompt(question: Question, first: str, second: str) -> list[BaseMessage]:
+def prompt(question: Sample, first: str, second: str) -> list[BaseMessage]:
     """Asks which of two answers is better."""
     values = {
-        "question": fences.fenced(question.text),
+        "question": fences.fenced(question.question),
         "reference": _fenced("\n".join(names[0] for names in question.answers)),
         "first": _fenced(first),
         "second": _fenced(second),
@@ -250,7 +250,7 @@ def _similarity(kept: Sequence[Case], where: str, seed: int) -> tuple[Table, dic
     return Table("Likeness to the reference answer", ("", *measures, "words"), tuple(rows), note), numbers
 
 
-def _best(text: str, question: Question) -> dict[str, float]:
+def _best(text: str, question: Sample) -> dict[str, float]:
     found = [rouge(text, name) for names in question.answers for name in names]
     return {measure: max(row[measure] for row in found) for measure in found[0]}
 

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from preflight_rag.evaluation.collection import Collection, Query, check_selection
 from preflight_rag.evaluation.harness.asking import Asking, open_asking
 from preflight_rag.evaluation.harness.compared import p_value
 from preflight_rag.evaluation.harness.paired import corrected, paired
@@ -25,6 +24,7 @@ from preflight_rag.evaluation.harness.simulated import NAME as SIMULATED
 from preflight_rag.evaluation.intervals import average, wilson
 from preflight_rag.evaluation.plots import Axis, Bars, Series, recorded
 from preflight_rag.evaluation.report import Report, Table, checksums, number
+from preflight_rag.evaluation.samples import DataSet, Sample, check_selection
 from preflight_rag.evaluation.searching import collection_library, search_all
 from preflight_rag.models.reranking.rerankers import FEATURES, NONE, READER, open_reranker, rerank
 from preflight_rag.prompts import fences
@@ -71,13 +71,13 @@ class Asked:
         failed: Documents for which no question was written.
     """
 
-    queries: tuple[Query, ...]
+    queries: tuple[Sample, ...]
     relevant: Mapping[str, frozenset[str]]
     by: str
     failed: int = 0
 
 
-def run(collection: Collection, run: Run) -> Report:
+def run(collection: DataSet, run: Run) -> Report:
     """Rank the collection for each question with every pair."""
     with open_asking(run) as asking:
         asked = questions(collection, asking)
@@ -102,7 +102,7 @@ def run(collection: Collection, run: Run) -> Report:
         rows=tuple(
             {
                 "id": query.id,
-                "question": query.text,
+                "question": query.question,
                 "relevant": sorted(asked.relevant[query.id]),
                 "found": {pair: order[query.id] for pair, order in tops.items()},
             }
@@ -122,7 +122,7 @@ def run(collection: Collection, run: Run) -> Report:
     )
 
 
-def questions(collection: Collection, asking: Asking) -> Asked:
+def questions(collection: DataSet, asking: Asking) -> Asked:
     """Questions that the model writes from drawn documents; without one, and for a simulation, those of the data set.
 
     Raises:
@@ -141,14 +141,14 @@ def questions(collection: Collection, asking: Asking) -> Asked:
 
     outcomes = asyncio.run(asking.gather(drawn, ask, f"{collection.name}: questions written"))
     written = {source.passage_id: outcome.value for source, outcome in zip(drawn, outcomes, strict=True)}
-    queries = tuple(Query(name, text) for name, text in written.items() if text)
+    queries = tuple(Sample(name, text) for name, text in written.items() if text)
     if not queries:
         raise UsageError(f"{asking.name} wrote no question about {collection.name}", help="Try another model.")
     relevant = {query.id: frozenset({query.id}) for query in queries}
     return Asked(queries, relevant, f"written by {asking.name}, one a document", len(drawn) - len(queries))
 
 
-def _drawn(collection: Collection, run: Run) -> list[Source]:
+def _drawn(collection: DataSet, run: Run) -> list[Source]:
     """Documents to write questions from, drawn by the seed."""
     long = [d for d in collection.documents() if len(d.text.split()) >= LEAST_WORDS]
     if not long:
@@ -172,7 +172,7 @@ def read_question(reply: str) -> str:
 
 
 def _ranked(
-    library: Library, queries: Sequence[Query], rerankers: Mapping[str, Reranker | None], run: Run, stage: str
+    library: Library, queries: Sequence[Sample], rerankers: Mapping[str, Reranker | None], run: Run, stage: str
 ) -> dict[str, dict[str, list[str]]]:
     """Reranker to question id to the first documents."""
     tops: dict[str, dict[str, list[str]]] = {name: {} for name in rerankers}
@@ -192,7 +192,7 @@ def _ranked(
             for hit, passage in zip(found.dense, passages, strict=True)
         ]
         for name, stage_two in rerankers.items():
-            order = dense if stage_two is None else _second(stage_two, query.text, dense)
+            order = dense if stage_two is None else _second(stage_two, query.question, dense)
             documents = dict.fromkeys(candidate.passage.document_id for candidate in order)
             tops[name][query.id] = list(documents)[:TOP]
     return tops

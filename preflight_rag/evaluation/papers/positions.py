@@ -22,9 +22,9 @@ from preflight_rag.evaluation.papers.conditions import (
 )
 from preflight_rag.evaluation.papers.searched import Searched, among
 from preflight_rag.evaluation.plots import Axis, Lines, Series
-from preflight_rag.evaluation.question_sets import Question, QuestionSet
 from preflight_rag.evaluation.report import Report, Table, figures
 from preflight_rag.evaluation.runs import Run
+from preflight_rag.evaluation.samples import DataSet, Sample
 
 if TYPE_CHECKING:
     from preflight_rag.evaluation.harness.arms import Scored
@@ -36,7 +36,7 @@ ARMS = (RAG, MAP_REDUCE)
 Estimates: TypeAlias = "dict[int, dict[str, dict[str, Estimate]]]"
 
 
-def run(found: QuestionSet, run: Run) -> Report:
+def run(found: DataSet, run: Run) -> Report:
     """Ask each question with its key passage at every place."""
     asked, where, given = ask_around_key(found, run, _placed, "positions")
     tables, numbers, estimates = measured(asked, where, run.seed)
@@ -62,7 +62,7 @@ def condition(size: int, percentile: int) -> str:
     return f"k={size},{percentile}%"
 
 
-def _placed(searched: Searched, question: Question) -> Placed:
+def _placed(searched: Searched, question: Sample) -> Placed:
     key = searched.key(question)
     distractors = searched.nearest(question, key, max(SIZES) - 1)
     return Placed(

@@ -18,8 +18,8 @@ from preflight_rag.evaluation.harness.compared import compare
 from preflight_rag.evaluation.intervals import Estimate, share, wilson
 from preflight_rag.evaluation.papers.turns import asked, open_turns
 from preflight_rag.evaluation.plots import Axis, Bars, Reference, Series
-from preflight_rag.evaluation.question_sets import QuestionSet
 from preflight_rag.evaluation.report import Report, Table, number
+from preflight_rag.evaluation.samples import DataSet
 
 if TYPE_CHECKING:
     from preflight_rag.evaluation.harness.budget import Price
@@ -59,7 +59,7 @@ class Judged:
         return self.turn.score.value >= self.case.arms[self.best].score.value
 
 
-def run(found: QuestionSet, run: Run) -> Report:
+def run(found: DataSet, run: Run) -> Report:
     """Take each question through all routes."""
     questions = asked(found, run)
     with open_turns(found, questions, run) as turns:

@@ -9,12 +9,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from preflight_rag.evaluation.collection import Collection, check_selection, sampled
 from preflight_rag.evaluation.datasets import ADAPTERS
 from preflight_rag.evaluation.datasets import open_dataset as open_collection
-from preflight_rag.evaluation.question_sets import Question, QuestionSet
 from preflight_rag.evaluation.reading_metrics import holds
 from preflight_rag.evaluation.runs import Run
+from preflight_rag.evaluation.samples import DataSet, Sample, check_selection, sampled
 from preflight_rag.evaluation.searching import collection_library, inputs
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import UsageError
@@ -57,32 +56,32 @@ class Searched:
         documents, source = self.inputs["library"]["documents"], self.inputs["source"]
         return f"The passages are not from the paper's own collection but from {documents:,} documents of {source}."
 
-    def retrieved(self, question: Question, k: int) -> tuple[Source, ...]:
+    def retrieved(self, question: Sample, k: int) -> tuple[Source, ...]:
         """The k passages that a turn retrieves for the question, best first."""
         from preflight_rag.library.search.gather import gather
         from preflight_rag.nodes.rewrite import normalised
 
         settings = SETTINGS.model_copy(update={"k": k})
-        return tuple(gather(self.library, [normalised(question.text)], settings).sources())
+        return tuple(gather(self.library, [normalised(question.question)], settings).sources())
 
-    def documents(self, question: Question) -> list[str]:
+    def documents(self, question: Sample) -> list[str]:
         """Ids of the library's documents that answer the question."""
         names = [f"{prefix}{name}" for name in sorted(question.documents) for prefix in self.prefixes]
         return [name for name in names if self.library.document_passages(name)]
 
-    def answering(self, question: Question) -> frozenset[str]:
+    def answering(self, question: Sample) -> frozenset[str]:
         """Ids of the passages of those documents."""
         names = self.documents(question)
         return frozenset(passage.id for name in names for passage in self.library.document_passages(name))
 
-    def with_key(self, found: QuestionSet, run: Run) -> tuple[Question, ...]:
+    def with_key(self, found: DataSet, run: Run) -> tuple[Sample, ...]:
         """The run's part and limit of the questions that one passage of the library answers.
 
         Raises:
             UsageError: There is no such question.
         """
         check_selection(run.part, run.limit)
-        chosen: list[Question] = []
+        chosen: list[Sample] = []
         for question in found.select(run.part):
             if question.kind in KEYED and self.documents(question):
                 chosen.append(question)
@@ -95,23 +94,23 @@ class Searched:
             )
         return tuple(chosen)
 
-    def key(self, question: Question) -> Passage:
+    def key(self, question: Sample) -> Passage:
         """Of the passages of its gold documents the one that is ranked highest, else the first document's first."""
         gold = self.documents(question)
         ranked = [passage for passage in self._ranking(question) if passage.document_id in gold]
         return ranked[0] if ranked else self.library.document_passages(gold[0])[0]
 
-    def nearest(self, question: Question, key: Passage, count: int) -> list[Passage]:
+    def nearest(self, question: Sample, key: Passage, count: int) -> list[Passage]:
         """The `count` passages ranked highest for the question that do not answer it."""
         return self._distractors(question, key, count, self._ranking(question))
 
-    def random(self, question: Question, key: Passage, count: int) -> list[Passage]:
+    def random(self, question: Sample, key: Passage, count: int) -> list[Passage]:
         """`count` passages of the corpus that do not answer the question, drawn by the seed and the question's id."""
         ids = self.library.all_passage_ids()
         drawn = random.Random(f"{self.seed}|{question.id}").sample(ids, min(len(ids), 4 * count + DEPTH))  # noqa: S311
         return self._distractors(question, key, count, self.library.passages(drawn))
 
-    def gold_texts(self, questions: Iterable[Question]) -> dict[str, str]:
+    def gold_texts(self, questions: Iterable[Sample]) -> dict[str, str]:
         """Texts of the questions' gold documents under the names that the questions have for them."""
         texts = {}
         for name in {name for question in questions for name in question.documents}:
@@ -119,11 +118,11 @@ class Searched:
             texts[name] = "\n".join(passage.text for passage in passages)
         return texts
 
-    def _ranking(self, question: Question) -> list[Passage]:
-        found = self.library.search(question.text, k=DEPTH, candidates=DEPTH)
+    def _ranking(self, question: Sample) -> list[Passage]:
+        found = self.library.search(question.question, k=DEPTH, candidates=DEPTH)
         return self.library.passages([hit.passage_id for hit in found.fused])
 
-    def _distractors(self, question: Question, key: Passage, count: int, passages: Sequence[Passage]) -> list[Passage]:
+    def _distractors(self, question: Sample, key: Passage, count: int, passages: Sequence[Passage]) -> list[Passage]:
         """The first passages of other documents with a text of their own; of short answers, that do not hold one."""
         gold, seen = set(self.documents(question)), {key.text}
         chosen: list[Passage] = []
@@ -147,7 +146,7 @@ def among(key: Passage, distractors: Sequence[Passage], place: int) -> tuple[Sou
     return tuple(Source.of(passage, n) for n, passage in enumerate(passages, 1))
 
 
-def shown(questions: Sequence[Question], name: str, run: Run) -> Iterator[Question]:
+def shown(questions: Sequence[Sample], name: str, run: Run) -> Iterator[Sample]:
     """The questions in turn, with progress: what follows each is its searches."""
     for done, question in enumerate(questions, 1):
         yield question
@@ -155,7 +154,7 @@ def shown(questions: Sequence[Question], name: str, run: Run) -> Iterator[Questi
 
 
 @contextmanager
-def open_searched(found: QuestionSet, run: Run) -> Iterator[Searched]:
+def open_searched(found: DataSet, run: Run) -> Iterator[Searched]:
     """The library of a question set's corpus, from the cache or built into it.
 
     Raises:
@@ -168,7 +167,7 @@ def open_searched(found: QuestionSet, run: Run) -> Iterator[Searched]:
         yield Searched(library, inputs(collection, library), prefixes, run.seed)
 
 
-def answering_first(found: QuestionSet, prefixes: Sequence[str], run: Run) -> Iterator[str]:
+def answering_first(found: DataSet, prefixes: Sequence[str], run: Run) -> Iterator[str]:
     """Ids of the documents that answer or come with the questions that a limit takes, of whichever kinds it takes."""
     taken: Counter[str] = Counter()
     for question in found.select(run.part):
@@ -178,7 +177,7 @@ def answering_first(found: QuestionSet, prefixes: Sequence[str], run: Run) -> It
             yield from (passage.id for passage in question.given)
 
 
-def corpus_of(found: QuestionSet) -> tuple[Collection, tuple[str, ...]]:
+def corpus_of(found: DataSet) -> tuple[DataSet, tuple[str, ...]]:
     """The documents that are searched for a set's questions, and the prefixes of their ids.
 
     Raises:
@@ -193,15 +192,15 @@ def corpus_of(found: QuestionSet) -> tuple[Collection, tuple[str, ...]]:
         raise UsageError(
             f"{found.name} has no documents to search", help="Take nq_open_oracle, bioasq, mirage, or your own folder."
         )
-    own = Collection(
+    own = DataSet(
         name=found.name,
         title=found.title,
         source=found.source,
         licence=found.licence,
         files=found.files,
-        queries=(),
-        qrels={},
-        documents=found.corpus,
-        corpus=f"{found.name} questions",
+        samples=(),
+        relevance={},
+        corpus=found.corpus,
+        library=f"{found.name} questions",
     )
     return own, ("",)

@@ -17,12 +17,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from preflight_rag.evaluation.experiments.splitters import BUDGETS, Chunk, Pieces, best_first, span_recall, word_pieces
 from preflight_rag.evaluation.harness.asking import open_asking
 from preflight_rag.evaluation.intervals import bootstrap, mean, mean_difference
-from preflight_rag.evaluation.long_documents import Answers, MarkedQuestion
 from preflight_rag.evaluation.papers.after_reading import NOT_READ, Read, read_selections
 from preflight_rag.evaluation.plots import Lines, over_budgets
-from preflight_rag.evaluation.question_sets import Given, Question
 from preflight_rag.evaluation.report import Report, Table, checksums, figures, number
-from preflight_rag.evaluation.span_datasets import SpanCollection
+from preflight_rag.evaluation.samples import Context, DataSet, Sample, Spans
 from preflight_rag.evaluation.vector_cache import cached_embedder
 from preflight_rag.library.search.diversity import fps, mmr
 from preflight_rag.library.search.presets import preset
@@ -62,10 +60,10 @@ class Measured:
 
     recalls: dict[Name, dict[str, dict[int, float]]]
     handed: dict[Name, dict[str, tuple[Source, ...]]]
-    questions: dict[str, Question]
+    questions: dict[str, Sample]
 
 
-def run(collection: SpanCollection, run: Run) -> Report:
+def run(collection: DataSet, run: Run) -> Report:
     """Split the documents at each level, pick, and measure what the picks cover and, with a model, what is answered."""
     with cached_embedder(run) as embedder:
         found = _measured(collection, collection.select(run.part, run.limit), embedder, run)
@@ -76,7 +74,7 @@ def run(collection: SpanCollection, run: Run) -> Report:
     rows = (
         {
             "id": q.id,
-            "question": q.text,
+            "question": q.question,
             "recall": {", ".join(arm): by_id[q.id] for arm, by_id in found.recalls.items()},
         }
         | (read.rows[q.id] if read else {})
@@ -145,14 +143,12 @@ def selections() -> dict[str, Order]:
     }
 
 
-def _measured(
-    collection: SpanCollection, questions: Sequence[MarkedQuestion], embedder: Embedder, run: Run
-) -> Measured:
+def _measured(collection: DataSet, questions: Sequence[Sample], embedder: Embedder, run: Run) -> Measured:
     """Split, pick and measure; questions whose answer is not found in their document are left out."""
     splits, picks = levels(embedder), selections()
     arms = [(level, name) for level in splits for name in picks]
     found = Measured({arm: {} for arm in arms}, {arm: {} for arm in arms}, {})
-    wanted = dict.fromkeys(question.document_id for question in questions)
+    wanted = dict.fromkeys(question.document for question in questions)
     for done, (document, answers) in enumerate(collection.read(list(wanted)), 1):
         here = [question for question in questions if question.id in answers]
         found.questions |= {q.id: _worded(q, document, answers[q.id]) for q in here}
@@ -162,7 +158,7 @@ def _measured(
             vectors = embedder.encode_passages([document.text[chunk.start : chunk.end] for chunk in chunks])
             tokens = [max(1, pieces.count(chunk.start, chunk.end)) for chunk in chunks]
             for question in here:
-                asked = embedder.encode_query(question.text)
+                asked = embedder.encode_query(question.question)
                 for name, order in picks.items():
                     picked = order(vectors, asked, tokens)
                     spans = answers[question.id]
@@ -173,7 +169,7 @@ def _measured(
 
 
 def _recalls(
-    document: Document, pieces: Pieces, chunks: Sequence[Chunk], picked: Sequence[int], answers: Answers
+    document: Document, pieces: Pieces, chunks: Sequence[Chunk], picked: Sequence[int], answers: Spans
 ) -> dict[int, float]:
     taken = {budget: best_first(pieces, chunks, picked, budget) for budget in BUDGETS}
     return {budget: round(span_recall(document.text, answers, spans), 6) for budget, spans in taken.items()}
@@ -187,14 +183,14 @@ def _sources(document: Document, pieces: Pieces, chunks: Sequence[Chunk], picked
     )
 
 
-def _worded(question: MarkedQuestion, document: Document, answers: Answers) -> Question:
+def _worded(question: Sample, document: Document, answers: Spans) -> Sample:
     """The question with its answers in words, else as marked, and the marked text as the passage that answers it."""
     marked = tuple(" ".join(document.text[start:end] for start, end in stretches) for stretches in answers)
-    given = tuple(Given(f"{question.id}/{n}", "", text, role="gold") for n, text in enumerate(marked))
-    return Question(question.id, question.text, "long", answers=(question.worded or marked,), given=given)
+    given = tuple(Context(f"{question.id}/{n}", "", text, role="gold") for n, text in enumerate(marked))
+    return Sample(question.id, question.question, "long", answers=question.answers or (marked,), given=given)
 
 
-def _read(found: Measured, asked: Sequence[Question], run: Run) -> Read | None:
+def _read(found: Measured, asked: Sequence[Sample], run: Run) -> Read | None:
     """The picks of one budget as the model reads them; None without a model."""
     with open_asking(run, asked) as asking:
         if asking.chat_model is None:

@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from preflight_rag.evaluation.collection import check_selection
 from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer
 from preflight_rag.evaluation.harness.asking import Asking, open_asking
 from preflight_rag.evaluation.papers.searched import SETTINGS, Searched, open_searched
-from preflight_rag.evaluation.question_sets import Question, QuestionSet
+from preflight_rag.evaluation.samples import DataSet, Sample, check_selection
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Source
 
@@ -45,11 +44,11 @@ class Turns:
     graph: Any
     passages: dict[str, tuple[Source, ...]]
 
-    def sources(self, question: Question) -> tuple[Source, ...]:
+    def sources(self, question: Sample) -> tuple[Source, ...]:
         """The passages that a turn reads for a question, whatever its route."""
         return self.passages[question.id]
 
-    async def ask(self, question: Question, route: str) -> tuple[Answer, list[str]]:
+    async def ask(self, question: Sample, route: str) -> tuple[Answer, list[str]]:
         """One turn, and the ids of the passages that it read.
 
         Args:
@@ -64,7 +63,7 @@ class Turns:
         settings = self.context.settings.model_copy(update={"route": route})
         begun = perf_counter()
         state = await self.graph.ainvoke(
-            {"messages": [HumanMessage(question.text)], "options": list(question.options)},
+            {"messages": [HumanMessage(question.question)], "options": list(question.options)},
             {"recursion_limit": RECURSION_LIMIT},
             context=replace(self.context, settings=settings),
         )
@@ -72,13 +71,13 @@ class Turns:
         answer = answer_of(state, reader=self.context.reader, settings=settings, seconds=seconds)
         return answer, [ref["id"] for ref in state["passages"]]
 
-    def arm(self, name: str, route: str, heard: Callable[[Question, Answer], None] | None = None) -> Arm:
+    def arm(self, name: str, route: str, heard: Callable[[Sample, Answer], None] | None = None) -> Arm:
         """An arm that takes a turn on a route; `heard` is called with each answer.
 
         Where a turn read other passages than the arms share, the answer says which.
         """
 
-        async def answer(question: Question, sources: Sequence[Source]) -> ArmAnswer:
+        async def answer(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
             found, read = await self.ask(question, route)
             if heard is not None:
                 heard(question, found)
@@ -92,7 +91,7 @@ class Turns:
 
 
 @contextmanager
-def open_turns(found: QuestionSet, questions: Sequence[Question], run: Run) -> Iterator[Turns]:
+def open_turns(found: DataSet, questions: Sequence[Sample], run: Run) -> Iterator[Turns]:
     """The graph over a data set's library with the run's model, and the passages of each question looked up.
 
     Raises:
@@ -118,11 +117,11 @@ def open_turns(found: QuestionSet, questions: Sequence[Question], run: Run) -> I
         yield Turns(asking, searched, context, given, build_graph().compile(), passages)
 
 
-def asked(found: QuestionSet, run: Run, kinds: Sequence[str] = SCORED) -> tuple[Question, ...]:
+def asked(found: DataSet, run: Run, kinds: Sequence[str] = SCORED) -> tuple[Sample, ...]:
     """The run's part and limit of the questions of some kinds that have an answer to compare with.
 
     Raises:
-        UsageError: As `QuestionSet.select`, or there is no such question.
+        UsageError: As `DataSet.select`, or there is no such question.
     """
     check_selection(run.part, run.limit)
     chosen = [q for q in found.select(run.part) if q.kind in kinds and (q.options or q.answers or "long" in kinds)]
