@@ -227,8 +227,8 @@ async def ask_arms(
 
 async def run_arms(
     arms: Sequence[Arm],
-    samples: Sequence[Question],
-    passages: Callable[[Question], Sequence[Source] | Mapping[str, Sequence[Source]]],
+    samples: Sequence[Sample],
+    passages: Callable[[Sample], Sequence[Source] | Mapping[str, Sequence[Source]]],
     asking: Asking,
     stage: str = "questions",
 ) -> list[Row]:
@@ -245,13 +245,13 @@ async def run_arms(
         asking: The model, with its concurrency and budget.
         stage: What the progress bar says.
     """
-    cells: list[tuple[Question, str, tuple[Source, ...]]] = []
+    cells: list[tuple[Sample, str, tuple[Source, ...]]] = []
     for sample in samples:
         given = passages(sample)
         conditions = given if isinstance(given, Mapping) else {"": given}
         cells += [(sample, name, tuple(sources)) for name, sources in conditions.items()]
 
-    async def ask(cell: tuple[Question, str, tuple[Source, ...]]) -> list[Row]:
+    async def ask(cell: tuple[Sample, str, tuple[Source, ...]]) -> list[Row]:
         sample, condition, sources = cell
         return [_row(sample, condition, arm.name, sources, await _ask(arm, sample, sources)) for arm in arms]
 
@@ -264,7 +264,7 @@ async def run_arms(
     return rows
 
 
-def _row(sample: Question, condition: str, arm: str, sources: Sequence[Source], scored: Scored) -> Row:
+def _row(sample: Sample, condition: str, arm: str, sources: Sequence[Source], scored: Scored) -> Row:
     usage, answer, score = scored.usage, scored.answer, scored.score
     seen = sources if answer.passages is None else answer.passages
     return Row(
@@ -295,10 +295,10 @@ def _row(sample: Question, condition: str, arm: str, sources: Sequence[Source], 
     )
 
 
-def _of_sample(sample: Question) -> dict[str, Any]:
+def _of_sample(sample: Sample) -> dict[str, Any]:
     """What a row holds of the question."""
     return {
-        "question": sample.text,
+        "question": sample.question,
         "kind": sample.kind,
         "label": sample.label,
         "options": list(sample.options),
@@ -307,7 +307,7 @@ def _of_sample(sample: Question) -> dict[str, Any]:
     }
 
 
-def _roles(sample: Question) -> dict[str, str]:
+def _roles(sample: Sample) -> dict[str, str]:
     return {given.id: given.role for given in sample.given}
 
 
