@@ -53,7 +53,7 @@ def open_reader(
     )
 
 
-def extractive_for(reader: Any, name: str) -> ExtractiveReader | None:
+def extractive_for(reader: Reader, name: str) -> ExtractiveReader | None:
     """The extractive reader of a turn: the one that the reader itself reads with, else that of the name, opened once.
 
     Args:
@@ -63,9 +63,8 @@ def extractive_for(reader: Any, name: str) -> ExtractiveReader | None:
     Raises:
         ExtractiveReaderError: No extractive reader of that name.
     """
-    if getattr(reader, "by_rule", False):
-        own: ExtractiveReader | None = getattr(reader, "extractive", None)
-        return own
+    if reader.by_rule:
+        return reader.extractive
     return _extractive(name)
 
 

@@ -68,8 +68,7 @@ async def _checked(
     context: Context, question: str, answer: str, groups: Sequence[Group], passages: Mapping[int, Passage]
 ) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
     """The statements of a language model's answer held to their passages, and what stood in the way of that."""
-    by_rule = getattr(context.reader, "by_rule", False)
-    if by_rule or context.extractive is None or not context.settings.check_citations:
+    if context.extractive is None or not context.settings.check_citations or context.reader.by_rule:
         return [], []
     said = [Claim(named(found), found.citations) for found in groups if found.citations] or claims(answer)
     try:

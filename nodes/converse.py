@@ -28,7 +28,7 @@ async def converse(state: Talked, runtime: Runtime[Context]) -> State:
     earlier, talk = earlier_of(known), Talk(state["talk"]["kind"], tuple(state["talk"]["numbers"]))
     history = said_before(before(state["messages"]), state["question"])
     messages = [said.message for said in history]
-    if talk.kind in QUOTED or getattr(context.reader, "by_rule", False):
+    if talk.kind in QUOTED or context.reader.by_rule:
         reply = Reply(told(talk, messages, earlier))
     else:
         summary, rest = known_of(history, state.get("condensed"))

@@ -54,7 +54,7 @@ def _within(settings: Settings, documents: Sequence[str]) -> Settings:
 def _prune(gathered: Gathered, questions: Sequence[str], context: Context) -> list[PrunedPassage]:
     """Take the passages out that a language model is not to be given."""
     threshold = context.settings.prune
-    if not threshold or not gathered.chosen or getattr(context.reader, "by_rule", False):
+    if not threshold or not gathered.chosen or context.reader.by_rule:
         return []
     from preflight_rag.library.search.pruning import prune
 

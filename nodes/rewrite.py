@@ -113,7 +113,7 @@ async def _shortened(
         return Reply(known)
     count = known["messages"] + len({said.id for said in older})
     runtime.stream_writer(progress("rewrite", f"putting {count} earlier messages in short"))
-    by_rule = settings.rewrite in ("rules", "off") or getattr(context.reader, "by_rule", context.reader is None)
+    by_rule = settings.rewrite in ("rules", "off") or context.reader is None or context.reader.by_rule
     usage, notes = Usage(), []
     for part in in_parts([said.message for said in older]):
         if by_rule:

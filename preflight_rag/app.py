@@ -15,7 +15,6 @@ from preflight_rag.background_loop import BackgroundLoop
 from preflight_rag.graph.readers import extractive_for, open_reader
 from preflight_rag.library import Library
 from preflight_rag.models.chat.chat_models import OFFLINE
-from preflight_rag.models.reading.extractive_reader import ExtractiveReader
 from preflight_rag.state.context import Context, Settings
 from preflight_rag.state.errors import PreflightError, ReplyNeeded, UsageError
 from preflight_rag.state.values import Answer, Clarification, SearchResult, Summary
@@ -325,7 +324,7 @@ class Preflight:
             raise UsageError(f"options={options!r} is no choice", help="Give two or more options.")
         settings = self._settings(changes)
         own = self.settings.extractive_reader
-        by_rule = model == OFFLINE or (model is None and getattr(self.reader, "by_rule", False))
+        by_rule = model == OFFLINE or (model is None and self.reader.by_rule)
         if settings.extractive_reader != own and by_rule:
             raise UsageError(
                 f"extractive_reader={settings.extractive_reader!r} cannot take a turn that {own!r} was opened for",
@@ -358,7 +357,7 @@ class Preflight:
     def _warm(self) -> None:
         """Load what a turn needs while the rest of it is made ready."""
         self.library.warm()
-        if isinstance(extractive := getattr(self.reader, "extractive", None), ExtractiveReader):
+        if (extractive := self.reader.extractive) is not None:
             with suppress(PreflightError):
                 extractive.read([("warm", "", "warm")])
 

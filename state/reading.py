@@ -119,10 +119,14 @@ class Draft:
 
 @dataclass(frozen=True)
 class Extract:
-    """What one partition says about the question, with `[n]` markers; empty `text` when it says nothing."""
+    """What one partition says about the question, with `[n]` markers; empty `text` when it says nothing.
+
+    `sources` are the partition's passages, for a reader that answers from these rather than from the text.
+    """
 
     text: str
     quotes: tuple[tuple[int, str], ...] = ()
+    sources: tuple[Source, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -108,6 +108,8 @@ class Mapped(TypedDict):
 
     standalone_question: str
     options: list[str]
+    passages: list[PassageRef]
+    partitions: list[list[int]]
     extracts: list[ExtractState]
     gaps: list[dict[str, str]]
     decision: NotRequired[dict[str, Any]]

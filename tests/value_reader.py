@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from preflight_rag.models.reading.extractive_reader import PassageReading, Span
+from preflight_rag.models.reading.extractive_reader import EVEN, PassageReading, Span
 from preflight_rag.text.answer_values import asked_kind, values
 from preflight_rag.text.surface_names import speaks_of, surface_name
 
@@ -11,6 +11,7 @@ class ValueReader:
     """A passage answers (0.9) when it holds the question's name and a value of its kind, else hardly (0.01)."""
 
     name = "values"
+    threshold = EVEN
 
     def __init__(self):
         self.calls = []

@@ -5,7 +5,7 @@ It stands where a test is about what is done with readings; `models.own_reader` 
 
 from __future__ import annotations
 
-from preflight_rag.models.reading.extractive_reader import PassageReading
+from preflight_rag.models.reading.extractive_reader import EVEN, PassageReading
 from preflight_rag.text.words import words
 
 
@@ -17,6 +17,7 @@ class WordReader:
     """
 
     name = "words"
+    threshold = EVEN
 
     def __init__(self, *, yes=0.7, against=(), heads=True):
         self.yes, self.against, self.heads, self.pairs = yes, set(against), heads, []

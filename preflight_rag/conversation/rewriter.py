@@ -51,7 +51,7 @@ class QueryRewriter(Runnable[str, Rewrite]):
         if mode not in {"off", "rules", "model", "auto"}:
             raise UsageError(f"rewrite mode {mode!r} is unknown", help="Choose auto, model, rules or off.")
         self.library = library
-        self.reader = None if reader is None or getattr(reader, "by_rule", False) else reader
+        self.reader = None if reader is None or reader.by_rule else reader
         self.mode = mode
         self.mesh = mesh
         self.pubmed = pubmed

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
+from preflight_rag.models.reading.extractive_reader import ExtractiveReader
 from preflight_rag.state.reading import Comparison, Draft, Earlier, Extract, Message, Reply, Rewrite, Source, Talk
 
 __all__ = ["Comparison", "Draft", "Earlier", "Extract", "Message", "Reader", "Reply", "Rewrite", "Source", "Talk"]
@@ -16,9 +17,18 @@ __all__ = ["Comparison", "Draft", "Earlier", "Extract", "Message", "Reader", "Re
 
 @runtime_checkable
 class Reader(Protocol):
-    """A language model, or something that stands in for one. `name` goes into the receipt."""
+    """A language model, or something that stands in for one.
+
+    Attributes:
+        name: What receipts call it.
+        by_rule: Whether it answers with the passages' own words, so that nothing need be pruned before it, checked
+            behind it, or rewritten by it.
+        extractive: What it reads passages with, or None.
+    """
 
     name: str
+    by_rule: bool
+    extractive: ExtractiveReader | None
 
     async def rewrite(self, *, message: str, history: Sequence[Message]) -> Reply[Rewrite]:
         """Make the message a question that can be understood without the history (oldest first), ready for search."""

@@ -12,8 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from preflight_rag.corg.agreement import same_answer
-from preflight_rag.models.reading.extractive_reader import ExtractiveReader, PassageReading, Remembering, Span
-from preflight_rag.models.reading.own_reader import Calibration, OwnReader, settings
+from preflight_rag.models.reading.extractive_reader import ExtractiveReader, PassageReading, Span
 from preflight_rag.offline.evidence import (
     MARGIN,
     NOT_FOUND,
@@ -48,8 +47,6 @@ NEAR = 0.15
 """How far below the threshold a partition's likeliest passage may lie and its best sentence still be handed on."""
 MAX_MORE = 6
 """Words that one of two equal answers may have more than the other."""
-EVEN = 0.5
-"""Threshold of a reader of the Hub: a span is as likely as that there is none."""
 LEAST = 1e-4
 """Least distance of a probability from 0 and 1 when its odds are taken."""
 SETTLED = 4
@@ -133,7 +130,7 @@ class AnswerReader:
     """
 
     def __init__(self, extractive: ExtractiveReader, sentences: SentenceReader) -> None:
-        self.extractive, self.sentences, self.threshold = extractive, sentences, least_answerable(extractive)
+        self.extractive, self.sentences, self.threshold = extractive, sentences, extractive.threshold
         self.chooser = Chooser(extractive, sentences, self.threshold)
 
     def read(self, question: str, sources: Sequence[Source]) -> list[Read]:
@@ -212,13 +209,6 @@ class AnswerReader:
         n, quote = evidence.quotes()[0]
         text = f"{choice} {evidence.marks}\n\n{plain(quote)} [{n}]" if choice.strip() else f"{plain(quote)} [{n}]"
         return Draft(text, tuple(evidence.quotes()), choice=choice, short=choice, confidence=evidence.confidence)
-
-
-def least_answerable(reader: ExtractiveReader) -> float:
-    """Least probability at which a passage answers: the project's own reader has one, others take even odds."""
-    base = reader.reader if isinstance(reader, Remembering) else reader
-    calibration: Calibration = settings()["calibration"]
-    return calibration.threshold if isinstance(base, OwnReader) else EVEN
 
 
 def answers_of(item: Read, *, several: bool = False) -> list[Found]:

@@ -58,7 +58,6 @@ class Reading:
     """One context, read for a question.
 
     Attributes:
-        source: The context.
         said: Its answers, best first; by sentences one at most.
         descriptor: What tells the context's subject from others of the name.
         features: By sentences, of the model that says whether it answers.
@@ -70,7 +69,6 @@ class Reading:
         answerable: By spans, the probability that the context answers; to a yes/no question, that it says either.
     """
 
-    source: Source
     said: tuple[Said, ...]
     descriptor: str | None
     features: Features
@@ -121,7 +119,6 @@ def by_sentences(question: str, source: Source, ranked: Sequence[Scored]) -> Rea
         quote = _quote(sentence, heading_of(source.text), kind, question)
         said = (Said(found[0] if found else _first_words(sentence), quote, sentence, best.sentence.terms),)
     return Reading(
-        source,
         said,
         descriptor_of(name, source.title, source.text),
         features,
@@ -153,7 +150,6 @@ def by_spans(question: str, source: Source, passage: PassageReading, behind: flo
     terms, proper, _ = _terms(source, frozenset(words(question)), frozenset(words(name)))
     told = round(sum(passage.verdict[:2]), 4) if kind == "verdict" and passage.verdict else passage.answerable
     return Reading(
-        source,
         tuple(said),
         _telling(descriptor_of(name, source.title, source.text) or passage.descriptor, question, said),
         {},

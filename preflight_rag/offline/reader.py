@@ -8,8 +8,6 @@ choices (`offline_choices.py`). Without one it quotes the sentences that are nea
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -44,8 +42,6 @@ if TYPE_CHECKING:
 
 NAME = "offline extractive"
 """Name of the reader that quotes sentences; one that reads has its extractive reader's name."""
-REMEMBERED = 256
-"""Partitions whose passages are kept for the answer that is made of their extracts."""
 
 
 class OfflineReader:
@@ -74,8 +70,6 @@ class OfflineReader:
             lambda question, source: self.rank(question, sentences_of([source])), threshold, extractive
         )
         self._answers = AnswerReader(extractive, self.sentences) if extractive else None
-        self._lock = threading.Lock()
-        self._partitions: OrderedDict[tuple[str, Extract], tuple[Source, ...]] = OrderedDict()
 
     async def rewrite(self, *, message: str, history: Sequence[Message]) -> Reply[Rewrite]:
         """The message, joined by rule with the last question it depends on where it cannot stand alone."""
@@ -91,8 +85,8 @@ class OfflineReader:
         return Reply(await asyncio.to_thread(self._extract, question, sources))
 
     async def reduce(self, *, question: str, extracts: Sequence[Extract], options: Sequence[str] = ()) -> Reply[Draft]:
-        """What `answer` makes of the passages that the extracts are from; after a restart, of the extracts alone."""
-        return Reply(await asyncio.to_thread(lambda: self._draft(question, self._behind(question, extracts), options)))
+        """What `answer` makes of the passages that the extracts are from."""
+        return Reply(await asyncio.to_thread(self._reduce, question, extracts, options))
 
     async def relate(self, *, question: str, pivot: Source, others: Sequence[Source]) -> Reply[Comparison]:
         """Relations by small trained models over features of the contexts; see `offline_relations.py`."""
@@ -136,22 +130,17 @@ class OfflineReader:
     def _extract(self, question: str, sources: Sequence[Source]) -> Extract:
         if self._answers is None:
             return self.sentences.extract(question, sentences_of(sources))
-        extract = self._answers.extract(question, sources)
-        with self._lock:
-            self._partitions[question, extract] = tuple(sources)
-            self._partitions.move_to_end((question, extract))
-            if len(self._partitions) > REMEMBERED:
-                self._partitions.popitem(last=False)
-        return extract
+        return replace(self._answers.extract(question, sources), sources=tuple(sources))
 
-    def _behind(self, question: str, extracts: Sequence[Extract]) -> list[Source]:
-        """The passages of the partitions, so that they answer as they do at once; of unknown ones, the sentences."""
-        found: list[Source] = []
-        for extract in extracts:
-            with self._lock:
-                known = self._partitions.get((question, extract))
-            found += extracted(extract) if known is None else known
-        return found
+    def _reduce(self, question: str, extracts: Sequence[Extract], options: Sequence[str]) -> Draft:
+        """The answer of the passages behind the extracts; of an extract without them, its sentences are the passages.
+
+        Sentences are ranked alone either way, so without an extractive reader those of the extracts are enough.
+        """
+        if self._answers is None:
+            return self._draft(question, [source for extract in extracts for source in extracted(extract)], options)
+        behind = [source for extract in extracts for source in extract.sources or extracted(extract)]
+        return self._draft(question, behind, options)
 
     def _group_draft(self, question: str, sources: Sequence[Source], plural: bool) -> Draft:
         lines: dict[str, list[tuple[int, Said]]] = {}

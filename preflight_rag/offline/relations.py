@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import json
 import math
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -21,8 +19,8 @@ from typing import TYPE_CHECKING
 
 from preflight_rag.corg.agreement import same_answer
 from preflight_rag.corg.descriptors import heading_of
-from preflight_rag.models.reading.extractive_reader import ExtractiveReader
-from preflight_rag.offline.answers import least_answerable
+from preflight_rag.models.cache import PureCache
+from preflight_rag.models.reading.extractive_reader import ExtractiveReader, Pair
 from preflight_rag.offline.context_readings import Features, Reading, by_sentences, by_spans
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Comparison, ContextNote, Source
@@ -37,8 +35,8 @@ if TYPE_CHECKING:
     from preflight_rag.offline.evidence import Scored
 
 WEIGHTS = Path(__file__).with_name("relations.json")
-REMEMBERED = 256
-"""Contexts whose reading is kept, so that every pivot of a question sees the same."""
+CACHED_CONTEXTS = 256
+"""Contexts whose reading is kept, so that each is read once and not for every pivot; a guess."""
 SLACK = 0.15
 """How far below the answer threshold a context's best sentence may lie and the context still count as answering."""
 EDITED = 0.75
@@ -64,10 +62,9 @@ class Contexts:
 
     def __init__(self, rank: Rank, threshold: float, extractive: ExtractiveReader | None = None) -> None:
         self._rank = rank
-        self._floor = threshold - SLACK if extractive is None else least_answerable(extractive)
+        self._floor = threshold - SLACK if extractive is None else extractive.threshold
         self._extractive = extractive
-        self._lock = threading.Lock()
-        self._read: OrderedDict[tuple[str, str, str], Reading] = OrderedDict()
+        self._readings = PureCache(self._read, CACHED_CONTEXTS)
 
     @property
     def models(self) -> dict[str, Model]:
@@ -80,23 +77,20 @@ class Contexts:
 
     def read_all(self, question: str, sources: Sequence[Source]) -> list[Reading]:
         """What contexts say on a question; those that are new are read together."""
-        keys = [(question, source.title, source.text) for source in sources]
-        with self._lock:
-            known = {key: self._read[key] for key in keys if key in self._read}
-        new = {key: source for key, source in zip(keys, sources, strict=True) if key not in known}
-        known |= dict(zip(new, self._read_new(question, list(new.values())), strict=True))
-        with self._lock:
-            self._read |= {key: known[key] for key in new}
-            while len(self._read) > REMEMBERED:
-                self._read.popitem(last=False)
-        return [known[key] for key in keys]
+        return self._readings.get([(question, source.title, source.text) for source in sources])
 
-    def _read_new(self, question: str, sources: Sequence[Source]) -> list[Reading]:
+    def _read(self, keys: Sequence[Pair]) -> list[Reading]:
+        # Made of question, title and text alone: the number of a source is its place in one turn's passages, and a
+        # reading that held it would differ between turns.
+        contexts = [(question, Source(0, "", title, text)) for question, title, text in keys]
         if self._extractive is None:
-            return [by_sentences(question, source, self._rank(question, source)) for source in sources]
-        passages = self._extractive.read([(question, source.title, source.text) for source in sources])
+            return [by_sentences(question, source, self._rank(question, source)) for question, source in contexts]
         behind = self.models["further_spans"]["behind"]
-        return [by_spans(question, source, passage, behind) for source, passage in zip(sources, passages, strict=True)]
+        passages = self._extractive.read(keys)
+        return [
+            by_spans(question, source, passage, behind)
+            for (question, source), passage in zip(contexts, passages, strict=True)
+        ]
 
     def note(self, question: str, source: Source) -> ContextNote:
         """A context's entity, descriptor and answer; no answer where it does not bear on the question."""

@@ -67,7 +67,7 @@ class Service:
     def models(self) -> list[str]:
         """Models that people may choose, the server's own first."""
         reader = self.preflight.reader
-        offline = [] if getattr(reader, "by_rule", False) else [OFFLINE]
+        offline = [] if reader.by_rule else [OFFLINE]
         return list(dict.fromkeys([reader.name, *offline, *self.options.offered]))
 
     def model_of(self, name: str | None) -> str | None:

@@ -1,5 +1,7 @@
 """The node `retrieve`."""
 
+from types import SimpleNamespace
+
 from langgraph.runtime import Runtime
 from word_reader import WordReader
 
@@ -29,7 +31,8 @@ async def test_every_reference_has_its_cosine(library):
 
 async def test_what_is_kept_from_a_language_model_is_recorded_and_the_rest_numbered_anew(library):
     everything = await retrieve(QUERY, Runtime(context=Context(library=library)))
-    context = Context(library=library, settings=Settings(prune=0.6), extractive=WordReader())
+    chat = SimpleNamespace(by_rule=False)
+    context = Context(chat, library, Settings(prune=0.6), extractive=WordReader())
     update = await retrieve(QUERY, Runtime(context=context))
     found = {ref["rank"]: ref["id"] for ref in everything["passages"]}
     pruned = {passage["rank"]: passage["passage_id"] for passage in update["pruned"]}

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from preflight_rag.models.protocol import Reader
-from preflight_rag.models.reading.extractive_reader import PassageReading, Span, open_extractive_reader
-from preflight_rag.offline.answers import EVEN, LEAST, agreed, answers_of, grouped
+from preflight_rag.models.reading.extractive_reader import EVEN, PassageReading, Span, open_extractive_reader
+from preflight_rag.offline.answers import LEAST, agreed, answers_of, grouped
 from preflight_rag.offline.evidence import NOT_FOUND, quote_around
 from preflight_rag.offline.reader import NAME, OfflineReader
 from preflight_rag.offline.verdicts import Read
@@ -25,6 +25,7 @@ class Marked:
     """Reads what a table says: for a text its answerability, and the answers in it with their margins."""
 
     name = "marked"
+    threshold = EVEN
 
     def __init__(self, table):
         self.table = table

@@ -159,10 +159,11 @@ async def test_a_group_that_answers_nothing_says_so(reader):
 
 
 async def test_what_was_read_is_bounded(embedder, monkeypatch):
-    monkeypatch.setattr(offline_relations, "REMEMBERED", 2)
-    reader = OfflineReader(embedder)
-    await reader.relate(question=QUESTION, pivot=NEBRASKA, others=[OKLAHOMA, EDITED, BREAD])
-    assert len(reader.contexts._read) == 2
+    monkeypatch.setattr(offline_relations, "CACHED_CONTEXTS", 2)
+    reader = OfflineReader(embedder, extractive := ValueReader())
+    for _ in range(2):
+        await reader.relate(question=QUESTION, pivot=NEBRASKA, others=[OKLAHOMA, EDITED, BREAD])
+    assert sum(map(len, extractive.calls)) > 4
 
 
 @pytest.fixture

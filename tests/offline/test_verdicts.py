@@ -2,7 +2,7 @@
 
 import pytest
 
-from preflight_rag.models.reading.extractive_reader import PassageReading, Span, open_extractive_reader
+from preflight_rag.models.reading.extractive_reader import EVEN, PassageReading, Span, open_extractive_reader
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.offline.verdicts import DISAGREE, UNDECIDED
 from preflight_rag.state.reading import Source
@@ -19,6 +19,7 @@ class Telling:
     """Reads what a table says: for a text its answerability and its verdict; a longer text is like DESIGN."""
 
     name = "telling"
+    threshold = EVEN
 
     def __init__(self, **told):
         self.told = {DESIGN: (0.3, NEITHER), SHORTER: (0.9, YES), NOT: (0.9, NO), **told}

@@ -84,11 +84,11 @@ def open_named(name: str) -> ExtractiveReader:
         ExtractiveReaderError: It cannot be loaded.
         UsageError: The name stands for no reader.
     """
-    from preflight_rag.models.reading.extractive_reader import Remembering, open_extractive_reader
+    from preflight_rag.models.reading.extractive_reader import CachedReader, open_extractive_reader
     from preflight_rag.models.reading.own_reader import OwnReader
     from preflight_rag.state.errors import UsageError
 
-    reader = Remembering(OwnReader(Path(name))) if name.endswith(".onnx") else open_extractive_reader(name)
+    reader = CachedReader(OwnReader(Path(name))) if name.endswith(".onnx") else open_extractive_reader(name)
     if reader is None:
         raise UsageError(f"the extractive reader {name!r} reads nothing", help="Choose default, a model or a file.")
     return reader

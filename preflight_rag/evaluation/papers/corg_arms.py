@@ -141,7 +141,7 @@ def open_readers(asking: Asking, run: Run) -> tuple[Reader, OfflineReader]:
 
 def unremembering(reader: Reader) -> Reader:
     """The same reader without memory of passages that it read; one that asks a language model has none."""
-    from preflight_rag.models.reading.extractive_reader import Remembering as Readings
+    from preflight_rag.models.reading.extractive_reader import CachedReader as Readings
 
     if not isinstance(reader, OfflineReader):
         return reader

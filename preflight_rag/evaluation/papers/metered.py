@@ -24,6 +24,9 @@ class Metered:
         reader: What answers.
     """
 
+    by_rule = False
+    extractive = None
+
     def __init__(self, reader: Reader) -> None:
         self.reader, self.name = reader, reader.name
         self.usage = Usage()

@@ -35,6 +35,8 @@ from preflight_rag.text.survival import corrections, lost, strays
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
+    from preflight_rag.models.reading.extractive_reader import ExtractiveReader
+
 _REFUSED = ("content_filter", "refusal", "safety")
 
 
@@ -46,6 +48,9 @@ class ChatReader:
         name: How receipts name it.
         deadline: Seconds that one call may take in all, retries and streaming included.
     """
+
+    by_rule = False
+    extractive: ExtractiveReader | None = None
 
     def __init__(self, chat_model: BaseChatModel, *, name: str | None = None, deadline: float = 120.0) -> None:
         self.chat_model = chat_model

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import math
 import re
-import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
+from preflight_rag.models.cache import PureCache
 from preflight_rag.models.reading.reader_input import SCORES, Window, joined
 
 if TYPE_CHECKING:
@@ -29,7 +28,10 @@ DECIMALS = 3
 MAX_SPANS = 4
 MAX_SPAN_TOKENS = 40
 CANDIDATES = 12
-REMEMBERED = 4096
+CACHED_READINGS = 4096
+"""Readings that are kept: those of a few hundred questions over 16 passages; a guess, some 10 MB."""
+EVEN = 0.5
+"""Threshold of a reader that was not calibrated: a span is as likely as that there is none."""
 _EDGES = " \t\n\r.,;:!?\"'“”‘’«»"
 _WORD = re.compile(r"[^\W\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]+(?:[.,]\d+)*")
 """A word, or a number with its commas; Thai, kana and Chinese characters are none, as no space parts their words."""
@@ -83,37 +85,36 @@ class ExtractiveReader(Protocol):
 
     name: str
 
+    @property
+    def threshold(self) -> float:
+        """Least probability at which a passage counts as answering."""
+        ...
+
     def read(self, pairs: Sequence[Pair]) -> list[PassageReading]:
         """One reading a pair, in order; the same for a pair whatever stands beside it."""
         ...
 
 
-class Remembering:
-    """An extractive reader that reads each pair once. Thread-safe.
+class CachedReader:
+    """An extractive reader that reads each pair once; as a reading depends on its pair alone, no result changes.
 
     Args:
         reader: What reads.
         most: Readings that are kept.
     """
 
-    def __init__(self, reader: ExtractiveReader, most: int = REMEMBERED) -> None:
-        self.reader, self.name, self._most = reader, reader.name, most
-        self._lock = threading.Lock()
-        self._known: OrderedDict[Pair, PassageReading] = OrderedDict()
+    def __init__(self, reader: ExtractiveReader, most: int = CACHED_READINGS) -> None:
+        self.reader, self.name = reader, reader.name
+        self._readings = PureCache(reader.read, most)
+
+    @property
+    def threshold(self) -> float:
+        """That of the reader."""
+        return self.reader.threshold
 
     def read(self, pairs: Sequence[Pair]) -> list[PassageReading]:
         """One reading a pair, in order."""
-        with self._lock:
-            new = [pair for pair in dict.fromkeys(pairs) if pair not in self._known]
-        found = dict(zip(new, self.reader.read(new), strict=True)) if new else {}
-        with self._lock:
-            readings = [found.get(pair) or self._known.get(pair) for pair in pairs]
-            self._known.update(found)
-            while len(self._known) > self._most:
-                self._known.popitem(last=False)
-        missing = [pair for pair, reading in zip(pairs, readings, strict=True) if reading is None]
-        again = dict(zip(missing, self.reader.read(missing), strict=True)) if missing else {}
-        return [reading or again[pair] for pair, reading in zip(pairs, readings, strict=True)]
+        return self._readings.get(pairs)
 
 
 def decode(
@@ -229,7 +230,7 @@ def open_extractive_reader(name: str = OWN) -> ExtractiveReader | None:
     if name == OWN:
         from preflight_rag.models.reading.own_reader import OwnReader
 
-        return Remembering(OwnReader())
+        return CachedReader(OwnReader())
     from preflight_rag.models.reading.hub_reader import HubReader
 
-    return Remembering(HubReader(name))
+    return CachedReader(HubReader(name))

@@ -11,7 +11,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from preflight_rag.models.embedding.onnx_export import quiet_loading
-from preflight_rag.models.reading.extractive_reader import Pair, PassageReading, Span, answer_spans, apart, sigmoid
+from preflight_rag.models.reading.extractive_reader import (
+    EVEN,
+    Pair,
+    PassageReading,
+    Span,
+    answer_spans,
+    apart,
+    sigmoid,
+)
 from preflight_rag.models.reading.reader_input import MAX_QUESTION, Window, windows
 from preflight_rag.state.errors import ExtractiveReaderError, first_line
 from preflight_rag.text.words import encodable
@@ -45,6 +53,8 @@ class HubReader:
     Raises:
         ExtractiveReaderError: It cannot be loaded, has no head for spans, or no fast tokenizer.
     """
+
+    threshold = EVEN
 
     def __init__(self, name: str) -> None:
         self.name = name

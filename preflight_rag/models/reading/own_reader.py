@@ -83,6 +83,12 @@ class OwnReader:
         self._session: Any = None
         self._tokenizer: Any = None
 
+    @property
+    def threshold(self) -> float:
+        """Least probability at which a passage answers, as it was set on validation data."""
+        calibration: Calibration = settings()["calibration"]
+        return calibration.threshold
+
     def read(self, pairs: Sequence[Pair]) -> list[PassageReading]:
         """One reading a pair, in order.
 

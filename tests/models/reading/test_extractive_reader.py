@@ -12,11 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from preflight_rag.models.reading.extractive_reader import (
+    EVEN,
     MAX_SPAN_TOKENS,
     MAX_SPANS,
+    CachedReader,
     ExtractiveReader,
     PassageReading,
-    Remembering,
     apart,
     decode,
     open_extractive_reader,
@@ -194,6 +195,7 @@ class Recorder:
     """A reader that writes down what it is asked to read."""
 
     name = "recorder"
+    threshold = EVEN
 
     def __init__(self):
         self.asked = []
@@ -208,7 +210,7 @@ def pair(text):
 
 
 def test_each_pair_is_read_once():
-    reader = Remembering(inner := Recorder())
+    reader = CachedReader(inner := Recorder())
     first = reader.read([pair("a"), pair("bb"), pair("a")])
     second = reader.read([pair("bb"), pair("ccc")])
     assert inner.asked == [[pair("a"), pair("bb")], [pair("ccc")]]
@@ -217,7 +219,7 @@ def test_each_pair_is_read_once():
 
 
 def test_what_no_longer_has_room_is_read_again():
-    reader = Remembering(inner := Recorder(), most=2)
+    reader = CachedReader(inner := Recorder(), most=2)
     texts = ["a" * n for n in range(1, 6)]
     readings = reader.read([pair(text) for text in texts])
     assert [reading.answerable for reading in readings] == [0.1, 0.2, 0.3, 0.4, 0.5]
@@ -226,7 +228,7 @@ def test_what_no_longer_has_room_is_read_again():
 
 
 def test_threads_share_what_was_read():
-    reader, failures = Remembering(Recorder(), most=8), []
+    reader, failures = CachedReader(Recorder(), most=8), []
 
     def work(offset):
         for i in range(60):

@@ -1,0 +1,40 @@
+"""A cache whose presence cannot change a result: each value is made of its key alone."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class PureCache(Generic[K, V]):
+    """Values of a pure function by their arguments, the oldest dropped first. Thread-safe.
+
+    Args:
+        make: The values of keys, in order; the value of a key must depend on nothing but the key.
+        most: Values that are kept.
+    """
+
+    def __init__(self, make: Callable[[Sequence[K]], Sequence[V]], most: int) -> None:
+        self._make, self._most = make, most
+        self._lock = threading.Lock()
+        self._known: OrderedDict[K, V] = OrderedDict()
+
+    def get(self, keys: Sequence[K]) -> list[V]:
+        """The value of each key, in order; those that are new are made in one call."""
+        with self._lock:
+            found = {key: self._known[key] for key in keys if key in self._known}
+        new = [key for key in dict.fromkeys(keys) if key not in found]
+        if new:
+            # Made without the lock, so that threads do not wait for each other; two may then make the same value.
+            made = dict(zip(new, self._make(new), strict=True))
+            found |= made
+            with self._lock:
+                self._known |= made
+                while len(self._known) > self._most:
+                    self._known.popitem(last=False)
+        return [found[key] for key in keys]
