@@ -1,5 +1,7 @@
 """Statements of an answer: how they are found, and what their passages say of them."""
 
+from types import SimpleNamespace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -88,8 +90,9 @@ def test_the_shipped_reader_tells_a_passages_own_words_from_anothers():
 
 
 def test_whose_reader_a_turn_has(embedder):
-    assert extractive_for(object(), "none") is None
-    assert extractive_for(object(), "default") is extractive_for(object(), "default")
+    chat = SimpleNamespace(by_rule=False)
+    assert extractive_for(chat, "none") is None
+    assert extractive_for(chat, "default") is extractive_for(chat, "default")
     assert extractive_for(OfflineReader(embedder), "default") is None
     own = WordReader()
     assert extractive_for(OfflineReader(embedder, own), "default") is own
