@@ -25,7 +25,7 @@ def add_key(
     write: Annotated[bool, typer.Option("--write", help="May upload and delete documents.")] = False,
 ) -> None:
     """Make a key and print it, once; from then on the server asks for one."""
-    from preflight_rag.server.keys import KeyRing
+    from preflight_rag.server.access import KeyRing
 
     typer.echo(KeyRing(library).add(name, write=write))
     typer.echo("preflight: keep it; it is stored as a hash and cannot be shown again", err=True)
@@ -37,7 +37,7 @@ def list_keys(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False
     """List whose keys there are."""
     from contextlib import closing
 
-    from preflight_rag.server.keys import KeyRing
+    from preflight_rag.server.access import KeyRing
 
     with closing(KeyRing(library)) as ring:
         rows = ring.all()
@@ -54,7 +54,7 @@ def list_keys(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False
 @command
 def revoke_key(name: NameArgument, library: LibraryOption = DEFAULT_LIBRARY) -> None:
     """Take a key away, at once; the conversations stay."""
-    from preflight_rag.server.keys import KeyRing
+    from preflight_rag.server.access import KeyRing
 
     if not KeyRing(library).revoke(name):
         raise UsageError(f"there is no key {name[:80]!r}", help="See `preflight keys list`.")

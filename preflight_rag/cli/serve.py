@@ -41,9 +41,9 @@ def serve(
     """Serve the library: a web page, an HTTP API, and OpenAI's API for any client of it."""
     from preflight_rag.app import Preflight
     from preflight_rag.server import ServerOptions
-    from preflight_rag.server.options import MEGABYTE
-    from preflight_rag.server.run import is_local
-    from preflight_rag.server.run import serve as run
+    from preflight_rag.server.access import is_local
+    from preflight_rag.server.app import serve as run
+    from preflight_rag.server.service import MEGABYTE
 
     try:
         preflight = Preflight.open(library, model, embedder=embedder, create=create, **settings)

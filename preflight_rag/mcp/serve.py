@@ -20,7 +20,7 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 
 from preflight_rag.mcp.server import make_server
-from preflight_rag.server.keys import KeyRing
+from preflight_rag.server.access import KeyRing
 from preflight_rag.state.errors import UsageError
 
 if TYPE_CHECKING:

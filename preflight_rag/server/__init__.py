@@ -3,11 +3,11 @@
 `create_app` gives the ASGI application, `serve` runs it. What is here, in the order of a request's way:
 
     gate.py        every request: host, origin, user, rate, size of the body; headers, metrics and the access log
-    users.py       who asks: keys of `keys.py`, sessions of the page
-    ask.py, threads.py, documents.py, info.py    routes under /api
-    openai_chat.py, openai_embeddings.py         routes under /v1
-    running.py     the turns that are being taken, and how they are stopped
-    sse.py         their events as server-sent events; markdown.py renders answers
+    access.py      who may: keys, users, sessions of the page, rates, addresses
+    turns.py, threads.py, library.py, info.py    routes under /api
+    openai.py      routes under /v1
+    service.py     what the routes share: options, metrics, and the turns that are being taken
+    errors.py      errors as responses; markdown.py answers as HTML
     page/          the web page
 """
 
@@ -17,14 +17,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from preflight_rag.server.app import create_app
-    from preflight_rag.server.options import ServerOptions
-    from preflight_rag.server.run import serve
+    from preflight_rag.server.app import create_app, serve
+    from preflight_rag.server.service import ServerOptions
 
 _HOME = {
-    "ServerOptions": "preflight_rag.server.options",
+    "ServerOptions": "preflight_rag.server.service",
     "create_app": "preflight_rag.server.app",
-    "serve": "preflight_rag.server.run",
+    "serve": "preflight_rag.server.app",
 }
 
 __all__ = ["ServerOptions", "create_app", "serve"]

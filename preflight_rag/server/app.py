@@ -1,21 +1,24 @@
-"""The ASGI application."""
+"""The ASGI application, and how it is run: Ctrl-C stops every turn in such a way that it can be resumed."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import logging
+import socket
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
+import uvicorn
 from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
 
 from preflight_rag.app import Preflight
-from preflight_rag.server import ask, documents, errors, info, openai_chat, openai_embeddings, threads
+from preflight_rag.server import errors, info, library, openai, threads, turns
+from preflight_rag.server.access import KeyRing, bind, check_bind
 from preflight_rag.server.gate import Gate
-from preflight_rag.server.options import ServerOptions
+from preflight_rag.server.library import UPLOADS, remove_incoming
 from preflight_rag.server.page import page_router
-from preflight_rag.server.service import Service
-from preflight_rag.server.uploads import FOLDER, sweep
+from preflight_rag.server.service import ServerOptions, Service
 
 
 def create_app(preflight: Preflight, options: ServerOptions | None = None) -> FastAPI:
@@ -23,7 +26,7 @@ def create_app(preflight: Preflight, options: ServerOptions | None = None) -> Fa
 
     Args:
         preflight: The application; it stays the caller's, to be closed after the server has ended.
-        options: Limits, and who is let in.
+        options: Limits, and who may use it.
     """
     from preflight_rag import __version__
 
@@ -32,7 +35,7 @@ def create_app(preflight: Preflight, options: ServerOptions | None = None) -> Fa
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         await asyncio.to_thread(lambda: preflight.ledger)
-        await asyncio.to_thread(sweep, preflight.folder / FOLDER)
+        await asyncio.to_thread(remove_incoming, preflight.folder / UPLOADS)
         warming = asyncio.create_task(asyncio.to_thread(preflight.library.warm))
         try:
             yield
@@ -51,7 +54,7 @@ def create_app(preflight: Preflight, options: ServerOptions | None = None) -> Fa
     )
     app.state.service = service
     errors.register(app)
-    for module in (ask, threads, documents, info, openai_chat, openai_embeddings):
+    for module in (turns, threads, library, info, openai):
         app.include_router(module.router)
     app.include_router(page_router())
     app.add_middleware(Gate, service=service)
@@ -64,3 +67,75 @@ def create_app(preflight: Preflight, options: ServerOptions | None = None) -> Fa
             expose_headers=["X-Preflight-Thread", "Retry-After"],
         )
     return app
+
+
+# How long Ctrl-C waits for open connections; stopping a turn takes up to a second or two.
+GRACE_SECONDS = 4
+# Above any test here (50 conversations at once); a bound against running out of file handles, a guess.
+CONNECTIONS = 1000
+
+
+def serve(
+    preflight: Preflight,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8765,
+    options: ServerOptions | None = None,
+    access_log: bool = True,
+    started: Callable[[str], None] = lambda _url: None,
+) -> None:
+    """Serve a library until Ctrl-C.
+
+    Args:
+        preflight: The application.
+        host: An address of this machine; any other than its own needs a key.
+        port: 0 for a free one.
+        options: Limits, and who may use it.
+        access_log: Whether each request is a line on standard error.
+        started: Called with the address once it is open.
+
+    Raises:
+        UsageError: The address cannot be used, or there is no key for it.
+    """
+    keys = KeyRing(preflight.folder)
+    try:
+        check_bind(host, keys)
+    finally:
+        keys.close()
+    with bind(host, port) as listening:
+        config = uvicorn.Config(
+            create_app(preflight, options),
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            limit_concurrency=CONNECTIONS,
+            timeout_graceful_shutdown=GRACE_SECONDS,
+            ws="none",
+        )
+        _set_up_logging(access_log)
+        started(_url(host, listening))
+        _Server(config).run(sockets=[listening])
+
+
+class _Server(uvicorn.Server):
+    """Stops running turns before it waits for their connections."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End the turns, then the connections."""
+        application = self.config.app
+        application.state.service.running.stop_all()  # type: ignore[union-attr]
+        await super().shutdown(sockets)
+
+
+def _url(host: str, listening: socket.socket) -> str:
+    port = listening.getsockname()[1]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _set_up_logging(access: bool) -> None:
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
+    for name, level in (("preflight.access", logging.INFO), ("preflight.server", logging.INFO), ("uvicorn", "WARNING")):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [handler], False
+        logger.setLevel(level if access or name != "preflight.access" else logging.CRITICAL)

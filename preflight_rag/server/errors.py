@@ -1,4 +1,4 @@
-"""How errors are told over HTTP: one line with the way out, in this API's shape or, under `/v1`, in OpenAI's."""
+"""Errors over HTTP: one line that says what to do, in this API's form or, under `/v1`, in OpenAI's."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from preflight_rag.state import errors as ours
 from preflight_rag.state.errors import PreflightError
 
 log = logging.getLogger("preflight.server")
-MESSAGE_CHARACTERS = 600
+MESSAGE_CHARACTERS = 600  # long enough for every message of ours; a model server's may be longer
 STATUS: Mapping[type[PreflightError], int] = {
     ours.UsageError: 400,
     ours.UnknownModel: 404,
@@ -51,15 +51,39 @@ CODES = {
 
 
 class Refused(HTTPException):
-    """A request that is not served: its status, a code for programs, one line for people, and what they can do."""
+    """A request that is not served: its status, a code for programs, one line for people, and what they can do.
+
+    Attributes:
+        param: The field of the body that is wrong, where one is.
+        retryable: Whether the same request may succeed later.
+    """
 
     def __init__(
-        self, status: int, message: str, *, help: str = "", code: str = "", headers: Mapping[str, str] | None = None
+        self,
+        status: int,
+        message: str,
+        *,
+        help: str = "",
+        code: str = "",
+        param: str | None = None,
+        retryable: bool | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(status, detail=message, headers=dict(headers or {}))
         self.message = message
         self.help = help
         self.code = code or CODES.get(status, "error")
+        self.param = param
+        self.retryable = status in (429, 503) if retryable is None else retryable
+
+
+def refusal_of(error: Exception) -> Refused:
+    """Any error as callers may see it; what is not ours says nothing of the server's inside."""
+    if isinstance(error, Refused):
+        return error
+    if isinstance(error, PreflightError):
+        return Refused(status_of(error), error.message, help=error.help, code=code_of(error), retryable=error.retryable)
+    return Refused(500, "the server failed", help="Its log says why.", code="internal_error")
 
 
 def code_of(error: PreflightError) -> str:
@@ -73,75 +97,60 @@ def status_of(error: PreflightError) -> int:
     return next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 500)
 
 
-def told(error: Exception) -> dict[str, str]:
+def describe(error: Exception) -> dict[str, str]:
     """An error as `{code, message, help}`, each on one line and of bounded length."""
-    if isinstance(error, PreflightError):
-        code, message, help = code_of(error), error.message, error.help
-    elif isinstance(error, Refused):
-        code, message, help = error.code, error.message, error.help
-    else:
-        code, message, help = "internal_error", "the server failed", "Its log says why."
-    return {"code": code, "message": _line(message), "help": _line(help)}
+    refusal = refusal_of(error)
+    return {"code": refusal.code, "message": _line(refusal.message), "help": _line(refusal.help)}
 
 
-def body_of(error: Exception, path: str) -> dict[str, Any]:
-    """The JSON body that tells of an error to a caller of a path."""
-    said = told(error)
+def error_body(error: Exception, path: str) -> dict[str, Any]:
+    """The JSON body of an error, for a caller of a path."""
+    described = describe(error)
     if not path.startswith("/v1"):
-        return {"error": said}
-    status = http_status(error)
-    kind = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}.get(status)
-    kind = kind or ("server_error" if status >= 500 else "invalid_request_error")
-    code = {"invalid_key": "invalid_api_key", "unknown_model": "model_not_found"}.get(said["code"], said["code"])
-    line = f"{said['message']}. {said['help']}" if said["help"] else said["message"]
-    return {"error": {"message": line, "type": kind, "param": getattr(error, "param", None), "code": code}}
+        return {"error": described}
+    refusal = refusal_of(error)
+    kind = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}.get(refusal.status_code)
+    kind = kind or ("server_error" if refusal.status_code >= 500 else "invalid_request_error")
+    # OpenAI's clients know these two by their own names.
+    code = {"invalid_key": "invalid_api_key", "unknown_model": "model_not_found"}.get(refusal.code, refusal.code)
+    line = f"{described['message']}. {described['help']}" if described["help"] else described["message"]
+    return {"error": {"message": line, "type": kind, "param": refusal.param, "code": code}}
 
 
-def http_status(error: Exception) -> int:
-    """The HTTP status that an error is told with."""
-    if isinstance(error, PreflightError):
-        return status_of(error)
-    return error.status_code if isinstance(error, HTTPException) else 500
-
-
-def headers_of(error: Exception) -> dict[str, str]:
-    """Headers that go with an error: whether a client should try again, and that a long body is not read to its end."""
-    found = dict(getattr(error, "headers", None) or {})
-    status = http_status(error)
-    if status == 413:
-        found["Connection"] = "close"
-    retryable = getattr(error, "retryable", status in (429, 503))
-    if retryable and status in (429, 503):
-        found.setdefault("Retry-After", "2")
-    return found if retryable else {**found, "X-Should-Retry": "false"}
-
-
-def response_of(error: Exception, path: str) -> JSONResponse:
-    """The response that tells of an error."""
-    return JSONResponse(body_of(error, path), http_status(error), headers_of(error))
+def error_response(error: Exception, path: str) -> JSONResponse:
+    """The response for an error; its headers say whether a client should try again."""
+    refusal = refusal_of(error)
+    headers = dict(refusal.headers or {})
+    if refusal.status_code == 413:
+        headers["Connection"] = "close"  # so that the rest of a long body is not read
+    if not refusal.retryable:
+        headers["X-Should-Retry"] = "false"
+    elif refusal.status_code in (429, 503):
+        headers.setdefault("Retry-After", "2")
+    return JSONResponse(error_body(error, path), refusal.status_code, headers)
 
 
 def register(app: FastAPI) -> None:
-    """Tell every error of the application in one shape."""
+    """Answer every error of the application in one form."""
 
-    async def ours_told(request: Request, error: Exception) -> JSONResponse:
-        return response_of(error, request.url.path)
+    async def of_ours(request: Request, error: Exception) -> JSONResponse:
+        return error_response(error, request.url.path)
 
-    async def http_told(request: Request, error: Exception) -> JSONResponse:
+    async def of_framework(request: Request, error: Exception) -> JSONResponse:
         known = error if isinstance(error, Refused) else _of_framework(cast("HTTPException", error), request)
-        return response_of(known, request.url.path)
+        return error_response(known, request.url.path)
 
-    async def invalid_told(request: Request, error: Exception) -> JSONResponse:
-        return response_of(_of_validation(cast("RequestValidationError", error)), request.url.path)
+    async def of_validation(request: Request, error: Exception) -> JSONResponse:
+        return error_response(_of_validation(cast("RequestValidationError", error)), request.url.path)
 
-    async def unexpected_told(request: Request, error: Exception) -> JSONResponse:
+    async def unexpected(request: Request, error: Exception) -> JSONResponse:
         log.error("%s failed", request.url.path, exc_info=error)
-        return response_of(error, request.url.path)
+        return error_response(error, request.url.path)
 
-    app.add_exception_handler(PreflightError, ours_told)
-    app.add_exception_handler(HTTPException, http_told)
-    app.add_exception_handler(RequestValidationError, invalid_told)
-    app.add_exception_handler(Exception, unexpected_told)
+    app.add_exception_handler(PreflightError, of_ours)
+    app.add_exception_handler(HTTPException, of_framework)
+    app.add_exception_handler(RequestValidationError, of_validation)
+    app.add_exception_handler(Exception, unexpected)
 
 
 def _of_framework(error: HTTPException, request: Request) -> Refused:
@@ -159,10 +168,8 @@ def _of_validation(error: RequestValidationError) -> Refused:
     if first["type"] == "json_invalid":
         return Refused(400, "the body is not valid JSON", help="Send a JSON object.")
     place = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "path")) or "the body"
-    said = "is not a known field" if first["type"] == "extra_forbidden" else f"is wrong: {first['msg'].lower()}"
-    refusal = Refused(400, f"{place[:100]} {said}", help="See /api/docs.")
-    refusal.param = place  # type: ignore[attr-defined]
-    return refusal
+    problem = "is not a known field" if first["type"] == "extra_forbidden" else f"is wrong: {first['msg'].lower()}"
+    return Refused(400, f"{place[:100]} {problem}", help="See /api/docs.", param=place)
 
 
 def _line(text: str) -> str:

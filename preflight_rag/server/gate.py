@@ -1,4 +1,4 @@
-"""What every request passes: host, user, rate, origin and size; and what every response carries.
+"""What every request passes: host, user, rate, origin and size; and the headers of every response.
 
 Plain ASGI, so that streams leave at once. Who asks is `scope["state"]["user"]` for the routes behind it. Questions and
 answers are never logged: a line holds the route's template, not its path.
@@ -9,18 +9,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
+from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from preflight_rag.server.errors import Refused, response_of
+from preflight_rag.server.access import LOCAL_USER, LOOPBACK, Key, KeyRing, Sessions, User, same_origin
+from preflight_rag.server.errors import Refused, error_response
 from preflight_rag.server.service import Service
-from preflight_rag.server.users import User, user_of
 
 access = logging.getLogger("preflight.access")
+COOKIE = "preflight_session"
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "font-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
@@ -32,7 +34,6 @@ SECURITY = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
 OPEN = ("/", "/favicon.ico", "/health", "/api/session", "/api/docs", "/api/docs.css", "/api/openapi.json")
 UPLOADS = "/api/documents"
 SAFE = ("GET", "HEAD", "OPTIONS")
@@ -63,7 +64,7 @@ class Gate:
             try:
                 limited = self._admit(scope, receive)
             except Refused as refused:
-                await response_of(refused, scope["path"])(scope, receive, respond)
+                await error_response(refused, scope["path"])(scope, receive, respond)
             else:
                 await self.app(scope, limited, respond)
         finally:
@@ -100,9 +101,11 @@ class Gate:
         origin, site = headers.get("origin"), headers.get("sec-fetch-site")
         if origin in self.service.options.cors and not (user and user.by_cookie):
             return
-        own = site in ("same-origin", "none") if site else origin is None or _same_origin(origin, headers)
+        own = (
+            site in ("same-origin", "none") if site else origin is None or same_origin(origin, headers.get("host", ""))
+        )
         if origin is not None and own:
-            own = _same_origin(origin, headers)
+            own = same_origin(origin, headers.get("host", ""))
         unsure = user is not None and user.by_cookie and site is None and origin is None
         if not own or unsure:
             raise Refused(403, "this came from a page of another origin", help="Use the page of this server.")
@@ -143,6 +146,41 @@ class Gate:
         access.info("%s %s %s %s %d %.0f ms", client[0], name, scope["method"], path, status, seconds * 1000)
 
 
+def user_of(headers: Mapping[str, str], keys: KeyRing, sessions: Sessions, *, required: bool) -> User:
+    """Who sends a request.
+
+    Raises:
+        Refused: A key is needed and none, or a wrong one, is shown.
+    """
+    if not required:
+        return LOCAL_USER
+    scheme, _, shown = headers.get("authorization", "").partition(" ")
+    if shown and scheme.lower() == "bearer":
+        key = keys.find(shown.strip())
+        if key is None:
+            raise Refused(401, "this key is not known", help="`preflight keys add NAME` makes one.")
+        return _user(key)
+    token = session_token(headers)
+    key_id = sessions.key_id(token) if token else None
+    key = keys.by_id(key_id) if key_id else None
+    if key is None:
+        raise Refused(401, "a key is needed", help="Send it as `Authorization: Bearer KEY`.", code="key_needed")
+    return _user(key, by_cookie=True)
+
+
+def session_token(headers: Mapping[str, str]) -> str:
+    """The session's token in a request's cookies, or ""."""
+    try:
+        cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+    except CookieError:
+        return ""
+    return cookie.value if cookie else ""
+
+
+def _user(key: Key, *, by_cookie: bool = False) -> User:
+    return User(key.name, f"{key.name}/", write=key.write, by_cookie=by_cookie)
+
+
 def template(scope: MutableMapping[str, Any]) -> str:
     """The route that served a request, such as `/api/threads/{thread_id}`; never what the caller wrote into it."""
     return getattr(scope.get("route"), "path", "other")
@@ -168,11 +206,6 @@ def _host(host: str) -> str:
         return (urlsplit(f"//{host}").hostname or "").lower()
     except ValueError:
         return ""
-
-
-def _same_origin(origin: str, headers: Headers) -> bool:
-    """Whether an origin is the one that the request went to; the scheme may have been changed by a proxy."""
-    return urlsplit(origin).netloc.lower() == headers.get("host", "").lower()
 
 
 def _check_kind(scope: Scope, headers: Headers) -> None:

@@ -1,4 +1,4 @@
-"""Routes that tell about the server: info, session, health, metrics, and the page of the API."""
+"""What the server says about itself: info, session, health, metrics, and the page of the API."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, JSONResponse
 from pydantic import BaseModel, ConfigDict
 
-from preflight_rag.server.asked import SETTINGS
 from preflight_rag.server.errors import Refused
-from preflight_rag.server.metrics import CONTENT_TYPE
-from preflight_rag.server.service import Service, ServiceOf, UserOf
-from preflight_rag.server.users import COOKIE, session_token
+from preflight_rag.server.gate import COOKIE, session_token
+from preflight_rag.server.service import METRICS_TYPE, Service, ServiceOf, UserOf
+from preflight_rag.server.turns import SETTINGS
 
 router = APIRouter()
 ROUTES = ("auto", "plain", "map-reduce", "corg")
@@ -105,7 +104,7 @@ def metrics(service: ServiceOf, _user: UserOf) -> Response:
     counts = service.catalogue.counts()
     service.metrics.documents.set(counts["documents"])
     service.metrics.passages.set(counts["passages"])
-    return Response(service.metrics.text(), media_type=CONTENT_TYPE)
+    return Response(service.metrics.text(), media_type=METRICS_TYPE)
 
 
 @router.get("/api/docs", include_in_schema=False)

@@ -1,25 +1,287 @@
-"""What the routes share: the application over the library, the keys, and what is running."""
+"""What one server is made of: its options, its numbers for Prometheus, the turns that run, and what routes share."""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
+import logging
 import math
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import aclosing, asynccontextmanager, suppress
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import Depends, Request
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from typing_extensions import TypeIs
 
 from preflight_rag.app import Preflight
+from preflight_rag.graph.events import ProgressEvent, StageEvent, TokenEvent
 from preflight_rag.models.chat.chat_models import OFFLINE
-from preflight_rag.server.conversations import Conversations
+from preflight_rag.server.access import KeyRing, Rates, Sessions, User
 from preflight_rag.server.errors import Refused
-from preflight_rag.server.keys import KeyRing
-from preflight_rag.server.metrics import Metrics
-from preflight_rag.server.options import ServerOptions
-from preflight_rag.server.rates import Rates
-from preflight_rag.server.running import Running
-from preflight_rag.server.users import Sessions, User
+from preflight_rag.state.errors import PreflightError
+from preflight_rag.state.values import Answer, Clarification
 
-WRONG_KEY_COST = 20.0
+log = logging.getLogger("preflight.server")
+MEGABYTE = 1024 * 1024
+WAITING = 4  # turns that may wait for each one that runs: a guess
+REMEMBERED = 10_000  # conversations of OpenAI clients: a guess, about 2 MB
+WRONG_KEY_COST = 20.0  # requests that a wrong key counts as: 30 guesses a minute at the default rate
+METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+# Buckets of seconds: from a static file to a turn of a slow local model.
+_SECONDS = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300)
+
+
+@dataclass(frozen=True)
+class ServerOptions:
+    """Limits of a server, and who may use it; the numbers are guesses for one machine and its people.
+
+    Attributes:
+        require_keys: Every request needs a key, also while there is none. Without it a key is needed as soon as the
+            library has one.
+        cors: Origins whose pages may call the API with a key.
+        offered: Models besides the server's own that people may choose for a turn.
+        body_bytes: Longest JSON body.
+        upload_bytes: Longest upload, all its files together.
+        body_seconds: How long the next piece of a body may take.
+        rate: Requests a minute for each user, or each address where nobody is known; 0 for no limit.
+        turns: Turns at once; so many again, times four, may wait.
+        turn_seconds: How long one turn may take in all.
+        heartbeat_seconds: A silent stream is kept open with a comment this often.
+        session_seconds: How long the page stays signed in.
+    """
+
+    require_keys: bool = False
+    cors: tuple[str, ...] = ()
+    offered: tuple[str, ...] = ()
+    body_bytes: int = MEGABYTE
+    upload_bytes: int = 200 * MEGABYTE
+    body_seconds: float = 30.0
+    rate: int = 600
+    turns: int = 32
+    turn_seconds: float = 900.0
+    heartbeat_seconds: float = 15.0
+    session_seconds: float = 12 * 3600.0
+
+
+class Metrics:
+    """What a server counts. No label holds a user's words."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        own: dict[str, Any] = {"registry": self.registry}
+        timed: dict[str, Any] = {"registry": self.registry, "buckets": _SECONDS}
+        self.requests = Counter("preflight_requests", "HTTP requests.", ["method", "path", "status"], **own)
+        self.request_seconds = Histogram(
+            "preflight_request_seconds", "Seconds of a request, streams included.", ["path"], **timed
+        )
+        self.turns = Counter("preflight_turns", "Turns by route and outcome.", ["route", "status"], **own)
+        self.turn_seconds = Histogram("preflight_turn_seconds", "Seconds of an answered turn.", ["route"], **timed)
+        self.tokens = Counter("preflight_tokens", "Tokens of the language model.", ["direction"], **own)
+        self.running = Gauge("preflight_turns_running", "Turns that are being taken.", **own)
+        self.documents = Gauge("preflight_documents", "Documents in the library.", **own)
+        self.passages = Gauge("preflight_passages", "Passages in the library.", **own)
+
+    def text(self) -> bytes:
+        """The numbers as Prometheus reads them."""
+        return generate_latest(self.registry)
+
+
+class Stopped:
+    """The last item of a turn that was stopped on purpose."""
+
+
+@dataclass(frozen=True)
+class Queued:
+    """A turn waits for others to end; `ahead` counts them."""
+
+    ahead: int
+
+
+Event = ProgressEvent | StageEvent | TokenEvent | Answer | Clarification
+Outcome = Answer | Clarification | Exception | Stopped
+Item = Event | Queued | Outcome
+"""What is known of a turn, one thing after the other; an `Outcome` comes last."""
+
+
+def is_last(item: Item | None) -> TypeIs[Outcome]:
+    """Whether no item of the turn comes after this one."""
+    return isinstance(item, Answer | Clarification | Exception | Stopped)
+
+
+class RunningTurn:
+    """One turn, in a task of its own. `get` gives its items in order.
+
+    Args:
+        thread_id: The thread, as the ledger calls it.
+        start: Starts the turn.
+        turns: The server's turns, which this one is among.
+    """
+
+    def __init__(self, thread_id: str, start: Callable[[], AsyncGenerator[Event, None]], turns: RunningTurns) -> None:
+        self.thread_id = thread_id
+        self.started = time.perf_counter()
+        self._items: asyncio.Queue[Item] = asyncio.Queue()
+        self._start, self._turns = start, turns
+        self._task = asyncio.create_task(self._run(), name=f"turn {thread_id}")
+
+    async def get(self, seconds: float | None = None) -> Item | None:
+        """The next item, or None where none comes within the seconds."""
+        with suppress(asyncio.QueueEmpty):
+            return self._items.get_nowait()
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._items.get()
+        except TimeoutError:
+            return None
+
+    async def outcome(self) -> Outcome:
+        """The turn's last item."""
+        while not is_last(item := await self.get()):
+            pass
+        return item
+
+    def stop(self) -> None:
+        """Stop the turn; it may take a moment until it has ended."""
+        self._task.cancel()
+
+    async def ended(self, seconds: float = 10.0) -> None:
+        """Wait until the turn has ended."""
+        await asyncio.wait([self._task], timeout=seconds)
+
+    async def _run(self) -> None:
+        outcome: Outcome = Stopped()
+        try:
+            async with (
+                self._turns.slot(self._items.put_nowait),
+                asyncio.timeout(self._turns.turn_seconds),
+                aclosing(self._start()) as events,
+            ):
+                async for event in events:
+                    if is_last(event):
+                        outcome = event
+                    else:
+                        self._items.put_nowait(event)
+        except asyncio.CancelledError:
+            outcome = Stopped()
+        except TimeoutError:
+            outcome = Refused(504, f"the turn took longer than {self._turns.turn_seconds:g} s", help="Ask for less.")
+        except PreflightError as error:
+            outcome = error
+        except Exception as error:
+            log.exception("a turn failed")
+            outcome = error
+        finally:
+            self._turns.over(self, outcome)
+            self._items.put_nowait(outcome)
+
+
+class RunningTurns:
+    """All turns of a server that are being taken.
+
+    Args:
+        most: Turns at once; `WAITING` times as many may wait.
+        turn_seconds: How long one may take.
+        metrics: Where turns are counted.
+    """
+
+    def __init__(self, most: int, turn_seconds: float, metrics: Metrics) -> None:
+        self.turn_seconds = turn_seconds
+        self._most, self._metrics = most, metrics
+        self._slots = asyncio.Semaphore(most)
+        self._turns: set[RunningTurn] = set()
+        self._closed = False
+
+    def start(self, thread_id: str, start: Callable[[], AsyncGenerator[Event, None]]) -> RunningTurn:
+        """Start a turn.
+
+        Raises:
+            Refused: Too many are running and waiting.
+        """
+        if self._closed or len(self._turns) >= self._most * (1 + WAITING):
+            raise Refused(503, "the server is busy", help="Try again in a moment.", headers={"Retry-After": "5"})
+        turn = RunningTurn(thread_id, start, self)
+        self._turns.add(turn)
+        return turn
+
+    @asynccontextmanager
+    async def slot(self, report: Callable[[Queued], None]) -> AsyncIterator[None]:
+        """A place among the turns that run at once; where there is none yet, that is reported."""
+        if self._slots.locked():
+            report(Queued(len(self._turns) - 1))
+        async with self._slots:
+            self._metrics.running.inc()
+            try:
+                yield
+            finally:
+                self._metrics.running.dec()
+
+    async def stop(self, thread_id: str) -> bool:
+        """Stop a thread's turns and wait for their end; false where none runs."""
+        found = [turn for turn in self._turns if turn.thread_id == thread_id]
+        for turn in found:
+            turn.stop()
+        for turn in found:
+            await turn.ended()
+        return bool(found)
+
+    async def close(self) -> None:
+        """Stop all turns, and take no more."""
+        self.stop_all()
+        for turn in list(self._turns):
+            await turn.ended()
+
+    def stop_all(self) -> None:
+        """Ask all turns to stop, and take no more."""
+        self._closed = True
+        for turn in self._turns:
+            turn.stop()
+
+    def over(self, turn: RunningTurn, outcome: Outcome) -> None:
+        """Count a turn that has ended."""
+        self._turns.discard(turn)
+        route, status = "none", "failed"
+        if isinstance(outcome, Answer):
+            route, status = outcome.route.name, "abstained" if outcome.abstained else "answered"
+            self._metrics.turn_seconds.labels(route).observe(time.perf_counter() - turn.started)
+            self._metrics.tokens.labels("input").inc(outcome.receipt.input_tokens)
+            self._metrics.tokens.labels("output").inc(outcome.receipt.output_tokens)
+        elif isinstance(outcome, Clarification):
+            status = "asking"
+        elif isinstance(outcome, Stopped):
+            status = "stopped"
+        self._metrics.turns.labels(route, status).inc()
+
+
+class Conversations:
+    """Which thread a conversation belongs to that an OpenAI client sends as a whole each time; in memory.
+
+    After each answer the conversation so far is remembered by its hash, with the thread that holds it. When a client
+    sends it again with one more question, that thread goes on, so that follow-ups know its citations, and a question
+    back can be answered. A conversation that is not remembered, or was gone on with already, gets a thread of its own
+    with the messages as its history.
+    """
+
+    def __init__(self) -> None:
+        self._threads: dict[str, tuple[str, int]] = {}
+
+    def take(self, user: str, history: Sequence[tuple[str, str]]) -> tuple[str, int] | None:
+        """The thread of a history, and how many turns it has; nobody else gets it until it is remembered again."""
+        return self._threads.pop(_hash(user, history), None)
+
+    def remember(self, user: str, history: Sequence[tuple[str, str]], thread_id: str, turns: int) -> None:
+        """Remember the messages of a thread."""
+        self._threads[_hash(user, history)] = (thread_id, turns)
+        if len(self._threads) > REMEMBERED:
+            self._threads.pop(next(iter(self._threads)))
+
+
+def _hash(user: str, history: Sequence[tuple[str, str]]) -> str:
+    messages = [user, *([role, " ".join(text.split())] for role, text in history)]
+    return hashlib.sha256(json.dumps(messages).encode()).hexdigest()
 
 
 class Service:
@@ -32,7 +294,7 @@ class Service:
         self.sessions = Sessions(options.session_seconds)
         self.rates = Rates(options.rate)
         self.metrics = Metrics()
-        self.running = Running(options.turns, options.turn_seconds, self.metrics)
+        self.running = RunningTurns(options.turns, options.turn_seconds, self.metrics)
         self.catalogue = preflight.library.catalogue
         self.changing = asyncio.Lock()
         self.conversations = Conversations()
@@ -41,15 +303,15 @@ class Service:
         self._needs_key = options.require_keys
 
     def needs_key(self) -> bool:
-        """Whether a key is needed. Once one was, it stays so: revoking the last key opens no door."""
+        """Whether a key is needed. Once one was, it stays so: revoking the last key lets nobody in."""
         self._needs_key = self._needs_key or self.keys.any()
         return self._needs_key
 
     def wrong_key(self, address: str) -> None:
-        """Count a wrong key against the address that showed it: guessing soon has to wait.
+        """Count a wrong key against the address that it came from: who guesses soon has to wait.
 
         Raises:
-            Refused: It has shown too many.
+            Refused: Too many came from there.
         """
         self.take(address, WRONG_KEY_COST)
 
@@ -87,7 +349,7 @@ class Service:
             )
         return name
 
-    def left(self, work: asyncio.Task[Any]) -> None:
+    def forget(self, work: asyncio.Task[Any]) -> None:
         """Forget a piece of work that has ended, whatever became of it."""
         self.working.discard(work)
         if not work.cancelled():

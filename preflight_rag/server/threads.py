@@ -1,8 +1,10 @@
-"""Routes of conversations: list, show, rename, delete, export."""
+"""Conversations over HTTP: list, show, rename, delete, and export as Markdown with the sources of each answer."""
 
 from __future__ import annotations
 
+import asyncio
 import re
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 from urllib.parse import quote
@@ -10,14 +12,24 @@ from urllib.parse import quote
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict
 
+from preflight_rag.conversation.small_talk import short_source
 from preflight_rag.graph.ledger import ThreadSummary, Turn
-from preflight_rag.server.export import conversation
+from preflight_rag.server.access import User
 from preflight_rag.server.markdown import render
 from preflight_rag.server.service import Service, ServiceOf, UserOf
-from preflight_rag.server.users import User
 from preflight_rag.state.errors import ThreadNotFound
+from preflight_rag.state.values import Answer, Citation
 
 router = APIRouter(prefix="/api/threads", tags=["threads"])
+QUOTE_CHARACTERS = 400  # of a footnote: a guess, a few sentences
+FOOTNOTES = re.compile(r"(?:\n+\[\d+\] [^\n]*: \"[^\n]*)+\s*$")
+ROUTES = {
+    "plain": "read in one go",
+    "map_reduce": "read in parts, and the parts put together",
+    "corg": "compared and grouped",
+    "abstain": "not answered by the documents",
+    "conversation": "answered from the conversation",
+}
 
 
 class TitleBody(BaseModel):
@@ -51,7 +63,7 @@ def thread(thread_id: str, service: ServiceOf, user: UserOf) -> dict[str, Any]:
     """A conversation's turns with their answers, also as HTML."""
     turns = _turns(service, user, thread_id)
     title = _summary(service, user, thread_id).title
-    return {"thread_id": thread_id, "title": title, "turns": [_told(turn, user) for turn in turns]}
+    return {"thread_id": thread_id, "title": title, "turns": [_shown(turn, user) for turn in turns]}
 
 
 @router.patch("/{thread_id:path}")
@@ -65,8 +77,6 @@ def rename(thread_id: str, body: TitleBody, service: ServiceOf, user: UserOf) ->
 @router.delete("/{thread_id:path}", status_code=204)
 async def delete(thread_id: str, service: ServiceOf, user: UserOf) -> None:
     """Forget the conversation; a turn that runs on it is stopped first."""
-    import asyncio
-
     name = user.thread(thread_id)
     await service.running.stop(name)
     if not await asyncio.to_thread(service.preflight.delete_thread, name):
@@ -89,7 +99,7 @@ def _missing(thread_id: str) -> ThreadNotFound:
     return ThreadNotFound(f"there is no thread {thread_id[:100]!r}", help="GET /api/threads lists them.")
 
 
-def _told(turn: Turn, user: User) -> dict[str, Any]:
+def _shown(turn: Turn, user: User) -> dict[str, Any]:
     names = ("turn", "question", "status", "started_at", "finished_at", "error")
     answer, asked = turn.result, turn.clarification
     return {
@@ -98,3 +108,44 @@ def _told(turn: Turn, user: User) -> dict[str, Any]:
         "html": render(answer["answer"]) if answer else None,
         "clarification": {**asked, "thread_id": user.shown(turn.thread_id)} if asked else None,
     }
+
+
+def conversation(title: str, turns: Sequence[Turn]) -> str:
+    """All turns of a thread."""
+    parts = [f"# {one_line(title)}", *(_as_markdown(turn) for turn in turns)]
+    return "\n\n".join(parts) + "\n"
+
+
+def footnote(citation: Citation) -> str:
+    """A citation on one line: `[1] Title - source: "quote"`."""
+    page = f", page {citation.page}" if citation.page else ""
+    date = f", {citation.date}" if citation.date else ""
+    verified = "" if citation.verified else " (not found word for word)"
+    title, source = one_line(citation.title), one_line(short_source(citation.source))
+    about = title if source in ("", title) else f"{title} - {source}" if title else source
+    return f'[{citation.n}] {about}{page}{date}: "{one_line(citation.quote, QUOTE_CHARACTERS)}"{verified}'
+
+
+def footnotes(citations: Sequence[Citation]) -> str:
+    """What is set under an answer for readers of plain text: a line for each citation; "" where there is none."""
+    lines = [footnote(citation) for citation in citations]
+    return "\n\n" + "\n".join(lines) if lines else ""
+
+
+def one_line(text: str, most: int = 200) -> str:
+    """A text on one line of bounded length."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def _as_markdown(turn: Turn) -> str:
+    heading = f"## {one_line(turn.question, 1000)}"
+    if turn.result is None:
+        return f"{heading}\n\n*{turn.status}{': ' + one_line(turn.error) if turn.error else ''}*"
+    answer = Answer.model_validate(turn.result)
+    notes = [f"- {footnote(citation)}" for citation in answer.citations]
+    sources = "\n\n### Sources\n\n" + "\n".join(notes) if notes else ""
+    receipt = answer.receipt
+    route = f"{ROUTES.get(answer.route.name, answer.route.name)} ({one_line(answer.route.reason)})"
+    spent = f"{receipt.model}, {receipt.model_calls} calls, {receipt.seconds:.1f} s"
+    return f"{heading}\n\n{answer.answer.strip()}{sources}\n\n*{route}; {spent}; {turn.started_at[:19]}Z*"

@@ -5,7 +5,7 @@ import re
 import httpx
 import pytest
 
-from preflight_rag.server.page.page import FOLDER, assets
+from preflight_rag.server.page import FOLDER, assets
 
 MODULES = sorted((FOLDER / "static").glob("*.js"))
 NAMES = re.compile(r'(?:href|src)="(/static/[^"]+)"')

@@ -5,7 +5,7 @@ from playwright.sync_api import expect
 from serving import running
 
 from preflight_rag import Preflight
-from preflight_rag.server.keys import KeyRing
+from preflight_rag.server.access import KeyRing
 from preflight_rag.state.values import Document
 
 SCRIPT = '<img src=x onerror="window.hit=1"><script>window.hit=1</script><svg onload="window.hit=1">'

@@ -22,7 +22,7 @@ from scripted_server import Reply, ScriptedServer
 from preflight_rag import Preflight
 from preflight_rag.mcp import server as mcp_server
 from preflight_rag.mcp.collection import joined
-from preflight_rag.server.keys import KeyRing
+from preflight_rag.server.access import KeyRing
 from preflight_rag.state.values import Passage
 
 QUESTION = "How hot is the planet Venus?"

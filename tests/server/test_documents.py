@@ -8,7 +8,7 @@ from serving import events, running
 
 from preflight_rag import Preflight
 from preflight_rag.server import ServerOptions
-from preflight_rag.server.uploads import safe_name
+from preflight_rag.server.library import safe_name
 
 MOSS = ("files", ("moss.md", b"# Moss\n\nMoss has no roots."))
 

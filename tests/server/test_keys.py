@@ -6,7 +6,7 @@ import pytest
 from serving import running
 
 from preflight_rag.server import ServerOptions
-from preflight_rag.server.keys import KeyRing
+from preflight_rag.server.access import KeyRing
 from preflight_rag.state.errors import UsageError
 
 

@@ -1,5 +1,80 @@
-"""The web page: one HTML file, plain ES modules and CSS on the HTTP API; nothing is built or fetched."""
+"""Routes of the web page: `/` and its static files, under a strict Content-Security-Policy.
 
-from preflight_rag.server.page.page import page_router
+All static files lie under one folder named by the hash of all of them, so that a module's relative imports find their
+own version, browsers may keep every file for good, and a new version is fetched as a whole.
+"""
 
-__all__ = ["page_router"]
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from fastapi import APIRouter, Request, Response
+
+FOLDER = Path(__file__).parent
+KINDS = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; manifest-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
+}
+
+
+@cache
+def assets() -> Mapping[str, bytes]:
+    """The static files by name."""
+    found = sorted((FOLDER / "static").iterdir())
+    return {path.name: path.read_bytes() for path in found if path.suffix in KINDS}
+
+
+@cache
+def version() -> str:
+    """What the static files' folder is called: a hash of their names and contents."""
+    digest = hashlib.sha256()
+    for name, content in assets().items():
+        digest.update(f"{name}\0{len(content)}\0".encode() + content)
+    return digest.hexdigest()[:16]
+
+
+@cache
+def document() -> bytes:
+    """The page, with the addresses of its files; modules are named ahead, so that they load side by side."""
+    base = f"/static/{version()}"
+    named = [name for name in assets() if name.endswith(".js") and name not in ("app.js", "theme.js")]
+    preloads = "\n".join(f'    <link rel="modulepreload" href="{base}/{name}">' for name in named)
+    sheets = [name for name in assets() if name.endswith(".css")]
+    styles = "\n".join(f'    <link rel="stylesheet" href="{base}/{name}">' for name in sheets)
+    text = (FOLDER / "index.html").read_text(encoding="utf-8")
+    filled = text.replace("<!-- styles -->", styles.strip()).replace("<!-- modules -->", preloads.strip())
+    return filled.replace("{{assets}}", base).encode()
+
+
+def page_router() -> APIRouter:
+    """The routes `/` and `/static/VERSION/NAME`; neither needs a key, since neither holds anything of the library."""
+    router = APIRouter(include_in_schema=False)
+
+    @router.get("/")
+    def page(request: Request) -> Response:
+        tag = f'"{hashlib.sha256(document()).hexdigest()[:16]}"'
+        headers = {**HEADERS, "Cache-Control": "no-cache", "ETag": tag}
+        if request.headers.get("if-none-match") == tag:
+            return Response(status_code=304, headers=headers)
+        return Response(document(), media_type="text/html", headers=headers)
+
+    @router.get("/static/{folder}/{name}")
+    def static(folder: str, name: str) -> Response:
+        content = assets().get(name)
+        if content is None or folder != version():
+            return Response("no such file", status_code=404, media_type="text/plain")
+        headers = {"Cache-Control": "public, max-age=31536000, immutable", "X-Content-Type-Options": "nosniff"}
+        return Response(content, media_type=KINDS[Path(name).suffix], headers={**headers, "ETag": f'"{folder}"'})
+
+    return router

@@ -1,0 +1,469 @@
+"""The library over HTTP: its documents, uploads, passages, search and statistics.
+
+Uploads are streamed to disk under names that are safe, taken into the library, and removed again where that fails. A
+file is kept as `LIBRARY/uploads/HASH/NAME`, where the hash is its content's: nobody's file replaces another's, and a
+file that is sent twice is kept once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+import time
+import unicodedata
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import IO, Annotated, Any, TypedDict
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import FileResponse, JSONResponse, StreamingResponse
+from pydantic import BaseModel, ConfigDict, Field
+from python_multipart.exceptions import FormParserError
+from python_multipart.multipart import MultipartParser, parse_options_header
+
+from preflight_rag.library import Library
+from preflight_rag.library.loaders import SUFFIXES
+from preflight_rag.library.loaders.files import suffix_of
+from preflight_rag.library.storage.catalogue import CatalogueEntry
+from preflight_rag.library.storage.ingest import IngestEvent
+from preflight_rag.server.errors import Refused, describe, error_response
+from preflight_rag.server.service import Service, ServiceOf, UserOf, WriterOf
+from preflight_rag.server.turns import STILL_HERE, STREAM_HEADERS, checked_settings, event
+from preflight_rag.state.errors import PreflightError
+
+router = APIRouter(prefix="/api", tags=["library"])
+AS_TEXT = (".htm", ".html", ".xhtml", ".md", ".markdown", ".txt", ".text")
+SANDBOX = "default-src 'none'; sandbox"
+INLINE_PDF = "default-src 'none'; object-src 'self'; style-src 'unsafe-inline'; frame-ancestors 'none'"
+UPLOADS = "uploads"
+INCOMING = ".incoming"
+NAME_BYTES = 120  # file systems allow 255; a path needs room for the folders above
+MOST_FILES = 1000  # of one request: a guess
+LEFT_SECONDS = 24 * 3600.0  # after which a file that was not received to its end is removed: longer than any upload
+# Names that Windows keeps for devices: con, LPT1.txt; not console.txt.
+_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
+_FORBIDDEN = re.compile(r'[<>:"|?*]')
+
+
+class Step(TypedDict):
+    """How far the ingest of one file is."""
+
+    name: str
+    stage: str
+    done: int
+    total: int
+
+
+class DocumentRow(BaseModel):
+    """One document; `file` says whether its original can be opened."""
+
+    id: str
+    title: str
+    name: str
+    source: str
+    date: str | None
+    passages: int
+    tokens: int
+    kind: str
+    file: bool
+    added: str
+
+
+class DocumentPage(BaseModel):
+    """A stretch of the list; `total` counts all that fit the query."""
+
+    documents: list[DocumentRow]
+    total: int
+
+
+class SearchBody(BaseModel):
+    """What to search for, and settings of this search."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    query: str
+    k: int | None = None
+    where: list[str] | None = None
+    since: str | None = None
+    pubmed: bool | None = None
+    settings: dict[str, Any] = Field(default_factory=dict)
+
+
+@router.get("/documents")
+def documents(
+    service: ServiceOf,
+    query: str = "",
+    offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
+    limit: Annotated[int, Query(ge=1, le=500)] = 50,
+) -> DocumentPage:
+    """Documents whose title, id or source holds the query, the latest first."""
+    found, total = service.catalogue.documents(query, offset=offset, limit=limit)
+    return DocumentPage(documents=[_row(each) for each in found], total=total)
+
+
+@router.post("/documents", response_model=None)
+async def upload(request: Request, service: ServiceOf, _user: WriterOf) -> Response:
+    """Upload files (form field `files`, several): events `progress` and `report`, or the report as JSON."""
+    folder = service.preflight.folder.absolute() / UPLOADS
+    files = await receive(folder, request.headers.get("content-type", ""), request.stream())
+    if not files:
+        raise Refused(400, "the form holds no file", help="Send files in the field `files`.")
+    if "text/event-stream" in request.headers.get("accept", ""):
+        steps = _upload_events(service, folder, files)
+        return StreamingResponse(steps, media_type="text/event-stream", headers=STREAM_HEADERS)
+    try:
+        report = await _ingest(service, folder, files, asyncio.Queue())
+    except PreflightError as error:
+        return error_response(error, request.url.path)
+    return JSONResponse(report.to_json())
+
+
+@router.delete("/documents", status_code=204)
+async def delete_document(id: str, service: ServiceOf, _user: WriterOf) -> None:
+    """Delete a document with its passages and, if it was uploaded, its file."""
+    entry = await asyncio.to_thread(service.catalogue.document, id)
+    async with service.changing:
+        if entry is None or not await asyncio.to_thread(service.preflight.library.delete_document, id):
+            raise Refused(404, f"there is no document {id[:100]!r}", help="GET /api/documents lists them.")
+        if entry.origin and not await asyncio.to_thread(service.catalogue.origin_is_used, entry.origin):
+            forget(service.preflight.folder.absolute() / UPLOADS, Path(entry.origin))
+
+
+@router.get("/documents/file", response_class=FileResponse)
+def original(id: str, service: ServiceOf) -> FileResponse:
+    """The file that a document was read from; HTML comes as plain text, so that nothing in it runs."""
+    entry = service.catalogue.document(id)
+    if entry is None or entry.file is None:
+        raise Refused(404, f"there is no file of {id[:100]!r}", help="GET /api/documents says which have one.")
+    suffix = entry.file.suffix.lower()
+    inline = suffix == ".pdf" or suffix in AS_TEXT
+    kind = "application/pdf" if suffix == ".pdf" else "text/plain; charset=utf-8"
+    return FileResponse(
+        entry.file,
+        filename=entry.file.name,
+        media_type=kind if inline else "application/octet-stream",
+        content_disposition_type="inline" if inline else "attachment",
+        headers={"Content-Security-Policy": INLINE_PDF if suffix == ".pdf" else SANDBOX, "Cache-Control": "no-store"},
+    )
+
+
+@router.get("/passages/{passage_id:path}")
+def passage(passage_id: str, service: ServiceOf) -> dict[str, Any]:
+    """A passage, the text before and after it, and whether its document's file can be opened."""
+    found = service.catalogue.passage(passage_id)
+    if found is None:
+        help = "Its document was changed or deleted; ask again."
+        raise Refused(404, f"there is no passage {passage_id[:100]!r}", help=help)
+    before, after = service.catalogue.around(found)
+    entry = service.catalogue.document(found.document_id)
+    file = entry is not None and entry.file is not None
+    return {"passage": found.model_dump(mode="json"), "before": before, "after": after, "file": file}
+
+
+@router.post("/search")
+def search(body: SearchBody, service: ServiceOf, user: UserOf) -> dict[str, Any]:
+    """Retrieval only: the rankings, what preflight would do, and the passages that would go on."""
+    given = {"where": body.where, "since": body.since, "pubmed": body.pubmed, **body.settings}
+    found = service.preflight.search(body.query, body.k, **checked_settings(given))
+    ids = {hit.passage_id for hit in (*found.selected, *found.fused, *found.dense, *found.lexical)}
+    passages = {each.id: each for each in service.preflight.library.passages(sorted(ids))}
+    names = {"title", "text", "document_id", "source", "date", "page"}
+    shown = {id: each.model_dump(include=names) for id, each in passages.items()}
+    return {**found.model_dump(mode="json"), "passages": shown}
+
+
+@router.get("/stats")
+def stats(service: ServiceOf) -> dict[str, Any]:
+    """What the library holds and what it was made with."""
+    numbers = service.preflight.library.stats()
+    return {**numbers, "path": service.preflight.folder.absolute().name, "kinds": service.catalogue.kinds()}
+
+
+async def _upload_events(service: Service, folder: Path, files: list[Received]) -> AsyncIterator[bytes]:
+    """Progress of an ingest, at last its report or its error; it goes on when nobody listens any more."""
+    steps: asyncio.Queue[Step | None] = asyncio.Queue()
+    for received in files:
+        yield event("progress", {"name": received.name, "stage": "received", "done": 1, "total": 1})
+    work = asyncio.create_task(_ingest(service, folder, files, steps))
+    service.working.add(work)
+    work.add_done_callback(service.forget)
+    while True:
+        try:
+            async with asyncio.timeout(service.options.heartbeat_seconds):
+                step = await steps.get()
+        except TimeoutError:
+            yield STILL_HERE
+            continue
+        if step is None:
+            break
+        yield event("progress", step)
+    await asyncio.wait([work])
+    failure = work.exception()
+    yield (
+        event("error", describe(failure))
+        if isinstance(failure, Exception)
+        else event("report", work.result().to_json())
+    )
+
+
+async def _ingest(
+    service: Service, folder: Path, files: list[Received], steps: asyncio.Queue[Step | None]
+) -> UploadReport:
+    """Take files into the library in a worker thread, one request at a time; None says that it has ended."""
+    loop = asyncio.get_running_loop()
+
+    def progress(name: str, step: IngestEvent) -> None:
+        if service.closing:
+            raise Refused(503, "the server is stopping", help="Send the files again.")
+        shown = Step(name=name, stage=step.stage, done=step.done, total=step.total)
+        loop.call_soon_threadsafe(steps.put_nowait, shown)
+
+    try:
+        async with service.changing:
+            library = service.preflight.library
+            return await asyncio.to_thread(take_in, library, folder, files, progress)
+    finally:
+        loop.call_soon(steps.put_nowait, None)
+
+
+def _row(entry: CatalogueEntry) -> DocumentRow:
+    values = {name: value for name, value in asdict(entry).items() if name in DocumentRow.model_fields}
+    name = Path(entry.origin).name if entry.origin else entry.source
+    return DocumentRow(**{**values, "file": entry.file is not None, "name": name})
+
+
+@dataclass
+class Received:
+    """One file of a request, at `path` once it is whole; `problem` says why it is not taken."""
+
+    name: str
+    path: Path | None = None
+    hash: str = ""
+    problem: str = ""
+
+
+@dataclass
+class UploadReport:
+    """What became of the files of a request; `failed` holds `(name, reason)`."""
+
+    added: int = 0
+    updated: int = 0
+    skipped: int = 0
+    failed: list[tuple[str, str]] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as JSON values."""
+        failed = [{"name": name, "reason": reason} for name, reason in self.failed]
+        return {"added": self.added, "updated": self.updated, "skipped": self.skipped, "failed": failed}
+
+
+def safe_name(given: str) -> str:
+    """A file name without folders, control characters and what some systems reserve; its ending stays."""
+    name = unicodedata.normalize("NFC", re.split(r"[/\\]", given)[-1])
+    name = "".join(each for each in name if unicodedata.category(each)[0] != "C")
+    name = _FORBIDDEN.sub("_", name).strip().strip(".").strip() or "document"
+    if _RESERVED.fullmatch(name):
+        name = f"_{name}"
+    suffix = suffix_of(Path(name))
+    suffix = name[len(name) - len(suffix) :] if len(suffix) <= 16 else ""
+    stem = name.removesuffix(suffix).encode()[: NAME_BYTES - len(suffix.encode())].decode("utf-8", "ignore")
+    return stem.rstrip() + suffix
+
+
+class UploadParser:
+    """Writes the files of a form to disk while it is being received.
+
+    Args:
+        folder: The library's `uploads`.
+        content_type: Of the request, with the boundary.
+
+    Raises:
+        Refused: It is no form with a boundary.
+    """
+
+    def __init__(self, folder: Path, content_type: str) -> None:
+        _, options = parse_options_header(content_type)
+        boundary = options.get(b"boundary")
+        if not boundary:
+            raise Refused(400, "the form names no boundary", help="Send multipart/form-data.")
+        self.files: list[Received] = []
+        self._root = folder
+        self._incoming = folder / INCOMING
+        self._incoming.mkdir(parents=True, exist_ok=True)
+        self._headers: dict[bytes, bytes] = {}
+        self._key = self._value = b""
+        self._file: IO[bytes] | None = None
+        self._digest = hashlib.sha256()
+        self._size = 0
+        self.is_whole = False
+        try:
+            self._parser = MultipartParser(boundary, self._callbacks())  # type: ignore[arg-type]
+        except FormParserError as error:
+            raise Refused(400, "the form cannot be read", help="Send multipart/form-data.") from error
+
+    def write(self, data: bytes) -> None:
+        """Take in a piece of the body.
+
+        Raises:
+            Refused: It is no form.
+        """
+        try:
+            self._parser.write(data)
+        except FormParserError as error:
+            raise Refused(400, "the form cannot be read", help="Send multipart/form-data.") from error
+
+    def keep(self) -> list[Received]:
+        """Put the files where they stay; the form has been received to its end."""
+        for received in self.files:
+            if received.path is not None:
+                folder = self._root / received.hash
+                folder.mkdir(exist_ok=True)
+                os.replace(received.path, folder / received.name)
+                received.path = folder / received.name
+        return self.files
+
+    def drop(self) -> None:
+        """Remove what was received so far."""
+        if self._file is not None:
+            self._file.close()
+            Path(self._file.name).unlink(missing_ok=True)
+            self._file = None
+        for received in self.files:
+            if received.path is not None:
+                received.path.unlink(missing_ok=True)
+
+    def _callbacks(self) -> dict[str, Callable[..., None]]:
+        return {
+            "on_part_begin": self._headers.clear,
+            "on_header_field": self._on_field,
+            "on_header_value": self._on_value,
+            "on_header_end": self._on_header,
+            "on_headers_finished": self._on_headers,
+            "on_part_data": self._on_data,
+            "on_part_end": self._on_part,
+            "on_end": self._on_end,
+        }
+
+    def _on_field(self, data: bytes, start: int, end: int) -> None:
+        self._key += data[start:end]
+
+    def _on_value(self, data: bytes, start: int, end: int) -> None:
+        self._value += data[start:end]
+
+    def _on_header(self) -> None:
+        self._headers[self._key.lower()] = self._value
+        self._key = self._value = b""
+
+    def _on_headers(self) -> None:
+        _, options = parse_options_header(self._headers.get(b"content-disposition", b""))
+        given = options.get(b"filename")
+        if given is None:
+            return
+        if len(self.files) >= MOST_FILES:
+            raise Refused(400, f"more than {MOST_FILES} files at once", help="Send them in several requests.")
+        received = Received(safe_name(given.decode("utf-8", "replace")))
+        self.files.append(received)
+        suffix = suffix_of(Path(received.name))
+        if suffix not in SUFFIXES:
+            kind = f"files that end in {suffix}" if suffix else "files without an ending"
+            received.problem = f"{kind} cannot be read; use one of: {' '.join(SUFFIXES)}"
+            return
+        self._digest, self._size = hashlib.sha256(), 0
+        self._file = tempfile.NamedTemporaryFile(dir=self._incoming, delete=False)  # noqa: SIM115  # closed at the part's end
+
+    def _on_data(self, data: bytes, start: int, end: int) -> None:
+        if self._file is not None:
+            piece = data[start:end]
+            self._file.write(piece)
+            self._digest.update(piece)
+            self._size += len(piece)
+
+    def _on_part(self) -> None:
+        if self._file is None:
+            return
+        self._file.close()
+        written, received = Path(self._file.name), self.files[-1]
+        self._file = None
+        if not self._size:
+            received.problem = "the file is empty"
+            written.unlink()
+            return
+        received.path, received.hash = written, self._digest.hexdigest()[:16]
+
+    def _on_end(self) -> None:
+        self.is_whole = True
+
+
+async def receive(folder: Path, content_type: str, body: AsyncIterator[bytes]) -> list[Received]:
+    """Write the files of a form to disk; what was written is removed where the request ends in an error."""
+    parser = UploadParser(folder, content_type)
+    try:
+        async for piece in body:
+            parser.write(piece)
+    except BaseException:
+        parser.drop()
+        raise
+    if parser.is_whole:
+        return parser.keep()
+    parser.drop()
+    raise Refused(400, "the form ends too early", help="Send it again.")
+
+
+def take_in(
+    library: Library, folder: Path, files: list[Received], progress: Callable[[str, IngestEvent], None]
+) -> UploadReport:
+    """Ingest received files and report by their names; files of which no document came are removed.
+
+    Args:
+        library: Where they go.
+        folder: The library's `uploads`.
+        files: What `receive` gave.
+        progress: Called with a name and the step.
+    """
+    report = UploadReport(failed=[(each.name, each.problem) for each in files if each.problem])
+    names = {str(each.path): each.name for each in files if each.path}
+
+    def step(event: IngestEvent) -> None:
+        progress(names.get(event.name, event.name), event)
+
+    try:
+        if names:
+            done = library.ingest([Path(path) for path in names], progress=step)
+            report.added, report.updated, report.skipped = done.added, done.updated, done.skipped
+            report.failed += [_named(source, reason, names) for source, reason in done.failed]
+    finally:
+        for path in names:
+            if not library.catalogue.origin_is_used(path):
+                forget(folder, Path(path))
+    return report
+
+
+def remove_incoming(folder: Path) -> None:
+    """Remove what a killed server had not received to its end."""
+    for path in (folder / INCOMING).glob("*"):
+        with suppress(OSError):
+            if time.time() - path.stat().st_mtime > LEFT_SECONDS:
+                path.unlink()
+
+
+def forget(folder: Path, path: Path | None) -> None:
+    """Remove an uploaded file and its folder; files from elsewhere are never touched."""
+    if path is None or not path.is_relative_to(folder) or ".." in path.parts:
+        return
+    with suppress(OSError):
+        path.unlink(missing_ok=True)
+        if path.parent != folder and not any(path.parent.iterdir()):
+            shutil.rmtree(path.parent)
+
+
+def _named(source: str, reason: str, names: dict[str, str]) -> tuple[str, str]:
+    """A failure with the file's own name in place of the path at which the server keeps it."""
+    for path, name in names.items():
+        source, reason = source.replace(path, name), reason.replace(path, name)
+    return source, reason

@@ -1,0 +1,319 @@
+"""Turns over HTTP: what may be asked, the routes that take a turn, and its events or its outcome as JSON."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from typing import Any
+from uuid import uuid4
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import JSONResponse, StreamingResponse
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.types import Receive, Scope, Send
+
+from preflight_rag.graph.events import ProgressEvent, StageEvent, TokenEvent
+from preflight_rag.graph.locks import validate_thread_id
+from preflight_rag.library.search.filters import Filter
+from preflight_rag.server.access import User
+from preflight_rag.server.errors import Refused, describe
+from preflight_rag.server.markdown import render
+from preflight_rag.server.service import (
+    Event,
+    Item,
+    Outcome,
+    Queued,
+    RunningTurn,
+    Service,
+    ServiceOf,
+    Stopped,
+    UserOf,
+    is_last,
+)
+from preflight_rag.state.context import Settings
+from preflight_rag.state.values import Answer, Clarification
+
+router = APIRouter(prefix="/api", tags=["turns"])
+# Settings that callers may choose: none of them names a file or a model to load.
+SETTINGS = (
+    *("route", "k", "where", "since", "pubmed", "pubmed_documents", "recency", "rewrite", "enough_documents"),
+    *("subtree", "reranker", "rerank_candidates", "diversity", "preset", "alpha", "window", "budget_tokens"),
+    *("compression", "ordering", "candidates", "rrf_k", "preflight", "top_n", "threshold", "partition_size"),
+    *("map_prompt_tokens", "corg_threshold", "corg_mode", "relation_prompt_tokens", "keep_duplicates"),
+    *("keep_undescribed", "no_grouping", "no_reformulation", "random_duplicate", "prune", "check_citations"),
+    *("clarify", "clarify_above", "history_tokens"),
+)
+RERANKERS = ("features", "reader", "none")
+HTML_SECONDS = 0.08  # between two renderings of a growing answer: a dozen a second look smooth
+EARLY_SECONDS = 0.15  # how long a stream's status waits for an error; wrong questions fail within milliseconds
+STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+STILL_HERE = b": still here\n\n"
+"""A comment, which clients pass over; it keeps proxies from closing a silent stream."""
+
+
+class GoOnBody(BaseModel):
+    """How a turn, or the rest of one, is answered."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    stream: bool = Field(default=True, description="Server-sent events instead of one JSON value.")
+    html: bool = Field(default=False, description="The answer also as HTML.")
+
+
+class ReplyBody(GoOnBody):
+    """Which of the choices is meant: labels, numbers from 1, or "all"."""
+
+    choice: str | list[str]
+
+
+class AskBody(GoOnBody):
+    """A question. Fields that are not given are as the server was started with."""
+
+    question: str
+    thread_id: str | None = Field(default=None, description="The conversation; a new one where it is not given.")
+    route: str | None = Field(default=None, description="auto, plain, map-reduce or corg.")
+    model: str | None = Field(default=None, description="One of the models that /api/info lists.")
+    k: int | None = Field(default=None, description="Passages that go on.")
+    where: list[str] | None = Field(default=None, description="Filters such as year>=2020.")
+    since: str | None = Field(default=None, description="Only documents dated at or after this day, month or year.")
+    pubmed: bool | None = Field(default=None, description="Also search PubMed and PMC live.")
+    clarify: bool | None = Field(default=None, description="Ask back where many things go by one name.")
+    options: list[str] = Field(default_factory=list, description="Choices of a multiple-choice question.")
+    settings: dict[str, Any] = Field(default_factory=dict, description="Other settings of this turn.")
+    discard: bool = Field(default=False, description="Drop an earlier turn of the thread that was cut off.")
+
+    def turn_settings(self) -> dict[str, Any]:
+        """The settings of the turn."""
+        own = {name: getattr(self, name) for name in ("route", "k", "where", "since", "pubmed", "clarify")}
+        return checked_settings({**self.settings, **{name: value for name, value in own.items() if value is not None}})
+
+
+def checked_settings(given: dict[str, Any]) -> dict[str, Any]:
+    """The settings that were given, those without a value left out.
+
+    Raises:
+        Refused: One of them is unknown, or not for callers: it would load files or models of their choice.
+        UsageError: A value is wrong.
+    """
+    for name, value in given.items():
+        if name not in SETTINGS:
+            why = "is set where the server is started" if name in Settings.model_fields else "is not known"
+            raise Refused(400, f"the setting {name[:80]!r} {why}", help="GET /api/info lists settings.")
+        if name == "reranker" and value is not None and value not in RERANKERS:
+            raise Refused(400, f"reranker={str(value)[:80]!r} is not offered", help=f"Use {', '.join(RERANKERS)}.")
+    found = {name: value for name, value in given.items() if value is not None}
+    numbers = Settings.read({}, **found)
+    Filter.parse(numbers.where, since=numbers.since)
+    return found
+
+
+@router.post("/ask", response_model=None)
+async def ask(body: AskBody, request: Request, service: ServiceOf, user: UserOf) -> Response:
+    """Take a turn: events start, progress, stage, token, html; at last answer, clarify, error or stopped."""
+    shown = f"chat-{uuid4().hex[:12]}" if body.thread_id is None else body.thread_id
+    thread_id = user.thread(validate_thread_id(shown))
+    settings, model = body.turn_settings(), service.model_of(body.model)
+
+    def start() -> AsyncGenerator[Event, None]:
+        return service.preflight.astream(
+            body.question,
+            thread_id=thread_id,
+            options=body.options,
+            discard=body.discard,
+            tokens=body.stream,
+            model=model,
+            **settings,
+        )
+
+    return await respond(service, request, user, thread_id, start, body)
+
+
+@router.post("/threads/{thread_id:path}/reply", response_model=None)
+async def reply(thread_id: str, body: ReplyBody, request: Request, service: ServiceOf, user: UserOf) -> Response:
+    """Say which of the choices is meant; the turn that asked goes on."""
+    name = user.thread(thread_id)
+    return await respond(service, request, user, name, lambda: service.preflight.astream_reply(name, body.choice), body)
+
+
+@router.post("/threads/{thread_id:path}/resume", response_model=None)
+async def resume(thread_id: str, body: GoOnBody, request: Request, service: ServiceOf, user: UserOf) -> Response:
+    """Finish a turn that was cut off, stopped or failed; what had been done is not done again."""
+    name = user.thread(thread_id)
+    return await respond(service, request, user, name, lambda: service.preflight.astream_resume(name), body)
+
+
+@router.post("/threads/{thread_id:path}/stop")
+async def stop(thread_id: str, service: ServiceOf, user: UserOf) -> dict[str, bool]:
+    """Stop the thread's running turn; the thread can go on at once, and the turn can be resumed."""
+    return {"stopped": await service.running.stop(user.thread(thread_id))}
+
+
+async def respond(
+    service: Service,
+    request: Request,
+    user: User,
+    thread_id: str,
+    start: Callable[[], AsyncGenerator[Event, None]],
+    body: GoOnBody,
+) -> Response:
+    """Start a turn and answer with its events, or with its outcome.
+
+    Raises:
+        Exception: What the turn failed with, unless its stream had begun.
+    """
+    turn = service.running.start(thread_id, start)
+    if body.stream:
+        first = await first_item(turn)
+        writer = EventWriter(turn, user, html=body.html, heartbeat=service.options.heartbeat_seconds)
+        return TurnStream(turn, writer.events(first))
+    outcome = await finish(turn, request)
+    if isinstance(outcome, Answer):
+        answer = answer_json(outcome, user)
+        return JSONResponse({"answer": answer, "html": render(outcome.answer)} if body.html else answer)
+    if isinstance(outcome, Clarification):
+        return JSONResponse({"clarification": clarification_json(outcome, user)})
+    if isinstance(outcome, Stopped):
+        return JSONResponse({"stopped": True})
+    raise outcome
+
+
+def event(name: str, data: Any) -> bytes:
+    """One server-sent event."""
+    return f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n".encode("utf-8", "replace")
+
+
+class TurnStream(StreamingResponse):
+    """Streams what is made of a turn; when the client goes away, the turn is stopped.
+
+    Args:
+        turn: The turn.
+        body: Its events as bytes.
+        headers: Of the response.
+    """
+
+    media_type = "text/event-stream"
+
+    def __init__(self, turn: RunningTurn, body: AsyncIterator[bytes], headers: dict[str, str] | None = None) -> None:
+        super().__init__(body, headers={**STREAM_HEADERS, **(headers or {})})
+        self._turn = turn
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the response; nothing of the turn outlives it."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._turn.stop()
+
+
+async def first_item(turn: RunningTurn) -> Item | None:
+    """The first item if one comes at once, so that an early error is the response's status and no stream begins.
+
+    Raises:
+        Exception: What the turn failed with.
+    """
+    first = await turn.get(EARLY_SECONDS)
+    if isinstance(first, Exception):
+        raise first
+    return first
+
+
+async def items(turn: RunningTurn, first: Item | None, silence: Callable[[], float]) -> AsyncIterator[Item | None]:
+    """A turn's items to the last; None whenever nothing came for the seconds that `silence` gives."""
+    item = first if first is not None else await turn.get(silence())
+    while True:
+        yield item
+        if is_last(item):
+            return
+        item = await turn.get(silence())
+
+
+class EventWriter:
+    """Makes server-sent events of a turn's items.
+
+    Args:
+        turn: The turn.
+        user: Who asked; thread ids are shown as this user knows them.
+        html: Whether the answer is also sent as HTML, while it is being written.
+        heartbeat: Seconds of silence after which a comment is sent.
+    """
+
+    def __init__(self, turn: RunningTurn, user: User, *, html: bool, heartbeat: float) -> None:
+        self._turn, self._user, self._html, self._heartbeat = turn, user, html, heartbeat
+        self._text = ""
+        self._stale = False  # the text has grown since its HTML was sent
+        self._due = 0.0  # when the next HTML may be sent
+
+    async def events(self, first: Item | None = None) -> AsyncIterator[bytes]:
+        """All events, from `start` to the last."""
+        yield event("start", {"thread_id": self._user.shown(self._turn.thread_id)})
+        async for item in items(self._turn, first, self._silence):
+            made = self._made(item)
+            if isinstance(item, TokenEvent | None) and self._stale and time.perf_counter() >= self._due:
+                made += self._rendered()
+            if made:
+                yield made
+
+    def _silence(self) -> float:
+        return max(self._due - time.perf_counter(), 0.001) if self._stale else self._heartbeat
+
+    def _made(self, item: Item | None) -> bytes:
+        seconds = round(time.perf_counter() - self._turn.started, 3)
+        if item is None:
+            return b"" if self._stale else STILL_HERE
+        if isinstance(item, TokenEvent):
+            self._text += item.text
+            self._stale = self._html
+            return event("token", {"text": item.text})
+        if isinstance(item, ProgressEvent):
+            note = {"stage": item.stage, "note": item.note, "done": item.done, "total": item.total}
+            return event("progress", {**note, "seconds": seconds})
+        if isinstance(item, Queued):
+            note = {"stage": "queue", "note": f"waiting for {item.ahead} other turns", "done": None, "total": None}
+            return event("progress", {**note, "seconds": seconds})
+        if isinstance(item, StageEvent):
+            return event("stage", {"stage": item.stage, "seconds": seconds})
+        if isinstance(item, Answer):
+            html = {"html": render(item.answer)} if self._html else {}
+            return event("answer", {"answer": answer_json(item, self._user), **html})
+        if isinstance(item, Clarification):
+            return event("clarify", clarification_json(item, self._user))
+        return event("stopped", {}) if isinstance(item, Stopped) else event("error", describe(item))
+
+    def _rendered(self) -> bytes:
+        """The HTML so far; the longer that takes, the longer until the next."""
+        started = time.perf_counter()
+        html = render(self._text)
+        took = time.perf_counter() - started
+        self._stale, self._due = False, time.perf_counter() + max(HTML_SECONDS, 5 * took)
+        return event("html", {"html": html})
+
+
+async def finish(turn: RunningTurn, request: Request) -> Outcome:
+    """A turn's outcome; when the client goes away, the turn is stopped."""
+
+    async def gone() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+
+    waiting, watching = asyncio.ensure_future(turn.outcome()), asyncio.ensure_future(gone())
+    try:
+        await asyncio.wait([waiting, watching], return_when=asyncio.FIRST_COMPLETED)
+        if not waiting.done():
+            turn.stop()
+        return await waiting
+    finally:
+        watching.cancel()
+        waiting.cancel()
+        turn.stop()
+
+
+def answer_json(answer: Answer, user: User) -> dict[str, Any]:
+    """An answer as JSON, with the thread's id as the user knows it."""
+    return {**answer.model_dump(mode="json"), "thread_id": user.shown(answer.thread_id)}
+
+
+def clarification_json(asked: Clarification, user: User) -> dict[str, Any]:
+    """A question back to the person as JSON."""
+    return {**asked.model_dump(mode="json"), "thread_id": user.shown(asked.thread_id)}
