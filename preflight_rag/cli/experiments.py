@@ -11,17 +11,10 @@ import typer
 
 from preflight_rag.cli import show
 from preflight_rag.cli.main import JsonOption
-from preflight_rag.evaluation.experiments import EXPERIMENTS, dataset_names
+from preflight_rag.evaluation.experiments import EXPERIMENTS, OWN, dataset_names
 
-PAPERS = {
-    "BriefContext": (
-        "positions", "conflicts", "integration", "context-length", "distractors", "preflight", "cost", "open-ended",
-    ),
-    "COrg": ("corg", "corg-factors", "corg-ablation", "corg-cost", "corg-stats", "corg-build"),
-    "CPQA": ("sources", "pairs", "splitters", "cpqa"),
-    "Diversity": ("diversity", "split-level", "summaries"),
-}  # fmt: skip
-OWN = "Preflight's own"
+PAPERS = ("BriefContext", "COrg", "CPQA", "Diversity", OWN)
+"""In the order of the list."""
 ASKS = "*"
 WIDEST = 110
 MANY = 10
@@ -31,23 +24,26 @@ MANY = 10
 def list_experiments(json: JsonOption = False) -> None:
     """List the experiments by paper, and the data sets that each can be run on."""
     if json:
-        show.as_json([told(name, paper) for paper, names in by_paper().items() for name in names])
+        show.as_json([described(name) for names in by_paper().values() for name in names])
         return
     typer.echo("\n".join(lines(min(WIDEST, shutil.get_terminal_size().columns))))
 
 
 def by_paper() -> dict[str, list[str]]:
     """Every experiment's name, by paper; those of no paper last."""
-    found = {paper: list(names) for paper, names in PAPERS.items()}
-    placed = {name for names in found.values() for name in names}
-    return found | {OWN: [name for name in EXPERIMENTS if name not in placed]}
+    return {paper: [name for name, entry in EXPERIMENTS.items() if entry.paper == paper] for paper in PAPERS}
 
 
-def told(name: str, paper: str) -> dict[str, Any]:
+def described(name: str) -> dict[str, Any]:
     """An experiment as JSON."""
     entry = EXPERIMENTS[name]
-    usual = list(entry.usual)
-    return {"name": name, "paper": paper, "measures": entry.summary, "usual_datasets": usual, "asks_model": entry.asks}
+    return {
+        "name": name,
+        "paper": entry.paper,
+        "measures": entry.summary,
+        "usual_datasets": list(entry.usual),
+        "asks_model": entry.asks,
+    }
 
 
 def lines(width: int) -> Iterator[str]:

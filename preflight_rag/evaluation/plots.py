@@ -2,22 +2,72 @@
 
 `Bars` compares arms under conditions, `Lines` follows arms over positions, budgets, context lengths or α, `Curves`
 holds traces with an x of their own: risk and coverage, reliability. Every figure may be an `Estimate`, whose interval
-is drawn. Nothing here needs matplotlib; `plot_svg` draws.
+is drawn. `draw` makes SVG of them with matplotlib: text stays text and takes the page's font, colours are CSS variables
+with the light theme's values to fall back on, so that one drawing serves light and dark pages.
 """
 
 from __future__ import annotations
 
+import io
 import re
-from collections.abc import Iterable, Iterator, Mapping
+import warnings
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from math import isfinite, nan
-from typing import Any, TypeAlias
+from textwrap import fill
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from preflight_rag.evaluation.intervals import Estimate
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Value: TypeAlias = Estimate | float
 """A figure with its interval, or without one; NaN is a gap."""
 MOST_POINTS_IN_WORDS = 12
+WIDE, NARROW = 880, 344
+"""Widths in CSS pixels: of a page for a desk or a talk, and of a telephone."""
+PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a6a00", "#6f6f6f")
+"""Okabe and Ito's colours, which readers with any colour vision tell apart; olive and grey for yellow and black."""
+DARK_PALETTE = ("#56b4e9", "#ff8a4c", "#2fc79b", "#e3a1c6", "#f0b93a", "#8f9df5", "#d8cd5a", "#a9a9a9")
+"""The same for a dark page."""
+INK, MUTED, RULE, PAPER = "#010101", "#5c5c5c", "#dcdcdc", "#fefefe"
+"""Of text, of what stands back, of the grid, of the page; matplotlib leaves pure black out, as SVG's default."""
+MARKERS = "os^DvPX*"
+TEXT, CHARACTER = 13, 7.6
+"""In pixels: size of the text, mean width of a character of it."""
+BAR, HEIGHT = 24, 330
+"""In pixels: of a bar with its distance to the next, of a plot over two axes."""
+MOST_MARKERS = 30
+"""Traces of more points are drawn without markers: a guess at where they touch."""
+VARIABLES = {
+    INK: "currentColor",
+    MUTED: f"var(--muted, {MUTED})",
+    RULE: f"var(--rule, {RULE})",
+    PAPER: f"var(--page, {PAPER})",
+    **{colour: f"var(--series-{at}, {colour})" for at, colour in enumerate(PALETTE, 1)},
+}
+"""Colours of a drawing as the page's style sheet names them."""
+LOOKS: Any = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "plot",
+    "text.parse_math": False,
+    "font.family": ["DejaVu Sans"],
+    "font.size": TEXT,
+    "text.color": INK,
+    "axes.labelcolor": MUTED,
+    "axes.spines.bottom": False,
+    "axes.spines.left": False,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.axisbelow": True,
+    "grid.color": RULE,
+    "xtick.color": MUTED,
+    "ytick.color": INK,
+    "xtick.major.size": 0,
+    "ytick.major.size": 0,
+    "legend.frameon": False,
+}
 _UNREADABLE = re.compile("[^\t\n\r\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -177,12 +227,6 @@ def over_budgets(
     )
 
 
-def bounds(values: Iterable[Value]) -> Iterator[float]:
-    """All that the values reach: figures and ends of intervals, without those that are undefined."""
-    for value in map(estimate, values):
-        yield from (part for part in (value.value, value.low, value.high) if isfinite(part))
-
-
 def in_words(plot: Plot) -> str:
     """The plot for somebody who cannot see it: what is drawn over what, and every series with its values."""
     match plot:
@@ -228,6 +272,151 @@ def _check(title: str, places: Iterable[str | float], series: Iterable[Series]) 
     for one in series:
         if len(one.values) != count:
             raise ValueError(f"{title!r}: {one.name!r} has {len(one.values)} values for {count} places")
+
+
+def draw(plot: Plot, name: str, width: int = WIDE) -> str:
+    """The plot as an SVG element for a page of HTML; the same plot gives the same text.
+
+    Args:
+        plot: What to draw.
+        name: Put before every id; no two drawings of a page may share it.
+        width: Pixels: `WIDE` or `NARROW`.
+    """
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    plot = legible(plot)
+    written = io.StringIO()
+    with rc_context(LOOKS), warnings.catch_warnings():
+        # A page's font has letters that matplotlib's lacks; they are measured as boxes and drawn by the browser.
+        warnings.filterwarnings("ignore", message="Glyph")
+        figure = Figure(dpi=72, layout="constrained")
+        figure.set_size_inches(width / 72, _height(plot) / 72)
+        axes = figure.subplots()
+        if isinstance(plot, Bars):
+            _draw_bars(axes, plot, width)
+        else:
+            _draw_traces(axes, plot, width)
+        handles, labels = axes.get_legend_handles_labels()
+        if labels and not (isinstance(plot, Bars) and len(plot.series) == 1 and not plot.references):
+            longest = max(map(len, labels)) * CHARACTER + 50
+            columns = max(1, int(width / longest))
+            figure.legend(handles, labels, loc="outside upper left", ncols=columns)
+        figure.savefig(written, format="svg", transparent=True, metadata={"Date": None})
+    return _for_page(written.getvalue(), plot, name)
+
+
+def _height(plot: Plot) -> int:
+    """Pixels, with room for the key."""
+    if isinstance(plot, Bars):
+        bars = len(plot.categories) * (len(plot.series) + (len(plot.series) > 1))
+        return 70 + BAR * (bars + len(plot.series) + len(plot.references))
+    return HEIGHT + BAR * (len(plot.traces) if isinstance(plot, Curves) else len(plot.series))
+
+
+def _draw_bars(axes: Axes, plot: Bars, width: int) -> None:
+    """Horizontal bars, so that names have room, each with its interval and its figure."""
+    scale, count = plot.measure.scale, len(plot.series)
+    thick = 0.62 if count == 1 else 1 / (count + 1)
+    for at, series in enumerate(plot.series):
+        colour = PALETTE[at % len(PALETTE)]
+        for group, value in enumerate(series.values):
+            known, y = estimate(value), group + (at - (count - 1) / 2) / (count + 1)
+            face: Any = {"facecolor": "none" if series.published else colour, "edgecolor": colour}
+            label = series.name if group == 0 else "_"
+            axes.barh(y, known.value * scale if isfinite(known.value) else 0.0, height=thick * 0.8, label=label, **face)
+            if isfinite(known.low):
+                for ink, thickness in ((PAPER, 4.5), (INK, 1.5)):
+                    axes.hlines(y, known.low * scale, known.high * scale, color=ink, linewidth=thickness)
+            end = max((part for part in (0.0, known.value, known.high) if isfinite(part)), default=0.0) * scale
+            shown = plot.measure.shown(known.value)
+            axes.annotate(shown, (end, y), (6, 0), textcoords="offset pixels", va="center", annotation_clip=False)
+    for line in plot.references:
+        known = estimate(line.value)
+        if isfinite(known.value):
+            shown = f"{line.name} {plot.measure.shown(known.value)}"
+            axes.axvline(known.value * scale, color=MUTED, linewidth=1.4, linestyle="--", label=shown)
+    names = [fill(name, max(12, int(width * 0.3 / CHARACTER))) for name in plot.categories]
+    axes.set_yticks(range(len(names)), labels=names)
+    axes.invert_yaxis()
+    axes.axvline(0, color=MUTED, linewidth=1)
+    axes.grid(axis="x")
+    axes.margins(x=0.12)
+    axes.set_xlabel(fill(plot.measure.name, int(width * 0.7 / CHARACTER)))
+    if plot.measure.low is not None or plot.measure.high is not None:
+        axes.set_xlim(_scaled(plot.measure.low, scale), _scaled(plot.measure.high, scale))
+
+
+def _draw_traces(axes: Axes, plot: Lines | Curves, width: int) -> None:
+    """Traces with their intervals over two axes, the references and y = x dashed."""
+    scale = plot.measure.scale
+    published = set()
+    if isinstance(plot, Curves):
+        traces, x_scale, x_name = plot.traces, plot.x.scale, plot.x.name
+    else:
+        ordered = any(isinstance(place, str) for place in plot.at)
+        places = [float(at) if ordered else float(str(place)) for at, place in enumerate(plot.at)]
+        traces = tuple(Trace(one.name, tuple(zip(places, one.values, strict=True))) for one in plot.series)
+        published = {one.name for one in plot.series if one.published}
+        x_scale, x_name = 1.0, plot.x
+        labels = [fill(str(place), max(6, int(width / len(plot.at) / CHARACTER))) for place in plot.at]
+        axes.set_xticks(places, labels=labels if ordered else [f"{place:,g}" for place in places])
+    for at, trace in enumerate(traces):
+        colour = PALETTE[at % len(PALETTE)]
+        hollow = trace.name in published
+        known = [(x * x_scale, estimate(value)) for x, value in trace.points]
+        spans = [(x, one.low * scale, one.high * scale) for x, one in known if isfinite(one.low)]
+        if spans and isinstance(plot, Curves) and trace.joined:
+            xs, lows, highs = zip(*spans, strict=True)
+            axes.fill_between(xs, lows, highs, color=colour, alpha=0.14, linewidth=0)
+        elif spans:
+            axes.vlines(*zip(*spans, strict=True), color=colour, alpha=0.6, linewidth=1.6)
+        axes.plot(
+            [x for x, _ in known],
+            [one.value * scale for _, one in known],
+            label=trace.name,
+            color=colour,
+            linewidth=2 if trace.joined else 0,
+            linestyle="--" if hollow else "-",
+            marker=MARKERS[at % len(MARKERS)] if len(known) <= MOST_MARKERS else "",
+            markerfacecolor="none" if hollow else colour,
+        )
+    for line in plot.references:
+        one = estimate(line.value)
+        if isfinite(one.value):
+            axes.axhline(one.value * scale, color=MUTED, linewidth=1.4, linestyle="--", label=line.name)
+    if isinstance(plot, Curves) and plot.identity:
+        axes.axline((0, 0), slope=scale / plot.x.scale, color=MUTED, linestyle="--", label=plot.identity)
+    if isinstance(plot, Curves):
+        axes.set_xlim(_scaled(plot.x.low, x_scale), _scaled(plot.x.high, x_scale))
+    axes.set_ylim(_scaled(plot.measure.low, scale), _scaled(plot.measure.high, scale))
+    axes.grid(axis="both" if isinstance(plot, Curves) else "y")
+    axes.set_xlabel(fill(x_name, int(width * 0.7 / CHARACTER)))
+    axes.set_ylabel(plot.measure.name)
+
+
+def _scaled(end: float | None, scale: float) -> float | None:
+    return None if end is None else end * scale
+
+
+def _for_page(written: str, plot: Plot, name: str) -> str:
+    """Matplotlib's file as an element of a page: theme colours, the page's font, own ids, title and description."""
+    from markupsafe import escape
+
+    svg = written[written.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>|<style[^>]*>.*?</style>|<!--.*?-->", "", svg, flags=re.DOTALL)
+    svg = re.sub(r"(?<=\.\d\d)\d+", "", svg)  # a hundredth of a pixel is enough
+    svg = re.sub(r"#[0-9a-fA-F]{6}\b", lambda found: VARIABLES.get(found[0].lower(), found[0]), svg)
+    svg = re.sub(r"font: (?:(?:bold|\d{3}) )?([\d.]+px) [^;\"]*", r"font-size: \1", svg)
+    svg = re.sub(r"font-family:[^;\"]*;? ?", "", svg).replace("xlink:href", "href")
+    svg = re.sub(r'(id="|url\(#|href="#)', rf"\g<1>{name}-", svg)
+    end = svg.index(">") + 1
+    _, _, width, height = re.findall(r"[\d.]+", re.findall(r'viewBox="([^"]*)"', svg[:end])[0])
+    box = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
+    named = f'role="img" aria-labelledby="{name}-title {name}-desc"'
+    title = f'<title id="{name}-title">{escape(plot.title)}</title>'
+    described = f'<desc id="{name}-desc">{escape(in_words(plot))}</desc>'
+    return f"<svg {box} {named}>{title}{described}{svg[end:].strip()}"
 
 
 def legible(part: Any) -> Any:

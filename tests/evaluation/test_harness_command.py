@@ -12,9 +12,9 @@ from scripted_server import ScriptedServer
 from typer.testing import CliRunner, Result
 
 from preflight_rag.cli import app
-from preflight_rag.cli.experiments import OWN, PAPERS
+from preflight_rag.cli.experiments import PAPERS
 from preflight_rag.evaluation import experiments
-from preflight_rag.evaluation.experiments import Entry
+from preflight_rag.evaluation.experiments import Experiment
 from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer, ask_arms
 from preflight_rag.evaluation.harness.asking import open_asking
 from preflight_rag.evaluation.harness.compared import compare
@@ -52,7 +52,7 @@ def experiment(monkeypatch: pytest.MonkeyPatch) -> None:
         Sample(f"{name}{n}", f"{name}: is {n} even?", "yes/no", options, options[n % 2]) for n in range(10)
     ]
     monkeypatch.setitem(__import__("sys").modules, module.__name__, module)
-    entry = Entry(".parity", "whether numbers are even", ".parity", ("first",), asks=True)
+    entry = Experiment(".parity", "whether numbers are even", ".parity", ("first",), asks=True)
     monkeypatch.setitem(experiments.EXPERIMENTS, "parity", entry)
 
 
@@ -184,7 +184,7 @@ def test_every_experiment_and_data_set_is_listed_once() -> None:
         assert ", ".join(names) in " ".join(listed.stdout.split())
     told = json.loads(invoke("list", "--json").stdout)
     assert {row["name"]: row["asks_model"] for row in told} == {n: e.asks for n, e in experiments.EXPERIMENTS.items()}
-    assert {row["paper"] for row in told} == {*PAPERS, OWN}
+    assert {row["paper"] for row in told} == set(PAPERS)
 
 
 def test_the_help_is_short_and_names_the_other_commands() -> None:

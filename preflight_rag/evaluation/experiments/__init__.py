@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +17,22 @@ if TYPE_CHECKING:
     from preflight_rag.evaluation.report import Report
 
 
-@dataclass(frozen=True)
-class Entry:
-    """Where an experiment lives, what it measures, in a few words, and which module's `open_dataset` reads its data.
+OWN = "Preflight's own"
+PACKAGES = ("ir_measures", "jinja2", "matplotlib", "rouge_score", "scipy", "statsmodels")
+"""What the extra `eval` installs."""
 
-    `usual` are the data sets that it is run on when none is named; `asks` says that it puts questions to the model.
+
+@dataclass(frozen=True)
+class Experiment:
+    """An experiment as it is declared: its module has `run(data set, Run) -> Report`.
+
+    Attributes:
+        module: Where it lives.
+        summary: What it measures, in a few words.
+        datasets: The module whose `open_dataset` reads its data.
+        usual: The data sets that it is run on when none is named.
+        asks: Whether it puts questions to the model.
+        paper: Whose experiment it is; `OWN` for one of Preflight's own.
     """
 
     module: str
@@ -28,48 +40,60 @@ class Entry:
     datasets: str = "..datasets"
     usual: tuple[str, ...] = ("bioasq",)
     asks: bool = False
+    paper: str = OWN
 
 
 EXPERIMENTS = {
-    "retrieval": Entry(".retrieval", "recall, MRR and nDCG of the dense, BM25 and fused rankings"),
-    "rewriting": Entry(".rewriting", "spelling by rules on planted slips, and what the ladder of expressions finds"),
-    "reranking": Entry(".reranking", "what a second stage adds to the dense, BM25 and fused rankings"),
-    "preflight": Entry(".preflight", "how well the preflight predicts that the key passage would be lost"),
-    "sources": Entry(".sources", "what semantic search, Boolean search and both find, and where it comes to stand"),
-    "calibration": Entry(".calibration", "the calibrated preflight beside the IoU rule, on collections it never saw"),
-    "splitters": Entry(
+    "retrieval": Experiment(".retrieval", "recall, MRR and nDCG of the dense, BM25 and fused rankings"),
+    "rewriting": Experiment(
+        ".rewriting", "spelling by rules on planted slips, and what the ladder of expressions finds"
+    ),
+    "reranking": Experiment(".reranking", "what a second stage adds to the dense, BM25 and fused rankings"),
+    "preflight": Experiment(
+        ".preflight", "how well the preflight predicts that the key passage would be lost", paper="BriefContext"
+    ),
+    "sources": Experiment(
+        ".sources", "what semantic search, Boolean search and both find, and where it comes to stand", paper="CPQA"
+    ),
+    "calibration": Experiment(
+        ".calibration", "the calibrated preflight beside the IoU rule, on collections it never saw"
+    ),
+    "splitters": Experiment(
         ".splitters",
         "how much of an answer's span each splitter's chunks bring in equal budgets",
         "..span_datasets",
         ("covidqa", "qmsum"),
+        paper="CPQA",
     ),
-    "diversity": Entry(
+    "diversity": Experiment(
         ".diversity",
         "how much of what is relevant MMR and FPS bring into a token budget, before and after reading",
         "..unit_datasets",
         ("bioasq", "covidqa"),
         asks=True,
+        paper="Diversity",
     ),
-    "pruning": Entry(
+    "pruning": Experiment(
         ".pruning",
         "which tokens a language model is spared by the reader, and which answers are lost",
         "..pruning_sets",
         ("nq_open_oracle", "biomix-bioasq"),
     ),
-    "statements": Entry(
+    "statements": Experiment(
         ".statements",
         "whether the reader tells supported statements from others",
         "..support_sets",
         ("scifact", "made", "clapnq", "answers"),
     ),
-    "summaries": Entry(
+    "summaries": Experiment(
         ".summaries",
         "how near selected sentences come to summaries that people wrote, and which a model prefers",
         "..summary_datasets",
         ("mediqa2021_mas", "qmsum"),
         asks=True,
+        paper="Diversity",
     ),
-    "reading": Entry(
+    "reading": Experiment(
         ".reading",
         "the extractive reader's spans, answerability and verdicts on given passages",
         "..reading_sets",
@@ -85,136 +109,158 @@ EXPERIMENTS = {
             "scifact",
         ),
     ),
-    "answering": Entry(
+    "answering": Experiment(
         ".answering",
         "right answers shown with a right passage cited, by the whole pipeline",
         "..answering_sets",
         ("biomix-bioasq", "ramdocs"),
     ),
-    "positions": Entry(
+    "positions": Experiment(
         "..papers.positions",
         "whether an answer gets lost where its passage stands in the middle, by RAG and by BriefContext",
         "..question_sets",
         ("nq_open_oracle", "mirage"),
         asks=True,
+        paper="BriefContext",
     ),
-    "conflicts": Entry(
+    "conflicts": Experiment(
         "..papers.conflicts",
         "questions whose partitions disagree, and how many BriefContext gets right",
         "..question_sets",
         ("ramdocs", "conflictqa"),
         asks=True,
+        paper="BriefContext",
     ),
-    "integration": Entry(
+    "integration": Experiment(
         "..papers.integration",
         "closed book, RAG, BriefContext and the auto route on each subset of MIRAGE",
         "..question_sets",
         ("mirage",),
         asks=True,
+        paper="BriefContext",
     ),
-    "context-length": Entry(
+    "context-length": Experiment(
         "..papers.context_length",
         "right answers by the number of passages, beside an oracle and a closed book",
         "..question_sets",
         ("nq_open_oracle", "mirage"),
         asks=True,
+        paper="BriefContext",
     ),
-    "distractors": Entry(
+    "distractors": Experiment(
         "..papers.distractors",
         "retrieved against random passages beside the one that answers",
         "..question_sets",
         ("nq_open_oracle", "mirage"),
         asks=True,
+        paper="BriefContext",
     ),
-    "cost": Entry(
+    "cost": Experiment(
         "..papers.cost",
         "tokens and calls of each way to read, and what the preflight's router saves",
         "..question_sets",
         ("mirage",),
         asks=True,
+        paper="BriefContext",
     ),
-    "open-ended": Entry(
+    "open-ended": Experiment(
         "..papers.open_ended",
         "long answers of BriefContext and RAG, judged in pairs in both orders",
         "..question_sets",
         ("bioasq",),
         asks=True,
+        paper="BriefContext",
     ),
-    "routes": Entry(
+    "routes": Experiment(
         "..papers.routes",
         "every route's score, cost and time, and what the router chose beside the best",
         "..question_sets",
         ("biomix-bioasq", "ramdocs"),
         asks=True,
     ),
-    "citations": Entry(
+    "citations": Experiment(
         "..papers.citations",
         "whether cited passages support an answer's statements and hold its quotes",
         "..question_sets",
         ("biomix-bioasq", "ramdocs"),
         asks=True,
     ),
-    "split-level": Entry(
+    "split-level": Experiment(
         "..papers.split_level",
         "what sentences, stretches, passages or lines bring within a token budget, with and without diversity",
         "..span_datasets",
         ("covidqa", "qmsum"),
         asks=True,
+        paper="Diversity",
     ),
-    "pairs": Entry(
-        "..papers.pairs", "Hits@5 and MRR@5 of each embedder with each reranker, on questions a model writes", asks=True
+    "pairs": Experiment(
+        "..papers.pairs",
+        "Hits@5 and MRR@5 of each embedder with each reranker, on questions a model writes",
+        asks=True,
+        paper="CPQA",
     ),
-    "cpqa": Entry(
+    "cpqa": Experiment(
         "..papers.cpqa",
         "closed book, naive RAG and the whole query pipeline; hard negatives",
         "..question_sets",
         ("pubmedqa",),
         asks=True,
+        paper="CPQA",
     ),
-    "abstention": Entry(
+    "abstention": Experiment(
         "..papers.abstention",
         "whether it answers what its passages answer, and says so where they don't",
         "..question_sets",
         ("clapnq", "nq_open_oracle"),
         asks=True,
     ),
-    "corg": Entry(
+    "corg": Experiment(
         "..papers.corg",
         "COrg beside Base, Retrieve, Summarize, Random, KMeans and Separate on identical contexts",
         "..question_sets",
         ("ramdocs",),
         asks=True,
+        paper="COrg",
     ),
-    "corg-factors": Entry(
+    "corg-factors": Experiment(
         "..papers.corg_factors",
         "which way of asking helps with each relation between contexts",
         "..question_sets",
         ("ramdocs",),
         asks=True,
+        paper="COrg",
     ),
-    "corg-ablation": Entry(
-        "..papers.corg_ablation", "COrg without each of its parts", "..question_sets", ("ramdocs",), asks=True
+    "corg-ablation": Experiment(
+        "..papers.corg_ablation",
+        "COrg without each of its parts",
+        "..question_sets",
+        ("ramdocs",),
+        asks=True,
+        paper="COrg",
     ),
-    "corg-cost": Entry(
+    "corg-cost": Experiment(
         "..papers.corg_cost",
         "calls, tokens and seconds of COrg and its baselines",
         "..question_sets",
         ("ramdocs",),
         asks=True,
+        paper="COrg",
     ),
-    "corg-stats": Entry(
+    "corg-stats": Experiment(
         "..papers.corg_stats",
         "which relations there are between given and between retrieved contexts",
         "..question_sets",
         ("ramdocs",),
         asks=True,
+        paper="COrg",
     ),
-    "corg-build": Entry(
+    "corg-build": Experiment(
         "..papers.corg_build",
         "a corpus with all four relations, written and filtered by a model",
         "..question_sets",
         ("ramdocs",),
         asks=True,
+        paper="COrg",
     ),
 }
 
@@ -261,6 +307,7 @@ def run(experiment: str, data: Path | None, datasets: Sequence[str], settings: R
         near = get_close_matches(experiment, EXPERIMENTS)
         advice = f"Did you mean {' or '.join(near)}?" if near else "`preflight eval list` names them all."
         raise UsageError(f"the experiment {experiment!r} is unknown", help=advice)
+    check_packages()
     entry = EXPERIMENTS[experiment]
     open_dataset = import_module(entry.datasets, __package__).open_dataset
     collections = [open_dataset(name, data) for name in dict.fromkeys(datasets or entry.usual)]
@@ -268,7 +315,8 @@ def run(experiment: str, data: Path | None, datasets: Sequence[str], settings: R
     reports: list[Report] = []
     for collection in collections:
         try:
-            reports.append(_told(module.run(_searched(collection, settings), settings), settings))
+            report = module.run(_searched(collection, settings), settings)
+            reports.append(replace(report, about=_about(report, settings), summary=entry.summary))
         except BudgetUsedUp:
             if not reports:
                 raise
@@ -286,10 +334,24 @@ def _searched(collection: Any, settings: Run) -> Any:
     return searched_part(collection, settings)
 
 
-def _told(report: Report, settings: Run) -> Report:
-    """The report, which says so where only a part of the documents was searched."""
+def _about(report: Report, settings: Run) -> str:
+    """What was measured; it says so where only a part of the documents was searched."""
     documents = report.inputs.get("library", {}).get("documents")
     if settings.documents is None or documents is None:
-        return report
-    told = f"Searched are {documents:,} documents: those that answer and a sample of the others, not the whole."
-    return replace(report, about=f"{report.about} {told}")
+        return report.about
+    sampled = f"Searched are {documents:,} documents: those that answer and a sample of the others, not the whole."
+    return f"{report.about} {sampled}"
+
+
+def check_packages() -> None:
+    """Check that the extra that the experiments need is installed.
+
+    Raises:
+        UsageError: It is not.
+    """
+    missing = [name for name in PACKAGES if find_spec(name) is None]
+    if missing:
+        raise UsageError(
+            f"the experiments need packages that are not installed: {', '.join(missing)}",
+            help="pip install 'preflight-rag[eval]'",
+        )
