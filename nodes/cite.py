@@ -17,13 +17,14 @@ from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
 
 from preflight_rag.corg.choices import left_out
-from preflight_rag.models.reading.statements import MARK, Claim, check, claims
+from preflight_rag.models.reading.statements import Claim, check, claims
 from preflight_rag.state.context import Context
 from preflight_rag.state.errors import ExtractiveReaderError
 from preflight_rag.state.reading import Draft
 from preflight_rag.state.schema import DraftState, EntryState, ExtractState, PassageRef, State
 from preflight_rag.state.values import Citation, Group, Passage
 from preflight_rag.state.views import Drafted
+from preflight_rag.text.citations import MARK, cited_numbers, renumbered
 from preflight_rag.text.quotes import locate, strongest, support
 from preflight_rag.text.sentences import sentence_spans
 
@@ -33,7 +34,7 @@ async def cite(state: Drafted, runtime: Runtime[Context]) -> State:
     draft, refs = state["draft"], state["passages"]
     passages = {ref["rank"]: passage for ref, passage in zip(refs, await read(refs, runtime.context), strict=True)}
     text, gaps = attributed(draft["text"], passages)
-    order = list(dict.fromkeys(int(n) for n in MARK.findall(text)))
+    order = cited_numbers(text)
     numbers = {rank: i for i, rank in enumerate(order, 1)}
     citations = [citation(numbers[rank], rank, text, draft, passages) for rank in order]
     gaps += [
@@ -41,7 +42,7 @@ async def cite(state: Drafted, runtime: Runtime[Context]) -> State:
         for rank in order
         if rank not in passages
     ]
-    answer = MARK.sub(lambda mark: f"[{numbers[int(mark[1])]}]", text)
+    answer = renumbered(text, numbers)
     groups = [group(entry, numbers) for entry in state.get("entries") or []]
     by_number = {numbers[rank]: passages[rank] for rank in order if rank in passages}
     checked, problems = await _checked(runtime.context, state["standalone_question"], answer, groups, by_number)
@@ -96,7 +97,7 @@ def group(entry: EntryState, numbers: Mapping[int, int]) -> Group:
 
 def cited(text: str, quotes: Sequence[tuple[int, str]]) -> list[int]:
     """The ranks that a text cites, else those that it has quotes of, each once."""
-    return list(dict.fromkeys(int(rank) for rank in MARK.findall(text))) or list(dict.fromkeys(n for n, _ in quotes))
+    return cited_numbers(text) or list(dict.fromkeys(n for n, _ in quotes))
 
 
 def verifiable(draft: Draft, texts: Mapping[int, str]) -> bool:

@@ -11,7 +11,6 @@ from langgraph.runtime import Runtime
 
 from preflight_rag.conversation.history import known_of, notes_on, said_before
 from preflight_rag.conversation.small_talk import QUOTED, earlier_of, told
-from preflight_rag.models.reading.statements import MARK
 from preflight_rag.nodes.cite import unknown
 from preflight_rag.nodes.rewrite import before
 from preflight_rag.state.context import Context
@@ -20,6 +19,7 @@ from preflight_rag.state.reading import Message, Reply, Talk
 from preflight_rag.state.schema import State
 from preflight_rag.state.values import Citation
 from preflight_rag.state.views import Talked
+from preflight_rag.text.citations import cited_numbers, renumbered
 
 
 async def converse(state: Talked, runtime: Runtime[Context]) -> State:
@@ -53,7 +53,7 @@ async def _cited(
 ) -> tuple[str, list[Citation], list[dict[str, str]]]:
     """The reply with its marks numbered anew, the citations behind them, and what is wrong with any."""
     by_number = {citation["n"]: Citation.model_validate(citation) for citation in known}
-    order = list(dict.fromkeys(int(n) for n in MARK.findall(text)))
+    order = cited_numbers(text)
     numbers = {mark: n for n, mark in enumerate(order, 1)}
     citations, gaps = [], []
     for mark in order:
@@ -68,7 +68,7 @@ async def _cited(
             error = "its passage is no longer in the library"
             gaps.append({"stage": "converse", "item": str(mark), "error": error})
         citations.append(found.model_copy(update={"n": numbers[mark], "verified": stands}))
-    return MARK.sub(lambda match: f"[{numbers[int(match[1])]}]", text), citations, gaps
+    return renumbered(text, numbers), citations, gaps
 
 
 async def _stands(citation: Citation, context: Context) -> bool:

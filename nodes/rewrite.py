@@ -15,7 +15,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
 from preflight_rag.conversation.follow_ups import counts_out, pointed_at
-from preflight_rag.conversation.history import Said, in_parts, in_short, known_of, notes_on, overflow, said_before
+from preflight_rag.conversation.history import Said, in_parts, known_of, notes_on, overflow, said_before
 from preflight_rag.conversation.intents import is_of_the_conversation, talk_of, without_courtesy
 from preflight_rag.conversation.rewriter import QueryRewriter
 from preflight_rag.conversation.small_talk import earlier_of
@@ -27,6 +27,7 @@ from preflight_rag.state.reading import Message, Reply, Rewrite, Talk
 from preflight_rag.state.schema import STATE_VERSION, CondensedState, DraftState, EarlierState, State, TalkState
 from preflight_rag.state.values import RouteDecision, Usage
 from preflight_rag.state.views import Asked
+from preflight_rag.text.condense import condense
 
 NOTHING_CONDENSED = CondensedState(text="", messages=0, upto="")
 REASONS = {
@@ -117,14 +118,14 @@ async def _shortened(
     usage, notes = Usage(), []
     for part in in_parts([said.message for said in older]):
         if by_rule:
-            summary = in_short(summary, part)
+            summary = condense(summary, part)
             continue
         try:
             reply: Reply[str] = await context.reader.condense(summary=summary, messages=part)
         except ModelError as error:
             usage = add(usage, Usage.model_validate(error.spent or {"calls": 1}))
             notes.append(f"earlier messages were put in short by rule: {error}")
-            summary = in_short(summary, part)
+            summary = condense(summary, part)
         else:
             summary, usage = reply.value, add(usage, reply.usage)
             notes += reply.notes

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 from preflight_rag.graph.outcome import receipt_of
 from preflight_rag.library.search import summary as selection
 from preflight_rag.library.storage.ingest import unicode_text
-from preflight_rag.models.reading.statements import MARK
 from preflight_rag.nodes.answer_plain import drafted
 from preflight_rag.nodes.cite import attributed, citation
 from preflight_rag.state.context import Settings
@@ -32,6 +31,7 @@ from preflight_rag.state.errors import (
 )
 from preflight_rag.state.reading import Draft, Extract, Reply, Source
 from preflight_rag.state.values import Citation, Gap, Passage, Summary, Usage
+from preflight_rag.text.citations import cited_numbers, renumbered
 
 if TYPE_CHECKING:
     from preflight_rag.library import Library
@@ -347,7 +347,7 @@ def _cited(
     }
     text, notes = attributed(draft.text, passages)
     spending.gaps += [Gap.model_validate(note) for note in notes]
-    order = list(dict.fromkeys(int(n) for n in MARK.findall(text)))
+    order = cited_numbers(text)
     numbers = {mark: n for n, mark in enumerate(order, 1)}
     citations = []
     for mark in order:
@@ -359,4 +359,4 @@ def _cited(
             at = chosen[mark - 1].start
             found = found.model_copy(update={"start": found.start + at, "end": found.end + at})
         citations.append(found)
-    return MARK.sub(lambda match: f"[{numbers[int(match[1])]}]", text), citations
+    return renumbered(text, numbers), citations

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from preflight_rag.prompts import fences
-from preflight_rag.prompts.replies import clean, normalise_marks, split_quotes
+from preflight_rag.prompts.replies import clean, split_quotes
 from preflight_rag.state.reading import Draft, Message, Source
+from preflight_rag.text.citations import separate_marks
 
 SYSTEM = """\
 You are the voice of Preflight RAG, a program that answers questions from a collection of documents and shows its
@@ -46,4 +47,4 @@ def parse(reply: str) -> Draft:
     """The reply with its citations of the last answer's sources."""
     text, quotes = split_quotes(clean(reply))
     text = re.sub(r"^\s*(?:assistant|your reply|reply)\s*:\s*", "", text, count=1, flags=re.IGNORECASE)
-    return Draft(normalise_marks(text).strip(), quotes)
+    return Draft(separate_marks(text).strip(), quotes)

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from preflight_rag.prompts import fences
-from preflight_rag.prompts.replies import NO_INFORMATION, clean, normalise_marks, says, split_quotes
+from preflight_rag.prompts.replies import NO_INFORMATION, clean, says, split_quotes
 from preflight_rag.state.reading import Extract, Source
+from preflight_rag.text.citations import separate_marks
 
 SYSTEM = f"""\
 You read a few numbered passages and take from them what helps to answer a question.
@@ -37,4 +38,4 @@ def parse(reply: str) -> Extract:
     text, quotes = split_quotes(clean(reply))
     if says(NO_INFORMATION, text):
         return Extract("")
-    return Extract(normalise_marks(text).strip(), quotes)
+    return Extract(separate_marks(text).strip(), quotes)

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 
 from preflight_rag.prompts.fences import letter
 from preflight_rag.state.reading import Draft
+from preflight_rag.text.citations import JOINT_MARK, separate_marks
 
 NOT_FOUND = "NOT IN THE PASSAGES"
 NO_INFORMATION = "NO RELEVANT INFORMATION"
@@ -26,7 +27,6 @@ QUOTES_HEADING = re.compile(r"^[\s#*_>-]*(?:supporting\s+)?quotes?[\s*_]*:?[\s*_
 _CHOICE = re.compile(r"^[\s#*_>-]*(?:final\s+)?(?:choice|answer)[\s*_]*:[\s*_]*\(?(.+?)[\s*_)]*$", re.IGNORECASE)
 _QUOTE = re.compile(r"^[\s*_>-]*(?:\d+[.)]\s+)?[\[(](\d+)[\])][\s:–—-]*(.+?)\s*$")
 _ANSWER_LABEL = re.compile(r"^\s*[#*_]*\s*answer\s*[*_]*\s*:\s*[*_]*\s*", re.IGNORECASE)
-_MARKS = re.compile(r"\[(\s*\d+(?:\s*[,;]\s*\d+|\s*[-–]\s*\d+)*\s*)\]")
 _THINKING = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 
 
@@ -34,20 +34,7 @@ def says(phrase: str, text: str) -> bool:
     """Whether a reply is the phrase: alone or as its first words, in any case, with or without punctuation."""
     plain = re.sub(r"[^a-z]+", " ", text.lower()).strip()
     wanted = phrase.lower()
-    return plain == wanted or (plain.startswith(wanted) and not _MARKS.search(text))
-
-
-def normalise_marks(text: str) -> str:
-    """Write `[1, 4]` and `[2-4]` as `[1][4]` and `[2][3][4]`."""
-
-    def spread(match: re.Match[str]) -> str:
-        numbers: list[int] = []
-        for part in re.split(r"[,;]", match[1]):
-            ends = [int(number) for number in re.findall(r"\d+", part)]
-            numbers += range(ends[0], ends[-1] + 1) if 0 <= ends[-1] - ends[0] < 100 else ends
-        return "".join(f"[{number}]" for number in numbers)
-
-    return _MARKS.sub(spread, text)
+    return plain == wanted or (plain.startswith(wanted) and not JOINT_MARK.search(text))
 
 
 def clean(reply: str) -> str:
@@ -62,7 +49,7 @@ def parse_draft(reply: str, options: Sequence[str] = ()) -> Draft:
     text, choice = split_choice(clean(reply), options) if options else (clean(reply), None)
     text, quotes = split_quotes(text)
     text = _ANSWER_LABEL.sub("", text, count=1)
-    text = normalise_marks(text).strip()
+    text = separate_marks(text).strip()
     if options and choice is None:
         choice = match_option(text, options)
     found = bool(text or choice) and not (says(NOT_FOUND, text) or says(NO_INFORMATION, text))
@@ -93,7 +80,7 @@ def split_choice(text: str, options: Sequence[str]) -> tuple[str, str | None]:
 
 def match_option(named: str, options: Sequence[str]) -> str | None:
     """The option that a short text names by letter or by its words; None when it names none or several."""
-    named = _MARKS.sub("", named).strip().strip("*_`\"' .")
+    named = JOINT_MARK.sub("", named).strip().strip("*_`\"' .")
     by_letter = re.fullmatch(r"\(?([A-Za-z])\)?(?:[.):]\s.*)?", named, re.DOTALL)
     if by_letter and (index := ord(by_letter[1].upper()) - ord("A")) < len(options):
         return options[index]

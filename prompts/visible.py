@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 
-from preflight_rag.prompts.replies import NO_INFORMATION, NOT_FOUND, QUOTES_HEADING, normalise_marks
+from preflight_rag.prompts.replies import NO_INFORMATION, NOT_FOUND, QUOTES_HEADING
+from preflight_rag.text.citations import separate_marks
 
 _HIDDEN = tuple(
     phrase.lower() for phrase in ("quotes", "quote", "supporting quotes", "choice", NOT_FOUND, NO_INFORMATION)
@@ -52,7 +53,7 @@ class VisibleText:
         return "".join(lines[:at])
 
     def _release(self, text: str) -> str:
-        fresh = normalise_marks(text[self._shown :])
+        fresh = separate_marks(text[self._shown :])
         self._shown = max(self._shown, len(text))
         return _MARK.sub(lambda mark: f"[{self._numbers.setdefault(mark[1], len(self._numbers) + 1)}]", fresh)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from preflight_rag.models.reading.extractive_reader import EVEN, PassageReading, Span
-from preflight_rag.text.answer_values import asked_kind, values
-from preflight_rag.text.surface_names import speaks_of, surface_name
+from preflight_rag.text.names import speaks_of, surface_name
+from preflight_rag.text.values import asked_kind, values
 
 
 class ValueReader:

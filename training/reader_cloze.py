@@ -20,8 +20,8 @@ from preflight_rag.evaluation.reader_data import MEDQUAD, SCIFACT, examples
 from preflight_rag.evaluation.reader_examples import Example, spans_of
 from preflight_rag.evaluation.records import find, json_lines
 from preflight_rag.evaluation.samples import Span, reader_part_of
-from preflight_rag.text.answer_values import Kind, values
 from preflight_rag.text.sentences import sentence_spans
+from preflight_rag.text.values import Kind, values
 from preflight_rag.text.words import STOP_WORDS
 
 KINDS: tuple[Kind, ...] = ("date", "number", "name")

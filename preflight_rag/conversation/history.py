@@ -6,7 +6,6 @@ says how many messages that are.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,18 +13,11 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from preflight_rag.state.reading import Earlier, Message
 from preflight_rag.state.schema import CondensedState
-from preflight_rag.text.sentences import sentence_spans
+from preflight_rag.text.condense import SHORT_CHARS, beginning
 
 UNANSWERED = "(not answered: the turn was stopped or failed)"
-SHORT_CHARS = 240
-QUESTION_CHARS = 300
-MOST_SHORT_CHARS = 4_000
-"""Length of a summary made by rule; beyond it the oldest turns are only counted."""
 PART_TOKENS = 6_000
 """Tokens of messages that one summary takes in."""
-_MARK = re.compile(r"\s*\[\d+\]")
-_LEFT_OUT = re.compile(r"\((\d+) earlier questions\)")
-_SPEAKER = {"user": "asked", "assistant": "answer"}
 
 
 @dataclass(frozen=True)
@@ -103,37 +95,6 @@ def in_parts(messages: Sequence[Message]) -> list[list[Message]]:
         parts[-1].append(message)
         used += size
     return parts
-
-
-def in_short(summary: str, messages: Sequence[Message]) -> str:
-    """A summary by rule: one line for each question, with the beginning of its answer."""
-    lines = [line for line in summary.splitlines() if line.strip()]
-    for message in messages:
-        text = beginning(message.text, QUESTION_CHARS if message.role == "user" else SHORT_CHARS)
-        if message.role == "assistant" and lines and "answer: " not in lines[-1]:
-            lines[-1] += f" - answer: {text}"
-        else:
-            lines.append(f"{_SPEAKER.get(message.role, message.role)}: {text}")
-    gone = 0
-    if lines and (counted := _LEFT_OUT.fullmatch(lines[0])):
-        gone = int(counted[1])
-        lines = lines[1:]
-    while len(lines) > 1 and sum(map(len, lines)) > MOST_SHORT_CHARS:
-        lines.pop(0)
-        gone += 1
-    return "\n".join([*([f"({gone} earlier questions)"] if gone else []), *lines])
-
-
-def beginning(text: str, most: int) -> str:
-    """The first sentences of a text, without citation marks; what is left out shows as "..."."""
-    lines = (" ".join(line.split()) for line in _MARK.sub("", text).splitlines())
-    plain = "; ".join(filter(None, lines))
-    if len(plain) <= most:
-        return plain
-    ends = [end for _, end in sentence_spans(plain[: most + 1]) if end <= most]
-    if ends and ends[-1] >= most // 3:
-        return f"{plain[: ends[-1]]} ..."
-    return f"{plain[:most].rsplit(' ', 1)[0]} ..."
 
 
 def notes_on(earlier: Earlier) -> list[Message]:

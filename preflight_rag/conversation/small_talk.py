@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from preflight_rag.conversation.history import UNANSWERED, beginning
+from preflight_rag.conversation.history import UNANSWERED
 from preflight_rag.conversation.intents import talk_of
 from preflight_rag.corg.composition import labelled
 from preflight_rag.state.reading import Draft, Earlier, Message, Source, Talk
 from preflight_rag.state.schema import EarlierState
 from preflight_rag.state.values import Citation, Group
+from preflight_rag.text.citations import MARKS, without_marks
+from preflight_rag.text.condense import beginning
 from preflight_rag.text.sentences import sentence_spans
 
 QUOTED = ("source", "sources", "asked", "questions", "repeat")
@@ -31,7 +33,6 @@ SMALL_TALK = {
     ),
     "other": "That asks nothing of the documents. Ask me a question about them.",
 }
-_MARKS = re.compile(r"(?:\s*\[\d+\])+")
 _NO_MODEL = "Without a language model I can only repeat it:\n\n"
 
 
@@ -76,7 +77,7 @@ def _sources(numbers: Sequence[int], sources: Sequence[Source]) -> str:
 def _source(source: Source) -> str:
     about = [part for part in (source.source, source.date) if part]
     place = f" ({', '.join(about)})" if about else ""
-    quote = _MARKS.sub("", " ".join(source.text.split()))
+    quote = without_marks(" ".join(source.text.split()))
     return f'**Source {source.n}: {source.title or source.passage_id}**{place}: "{quote}" [{source.n}]'
 
 
@@ -90,7 +91,7 @@ def _asked(talk: Talk, history: Sequence[Message]) -> str:
     if number > len(questions):
         return f"You have asked {len(questions)} questions so far, so there is no question {number}."
     which = "last" if number == -1 else {1: "first"}.get(number, f"as question {number}")
-    return f'You asked {which}: "{_MARKS.sub("", questions[number - 1 if number > 0 else -1])}"'
+    return f'You asked {which}: "{without_marks(questions[number - 1 if number > 0 else -1])}"'
 
 
 def _summary(history: Sequence[Message]) -> str:
@@ -122,7 +123,7 @@ def _shorter(earlier: Earlier) -> str:
     if len(spans) < 2:
         return text
     end = spans[0][1]
-    behind = _MARKS.match(text, end)
+    behind = MARKS.match(text, end)
     return text[: behind.end() if behind else end]
 
 

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 from preflight_rag.corg.descriptors import descriptor_of
 from preflight_rag.state.reading import ContextNote, Source
-from preflight_rag.text.answer_forms import abbreviates, figures_of, folded, same_name
-from preflight_rag.text.answer_values import asked_kind, values
+from preflight_rag.text.citations import without_marks
+from preflight_rag.text.names import abbreviates, folded, same_name, surface_name
+from preflight_rag.text.negation import NEGATION
 from preflight_rag.text.sentences import sentence_spans
-from preflight_rag.text.surface_names import surface_name
+from preflight_rag.text.values import asked_kind, figures_of, values
 from preflight_rag.text.words import STOP_WORDS, words
 
 SAME_WORDS = 0.8
@@ -25,8 +26,6 @@ _WORD = re.compile(r"\w+(?:[’'-]\w+)*")
 _ARTICLES = frozenset({"a", "an", "the", "of", "about", "approximately", "around", "circa", "c"})
 _EDGES = " \t\n\"'“”‘’()"
 _VERDICTS = frozenset({"yes", "no"})
-_NEGATION = re.compile(r"\b(?:not?|never|none|neither|nor|without|cannot)\b|n['’]t\b", re.I)
-_MARKS = re.compile(r"\s*\[\d+\]")
 _MONTHS = frozenset("january february march april may june july august september october november december".split())  # noqa: SIM905
 
 
@@ -45,7 +44,7 @@ def same_answer(a: str, b: str) -> bool:
     verdicts = [tokens[0] for tokens in (first, second) if tokens[0] in _VERDICTS]
     if len(verdicts) == 2 and not any(figures):
         return verdicts[0] == verdicts[1]
-    if len(_NEGATION.findall(a)) % 2 != len(_NEGATION.findall(b)) % 2:
+    if len(NEGATION.findall(a)) % 2 != len(NEGATION.findall(b)) % 2:
         return False
     if "".join(first).replace("-", "") == "".join(second).replace("-", ""):
         return True
@@ -92,7 +91,7 @@ def contradicts(a: str, b: str) -> bool:
     They share their subject when the shorter one's words stand in the other and neither holds a name that the other
     lacks.
     """
-    a, b = _MARKS.sub("", a), _MARKS.sub("", b)
+    a, b = without_marks(a), without_marks(b)
     first, second = (frozenset(word for word in words(text) if not word[0].isdigit()) for text in (a, b))
     shared = first & second
     if len(shared) < 2 or len(shared) < SHARED_SUBJECT * min(len(first), len(second)):
@@ -104,7 +103,7 @@ def contradicts(a: str, b: str) -> bool:
         return True
     if len(shared) < DENIED * len(first | second) or numbers[0] != numbers[1]:
         return False
-    return len(_NEGATION.findall(a)) % 2 != len(_NEGATION.findall(b)) % 2
+    return len(NEGATION.findall(a)) % 2 != len(NEGATION.findall(b)) % 2
 
 
 def _names(text: str) -> set[str]:

@@ -14,9 +14,10 @@ from preflight_rag.corg.agreement import nearest_sentence, numbers_of, same_answ
 from preflight_rag.corg.differing import differing
 from preflight_rag.state.schema import ContextState, DraftState, EntryState, GroupDraft, Organisation, RelationState
 from preflight_rag.state.values import Passage
+from preflight_rag.text.citations import MARK
+from preflight_rag.text.names import speaks_of, surface_name
 from preflight_rag.text.quotes import Span, locate, strongest, support
 from preflight_rag.text.sentences import sentence_spans
-from preflight_rag.text.surface_names import speaks_of, surface_name
 from preflight_rag.text.words import words
 
 EDITED = 0.6
@@ -26,7 +27,6 @@ UNVERIFIED = "the sources may contradict each other (not verified: a quote was n
 LONGEST_QUOTE = 300
 
 _CITED = re.compile(r"(.*?)((?:\s*\[\d+\])+)", re.DOTALL)
-_MARK = re.compile(r"\[(\d+)\]")
 _LABEL = re.compile(r"^\W*([^:\n]{1,90}?)[*_]{0,2}\s*:[*_]{0,2}\s+")
 _DATE = re.compile(r"\d{4}(?:-\d\d){0,2}")
 
@@ -158,7 +158,7 @@ def _statements(draft: GroupDraft, groups: Groups) -> Iterable[tuple[str, list[i
         if cited:
             for said, marks in cited:
                 if re.search(r"\w", said):
-                    yield re.sub(r"^(?:and|but|while)\s+", "", said), [int(rank) for rank in _MARK.findall(marks)]
+                    yield re.sub(r"^(?:and|but|while)\s+", "", said), [int(rank) for rank in MARK.findall(marks)]
         elif re.search(r"\w", line):
             best = strongest(line, [groups.text(rank) for rank in draft["ranks"]])
             ranks = draft["ranks"] if len(draft["ranks"]) == 1 else []
@@ -188,7 +188,7 @@ def _noted(rank: int, draft: GroupDraft, groups: Groups) -> Item | None:
         return None
     if not context["told"] and not _on_subject(rank, groups):
         return None
-    answer = _MARK.sub("", context["answer"]).strip(" .\n")
+    answer = MARK.sub("", context["answer"]).strip(" .\n")
     return Item(rank, context["entity"], context["descriptor"], answer, [rank], noted=True)
 
 
@@ -238,7 +238,7 @@ def _verbatim(items: Sequence[Item], groups: Groups) -> str:
     if len(groups.drafts) != 1 or groups.drafts[0]["status"] != "answered" or _sides(items, groups, least=2):
         return ""
     text = groups.drafts[0]["text"]
-    cited = {int(rank) for rank in _MARK.findall(text)}
+    cited = {int(rank) for rank in MARK.findall(text)}
     lines = [text, *(_line(item, groups) for item in items if item.rank and item.rank not in cited)]
     for item in items:
         count = _count(item.ranks, groups)
@@ -357,7 +357,7 @@ def _date(item: Item, groups: Groups) -> str:
 
 
 def _plain(text: str) -> str:
-    return " ".join(_MARK.sub("", text).replace("*", "").split())
+    return " ".join(MARK.sub("", text).replace("*", "").split())
 
 
 def _shown(quote: str) -> str:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from preflight_rag.text.answer_values import CAPITAL, IS_A, NAME
-from preflight_rag.text.surface_names import Name, position, tokens
+from preflight_rag.text.names import CAPITAL, NAME, Name, position, tokens
+from preflight_rag.text.values import IS_A
 from preflight_rag.text.words import STOP_WORDS, words
 
 _SEPARATORS = re.compile(r"\s+[-–—|:]\s+|\s*[|·]\s*|:\s+")

@@ -6,16 +6,14 @@ contradiction for sure, since they may mean different bearers of the name; it mu
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
 from preflight_rag.corg.agreement import same_answer
 from preflight_rag.state.reading import ContextNote
 from preflight_rag.state.schema import ContextState, RelationState
+from preflight_rag.text.citations import MARK
 
 UNTOLD = "the sources contradict each other or mean different things, and not all say which:"
-
-_MARK = re.compile(r"\[(\d+)\]")
 
 
 def untold(a: ContextNote, b: ContextNote) -> bool:
@@ -70,4 +68,4 @@ def _one_answer(a: ContextNote, b: ContextNote) -> bool:
 
 
 def _plain(text: str) -> str:
-    return " ".join(_MARK.sub("", text).replace("*", "").split())
+    return " ".join(MARK.sub("", text).replace("*", "").split())

@@ -32,9 +32,9 @@ from preflight_rag.corg.descriptors import Bearer, bearer, leading_names
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader, PassageReading
 from preflight_rag.state.reading import Source
 from preflight_rag.state.schema import PassageRef
-from preflight_rag.text.answer_values import Kind, Value, asked_kind, same_value, values
+from preflight_rag.text.names import Name, position, surface_names, tokens
 from preflight_rag.text.sentences import sentence_spans
-from preflight_rag.text.surface_names import Name, position, surface_names, tokens
+from preflight_rag.text.values import Kind, Value, asked_kind, same_value, values
 from preflight_rag.text.words import STOP_WORDS, words
 
 SIGNALS = ("names", "values", "duplicates", "dates")

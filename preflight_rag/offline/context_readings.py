@@ -16,8 +16,8 @@ from preflight_rag.corg.descriptors import descriptor_of, heading_of
 from preflight_rag.models.reading.extractive_reader import PassageReading, Span
 from preflight_rag.offline.evidence import quote_around
 from preflight_rag.state.reading import Source
-from preflight_rag.text.answer_values import Kind, Value, asked_kind, excerpt, values
-from preflight_rag.text.surface_names import proper_terms, speaks_of, surface_name
+from preflight_rag.text.names import proper_terms, speaks_of, surface_name
+from preflight_rag.text.values import Kind, Value, asked_kind, excerpt, values
 from preflight_rag.text.words import words
 
 if TYPE_CHECKING:

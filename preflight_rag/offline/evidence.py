@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from preflight_rag.state.reading import Draft, Extract, Source
+from preflight_rag.text.negation import DENIAL
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.words import encodable, words
 
@@ -52,7 +53,6 @@ _MAX_QUOTE = 600
 _LEAD = re.compile(r"(?:(?:[#>*+|•·‣◦–-]+|\(?\d{1,3}[.)])\s+)+")
 _REFERENCE = re.compile(r"\s?\[\d+(?:\s?[,;–-]\s?\d+)*\]")
 _EMPHASIS = re.compile(r"\*\*|__|`")
-_NEGATION = re.compile(r"\b(?:not?|never|none|neither|nor|without|cannot|fail\w*|lack\w*|unlikely)\b|n['’]t\b", re.I)
 _DOUBT = re.compile(r"\b(?:unclear|inconclusive|uncertain|controversial)\b", re.I)
 
 
@@ -278,7 +278,7 @@ def same_statement(a: Sentence, b: Sentence) -> bool:
         return False
     if any(any(map(str.isdigit, term)) for term in a.terms ^ b.terms):
         return False
-    return len(_NEGATION.findall(a.text)) == len(_NEGATION.findall(b.text))
+    return len(DENIAL.findall(a.text)) == len(DENIAL.findall(b.text))
 
 
 def statement(group: Sequence[Scored]) -> str:
@@ -309,5 +309,5 @@ def _verdict(question: str, evidence: Sequence[Scored], offered: Collection[str]
     """Yes, no or maybe, by words of negation and doubt in the quoted sentences; negation in the question turns it."""
     if "maybe" in offered and any(_DOUBT.search(item.sentence.text) for item in evidence):
         return "maybe"
-    negative = bool(_NEGATION.search(evidence[0].sentence.text)) != bool(_NEGATION.search(question))
+    negative = bool(DENIAL.search(evidence[0].sentence.text)) != bool(DENIAL.search(question))
     return "no" if negative else "yes"

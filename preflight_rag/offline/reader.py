@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from preflight_rag.conversation.follow_ups import standalone
-from preflight_rag.conversation.history import in_short
 from preflight_rag.conversation.small_talk import told
 from preflight_rag.corg.agreement import same_answer
 from preflight_rag.offline.answers import AnswerReader, agreed
@@ -33,6 +32,7 @@ from preflight_rag.offline.evidence import (
 from preflight_rag.offline.relations import Contexts
 from preflight_rag.state.reading import Comparison, Draft, Earlier, Extract, Message, Reply, Rewrite, Source, Talk
 from preflight_rag.text.concepts import rewrite_by_rules
+from preflight_rag.text.condense import condense
 from preflight_rag.text.question_forms import form_of
 from preflight_rag.text.words import encodable
 
@@ -112,7 +112,7 @@ class OfflineReader:
 
     async def condense(self, *, summary: str, messages: Sequence[Message]) -> Reply[str]:
         """Each question with the beginning of its answer."""
-        return Reply(in_short(summary, messages))
+        return Reply(condense(summary, messages))
 
     def count_tokens(self, text: str) -> int:
         """Word pieces of the embedder's tokenizer."""

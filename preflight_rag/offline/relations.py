@@ -25,8 +25,8 @@ from preflight_rag.offline.context_readings import Features, Reading, by_sentenc
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Comparison, ContextNote, Source
 from preflight_rag.state.values import RelationKind
-from preflight_rag.text.answer_values import Value, same_value
-from preflight_rag.text.surface_names import surface_name
+from preflight_rag.text.names import surface_name
+from preflight_rag.text.values import Value, same_value
 from preflight_rag.text.words import words
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from preflight_rag.text.answer_values import asked_kind
+from preflight_rag.text.values import asked_kind
 
 Form = Literal["value", "list", "verdict", "explanation"]
 

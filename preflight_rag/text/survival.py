@@ -5,15 +5,11 @@ from __future__ import annotations
 import re
 from difflib import SequenceMatcher
 
+from preflight_rag.text.negation import TYPED_NEGATION
 from preflight_rag.text.words import words
 
 _TOKEN = re.compile(r"[^\W_]+(?:[-‐.,/'’+][^\W_]+)*")
 _CODE = re.compile(r"(?=.*\d)|^[^\W\d_a-zß-ÿ]{2,}s?$|[a-z][A-Z]")
-_NEGATION = re.compile(
-    r"\b(?:not?|non|none|never|neither|nor|without|cannot|\w+n['’]t"
-    r"|(?:do|does|did|is|are|was|were|ca|wo|should|could|would|has|have|had|need|must|ai)nt)\b",
-    re.IGNORECASE,
-)
 _LIKE = 0.6
 
 
@@ -36,7 +32,7 @@ def strays(message: str, rewritten: str) -> bool:
 
 def negated(text: str) -> bool:
     """Whether a text holds a negation, also one without its apostrophe."""
-    return _NEGATION.search(text) is not None
+    return TYPED_NEGATION.search(text) is not None
 
 
 def corrections(message: str, rewritten: str) -> tuple[tuple[str, str], ...]:

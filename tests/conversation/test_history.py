@@ -5,19 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
-from preflight_rag.conversation.history import (
-    MOST_SHORT_CHARS,
-    UNANSWERED,
-    Said,
-    beginning,
-    in_parts,
-    in_short,
-    known_of,
-    overflow,
-    said_before,
-    tokens_of,
-)
+from preflight_rag.conversation.history import UNANSWERED, Said, in_parts, known_of, overflow, said_before, tokens_of
 from preflight_rag.state.reading import Message
+from preflight_rag.text.condense import MOST_CHARS, beginning, condense
 
 
 def talk(count, words=20):
@@ -45,7 +35,7 @@ def test_what_is_kept_fits_half_the_budget_and_begins_with_a_question(budget, co
     history = talk(count, words)
     older = overflow("", history, budget)
     sizes = [tokens_of(said.message.text) for said in history]
-    if sum(sizes) <= budget:
+    if tokens_of("") + sum(sizes) <= budget:
         assert older == 0
     else:
         assert sum(sizes[older:]) <= budget // 2
@@ -59,17 +49,17 @@ def test_a_summary_stands_as_long_as_its_last_message_is_there():
 
 
 def test_a_summary_by_rule_has_every_question_with_its_answer():
-    first = in_short("", [said.message for said in talk(4, 2)])
-    both = in_short(first, [said.message for said in talk(6, 2)[4:]])
+    first = condense("", [said.message for said in talk(4, 2)])
+    both = condense(first, [said.message for said in talk(6, 2)[4:]])
     assert both.splitlines() == [f"asked: m{n} word word - answer: m{n + 1} word word" for n in (0, 2, 4)]
 
 
 def test_a_summary_by_rule_stays_short_and_counts_what_it_leaves_out():
     summary = ""
     for _ in range(5):
-        summary = in_short(summary, [said.message for said in talk(100)])
+        summary = condense(summary, [said.message for said in talk(100)])
     lines = summary.splitlines()
-    assert len(summary) < MOST_SHORT_CHARS + 100
+    assert len(summary) < MOST_CHARS + 100
     assert lines[0] == f"({250 - len(lines) + 1} earlier questions)"
 
 

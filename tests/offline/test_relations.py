@@ -16,8 +16,8 @@ from preflight_rag.offline.reader import NOT_FOUND, OfflineReader
 from preflight_rag.offline.relations import Contexts
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Source
-from preflight_rag.text.answer_values import Value, asked_kind, excerpt, same_value, values
-from preflight_rag.text.surface_names import speaks_of, surface_name
+from preflight_rag.text.names import speaks_of, surface_name
+from preflight_rag.text.values import Value, asked_kind, excerpt, same_value, values
 
 QUESTION = "What is the population of Broken Bow?"
 NEBRASKA = Source(1, "a", "Broken Bow, Nebraska", "Broken Bow is a city in Nebraska. The population was 3,491 in 2020.")

@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from preflight_rag.prompts import answer_plain, map_context
-from preflight_rag.prompts.replies import match_option, normalise_marks, parse_draft, says
+from preflight_rag.prompts.replies import match_option, parse_draft, says
 from preflight_rag.prompts.visible import VisibleText
+from preflight_rag.text.citations import separate_marks
 
 OPTIONS = ["yes", "no", "maybe"]
 
@@ -86,7 +87,7 @@ def test_a_choice_line_is_not_part_of_the_text():
 def test_any_reply_is_read_without_an_error(reply):
     draft = parse_draft(reply, OPTIONS)
     assert draft.choice in [*OPTIONS, None]
-    assert normalise_marks(draft.text) == draft.text
+    assert separate_marks(draft.text) == draft.text
     map_context.parse(reply)
     says("x", reply)
     match_option(reply, OPTIONS)

@@ -20,7 +20,8 @@ from preflight_rag.evaluation.plots import Axis, Bars, Series, recorded
 from preflight_rag.evaluation.reading_metrics import holds
 from preflight_rag.evaluation.report import Report, Table, figures, number
 from preflight_rag.evaluation.samples import DataSet, Sample
-from preflight_rag.models.reading.statements import MARK, Claim, check, claims
+from preflight_rag.models.reading.statements import Claim, check, claims
+from preflight_rag.text.citations import MARK
 from preflight_rag.text.sentences import sentence_spans
 
 if TYPE_CHECKING:

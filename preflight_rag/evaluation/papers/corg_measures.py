@@ -25,7 +25,7 @@ from preflight_rag.evaluation.harness.arms import Case
 from preflight_rag.evaluation.reading_metrics import holds, normalised
 from preflight_rag.evaluation.samples import Sample
 from preflight_rag.models.reading.extractive_reader import NONE, OWN, ExtractiveReader, PassageReading
-from preflight_rag.text.surface_names import surface_name
+from preflight_rag.text.names import surface_name
 from preflight_rag.text.words import STOP_WORDS
 
 MEASURES = {"answers": "answer recall", "entities": "entity recall", "both": "EAR", "disambig": "Disambig-F1"}

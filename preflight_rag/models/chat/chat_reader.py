@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.messages.utils import count_tokens_approximately
 
-from preflight_rag.conversation.history import in_short
 from preflight_rag.models.chat.chat_models import in_our_words
 from preflight_rag.models.chat.own_clients import OwnClients
 from preflight_rag.prompts import (
@@ -30,6 +29,7 @@ from preflight_rag.state.errors import BadReply, ModelError
 from preflight_rag.state.reading import Comparison, Draft, Earlier, Extract, Message, Reply, Rewrite, Source, Talk
 from preflight_rag.state.values import Usage
 from preflight_rag.text.concepts import expressions, rewrite_by_rules
+from preflight_rag.text.condense import condense as condense_by_rule
 from preflight_rag.text.survival import corrections, lost, strays
 
 if TYPE_CHECKING:
@@ -144,7 +144,9 @@ class ChatReader:
         text, usage = await self._call(condense.render(summary=summary, messages=messages))
         short = condense.parse(text)
         if short is None:
-            return Reply(in_short(summary, messages), usage, ("the model's summary was too long; it was made by rule",))
+            return Reply(
+                condense_by_rule(summary, messages), usage, ("the model's summary was too long; it was made by rule",)
+            )
         return Reply(short, usage)
 
     def count_tokens(self, text: str) -> int:

@@ -13,10 +13,9 @@ from dataclasses import dataclass, replace
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader, PassageReading
 from preflight_rag.models.reading.own_reader import settings
 from preflight_rag.state.values import Passage, Statement
+from preflight_rag.text.citations import MARKS, cited_numbers, without_marks
 from preflight_rag.text.sentences import sentence_spans
 
-MARK = re.compile(r"\[(\d+)\]")
-MARKS = re.compile(r"(?:\s*\[\d+\])+")
 SHORT = 15
 """Words below which a statement is read behind its question."""
 FRAGMENT = 4
@@ -37,7 +36,7 @@ def claims(text: str) -> list[Claim]:
     found: list[Claim] = []
     at = 0
     for run in MARKS.finditer(text):
-        before, numbers = text[at : run.start()], tuple(dict.fromkeys(map(int, MARK.findall(run[0]))))
+        before, numbers = text[at : run.start()], tuple(cited_numbers(run[0]))
         spans = sentence_spans(before)
         if spans and any(character.isalnum() for character in before):
             said = _plain(before[slice(*spans[-1])])
@@ -52,7 +51,7 @@ def claims(text: str) -> list[Claim]:
 
 def _goes_on(before: str, clause: str) -> bool:
     """Whether a clause behind marks belongs to the sentence that they stand in."""
-    ended = MARKS.sub("", before).rstrip().endswith((".", "!", "?", ":"))
+    ended = without_marks(before).rstrip().endswith((".", "!", "?", ":"))
     return not ended and "\n" not in clause and clause.lstrip()[:1] not in ".!?;"
 
 

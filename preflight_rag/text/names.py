@@ -1,15 +1,18 @@
-"""The names that a question asks about, and whether a context may be about them (COrg, section 2.1)."""
+"""Names: those that a question asks about, whether a context may be about them (COrg, section 2.1), which are one."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from itertools import pairwise
 
-from preflight_rag.text.answer_values import CAPITAL, NAME
 from preflight_rag.text.words import STOP_WORDS, words
 
 Name = tuple[str, ...]
+
+CAPITAL = r"[A-Z0-9À-Ý][\w.'’&-]*"
+NAME = re.compile(rf"(?<![\w@]){CAPITAL}(?:\s(?:(?:of|the|and|de|la|von|van|du|for|&)\s){{0,2}}{CAPITAL})*")
 
 _TOKEN = re.compile(r"\w+(?:['’]\w+)*")
 _QUOTED = re.compile(r"[\"“«]\s*([^\"”»]{2,80}?)\s*[\"”»]|(?<!\w)['‘]([^'’]{2,60})['’](?!\w)")
@@ -18,6 +21,8 @@ _INTERROGATIVE = re.compile(
     r"can|could|will|would|should|has|have|had|tell|name|list|give)\b(?:['’]s)?\s?",
     re.I,
 )
+LONGEST_INITIALS = 8
+"""Letters of an abbreviation; longer runs of capitals are words (a guess)."""
 _OPENERS = STOP_WORDS | {"name", "list", "tell", "give", "describe", "explain", "define", "compare", "show", "find"}
 _LINKS = frozenset({"of", "the", "de", "la", "van", "von"})
 RANKS = frozenset(
@@ -96,3 +101,44 @@ def proper_terms(text: str) -> frozenset[str]:
     tokens = re.findall(r"\S+", text)
     inner = (token for before, token in pairwise(["", *tokens]) if token[:1].isupper() or token[:1].isdigit())
     return frozenset(term for token in inner for term in words(token))
+
+
+def abbreviates(short: str, name: str) -> bool:
+    """Whether a text is the initials of a name: "WHO" of "World Health Organization"."""
+    letters = short.strip(" .").replace(".", "")
+    if not (2 <= len(letters) <= LONGEST_INITIALS and letters.isalpha() and letters.isupper()):
+        return False
+    parts = [part for part in re.findall(r"[^\W\d_]+", name) if part.casefold() not in STOP_WORDS]
+    return letters.casefold() == "".join(part[0] for part in parts).casefold()
+
+
+def folded(text: str) -> str:
+    """Casefolded text without accents."""
+    plain = "".join(c for c in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(c))
+    return plain.replace("&", " and ")
+
+
+def same_name(a: Sequence[str], b: Sequence[str]) -> bool:
+    """Whether one list of a name's words holds the other, titles aside and initials counted as the names they open."""
+    first, second = (_untitled(tokens) for tokens in (a, b))
+    fewer, more = sorted((first, second), key=len)
+    left = list(more)
+    whole = False
+    for token in sorted(fewer, key=len, reverse=True):
+        held = next((other for other in left if other == token), None) or next(
+            (other for other in left if _initial(token, other)), None
+        )
+        if held is None:
+            return False
+        left.remove(held)
+        whole = whole or (held == token and len(token) > 1)
+    return whole
+
+
+def _initial(a: str, b: str) -> bool:
+    """Whether one of two words is the other's first letter."""
+    return 1 in (len(a), len(b)) and a[0] == b[0] and a.isalpha() and b.isalpha()
+
+
+def _untitled(tokens: Sequence[str]) -> list[str]:
+    return [token for token in tokens if token not in RANKS] or list(tokens)

@@ -3,7 +3,7 @@
 import pytest
 
 from preflight_rag.corg.descriptors import bearer, leading_names
-from preflight_rag.text.surface_names import surface_names, tokens
+from preflight_rag.text.names import surface_names, tokens
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,50 @@
+"""A conversation condensed by rule: each question with the beginning of its answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from preflight_rag.state.reading import Message
+from preflight_rag.text.citations import without_marks
+from preflight_rag.text.sentences import sentence_spans
+
+SHORT_CHARS = 240
+"""Characters of an answer that are kept; a guess: two or three sentences."""
+QUESTION_CHARS = 300
+"""Characters of a question that are kept; a guess: few are longer."""
+MOST_CHARS = 4_000
+"""Length of the whole; beyond it the oldest turns are only counted. A guess: half of the usual budget for history."""
+_LEFT_OUT = re.compile(r"\((\d+) earlier questions\)")
+_SPEAKER = {"user": "asked", "assistant": "answer"}
+
+
+def condense(summary: str, messages: Sequence[Message]) -> str:
+    """A summary by rule: one line for each question, with the beginning of its answer."""
+    lines = [line for line in summary.splitlines() if line.strip()]
+    for message in messages:
+        text = beginning(message.text, QUESTION_CHARS if message.role == "user" else SHORT_CHARS)
+        if message.role == "assistant" and lines and "answer: " not in lines[-1]:
+            lines[-1] += f" - answer: {text}"
+        else:
+            lines.append(f"{_SPEAKER.get(message.role, message.role)}: {text}")
+    gone = 0
+    if lines and (counted := _LEFT_OUT.fullmatch(lines[0])):
+        gone = int(counted[1])
+        lines = lines[1:]
+    while len(lines) > 1 and sum(map(len, lines)) > MOST_CHARS:
+        lines.pop(0)
+        gone += 1
+    return "\n".join([*([f"({gone} earlier questions)"] if gone else []), *lines])
+
+
+def beginning(text: str, most: int) -> str:
+    """The first sentences of a text, without citation marks; what is left out shows as "..."."""
+    lines = (" ".join(line.split()) for line in without_marks(text).splitlines())
+    plain = "; ".join(filter(None, lines))
+    if len(plain) <= most:
+        return plain
+    ends = [end for _, end in sentence_spans(plain[: most + 1]) if end <= most]
+    if ends and ends[-1] >= most // 3:
+        return f"{plain[: ends[-1]]} ..."
+    return f"{plain[:most].rsplit(' ', 1)[0]} ..."
