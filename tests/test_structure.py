@@ -4,6 +4,7 @@ import ast
 import inspect
 from pathlib import Path
 
+import networkx as nx
 import pytest
 import typer.main
 
@@ -11,36 +12,117 @@ from preflight_rag.cli import app
 from preflight_rag.graph.build import build_graph
 
 ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "preflight_rag"
+NEUTRAL = {"background_loop", "cache"}
+"""Modules that know nothing of ours and serve every room."""
+DOMAIN = {"models", "library", "prompts", "state", "text"}
+BELOW_GRAPH = DOMAIN | {"corg", "routing", "offline", "conversation", "nodes"}
+BELOW_APP = BELOW_GRAPH | {"graph"}
+BELOW_ENTRIES = BELOW_APP | {"app", "langchain"}
 MAY_IMPORT = {
     "state": set(),
-    "prompts": {"state"},
-    "models": {"prompts", "state"},
-    "library": {"models", "state"},
-    "nodes": {"prompts", "library", "models", "state"},
-    "graph": {"nodes", "prompts", "library", "models", "state"},
-    "evaluation": {"graph", "nodes", "prompts", "library", "models", "state"},
+    "text": {"state"},
+    "prompts": {"state", "text"},
+    "models": {"prompts", "state", "text"},
+    "library": {"models", "state", "text"},
+    "corg": DOMAIN,
+    "routing": DOMAIN | {"corg"},
+    "offline": DOMAIN | {"corg"},
+    "conversation": DOMAIN | {"corg"},
+    "nodes": BELOW_GRAPH - {"nodes"},
+    "graph": BELOW_GRAPH,
+    "app": BELOW_APP,
+    "langchain": BELOW_APP | {"app"},
+    "cli": BELOW_ENTRIES | {"server", "mcp", "evaluation"},
+    "server": BELOW_ENTRIES,
+    "mcp": BELOW_ENTRIES | {"server"},
+    "evaluation": BELOW_ENTRIES,
 }
+"""What each room imports besides itself: docs/architecture.md draws it. The command line opens every other entry."""
 NODES = sorted(path.stem for path in (ROOT / "nodes").glob("*.py") if path.stem != "__init__")
+LINKS = ("graph", "nodes", "prompts", "state")
 
 
-def imported_rooms(path, room):
-    depth = len(path.relative_to(ROOT / room).parts)
+def modules(room):
+    """The files of a room, a folder or a single module."""
+    return [PACKAGE / f"{room}.py"] if (PACKAGE / f"{room}.py").exists() else list((PACKAGE / room).rglob("*.py"))
+
+
+def imported(path):
+    """What a file imports of ours, as dotted names; relative imports are not used here."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.level > depth:
-            for name in [node.module] if node.module else [alias.name for alias in node.names]:
-                yield name.split(".")[0]
-        elif isinstance(node, ast.ImportFrom | ast.Import):
-            names = [node.module] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
-            for name in names:
-                if name and name.startswith("preflight_rag."):
-                    yield name.split(".")[1]
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} has a relative import"
+            for alias in node.names:
+                yield f"{node.module}.{alias.name}"
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+
+
+def rooms_of(path):
+    parts = [name.split(".") for name in imported(path) if name.startswith("preflight_rag.")]
+    return {part[1] for part in parts if (PACKAGE / part[1]).exists() or (PACKAGE / f"{part[1]}.py").exists()}
 
 
 @pytest.mark.parametrize("room", MAY_IMPORT)
 def test_imports_point_one_way(room):
-    for path in (ROOT / room).rglob("*.py"):
-        back = set(imported_rooms(path, room)) - MAY_IMPORT[room] - {room}
+    assert modules(room)
+    for path in modules(room):
+        back = rooms_of(path) - MAY_IMPORT[room] - NEUTRAL - {room}
         assert not back, f"{path.relative_to(ROOT)} imports {back}"
+
+
+def test_every_room_is_in_the_table():
+    ignored = NEUTRAL | {"__init__", "__main__", "demo", "__pycache__"}
+    found = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or any(path.glob("*.py"))} - ignored
+    assert found == set(MAY_IMPORT)
+
+
+def test_nothing_that_is_installed_imports_training():
+    for path in PACKAGE.rglob("*.py"):
+        assert not any(name.split(".")[0] in ("training", "tests") for name in imported(path)), path
+
+
+@pytest.mark.parametrize("node", NODES)
+def test_no_node_imports_another(node):
+    others = {name for name in imported(ROOT / "nodes" / f"{node}.py") if name.startswith("preflight_rag.nodes.")}
+    assert not others
+
+
+def modules_of_the_package():
+    for path in PACKAGE.rglob("*.py"):
+        yield ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"), path
+    for room in LINKS:
+        for path in (ROOT / room).rglob("*.py"):
+            yield (
+                ".".join(("preflight_rag", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__"),
+                path,
+            )
+
+
+def at_once(path):
+    """What a file imports as it is imported: not in functions, not for type checkers alone."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+
+
+def test_no_imports_go_round_in_a_circle():
+    files = dict(modules_of_the_package())
+    known = {
+        name: {each if each in files else each.rpartition(".")[0] for each in at_once(path)} & files.keys() - {name}
+        for name, path in files.items()
+    }
+    circles = [circle for circle in nx.strongly_connected_components(nx.DiGraph(known)) if len(circle) > 1]
+    assert not circles
+
+
+@pytest.mark.parametrize("room", LINKS)
+def test_the_graphs_rooms_are_linked_into_the_package(room):
+    assert (PACKAGE / room).resolve() == ROOT / room
 
 
 @pytest.mark.parametrize("node", NODES)
