@@ -17,7 +17,7 @@ from preflight_rag.library import Library
 from preflight_rag.models.chat.chat_models import OFFLINE
 from preflight_rag.state.context import Context, Settings
 from preflight_rag.state.errors import PreflightError, ReplyNeeded, UsageError
-from preflight_rag.state.values import Answer, Clarification, SearchResult, Summary
+from preflight_rag.state.values import Answer, Clarification, Gap, Hit, Preview, SearchResult, Summary
 
 if TYPE_CHECKING:
     from preflight_rag.graph.ledger import Ledger
@@ -131,9 +131,35 @@ class Preflight:
             k: How many passages.
             **settings: Fields of `Settings` for this search, such as `where=("year>=2020",)`.
         """
-        from preflight_rag.searching import search
+        from preflight_rag.conversation.rewriter import QueryRewriter
+        from preflight_rag.library.search.gather import gather
+        from preflight_rag.nodes.preflight import decide, risk_model_of
+        from preflight_rag.nodes.retrieve import score_of
+        from preflight_rag.nodes.rewrite import check_question, normalised
 
-        return search(self, query, self._settings({"k": k, **settings}))
+        numbers = self._settings({"k": k, **settings})
+        query = normalised(query)
+        check_question(query, numbers.max_question_chars)
+        pubmed = self.pubmed() if numbers.pubmed else None
+        ladder = QueryRewriter(self.library, mode="rules", mesh=numbers.mesh, pubmed=True).invoke(query).expressions
+        extractive = extractive_for(self.reader, numbers.extractive_reader)
+        expressions = ladder if pubmed else ()
+        gathered = gather(self.library, [query], numbers, expressions=expressions, pubmed=pubmed, extractive=extractive)
+        refs = gathered.references()
+        decision = decide(query, refs, gathered.sources(), numbers, risk_model_of(self.library), extractive)
+        found, top = gathered.found, slice(numbers.k)
+        return SearchResult(
+            query=query,
+            dense=found.dense[top],
+            lexical=found.lexical[top],
+            fused=found.fused[top],
+            selected=tuple(
+                Hit(passage_id=ref["id"], document_id=ref["document_id"], rank=ref["rank"], score=score_of(ref))
+                for ref in refs
+            ),
+            gaps=tuple(Gap(stage="retrieve", item=item, error=error) for item, error in gathered.problems),
+            preflight=Preview(route=decision.name, **decision.model_dump(exclude={"name", "forced"})),
+        )
 
     def context(self, **settings: Any) -> Context:
         """What `build_graph`'s graph needs as its `context`, to run it yourself over this library with this reader.
@@ -159,7 +185,7 @@ class Preflight:
             DocumentError: The file cannot be read, or holds no text.
             ModelError: The model failed.
         """
-        from preflight_rag.summarize import find_subject, summarize
+        from preflight_rag.graph.summarize import find_subject, summarize
 
         numbers, embedder = self._settings(settings), self.library.embedder
         subject = find_subject(self.library, document, embedder.count_tokens)

@@ -1,28 +1,126 @@
-"""Preflight RAG as LangChain's and LangGraph's parts: a retriever, tools, a router, the graph as a node."""
+"""Preflight RAG as parts for LangChain and LangGraph.
+
+A retriever, tools, a router, the graph as a node; and each stage between a question and its passages as a piece of its
+own. Every name of `__all__` can be imported from here, wherever it lives inside; a piece is loaded at its first use.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from langchain_core.callbacks import BaseCallbackManager
-from langchain_core.runnables import RunnableConfig
+from langchain_core.documents import Document
+from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import set_config_context
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 
-from preflight_rag.library.search.retriever import LibraryRetriever
-from preflight_rag.router import PreflightRouter
+from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import PreflightError, UsageError
+from preflight_rag.state.reading import Source
+from preflight_rag.state.retrieval import Candidate
+from preflight_rag.state.values import Answer, Passage, RouteDecision
 
 if TYPE_CHECKING:
+    from langchain_core.embeddings import Embeddings
     from langgraph.graph.state import CompiledStateGraph
 
     from preflight_rag.app import Preflight
+    from preflight_rag.conversation.rewriter import QueryRewriter
+    from preflight_rag.library import Library
+    from preflight_rag.library.pubmed import EntrezClient, fetch_documents, merge
+    from preflight_rag.library.pubmed.retriever import PubMedRetriever
+    from preflight_rag.library.query.ladder import search_until_enough
+    from preflight_rag.library.query.mesh import Mesh
+    from preflight_rag.library.query.spelling import Speller
+    from preflight_rag.library.search.filters import Filter
+    from preflight_rag.library.search.passage_reranker import PassageReranker
+    from preflight_rag.library.search.retriever import LibraryRetriever as PreflightRetriever
+    from preflight_rag.library.search.selectors import FPSSelector, MMRSelector, Reorder, TokenBudget
+    from preflight_rag.library.splitting.semantic_splitter import SemanticOverlapSplitter
+    from preflight_rag.library.splitting.sentence_splitter import SentenceSplitter
+    from preflight_rag.models.embedding.embedder import open_embedder
+    from preflight_rag.models.reading.extractive_reader import open_extractive_reader
+    from preflight_rag.routing.calibration import calibrate
+    from preflight_rag.routing.known_items import make_questions, read_questions
+    from preflight_rag.state.schema import PassageRef
+    from preflight_rag.text.concepts import expressions, key_concepts
 
-__all__ = ["PreflightRetriever", "PreflightRouter", "preflight_graph", "preflight_tool", "summarize_tool"]
+_HOME = {
+    "EntrezClient": "preflight_rag.library.pubmed",
+    "FPSSelector": "preflight_rag.library.search.selectors",
+    "Filter": "preflight_rag.library.search.filters",
+    "MMRSelector": "preflight_rag.library.search.selectors",
+    "Mesh": "preflight_rag.library.query.mesh",
+    "PassageReranker": "preflight_rag.library.search.passage_reranker",
+    "PubMedRetriever": "preflight_rag.library.pubmed.retriever",
+    "QueryRewriter": "preflight_rag.conversation.rewriter",
+    "Reorder": "preflight_rag.library.search.selectors",
+    "SemanticOverlapSplitter": "preflight_rag.library.splitting.semantic_splitter",
+    "SentenceSplitter": "preflight_rag.library.splitting.sentence_splitter",
+    "Speller": "preflight_rag.library.query.spelling",
+    "TokenBudget": "preflight_rag.library.search.selectors",
+    "calibrate": "preflight_rag.routing.calibration",
+    "expressions": "preflight_rag.text.concepts",
+    "fetch_documents": "preflight_rag.library.pubmed",
+    "key_concepts": "preflight_rag.text.concepts",
+    "make_questions": "preflight_rag.routing.known_items",
+    "merge": "preflight_rag.library.pubmed",
+    "open_embedder": "preflight_rag.models.embedding.embedder",
+    "open_extractive_reader": "preflight_rag.models.reading.extractive_reader",
+    "read_questions": "preflight_rag.routing.known_items",
+    "search_until_enough": "preflight_rag.library.query.ladder",
+}
 
-PreflightRetriever = LibraryRetriever
+__all__ = [
+    "EntrezClient",
+    "FPSSelector",
+    "Filter",
+    "MMRSelector",
+    "Mesh",
+    "PassageReranker",
+    "PreflightRetriever",
+    "PreflightRouter",
+    "PubMedRetriever",
+    "QueryRewriter",
+    "Reorder",
+    "SemanticOverlapSplitter",
+    "SentenceSplitter",
+    "Speller",
+    "TokenBudget",
+    "calibrate",
+    "expressions",
+    "fetch_documents",
+    "key_concepts",
+    "make_questions",
+    "merge",
+    "open_embedder",
+    "open_extractive_reader",
+    "preflight_graph",
+    "preflight_tool",
+    "read_questions",
+    "search_until_enough",
+    "summarize_tool",
+]
+
+CHARS_A_TOKEN = 4  # of English in common tokenizers; only where no library's embedder counts
+
+
+def __getattr__(name: str) -> Any:
+    """Import a piece when it is first used: a chain that needs only a splitter loads no models."""
+    if name == "PreflightRetriever":
+        from preflight_rag.library.search.retriever import LibraryRetriever
+
+        return LibraryRetriever
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])
 
 
 def preflight_graph(
@@ -59,7 +157,7 @@ def preflight_tool(
     a thread of its own. What goes wrong is told as the tool's content, so that the agent can go on.
     """
 
-    def content_of(answer: Any) -> tuple[str, dict[str, Any]]:
+    def content_of(answer: Answer) -> tuple[str, dict[str, Any]]:
         sources = [f'[{c.n}] {c.title or c.source} ({c.source}): "{c.quote}"' for c in answer.citations]
         return "\n".join([answer.answer, *sources]), answer.model_dump()
 
@@ -93,7 +191,7 @@ def summarize_tool(
     """
 
     def run(document_id: str) -> tuple[str, dict[str, Any]]:
-        from preflight_rag.summarize import unknown_document
+        from preflight_rag.graph.summarize import unknown_document
 
         try:
             if not app.library.document_passages(document_id):
@@ -148,3 +246,115 @@ def _thread_of(config: RunnableConfig) -> str:
         return validate_thread_id(config.get("configurable", {}).get("thread_id"))
     except UsageError:
         return f"tool-{uuid4()}"
+
+
+class RouterInput(TypedDict):
+    """What the router takes."""
+
+    question: str
+    documents: Sequence[Document]
+
+
+class PreflightRouter(Runnable[RouterInput, RouteDecision]):
+    """Decides how retrieved documents have to be read, without a language model.
+
+    Documents of `PreflightRetriever` carry what the calibrated rule needs. Of other documents the cosines are taken
+    with `embedder`, and the IoU rule decides.
+
+    Args:
+        library: Whose calibration and embedder serve.
+        embedder: Of documents without a library.
+        **settings: Fields of `Settings`, such as `preflight="iou"` or `threshold=0.2`.
+
+    Example:
+        router = PreflightRouter(library=library)
+        chain = {"question": RunnablePassthrough(), "documents": PreflightRetriever(library=library)} | router
+        chain.invoke("what lowers LDL cholesterol?").name
+
+    Raises:
+        UsageError: Neither library nor embedder is given, or a setting is wrong.
+    """
+
+    def __init__(self, *, library: Library | None = None, embedder: Embeddings | None = None, **settings: Any) -> None:
+        if library is None and embedder is None:
+            raise UsageError(
+                "the router has no embedder", help="Give library=Library.open(...) or embedder=Embeddings."
+            )
+        self.library = library
+        self.embedder = embedder
+        self.settings = Settings.read(**settings)
+
+    def invoke(self, input: RouterInput, config: RunnableConfig | None = None, **kwargs: Any) -> RouteDecision:
+        """The decision for one question and its documents, best first.
+
+        Raises:
+            UsageError: The input lacks the question or the documents.
+        """
+        return self._call_with_config(self._decide, input, config)
+
+    def _decide(self, given: RouterInput) -> RouteDecision:
+        from preflight_rag.nodes.preflight import decide, risk_model_of
+
+        try:
+            question, documents = given["question"], list(given["documents"])
+        except (KeyError, TypeError):
+            raise UsageError(
+                f"the router was given {type(given).__name__}, not a question with documents",
+                help='Give {"question": "...", "documents": [...]}.',
+            ) from None
+        refs, sources = self._passages(question, documents)
+        return decide(question, refs, sources, self.settings, risk_model_of(self.library))
+
+    def _passages(self, question: str, documents: list[Document]) -> tuple[list[PassageRef], list[Source]]:
+        from preflight_rag.library.search.gather import reference
+
+        cosines = self._cosines(question, documents)
+        candidates = [
+            self._candidate(document, rank, cosine)
+            for rank, (document, cosine) in enumerate(zip(documents, cosines, strict=True), 1)
+        ]
+        return (
+            [reference(candidate, candidate.rank) for candidate in candidates],
+            [Source.of(candidate.passage, candidate.rank) for candidate in candidates],
+        )
+
+    def _candidate(self, document: Document, rank: int, cosine: float) -> Candidate:
+        facts, text = document.metadata, document.page_content
+        name, source = str(facts.get("passage_id") or document.id or rank), str(facts.get("source") or "")
+        passage = Passage(
+            id=name,
+            document_id=str(facts.get("document_id") or source or name),
+            text=text,
+            title=str(facts.get("title") or ""),
+            source=source,
+            date=str(facts.get("date") or "") or None,
+            tokens=self._count(text),
+        )
+        return Candidate(
+            passage,
+            rank,
+            score=float(facts.get("score") or 0.0),
+            cosine=cosine,
+            dense_rank=facts.get("dense_rank"),
+            lexical_rank=facts.get("lexical_rank"),
+            bm25=facts.get("bm25"),
+        )
+
+    def _count(self, text: str) -> int:
+        if self.library is not None:
+            return self.library.embedder.count_tokens(text)
+        return -(-len(text) // CHARS_A_TOKEN)
+
+    def _cosines(self, question: str, documents: list[Document]) -> list[float]:
+        """As the retriever gave them, else by the embedder."""
+        import numpy as np
+
+        if all("cosine" in document.metadata for document in documents):
+            return [float(document.metadata["cosine"]) for document in documents]
+        embedder = self.embedder or (self.library.embedder if self.library is not None else None)
+        if embedder is None:
+            raise UsageError("the documents have no cosines", help="Give the router an embedder.")
+        query = np.asarray(embedder.embed_query(question), dtype=np.float32)
+        vectors = np.asarray(embedder.embed_documents([item.page_content for item in documents]), dtype=np.float32)
+        lengths = np.linalg.norm(vectors, axis=1) * np.linalg.norm(query)
+        return [float(value) for value in (vectors @ query) / np.maximum(lengths, 1e-12)]

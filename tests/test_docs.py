@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from mesh_sample import xml
 from ncbi_server import NcbiServer
 
+import preflight_rag.langchain
 from preflight_rag.evaluation.reader_data import SETS
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -18,6 +20,19 @@ def blocks(page):
 
 
 BLOCKS = blocks("langchain.md")
+EXAMPLES = sorted((DOCS / "examples").glob("*.py"))
+
+
+@pytest.mark.parametrize("path", ["langchain.md", "reader.md", *(f"examples/{path.name}" for path in EXAMPLES)])
+def test_docs_import_from_the_places_that_stay(path):
+    imported = re.findall(r"^(?:from|import) (preflight_rag[\w.]*)", (DOCS / path).read_text(encoding="utf-8"), re.M)
+    assert set(imported) <= {"preflight_rag", "preflight_rag.langchain"}
+
+
+@pytest.mark.parametrize("name", preflight_rag.langchain.__all__)
+def test_every_piece_is_there_and_in_the_docs(name):
+    assert getattr(preflight_rag.langchain, name).__name__
+    assert name in (DOCS / "langchain.md").read_text(encoding="utf-8")
 
 
 def test_every_block_runs(own_folder, tmp_path, monkeypatch, capsys):

@@ -16,8 +16,7 @@ from langchain_core.runnables import Runnable, RunnableLambda, RunnablePassthrou
 from langchain_openai import ChatOpenAI
 
 from preflight_rag import Library
-from preflight_rag.langchain import PreflightRetriever
-from preflight_rag.library.search.passage_reranker import PassageReranker
+from preflight_rag.langchain import PassageReranker, PreflightRetriever
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("question", nargs="?", default="What is a normal resting heart rate for adults?")

@@ -13,7 +13,7 @@ from langchain_core.documents import Document
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from preflight_rag import Preflight
-from preflight_rag.models.embedding.embedder import open_embedder
+from preflight_rag.langchain import open_embedder
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("--model", default="offline")

@@ -34,7 +34,7 @@ def summarize(
     embedder: EmbedderOption = None,
 ) -> None:
     """Summarise a document: its most telling sentences, in their order, and what the model makes of them."""
-    from preflight_rag.summarize import is_on_disk, summarize_file
+    from preflight_rag.graph.summarize import is_on_disk, summarize_file
 
     if is_on_disk(document):
         found = summarize_file(Path(document), model, embedder=embedder, tokens=tokens)

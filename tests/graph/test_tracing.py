@@ -17,10 +17,10 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from scripted_server import Reply, ScriptedServer
 
 from preflight_rag import Preflight
+from preflight_rag.cli.main import export_spans
 from preflight_rag.graph.tracing import CONTENT, TurnSpan
 from preflight_rag.mcp.server import make_server
 from preflight_rag.state.errors import PreflightError
-from preflight_rag.telemetry import configure
 
 QUESTION = "How hot is the planet Venus?"
 PREFIXES = ("OTEL_", "LANGSMITH_", "LANGCHAIN_")
@@ -179,7 +179,7 @@ def test_an_exporter_that_is_not_there_is_told_and_the_answer_comes(own_folder):
     ],
 )
 def test_nothing_is_imported_where_nothing_is_asked_for(variables):
-    code = "import json, sys; from preflight_rag.telemetry import configure; print(json.dumps([configure(), "
+    code = "import json, sys; from preflight_rag.cli.main import export_spans; print(json.dumps([export_spans(), "
     code += "[name for name in sys.modules if name.startswith(('opentelemetry', 'langgraph'))]]))"
     kept = {name: value for name, value in os.environ.items() if not name.startswith(PREFIXES)}
     done = subprocess.run([sys.executable, "-c", code], env=kept | variables, capture_output=True, text=True)
@@ -187,8 +187,8 @@ def test_nothing_is_imported_where_nothing_is_asked_for(variables):
 
 
 def test_a_missing_sdk_is_told(monkeypatch):
-    monkeypatch.setattr("preflight_rag.telemetry.find_spec", lambda name: None)
-    assert "opentelemetry-sdk is not installed" in configure({"OTEL_TRACES_EXPORTER": "otlp"})
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert "opentelemetry-sdk is not installed" in export_spans({"OTEL_TRACES_EXPORTER": "otlp"})
 
 
 async def test_a_turn_over_mcp_stands_below_the_span_of_its_call(own_folder, spans):

@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 
 from preflight_rag import Preflight
 from preflight_rag.cli import app as commands
+from preflight_rag.graph.summarize import close_matches, find_subject, subject_of_file, summarize
 from preflight_rag.langchain import summarize_tool
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.state.errors import AllPartitionsFailed, EmptyDocument, ModelError, UsageError
-from preflight_rag.summarize import close_matches, find_subject, subject_of_file, summarize
 
 SENTENCES = [
     "Sleep after learning improves the memory of word lists.",

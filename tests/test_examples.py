@@ -9,7 +9,7 @@ import pytest
 from scripted_replies import Reply, prompt_of
 from scripted_server import ScriptedServer
 
-EXAMPLES = sorted((Path(__file__).parents[2] / "docs" / "examples").glob("*.py"))
+EXAMPLES = sorted((Path(__file__).parents[1] / "docs" / "examples").glob("*.py"))
 SHOWN = {
     "1_ask.py": ("Broken Bow (Nebraska)", "route: corg", "(found)"),
     "2_stream.py": ("between 60 and 100", "searched for: What is a normal resting heart rate for children?"),
