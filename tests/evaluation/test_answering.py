@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import pytest
 
-from preflight_rag.evaluation.answering_sets import YES_NO, AnsweredCollection, Gold, open_dataset
+from preflight_rag.evaluation.answering_sets import YES_NO, open_dataset
 from preflight_rag.evaluation.experiments import answering
 from preflight_rag.evaluation.experiments.answering import judge, mcnemar
 from preflight_rag.evaluation.runs import Run
-from preflight_rag.evaluation.samples import Sample
+from preflight_rag.evaluation.samples import DataSet, Sample
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Answer, Citation, Document, Receipt, RouteDecision
 
 PLAYERS = {"ohio": "Bobby Lee of Ohio plays tennis.", "utah": "Bobby Lee of Utah plays chess.", "sea": "Salt is in it."}
 QUESTION = "Which sport does Bobby Lee play?"
 ABROAD = "Is there salt in the sea?"
+SPORTS = Sample(
+    QUESTION, QUESTION, "list", answers=(("tennis",), ("chess",)), wrong=("golf",), documents=frozenset({"ohio"}),
+    evidence=(frozenset({"ohio"}), frozenset({"utah"})), label="several answers",
+)  # fmt: skip
+SALT = Sample(
+    ABROAD, ABROAD, YES_NO, ("yes", "no"), "yes", (("yes",),), documents=frozenset({"sea"}),
+    evidence=(frozenset({"sea"}),), label=YES_NO,
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -22,16 +30,10 @@ def collection(tmp_path_factory):
     """Three documents, a question with two right answers, and a yes/no question."""
     path = tmp_path_factory.mktemp("small") / "corpus.jsonl"
     path.write_text("{}\n", encoding="utf-8")
-    gold = {
-        QUESTION: (Gold(("tennis",), frozenset({"ohio"})), Gold(("chess",), frozenset({"utah"}))),
-        ABROAD: (Gold(("yes",), frozenset({"sea"})),),
-    }
-    return AnsweredCollection(
-        name="small", title="Small", source="here", licence="none", files=(path,),
-        samples=tuple(Sample(question, question) for question in gold),
-        relevance={question: dict.fromkeys(answers[0].documents, 1) for question, answers in gold.items()},
+    return DataSet(
+        name="small", title="Small", source="here", licence="none", files=(path,), samples=(SPORTS, SALT),
+        relevance={QUESTION: {"ohio": 1}, ABROAD: {"sea": 1}},
         corpus=lambda: iter([Document(id=name, text=text, source=name) for name, text in PLAYERS.items()]),
-        gold=gold, kinds={QUESTION: "several answers", ABROAD: YES_NO}, wrong={QUESTION: ("golf",)},
     )  # fmt: skip
 
 
@@ -67,25 +69,25 @@ def answer(text, cited=(), *, short=None, choice=None):
         ("Golf, chess [1]", [("utah", PLAYERS["utah"])], "golf; chess", {"short": 0, "shown": 1}),
     ],
 )
-def test_the_answer_and_its_passage_must_both_be_right(collection, library, text, cited, short, expected):
-    turn = judge(collection, QUESTION, answer(text, cited, short=short), library, [])
+def test_the_answer_and_its_passage_must_both_be_right(library, text, cited, short, expected):
+    turn = judge(SPORTS, answer(text, cited, short=short), library, [])
     assert {name: turn.measures[name] for name in expected} == expected
 
 
 @pytest.mark.parametrize(("choice", "document", "right"), [("yes", "sea", 1), ("no", "sea", 0), ("yes", "ohio", 0)])
-def test_a_verdict_needs_a_gold_document(collection, library, choice, document, right):
-    turn = judge(collection, ABROAD, answer("Yes [1]", [(document, "Salt")], choice=choice), library, [])
+def test_a_verdict_needs_a_gold_document(library, choice, document, right):
+    turn = judge(SALT, answer("Yes [1]", [(document, "Salt")], choice=choice), library, [])
     assert turn.measures["short"] == turn.measures["shown"] == right
 
 
-def test_an_abstention_shows_nothing(collection, library):
+def test_an_abstention_shows_nothing(library):
     told = answer("Tennis", [("ohio", "tennis")], short="tennis").model_copy(update={"abstained": True})
-    turn = judge(collection, QUESTION, told, library, [])
+    turn = judge(SPORTS, told, library, [])
     assert turn.measures == dict.fromkeys(turn.measures, 0) | {"abstained": 1, "gold_cited": 1}
 
 
-def test_marks_are_no_words(collection, library):
-    assert judge(collection, QUESTION, answer("He plays tennis [1] [2]"), library, []).words == 3
+def test_marks_are_no_words(library):
+    assert judge(SPORTS, answer("He plays tennis [1] [2]"), library, []).words == 3
 
 
 def test_a_run_compares_both_readers_on_every_question(report):
@@ -113,15 +115,15 @@ def test_ramdocs_gives_each_answer_its_documents(data_dir):
     collection = open_dataset("ramdocs", data_dir)
     texts = {document.id: document.text for document in collection.documents()}
     query = collection.select("test")[0]
-    assert {right.names[0] for right in collection.gold[query.id]}
-    assert all(right.documents <= texts.keys() for right in collection.gold[query.id])
+    assert all(query.answers)
+    assert len(query.evidence) == len(query.answers)
+    assert all(documents <= texts.keys() for documents in query.evidence)
     assert {q.id for q in collection.select("test")}.isdisjoint(q.id for q in collection.select("development"))
 
 
 def test_bioasq_is_asked_over_the_mixed_corpus(data_dir):
     collection = open_dataset("biomix-bioasq", data_dir)
-    assert set(collection.kinds.values()) == {"factoid", "list", YES_NO}
-    assert all(right.by_words == (collection.kinds[name] != YES_NO)
-               for name, answers in collection.gold.items() for right in answers)  # fmt: skip
+    assert {asked.label for asked in collection.samples} == {"factoid", "list", YES_NO}
+    assert all(asked.by_words == (asked.kind != YES_NO) for asked in collection.samples)
     with pytest.raises(UsageError, match="'cisi' has no answers"):
         open_dataset("cisi", data_dir)

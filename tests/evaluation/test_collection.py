@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from preflight_rag.evaluation.datasets import judged
 from preflight_rag.evaluation.samples import DataSet, Sample, half_of, sampled
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Document
@@ -21,7 +22,7 @@ def collection(ids: list[str]) -> DataSet:
         source="",
         licence="",
         files=(Path("corpus.jsonl"),),
-        samples=tuple(Sample(name, "?") for name in ids),
+        samples=tuple(Sample(name, "?", documents=frozenset("d")) for name in ids),
         relevance={name: {"d": 1} for name in ids},
         corpus=lambda: iter(()),
     )
@@ -51,9 +52,10 @@ def test_a_limit_takes_the_start_of_a_fixed_order() -> None:
 
 
 def test_queries_without_a_relevant_document_are_left_out() -> None:
-    made = replace(collection(["a", "b", "c"]), qrels={"a": {"d": 0}, "b": {"d": 2, "e": 0}})
-    assert made.relevant("b") == {"d"}
-    assert [query.id for query in made.select("all")] == ["b"]
+    relevance = {"a": {"d": 0}, "b": {"d": 2, "e": 0}}
+    (left,) = judged([Sample(name, "?") for name in "abc"], relevance)
+    assert (left.id, left.documents) == ("b", {"d"})
+    assert replace(collection(["b"]), relevance=relevance).relevant("b") == {"d"}
 
 
 @pytest.mark.parametrize(
@@ -66,7 +68,7 @@ def test_a_wrong_selection_is_refused(part: str, limit: int | None, message: str
 
 
 def test_a_part_without_queries_is_refused() -> None:
-    with pytest.raises(UsageError, match="no judged question in its test part"):
+    with pytest.raises(UsageError, match="no question in its test part"):
         collection([]).select("test")
 
 
@@ -75,14 +77,18 @@ def test_a_sample_holds_what_is_wanted_and_is_filled_up(wanted: tuple[str, ...],
     names = [f"d{number}" for number in range(10)]
     whole = replace(
         collection(["a", "b"]),
-        documents=lambda: (Document(id=name, text=name, source=name) for name in names),
-        qrels={"a": dict.fromkeys(names, 1), "b": {"d9": 1, "unknown": 1}},
+        corpus=lambda: (Document(id=name, text=name, source=name) for name in names),
+        samples=(
+            Sample("a", "?", documents=frozenset(names)),
+            Sample("b", "?", documents=frozenset({"d9", "unknown"})),
+        ),
+        relevance={"a": dict.fromkeys(names, 1), "b": {"d9": 1, "unknown": 1}},
     )
     part = sampled(whole, [*wanted, "unknown"], count)
     kept = {document.id for document in part.documents()}
     assert set(wanted) <= kept
     assert len(kept) == size
-    assert part.qrels["a"].keys() == kept
-    assert ("b" in part.qrels) == ("d9" in kept)
-    assert part.corpus != sampled(whole, wanted, count + 5).corpus
+    assert part.relevance["a"].keys() == kept
+    assert ("b" in part.relevance) == ("b" in {query.id for query in part.samples}) == ("d9" in kept)
+    assert part.library != sampled(whole, wanted, count + 5).library
     assert sampled(whole, wanted, None) is whole

@@ -28,7 +28,7 @@ def test_bioasq_is_read_from_gzipped_files(tmp_path: Path) -> None:
     (document,) = collection.documents()
     assert (document.id, document.text) == ("16083", "Only a title")
     assert document.source == "https://pubmed.ncbi.nlm.nih.gov/16083/"
-    assert collection.select("all")[0].text == "Why?"
+    assert collection.select("all")[0].question == "Why?"
 
 
 @pytest.mark.parametrize("published", [True, False])

@@ -59,6 +59,14 @@ def test_report_on_a_collection(beir_data, library_cache):
     json.dumps(report.figures)
 
 
+def units(found):
+    """Name of a long document to its units, in the order of the text."""
+    by_document = {}
+    for unit in found.documents():
+        by_document.setdefault(unit.source, []).append(unit)
+    return by_document
+
+
 @pytest.fixture
 def meetings(tmp_path, write_lines):
     said = ("We met to plan the release.", "Milvexian inhibits factor XIa.", "Lunch is at noon.", "Factor XIa, yes.")
@@ -73,9 +81,9 @@ def meetings(tmp_path, write_lines):
 
 
 def test_turns_of_a_meeting_are_the_units(meetings):
-    assert [unit.id for unit in meetings.units["meeting1"]] == [f"meeting1#{turn}" for turn in range(4)]
+    assert [unit.id for unit in units(meetings)["meeting1"]] == [f"meeting1#{turn}" for turn in range(4)]
     assert meetings.relevant("meeting0:0") == {"meeting0#1", "meeting0#3"}
-    assert meetings.scope["meeting1:2"] == "meeting1"
+    assert meetings.samples[2].document == "meeting1"
     assert len(list(meetings.documents())) == 8
 
 
@@ -88,9 +96,9 @@ def test_report_on_long_documents(meetings, tmp_path):
 def test_the_units_of_one_document_are_the_candidates(meetings, tmp_path, embedder):
     with candidates(meetings, Run(library_cache=tmp_path)) as (cases_of, given):
         (case,) = cases_of(meetings.samples[2:3])
-    assert case.documents == [unit.id for unit in meetings.units["meeting1"]]
+    assert case.documents == [unit.id for unit in units(meetings)["meeting1"]]
     assert case.vectors.shape == (4, embedder.dimension)
-    assert case.tokens == [embedder.count_tokens(unit.text) for unit in meetings.units["meeting1"]]
+    assert case.tokens == [embedder.count_tokens(unit.text) for unit in units(meetings)["meeting1"]]
     assert given["settings"] == {"units": 8}
 
 
@@ -103,9 +111,9 @@ def test_sentences_of_an_article_are_the_units(tmp_path, write_lines):
     question = {"id": 1, "document_id": 7, "question": "Where from?", "answers": answers}
     write_lines(tmp_path / "questions.jsonl", [question])
     collection = covidqa(tmp_path)
-    assert [unit.text for unit in collection.units["7"]] == text.replace(". ", ".\n").split("\n")
+    assert [unit.text for unit in units(collection)["7"]] == text.replace(". ", ".\n").split("\n")
     assert collection.relevant("1") == {"7#1", "7#2"}
-    assert set(collection.units) == {"7"}
+    assert set(units(collection)) == {"7"}
 
 
 @pytest.mark.parametrize(
@@ -127,7 +135,7 @@ def test_a_damaged_meeting_is_named(tmp_path, write_lines, record, message):
 
 def test_real_data_has_the_counts_of_its_readme(data_dir):
     meetings = qmsum(data_dir / "qmsum")
-    assert (len(meetings.units), len(meetings.samples)) == (35, 237)
+    assert (len(units(meetings)), len(meetings.samples)) == (35, 237)
     articles = covidqa(data_dir / "covidqa")
     assert len(articles.samples) == 962
-    assert all(name in articles.units for name in articles.scope.values())
+    assert {asked.document for asked in articles.samples} <= units(articles).keys()

@@ -45,7 +45,7 @@ def test_the_gold_passage_at_the_fourth_dense_place_is_an_issue(beir_data: Path,
     far = {"q1": {"boiling": 1}}
     from preflight_rag.evaluation.experiments import preflight
 
-    after = preflight.run(replace(collection, qrels=far), settings)
+    after = preflight.run(replace(collection, relevance=far), settings)
     (row,) = after.rows
     assert row["gold_places"][0] > 3
     assert row["issue"]
@@ -80,7 +80,7 @@ def test_a_corpus_that_is_not_whole_gives_no_numbers(
     beir_data: Path, tmp_path: Path, documents: list[tuple[str, str]], error: type[Exception], message: str
 ) -> None:
     made = [Document(id=name, text=text, source=name) for name, text in documents]
-    collection = replace(open_dataset("small", beir_data), documents=lambda: iter(made))
+    collection = replace(open_dataset("small", beir_data), corpus=lambda: iter(made))
     with pytest.raises(error, match=message), collection_library(collection, Run(library_cache=tmp_path)):
         pass
 

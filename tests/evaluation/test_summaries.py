@@ -39,14 +39,17 @@ def data(tmp_path, write_lines):
 
 def test_answers_become_one_document_without_tags(data):
     found = open_dataset("mediqa2021_mas", data)
-    assert found.texts["q3"].text == f"Sleep\n{ANSWERS}\n\nWalking for 3 hours makes people tired."
-    assert set(found.references) == {"extractive", "abstractive"}
+    (text,) = found.samples[3].given
+    assert (text.id, text.text) == ("q3", f"Sleep\n{ANSWERS}\n\nWalking for 3 hours makes people tired.")
+    assert set(found.samples[3].summaries) == {"extractive", "abstractive"}
 
 
 def test_a_meeting_is_what_was_said(data):
-    found = open_dataset("qmsum", data)
-    assert found.texts["meeting0"].text == "We want a remote control that is yellow."
-    assert found.references["abstractive"] == {"meeting0": "A yellow remote control."}
+    (meeting,) = open_dataset("qmsum", data).samples
+    assert [(given.id, given.text) for given in meeting.given] == [
+        ("meeting0", "We want a remote control that is yellow.")
+    ]
+    assert meeting.summaries == {"abstractive": "A yellow remote control."}
 
 
 def test_the_experiment_compares_the_methods_on_equal_lengths(data, tmp_path):
