@@ -1,0 +1,52 @@
+"""The package with the lowest versions that pyproject.toml allows: the demo and the fast tests.
+
+    .venv/bin/python .ci/lowest.py FOLDER      makes FOLDER/venv and runs them there
+
+uv finds the lowest versions of what is named in pyproject.toml that go together. torch stays as constraints.txt has it:
+older ones bring gigabytes of CUDA. pytest and its plugins are those of constraints.txt, too; warnings that old versions
+of other packages give on a new Python are none of ours, so they do not fail.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+TOOLS = ("hypothesis", "iniconfig", "langgraph-checkpoint-conformance", "pluggy", "pytest", "pytest-asyncio", "torch")
+FAST = ("state", "text", "prompts", "corg", "conversation", "nodes", "offline", "graph", "library", "server")
+COMPILE = "pip compile pyproject.toml --extra tracing --resolution lowest-direct --only-binary :all: --no-header --quiet"
+
+
+def main() -> None:
+    """Install and run; any failure ends it with that command's status."""
+    folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    python = folder / "venv" / "bin" / "python"
+    tested = dict(
+        line.split("==") for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").split() if "==" in line
+    )
+    uv = (sys.executable, "-m", "uv", *COMPILE.split(), "--no-annotate", "--python-version", "3.11")
+    found = subprocess.run(uv, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
+    lowest = [pin for pin in found if not pin.startswith(("torch==", "nvidia-", "cuda-", "triton=="))]
+    wanted = folder / "lowest.txt"
+    wanted.write_text("\n".join(lowest), encoding="utf-8")
+    run(sys.executable, "-m", "venv", folder / "venv")
+    pip = (python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+    run(*pip, *(f"{tool}=={tested[tool]}" for tool in TOOLS), "-r", wanted)
+    run(*pip, "--no-deps", "--editable", ROOT)
+    run(python, "-m", "preflight_rag", "demo", "--library", folder / "demo")
+    tests = (ROOT / "tests" / room for room in FAST)
+    plain = ("-p", "no:anyio", "-p", "no:cacheprovider", "-W", "default", "--disable-warnings")
+    run(python, "-m", "pytest", *tests, "--ignore", ROOT / "tests" / "graph" / "test_studio.py", *plain)
+
+
+def run(*command: object) -> None:
+    """Run a command in the clone."""
+    done = subprocess.run([str(part) for part in command], cwd=ROOT, env={**os.environ, "HF_HUB_OFFLINE": "1"})
+    if done.returncode:
+        sys.exit(done.returncode)
+
+
+if __name__ == "__main__":
+    main()
