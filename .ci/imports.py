@@ -1,4 +1,6 @@
-"""Whether pyright finds every import of ours without an install: .venv/bin/python .ci/imports.py
+"""Whether pyright finds every import of ours without an install.
+
+    .venv/bin/python .ci/imports.py
 
 It is given an interpreter that has no packages, so all imports of other people's are missing; none of ours may be.
 """

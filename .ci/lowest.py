@@ -15,7 +15,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 TOOLS = ("hypothesis", "iniconfig", "langgraph-checkpoint-conformance", "pluggy", "pytest", "pytest-asyncio", "torch")
 FAST = ("state", "text", "prompts", "corg", "conversation", "nodes", "offline", "graph", "library", "server")
-COMPILE = "pip compile pyproject.toml --extra tracing --resolution lowest-direct --only-binary :all: --no-header --quiet"
+COMPILE = (
+    "pip compile pyproject.toml --extra tracing --resolution lowest-direct --only-binary :all: --no-header --quiet"
+)
 
 
 def main() -> None:

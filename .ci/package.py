@@ -1,4 +1,6 @@
-"""What a packager and a user of the package meet: .venv/bin/python .ci/package.py
+"""What a packager and a user of the package meet.
+
+    .venv/bin/python .ci/package.py
 
 - an sdist holds what a packager needs, and a wheel built from it lists the same files as one built from the clone;
 - that wheel, with the tested versions, runs the demo in an environment of its own;
