@@ -2,28 +2,43 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from json import dumps as to_json
 from pathlib import Path
+from textwrap import fill, indent
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from preflight_rag.cli.experiments import list_experiments
-from preflight_rag.cli.main import EmbedderOption, app, command
-from preflight_rag.cli.show_case import show_case
-from preflight_rag.evaluation.experiments import EXPERIMENTS
+from preflight_rag.cli import show
+from preflight_rag.cli.main import EmbedderOption, JsonOption, app, command
+from preflight_rag.evaluation.experiments import EXPERIMENTS, OWN, dataset_names
 from preflight_rag.evaluation.harness.budget import Budget, Price
-from preflight_rag.evaluation.runs import Progress
-from preflight_rag.state.errors import BudgetUsedUp
+from preflight_rag.evaluation.records import json_lines
+from preflight_rag.evaluation.rows import Row
+from preflight_rag.evaluation.runs import Progress, Run
+from preflight_rag.state.errors import BudgetUsedUp, UsageError
 
 if TYPE_CHECKING:
     from preflight_rag.evaluation.report import Report
-    from preflight_rag.evaluation.runs import Run
 
 FILES = "table.md, results.jsonl, report.html and manifest.json"
+RESULTS = "results.jsonl"
+SHOWN = (
+    "question", "kind", "options", "right", "answers", "passages", "route", "choice", "fallback", "error", "prompts",
+    "reply", "quotes",
+)  # fmt: skip
+"""Details of a row that have a place of their own; what else it holds stands below them."""
+PAPERS = ("BriefContext", "COrg", "CPQA", "Diversity", OWN)
+"""In the order of the list."""
+ASKS = "*"
+WIDEST = 110
+MANY = 10
+"""More experiments than so many read the same data sets only where they are those of questions."""
 
 
 class Experiments(TyperGroup):
@@ -36,6 +51,148 @@ class Experiments(TyperGroup):
         if args and args[0] in self.commands:
             return self.commands[args[0]].make_context(f"{info_name} {args[0]}", args[1:], parent=parent, **extra)
         return super().make_context(info_name, args, parent=parent, **extra)
+
+
+def list_experiments(json: JsonOption = False) -> None:
+    """List the experiments by paper, and the data sets that each can be run on."""
+    if json:
+        show.as_json([_experiment(name) for names in by_paper().values() for name in names])
+        return
+    typer.echo("\n".join(lines(min(WIDEST, shutil.get_terminal_size().columns))))
+
+
+def by_paper() -> dict[str, list[str]]:
+    """Every experiment's name, by paper; those of no paper last."""
+    return {paper: [name for name, entry in EXPERIMENTS.items() if entry.paper == paper] for paper in PAPERS}
+
+
+def _experiment(name: str) -> dict[str, Any]:
+    """An experiment as JSON."""
+    entry = EXPERIMENTS[name]
+    return {
+        "name": name,
+        "paper": entry.paper,
+        "measures": entry.summary,
+        "usual_datasets": list(entry.usual),
+        "asks_model": entry.asks,
+    }
+
+
+def lines(width: int) -> Iterator[str]:
+    """The list, at most so many characters wide."""
+    column = max(map(len, EXPERIMENTS)) + 4
+    for paper, names in by_paper().items():
+        yield typer.style(paper, bold=True)
+        for name in names:
+            entry = EXPERIMENTS[name]
+            head = f"  {name}{ASKS if entry.asks else ''}".ljust(column + 1)
+            yield _wrapped(f"{entry.summary} ({', '.join(entry.usual)})", head, width)
+        yield ""
+    yield _wrapped("asks the model of --model; the others need none. In brackets: the usual data sets.", "* ", width)
+    yield "\nData sets that --dataset takes:"
+    for users, sets in sorted(dataset_names().items(), key=lambda item: len(item[0]) > MANY):
+        others = len(users) > MANY
+        yield "  all others; besides, one's own questions (docs/evaluation.md):" if others else f"  {', '.join(users)}:"
+        yield _wrapped(", ".join(sets), "    ", width)
+
+
+def _wrapped(text: str, head: str, width: int) -> str:
+    """A paragraph that hangs from its head."""
+    hang = " " * len(head)
+    return fill(
+        text, width, initial_indent=head, subsequent_indent=hang, break_on_hyphens=False, break_long_words=False
+    )
+
+
+def show_case(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A folder that --out of a run named.")],
+    case: Annotated[str, typer.Argument(metavar="CASE", help="The case's id.")],
+    arm: Annotated[str | None, typer.Option("--arm", help="Only this arm.")] = None,
+    dataset: Annotated[str | None, typer.Option("--dataset", help="Only of this data set.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """Show one case of a run: the prompts, the passages, the route, the reply, and the score with its reason."""
+    lines = [line for line in _lines_of(run, case) if dataset in (None, line.get("dataset"))]
+    if not lines:
+        raise UsageError(f"the case {case!r} is not in the data set {dataset!r}", help="Leave --dataset out.")
+    if arm is not None:
+        arms = list(dict.fromkeys(line["arm"] for line in lines))
+        if arm not in arms:
+            raise UsageError(f"the case has no arm {arm!r}", help=f"Choose {' or '.join(arms) or 'none'}.")
+        lines = [line for line in lines if line["arm"] == arm]
+    if json:
+        show.as_json(lines)
+        return
+    groups: dict[tuple[str, ...], list[Row]] = {}
+    for line in lines:
+        heads = (line.get("experiment", ""), line.get("dataset", ""), line.get("condition", ""))
+        groups.setdefault(heads, []).append(Row.from_json(line))
+    for (experiment, name, condition), rows in groups.items():
+        head = f"{experiment}: {name}, case {case}" + (f", {condition}" if condition else "")
+        typer.echo("\n".join([head, *_described(rows)]))
+
+
+def _lines_of(run: Path, case: str) -> list[dict[str, Any]]:
+    """The lines of `results.jsonl` about a case, of every experiment and data set that has it."""
+    path = run / RESULTS if run.is_dir() else run
+    if not path.is_file():
+        raise UsageError(f"there is no {RESULTS} in {str(run)!r}", help="Give the folder that --out named.")
+    lines = [line for _, line in json_lines(path)]
+    found = [line for line in lines if str(line.get("sample")) == case]
+    if not found:
+        samples = list(dict.fromkeys(str(line.get("sample")) for line in lines))
+        raise UsageError(
+            f"there is no case {case!r} in {str(path)!r}", help=f"It has {len(samples)}, as {', '.join(samples[:3])}."
+        )
+    return found
+
+
+def _described(rows: Sequence[Row]) -> Iterator[str]:
+    """The lines that show the rows of a case under one condition."""
+    asked = rows[0].details
+    yield f"\nQuestion ({asked.get('kind', 'question')}): {asked.get('question', '')}"
+    for place, option in enumerate(asked.get("options", [])):
+        yield f"  {chr(ord('A') + place)}. {option}{'   <- right' if option == asked.get('right') else ''}"
+    for names in asked.get("answers", []):
+        yield f"  right: {' | '.join(names)}"
+    shared = asked.get("passages")
+    yield from _passages("Passages", shared)
+    for row in rows:
+        measure = f", {row.measure}" if row.measure else ""
+        yield f"\n=== {row.arm or 'case'}{measure}: score {row.score}" + (f": {row.reason}" if row.reason else "")
+        for name in ("route", "choice", "fallback", "error"):
+            if row.details.get(name) not in (None, ""):
+                yield f"{name}: {row.details[name]}"
+        if row.details.get("passages") != shared:
+            yield from _passages("Passages of this arm", row.details.get("passages"))
+        yield from _exchange(row.details)
+        for name, value in row.details.items():
+            if name not in SHOWN:
+                yield f"{name}: {value if isinstance(value, str) else to_json(value, ensure_ascii=False)}"
+
+
+def _passages(title: str, passages: Sequence[Mapping[str, Any]] | None) -> Iterator[str]:
+    if passages:
+        yield f"\n{title}:"
+    for n, passage in enumerate(passages or (), 1):
+        role = f" ({passage['role']})" if passage.get("role") else ""
+        yield f"  [{n}] {passage['id']}{role} {passage.get('title', '')}".rstrip()
+        yield indent(str(passage.get("text", "")), "      ")
+
+
+def _exchange(details: Mapping[str, Any]) -> Iterator[str]:
+    """Prompts with their replies, and the answer that was made of them."""
+    for number, call in enumerate(details.get("prompts", []), 1):
+        yield f"\n--- prompt {number}"
+        for message in call["messages"]:
+            yield f"{message['role']}:\n{indent(message['content'], '  ')}"
+        tokens = f"{call.get('input_tokens', 0)} + {call.get('output_tokens', 0)} tokens"
+        yield f"--- reply {number} ({call.get('finish_reason') or call.get('error')}, {tokens})"
+        yield indent(str(call.get("text", "")), "  ")
+    if "reply" in details:
+        yield f"\nAnswer:\n{indent(str(details['reply']), '  ')}"
+    for n, quote in details.get("quotes", []):
+        yield f'  [{n}] "{quote}"'
 
 
 evaluation = typer.Typer(cls=Experiments, invoke_without_command=True, subcommand_metavar="")
@@ -137,8 +294,6 @@ def evaluate(
     reply_cache: ReplyCacheOption = None,
 ) -> None:
     """Run an experiment over data sets with known answers and report the numbers."""
-    from preflight_rag.evaluation.runs import Run
-
     if experiment is None:
         list_experiments()
         return

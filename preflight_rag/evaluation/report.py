@@ -125,7 +125,7 @@ def write(reports: Sequence[Report], folder: Path, run: Run, command: Sequence[s
         {
             "experiment": report.experiment,
             "dataset": report.dataset,
-            **(row.to_json() if isinstance(row, Row) else row),
+            **(row if isinstance(row, Row) else _as_row(row)).to_json(),
         }
         for report in reports
         for row in report.rows
@@ -209,6 +209,12 @@ def _line(value: Any) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(map(_line, value))
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def _as_row(line: dict[str, Any]) -> Row:
+    """A line of an experiment that gives no rows yet."""
+    details = {name: value for name, value in line.items() if name != "id"}
+    return Row(str(line["id"]), details=details)
 
 
 def manifest(reports: Sequence[Report], run: Run, command: Sequence[str]) -> dict[str, Any]:

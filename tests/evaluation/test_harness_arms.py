@@ -8,10 +8,11 @@ from collections.abc import Sequence
 import pytest
 from scripted_server import Reply, ScriptedServer
 
-from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer, Case, answered, ask_arms, pairs, score
+from preflight_rag.evaluation.compare import compare
+from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer, run_arms, score
 from preflight_rag.evaluation.harness.asking import Asking, open_asking
 from preflight_rag.evaluation.harness.budget import Budget
-from preflight_rag.evaluation.harness.compared import compare
+from preflight_rag.evaluation.rows import Row, complete, samples_of
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import Sample
 from preflight_rag.prompts import answer_plain
@@ -75,12 +76,12 @@ def plain(asking: Asking, mark: str) -> Arm:
     return Arm(mark, answer)
 
 
-def run_arms(server: ScriptedServer, monkeypatch, tmp_path, count: int = 6, **options) -> list[Case]:
+def run_arms_of(server: ScriptedServer, monkeypatch, tmp_path, count: int = 6, **options) -> list[Row]:
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
     run = Run(model="openai:scripted", reply_cache=tmp_path / "replies.db", **options)
     with open_asking(run) as asking:
         arms = [plain(asking, "first"), plain(asking, "second")]
-        return asyncio.run(ask_arms(arms, questions(count), passages, asking))
+        return asyncio.run(run_arms(arms, questions(count), passages, asking))
 
 
 def even(body: dict) -> Reply | str:
@@ -98,44 +99,57 @@ def even(body: dict) -> Reply | str:
 
 def test_garbage_refusals_and_errors_are_counted_and_rows(monkeypatch, tmp_path) -> None:
     with ScriptedServer(even) as server:
-        cases = run_arms(server, monkeypatch, tmp_path)
-    assert len(cases) == 6
-    assert [case.question.id for case in answered(cases)] == ["q0", "q1", "q2", "q3", "q4"]
-    assert "503" in cases[5].as_json()["error"]
-    found = compare(cases, seed=0)
-    second = found.figures["arms"]["second"]
-    assert (second["unreadable"], second["refused"], second["no_reply"]) == (1, 2, 2)
-    assert (second["strict"]["value"], second["fallback"]["value"]) == (0.2, 0.6)
-    assert found.figures["arms"]["first"]["strict"]["value"] == 1.0
-    test = found.tests["second", "first"]
+        rows = run_arms_of(server, monkeypatch, tmp_path)
+    assert len(rows) == 6 * 2
+    assert samples_of(complete(rows)) == ["q0", "q1", "q2", "q3", "q4"]
+    assert "503" in rows[-1].reason
+    found = compare(rows, seed=0)
+    second = found.figures["spent"]["second"]
+    assert (second["unreadable"], second["refused"], second["error"]) == (1, 2, 2)
+    assert (found.estimates["second"][""].value, second["fallback"]["value"]) == (0.2, 0.6)
+    assert found.estimates["first"][""].value == 1.0
+    test = found.tests["second − first"]
     assert (test.wins, test.ties, test.losses) == (0, 1, 4)
-    assert "1 questions that not every arm has answered are left out" in found.tables[0].note
-    assert found.tables[1].rows[0][0] == "second − first"
+    assert "1 questions that not every arm has answered are left out" in found.tables()[0].note
+    assert found.tables()[1].rows[0][0] == "second − first"
 
 
 def test_a_row_holds_what_show_prints_and_is_the_same_again(monkeypatch, tmp_path) -> None:
     with ScriptedServer(default="CHOICE: A") as server:
-        rows = [[case.as_json() for case in run_arms(server, monkeypatch, tmp_path, 2)] for _ in range(2)]
+        lines = [[row.to_json() for row in run_arms_of(server, monkeypatch, tmp_path, 2)] for _ in range(2)]
         assert server.count() == 4
-    assert rows[0] == rows[1]
-    row = rows[0][1]
-    assert row["passages"] == [{"id": "q1-a", "title": "Numbers", "text": "Even numbers are divisible by 2."}]
-    arm = row["arms"]["first"]
-    (call,) = arm["calls"]
+    assert lines[0] == lines[1]
+    line = lines[0][2]
+    assert (line["sample"], line["arm"], line["score"], line["calls"]) == ("q1", "first", 0.0, 1)
+    details = line["details"]
+    assert details["passages"] == [{"id": "q1-a", "title": "Numbers", "text": "Even numbers are divisible by 2."}]
+    (call,) = details["prompts"]
     assert [message["role"] for message in call["messages"]] == ["system", "human"]
     assert "first Is 1 even?" in call["messages"][1]["content"]
-    assert (call["text"], arm["choice"], arm["score"]) == ("CHOICE: A", "yes", 0.0)
-    assert arm["usage"]["input_tokens"] == call["input_tokens"] > 0
+    assert (call["text"], details["choice"]) == ("CHOICE: A", "yes")
+    assert line["tokens"] == [call["input_tokens"], call["output_tokens"]]
+    assert call["input_tokens"] > 0
 
 
 def test_a_budget_keeps_whole_pairs_only(monkeypatch, tmp_path) -> None:
     with ScriptedServer(default="CHOICE: A") as server:
-        cases = run_arms(server, monkeypatch, tmp_path, budget=Budget(max_calls=5), concurrency=1)
+        rows = run_arms_of(server, monkeypatch, tmp_path, budget=Budget(max_calls=5), concurrency=1)
         assert server.count() == 5
-    assert [bool(case.error) for case in cases] == [False, False, True, True, True, True]
-    assert compare(cases, seed=0).figures["questions"] == 2
+    assert [row.score is None for row in rows] == [False] * 4 + [True] * 8
+    assert compare(rows, seed=0).samples == 2
 
 
-def test_with_a_baseline_each_arm_is_compared_with_it() -> None:
-    assert pairs(["a", "b", "c"], "a") == [("b", "a"), ("c", "a")]
-    assert pairs(["a", "b", "c"]) == [("b", "a"), ("c", "a"), ("c", "b")]
+async def echo(sample: Sample, sources: Sequence[Source]) -> ArmAnswer:
+    return ArmAnswer(f"CHOICE: {sources[0].text}")
+
+
+def test_every_condition_of_a_sample_has_its_passages_and_its_row() -> None:
+    conditions = {"short": [Source(1, "a", "", "A")], "long": [Source(1, "b", "", "B")]}
+    arms = [Arm("one", echo), Arm("two", echo)]
+    rows = asyncio.run(run_arms(arms, questions(2), lambda _: conditions, Asking(Run(), None)))
+    seen = [(row.sample, row.condition, row.arm, row.details["choice"]) for row in rows]
+    assert seen[:4] == [
+        ("q0", "short", "one", "yes"), ("q0", "short", "two", "yes"),
+        ("q0", "long", "one", "no"), ("q0", "long", "two", "no"),
+    ]  # fmt: skip
+    assert [row.sample for row in rows[4:]] == ["q1"] * 4

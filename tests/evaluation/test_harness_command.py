@@ -12,13 +12,14 @@ from scripted_server import ScriptedServer
 from typer.testing import CliRunner, Result
 
 from preflight_rag.cli import app
-from preflight_rag.cli.experiments import PAPERS
+from preflight_rag.cli.evaluate import PAPERS
 from preflight_rag.evaluation import experiments
+from preflight_rag.evaluation.compare import compare
 from preflight_rag.evaluation.experiments import Experiment
-from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer, ask_arms
+from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer, run_arms
 from preflight_rag.evaluation.harness.asking import open_asking
-from preflight_rag.evaluation.harness.compared import compare
 from preflight_rag.evaluation.report import Report
+from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import Sample
 from preflight_rag.prompts import answer_plain
@@ -35,16 +36,16 @@ def parity(collection: list[Sample], run: Run) -> Report:
             prompt = answer_plain.render(question=question.question, sources=sources, options=question.options)
             return ArmAnswer((await asking.prompts.reply(prompt))[0], route="plain")
 
-        cases = asyncio.run(ask_arms([Arm("plain", answer)], collection, lambda _: [PASSAGE], asking))
-    found = compare(cases, seed=run.seed)
-    rows = tuple(case.as_json() for case in cases)
-    return Report("parity", "Numbers", "Ten questions.", found.tables, rows, found.figures, {"model": asking.name})
+        rows = asyncio.run(run_arms([Arm("plain", answer)], collection, lambda _: [PASSAGE], asking))
+    found = compare(rows, seed=run.seed)
+    inputs = {"model": asking.name}
+    return Report("parity", "Numbers", "Ten questions.", found.tables(), tuple(rows), found.figures, inputs)
 
 
 @pytest.fixture(autouse=True)
 def experiment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Registers `parity` over two sets of ten questions."""
-    module = ModuleType("preflight_rag.evaluation.parity")
+    module = ModuleType("preflight_rag.evaluation.experiments.parity")
     module.run = parity
     module.ADAPTERS = {"first": 0, "second": 1}
     options = ("yes", "no")
@@ -146,7 +147,7 @@ def test_a_case_is_shown(tmp_path: Path) -> None:
     ):  # fmt: skip
         assert part in result.stdout
     (row,) = json.loads(invoke("show", tmp_path / "out", "first3", "--json", "--arm", "plain").stdout)
-    assert row["arms"]["plain"]["calls"][0]["messages"][0]["role"] == "system"
+    assert row["details"]["prompts"][0]["messages"][0]["role"] == "system"
 
 
 @pytest.mark.parametrize(
@@ -166,11 +167,13 @@ def test_a_case_that_is_not_there_is_a_line(tmp_path: Path, options: tuple[str, 
 
 
 def test_rows_of_other_experiments_are_shown_as_they_are(tmp_path: Path) -> None:
-    row = {"experiment": "retrieval", "dataset": "small", "id": "q1", "question": "Why?", "gold_ranks": {"fused": [1]}}
-    (tmp_path / "results.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
-    result = invoke("show", tmp_path, "q1")
-    assert "Why?" in result.stdout
-    assert 'gold_ranks: {"fused": [1]}' in result.stdout
+    row = Row("q1", arm="fused", score=1.0, measure="MRR", details={"question": "Why?", "gold_ranks": [1]})
+    line = {"experiment": "retrieval", "dataset": "small", **row.to_json()}
+    (tmp_path / "results.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
+    shown = invoke("show", tmp_path, "q1").stdout
+    assert all(
+        part in shown for part in ("retrieval: small, case q1", "Why?", "fused, MRR: score 1.0", "gold_ranks: [1]")
+    )
 
 
 def test_every_experiment_and_data_set_is_listed_once() -> None:

@@ -6,14 +6,16 @@ A question is as hard for every arm of one seed; arms of different seeds are equ
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
-from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer, Case, ask_arms
+from preflight_rag.evaluation.compare import compare
+from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer, run_arms
 from preflight_rag.evaluation.harness.asking import Asking
-from preflight_rag.evaluation.harness.compared import compare
 from preflight_rag.evaluation.harness.simulated import Bias, SimulatedChat
+from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import Context, Sample
 from preflight_rag.state.reading import Source
@@ -33,7 +35,7 @@ def passages(question: Sample) -> list[Source]:
     return [Source(1, question.id, "", question.given[0].text)]
 
 
-def arm(noticed: float, seed: int) -> list[Case]:
+def arm(noticed: float, seed: int) -> list[Row]:
     """The questions, of which the simulated reader is right on that share."""
     asking = Asking(Run(), SimulatedChat.of(QUESTIONS, Bias(edge=noticed, prior=0.0, seed=seed)))
 
@@ -41,30 +43,29 @@ def arm(noticed: float, seed: int) -> list[Case]:
         reply = await asking.prompts.answer(question=question.question, sources=sources, options=OPTIONS)
         return ArmAnswer.of_draft(reply)
 
-    return asyncio.run(ask_arms([Arm("arm", answer)], QUESTIONS, passages, asking))
+    return asyncio.run(run_arms([Arm("arm", answer)], QUESTIONS, passages, asking))
 
 
 @pytest.fixture(scope="module")
-def even() -> list[list[Case]]:
+def even() -> list[list[Row]]:
     return [arm(0.85, seed) for seed in range(SEEDS + 1)]
 
 
-def together(first: list[Case], second: list[Case]) -> list[Case]:
-    pairs = zip(first, second, strict=True)
-    return [Case(a.question, a.sources, {"first": a.arms["arm"], "second": b.arms["arm"]}) for a, b in pairs]
+def together(first: list[Row], second: list[Row]) -> list[Row]:
+    return [*(replace(row, arm="first") for row in first), *(replace(row, arm="second") for row in second)]
 
 
-def test_five_points_are_found(even: list[list[Case]]) -> None:
+def test_five_points_are_found(even: list[list[Row]]) -> None:
     for seed in (0, 1, 2):
-        test = compare(together(arm(0.90, seed), even[seed]), seed=0, baseline="second").tests["first", "second"]
+        test = compare(together(arm(0.90, seed), even[seed]), seed=0, baseline="second").tests["first − second"]
         assert test.difference.low <= 0.05 <= test.difference.high
         assert test.losses == 0
         assert test.holm < 0.001
 
 
-def test_nothing_is_found_where_nothing_is(even: list[list[Case]]) -> None:
+def test_nothing_is_found_where_nothing_is(even: list[list[Row]]) -> None:
     pairs = pairwise(even)
-    tests = [compare(together(a, b), seed=0, baseline="second").tests["first", "second"] for a, b in pairs]
+    tests = [compare(together(a, b), seed=0, baseline="second").tests["first − second"] for a, b in pairs]
     assert len(tests) == SEEDS
     assert min(test.wins + test.losses for test in tests) > 80
     assert sum(test.holm < 0.05 for test in tests) <= SEEDS * 0.05

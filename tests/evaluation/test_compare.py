@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preflight_rag.evaluation.harness.paired import corrected, holm, paired, sign_test
+from preflight_rag.evaluation.compare import Paired, corrected, paired, sign_test
+from preflight_rag.evaluation.intervals import Estimate
 
 QUESTIONS, DISCORDANT = 500, 0.08
 
@@ -59,6 +60,11 @@ def test_shares_are_tested_by_sign() -> None:
 @pytest.mark.parametrize(("wins", "losses", "p"), [(0, 0, 1.0), (5, 5, 1.0), (10, 0, 2 / 1024), (8, 2, 0.109375)])
 def test_the_exact_test(wins: int, losses: int, p: float) -> None:
     assert sign_test(wins, losses) == sign_test(losses, wins) == pytest.approx(p)
+
+
+def holm(p_values: list[float]) -> list[float]:
+    tests = [Paired(Estimate(0.0, 0.0, 0.0), 0, 0, 0, p, p) for p in p_values]
+    return [test.holm for test in corrected(tests)]
 
 
 def test_holm_against_a_worked_example() -> None:
