@@ -201,9 +201,11 @@ class Comparison:
         """
         return cost_table(title, self.rows, note, seed=self.seed, label=label, right=right, failed=self.failed)
 
-    def bars(self, title: str, label: str = "right answers", note: str = "", *, turned: bool = False) -> Bars:
+    def bars(
+        self, title: str, label: str = "right answers", note: str = "", *, turned: bool = False, percent: bool = True
+    ) -> Bars:
         """The means side by side: a group of bars a column, or a line of the table where it is `turned`."""
-        estimates, axis = self.estimates, Axis(label, percent=True)
+        estimates, axis = self.estimates, Axis(label, percent=percent)
         if turned:
             series = tuple(Series(name, tuple(row[name] for row in estimates.values())) for name in self.columns)
             return Bars(title, axis, tuple(estimates), series, note=note)

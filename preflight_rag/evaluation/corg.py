@@ -26,11 +26,12 @@ from pathlib import Path
 from statistics import fmean
 
 from preflight_rag.evaluation.corg_systems import SEED, Shown, Systems
-from preflight_rag.evaluation.experiments.keyless_abstention import Remembering, table
+from preflight_rag.evaluation.experiments.keyless_abstention import table
 from preflight_rag.evaluation.experiments.relations import PARTS, Question, questions, select
 from preflight_rag.evaluation.intervals import bootstrap, mean, mean_difference, wilson
 from preflight_rag.evaluation.reading_metrics import holds
 from preflight_rag.evaluation.report import number
+from preflight_rag.evaluation.vector_cache import Remembering
 from preflight_rag.models.embedding.embedder import open_embedder
 from preflight_rag.models.reading.extractive_reader import OWN, open_extractive_reader
 from preflight_rag.offline.reader import OfflineReader

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from preflight_rag.evaluation.intervals import Estimate, bootstrap, wilson
+from preflight_rag.evaluation.rows import Row
 from preflight_rag.state.values import Hit
 
 if TYPE_CHECKING:
@@ -51,6 +52,46 @@ def measure_rankings(
     for metric in ir_measures.iter_calc(list(parsed.values()), asked, run):
         values[names[metric.measure]][metric.query_id] = float(metric.value)
     return values
+
+
+def ranking_rows(
+    relevance: Mapping[str, Mapping[str, int]] | None,
+    rankings: Mapping[str, Mapping[str, Sequence[str]]],
+    measures: Mapping[str, str],
+    *,
+    first: int | None = None,
+    details: Callable[[str, str], Mapping[str, Any]] = lambda arm, query: {},
+) -> list[Row]:
+    """A row for each ranking, query and measure; a document counts from its best passage.
+
+    Args:
+        relevance: Sample id to document id to grade.
+        rankings: Arm to sample id to the document of each passage, best first.
+        measures: What a measure is called to what ir-measures calls it.
+        first: Also the share of relevant documents among so many first passages, which is what goes on to a model.
+        details: Of an arm and a query, for the row of the first measure.
+    """
+    rows = []
+    for arm, ranked in rankings.items():
+        documents = {query: list(dict.fromkeys(order)) for query, order in ranked.items()}
+        values = measure_rankings(relevance or {}, documents, list(measures.values()))
+        columns = {name: values[measure] for name, measure in measures.items()}
+        if first is not None:
+            columns[f"recall of {first} passages"] = {
+                query: recall((relevance or {}).get(query, {}), order[:first]) for query, order in ranked.items()
+            }
+        rows += [
+            Row(query, arm=arm, measure=name, score=by_query[query], details={} if place else details(arm, query))
+            for query in ranked
+            for place, (name, by_query) in enumerate(columns.items())
+        ]
+    return rows
+
+
+def recall(grades: Mapping[str, int], found: Iterable[str]) -> float:
+    """Share of the documents with a grade above 0 that are found."""
+    relevant = {name for name, grade in grades.items() if grade > 0}
+    return len(relevant.intersection(found)) / len(relevant)
 
 
 @dataclass(frozen=True)

@@ -42,11 +42,12 @@ def is_right(predicted: str, gold: Sequence[str]) -> bool:
 
 def holds(text: str, answers: Sequence[str]) -> bool:
     """Whether a text holds one of the answers, word for word, punctuation and case aside."""
-    padded = f" {_words_of(text)} "
-    return any(f" {normal} " in padded for answer in answers if (normal := _words_of(answer)))
+    padded = f" {words_of(text)} "
+    return any(f" {normal} " in padded for answer in answers if (normal := words_of(answer)))
 
 
-def _words_of(text: str) -> str:
+def words_of(text: str) -> str:
+    """Words of a text, punctuation and case aside."""
     return " ".join(re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold()))
 
 

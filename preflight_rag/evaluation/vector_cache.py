@@ -1,4 +1,4 @@
-"""An embedder that remembers its vectors on disk, for experiments that embed the same texts again and again."""
+"""Embedders that remember their vectors, on disk or in memory, for experiments that embed the same texts again."""
 
 from __future__ import annotations
 
@@ -87,3 +87,30 @@ class CachedEmbedder(Embedder):
         with self._lock:
             row = self._database.execute("SELECT vector FROM vectors WHERE key = ?", (key,)).fetchone()
         return None if row is None else row[0]
+
+
+class Remembering(Embedder):
+    """An embedder that encodes each text once and remembers it in memory: cases of a question share most sentences."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.embedder = embedder
+        self.name, self.revision, self.dimension = embedder.name, embedder.revision, embedder.dimension
+        self.max_tokens, self.special_tokens = embedder.max_tokens, embedder.special_tokens
+        self.normalized, self.spec = embedder.normalized, embedder.spec
+        self._passages: dict[PassageInput, np.ndarray] = {}
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The embedder's own."""
+        return self.embedder.tokenizer
+
+    def encode_query(self, text: str) -> np.ndarray:
+        """Vector of a query."""
+        return self.embedder.encode_query(text)
+
+    def _encode(self, inputs: Sequence[PassageInput], progress: Progress | None) -> np.ndarray:
+        import numpy as np
+
+        new = [text for text in dict.fromkeys(inputs) if text not in self._passages]
+        self._passages.update(zip(new, self.embedder.encode_passages(new, progress), strict=True))
+        return np.stack([self._passages[text] for text in inputs])

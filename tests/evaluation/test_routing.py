@@ -6,18 +6,21 @@ import pytest
 from value_reader import ValueReader
 
 from preflight_rag.corg.signals import ANSWERS, SIGNALS, trained
+from preflight_rag.evaluation.experiments import run
 from preflight_rag.evaluation.experiments.routing import (
+    NAME,
+    Case,
     Measured,
     choose_threshold,
+    compared,
     contrasts,
     fit,
-    main,
-    open_library,
-    put_at,
-    report,
-    rows_of,
+    measured,
+    open_dataset,
 )
-from preflight_rag.evaluation.routing_sets import DATASETS, Case, ramdocs, xquad
+from preflight_rag.evaluation.runs import Run
+from preflight_rag.evaluation.searching import collection_library
+from training.routing import main, put_at
 
 TOWNS = ("Ashby", "Marlow", "Denby", "Selby", "Corby", "Wetherby", "Rugby", "Whitby")
 
@@ -76,7 +79,7 @@ def row(needs, dataset="RAMDocs", kind="single", **scores):
 
 
 def test_a_question_with_one_answer_left_is_kept_from_the_other_documents(data):
-    cases = ramdocs(data).cases
+    cases = open_dataset(NAME, data).cases[0]
     assert [case.needs for case in cases[:2]] == [True, False]
     assert set(cases[1].documents) | cases[1].without == set(cases[0].documents)
     assert len(cases[1].documents) == 1
@@ -105,15 +108,16 @@ def test_a_model_can_be_put_at_another_threshold():
 
 
 def test_a_questions_part_is_told_by_what_the_reader_was_trained_by(data):
-    cases = xquad(data).cases
+    cases = open_dataset(NAME, data).cases[4]
     assert {case.key for case in cases} == {"Oven"}
     assert len({case.part for case in cases}) == 1
 
 
 def test_with_a_reader_the_parts_of_its_data_are_measured(data, tmp_path):
-    sets = [read(data) for read in DATASETS]
-    with open_library(tmp_path / "library", sets) as library:
-        training, test = rows_of(sets, library, ValueReader())
+    found = open_dataset(NAME, data)
+    parts = found.parts(read=True)
+    with collection_library(found, Run(library_cache=tmp_path)) as library:
+        training, test = ([measured(case, library, ValueReader()) for case in cases] for cases in parts)
     assert {row.case.part for row in training} == {"validation"}
     assert {(row.case.part, row.case.development) for row in test} == {("test", False)}
     assert all(ANSWERS in row.scores for row in (*training, *test))
@@ -121,9 +125,9 @@ def test_with_a_reader_the_parts_of_its_data_are_measured(data, tmp_path):
 
 def test_the_tables_set_the_reader_beside_no_reader():
     rows = [row(needs, answers=0.9 * needs, names=0.1 * i) for i in range(4) for needs in (True, False)] * 3
-    text = report(rows, rows, trained()["reader"], 0.53)
-    assert "| comparison | four signals, no reader | five signals | difference, paired |" in text
-    assert "| answers | 100 / 0 |" in text
+    tables, _ = compared(rows, rows, trained()["reader"], 0.53)
+    assert tables[1].columns == ("comparison", "four signals, no reader", "five signals", "difference, paired")
+    assert ("answers", "100 / 0") in {line[:2] for line in tables[2].rows}
 
 
 def test_comparisons_hold_the_questions_they_name():
@@ -132,11 +136,19 @@ def test_comparisons_hold_the_questions_they_name():
     assert list(found.values()) == [3, 3, 3, 1, 1]
 
 
-def test_a_run_tells_towns_of_one_name_from_plain_questions(data, tmp_path, capsys):
-    main(["--data", str(data), "--library-cache", str(tmp_path / "library"), "--extractive-reader", "none"])
-    lines = capsys.readouterr().out.splitlines()
-    assert any(line.startswith("Threshold 0.") and "recall" in line for line in lines)
-    plain = next(line for line in lines if line.startswith("| NQ-Open |"))
-    assert "| 0.0 [" in plain
-    towns = next(line for line in lines if line.startswith("| RAMDocs needs |"))
-    assert "| 100.0 [" in towns
+def test_a_run_tells_towns_of_one_name_from_plain_questions(data, tmp_path):
+    (report,) = run("routing", data, [], Run(library_cache=tmp_path, extractive_reader="none"))
+    sent = {line[0]: line[2] for line in report.tables[-1].rows}
+    assert sent["NQ-Open"].startswith("0.0 [")
+    assert sent["RAMDocs needs"].startswith("100.0 [")
+    assert {row["kind"] for row in report.rows if row["needs"]} == {"ambiguous", "Complementary information"}
+
+
+def test_the_weights_are_written_beside_those_of_the_other_reader(data, tmp_path):
+    out = tmp_path / "signals.json"
+    out.write_text('{"reader": {"bias": 0}}', encoding="utf-8")
+    given = ["--data", str(data), "--library-cache", str(tmp_path), "--extractive-reader", "none", "--out", str(out)]
+    main(given)
+    found = json.loads(out.read_text(encoding="utf-8"))
+    assert set(found) == {"reader", "none"}
+    assert set(found["none"]["weights"]) == set(SIGNALS)

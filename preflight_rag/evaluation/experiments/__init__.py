@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 OWN = "Preflight's own"
-PACKAGES = ("ir_measures", "jinja2", "matplotlib", "rouge_score", "scipy", "statsmodels")
+PACKAGES = ("ir_measures", "jinja2", "matplotlib", "rouge_score", "scipy", "sklearn", "statsmodels")
 """What the extra `eval` installs."""
 
 
@@ -114,6 +114,18 @@ EXPERIMENTS = {
         "right answers shown with a right passage cited, by the whole pipeline",
         "..answering_sets",
         ("biomix-bioasq", "ramdocs"),
+    ),
+    "relations": Experiment(
+        ".relations",
+        "how right the keyless reader's relations between contexts are",
+        "..question_sets",
+        ("ramdocs",),
+    ),
+    "routing": Experiment(
+        ".routing",
+        "how well the router's signals tell which questions need COrg",
+        ".routing",
+        ("conflicts-and-others",),
     ),
     "positions": Experiment(
         "..papers.positions",

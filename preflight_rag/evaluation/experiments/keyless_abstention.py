@@ -26,15 +26,15 @@ from typing import TYPE_CHECKING, Literal
 from preflight_rag.evaluation.abstention_sets import DATASETS, Record, Text
 from preflight_rag.evaluation.metrics import roc_area
 from preflight_rag.evaluation.reading_metrics import holds
+from preflight_rag.evaluation.vector_cache import Remembering
 from preflight_rag.library.splitting.sentence_splitter import SentenceSplitter
-from preflight_rag.models.embedding.embedder import Embedder, PassageInput, Progress, open_embedder
+from preflight_rag.models.embedding.embedder import Embedder, open_embedder
 from preflight_rag.offline.evidence import MARGIN, MAX_QUOTED, SIMILARITY_WEIGHT, Scored, sentences_of, weighted
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.state.reading import Draft, Source
 
 if TYPE_CHECKING:
     import numpy as np
-    from tokenizers import Tokenizer
 
 PASSAGES = 16
 PARTITION = 4
@@ -80,33 +80,6 @@ class Outcome:
     def holds(self, texts: Sequence[str]) -> bool:
         """Whether one of the texts holds an answer."""
         return any(holds(text, self.case.record.answers) for text in texts)
-
-
-class Remembering(Embedder):
-    """An embedder that encodes each text once; the cases of one question share most of their sentences."""
-
-    def __init__(self, embedder: Embedder) -> None:
-        self.embedder = embedder
-        self.name, self.revision, self.dimension = embedder.name, embedder.revision, embedder.dimension
-        self.max_tokens, self.special_tokens = embedder.max_tokens, embedder.special_tokens
-        self.normalized, self.spec = embedder.normalized, embedder.spec
-        self._passages: dict[PassageInput, np.ndarray] = {}
-
-    @property
-    def tokenizer(self) -> Tokenizer:
-        """The embedder's own."""
-        return self.embedder.tokenizer
-
-    def encode_query(self, text: str) -> np.ndarray:
-        """Vector of a query."""
-        return self.embedder.encode_query(text)
-
-    def _encode(self, inputs: Sequence[PassageInput], progress: Progress | None) -> np.ndarray:
-        import numpy as np
-
-        new = [text for text in dict.fromkeys(inputs) if text not in self._passages]
-        self._passages.update(zip(new, self.embedder.encode_passages(new, progress), strict=True))
-        return np.stack([self._passages[text] for text in inputs])
 
 
 @dataclass(frozen=True)

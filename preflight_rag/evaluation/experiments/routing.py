@@ -1,7 +1,4 @@
-"""Which questions need COrg? How well the router's signals tell, and the script that sets their weights.
-
-    python -m preflight_rag.evaluation.experiments.routing --data DIR --library-cache DIR \
-      [--extractive-reader none] [--train]
+"""Experiment `routing`: which questions need COrg, and how well the router's signals tell them from others.
 
 One library holds the documents of all data sets. A question is put to 16 passages: the nearest of its own documents,
 then what search finds; once more to the 16 that search finds by itself. It needs COrg when RAMDocs gives it several
@@ -13,67 +10,189 @@ the documents of one right answer and the noise, the others kept from it. BioASQ
 documents that agree; they count in training and for the threshold, and are compared by themselves.
 
 Without a reader (`--extractive-reader none`) questions fall into halves by the first byte of the SHA-256 of their text:
-even is the development half, on which weights and threshold are set; odd is the test half. With one, its own parts
-count (`reader_examples.part_of`), because it says too much of what it was trained on: weights and threshold are set on
-the validation part; tables are of the test part, of questions that are in the test half besides.
+even is the development half, on which weights and threshold are set (`python -m training.routing`); odd is the test
+half. With one, its own parts count, because it says too much of what it was trained on: weights and threshold are set
+on the validation part; tables are of the test part, of questions that are in the test half besides.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import math
-import sys
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from preflight_rag.corg.signals import ANSWERS, SIGNALS, WEIGHTS, Model, measure, trained
+from preflight_rag.corg.signals import ANSWERS, SIGNALS, Model, measure, trained
+from preflight_rag.evaluation.datasets import bioasq
 from preflight_rag.evaluation.intervals import wilson
 from preflight_rag.evaluation.metrics import roc_area, roc_area_gain
-from preflight_rag.evaluation.report import number
-from preflight_rag.evaluation.routing_sets import DATASETS, Case, CaseSet, digest
-from preflight_rag.library.library import Library
+from preflight_rag.evaluation.question_sets import open_dataset as open_questions
+from preflight_rag.evaluation.report import Report, Table, number
+from preflight_rag.evaluation.samples import DataSet, Sample, check_selection, digest, reader_part_of, sampled
+from preflight_rag.evaluation.searching import collection_library, inputs
 from preflight_rag.library.search.gather import reference
-from preflight_rag.models.reading.extractive_reader import NONE, OWN, ExtractiveReader, open_extractive_reader
+from preflight_rag.models.reading.extractive_reader import NONE, ExtractiveReader, open_extractive_reader
 from preflight_rag.state.context import Settings
+from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Source
 from preflight_rag.state.retrieval import Candidate
 from preflight_rag.state.schema import PassageRef
+from preflight_rag.state.values import Document
 
-PASSAGES = 16
-SAMPLE = 300
-"""Questions of each set that holds no question in need of COrg, taken by the hashes of their texts."""
-READ_SAMPLE = 100
-"""As many of each part, where a reader reads their passages."""
-DEPTH = 1000
-"""How deep a question's own documents are looked for."""
-NEGATIVES = ("PubMedQA", "NQ-Open", "XQuAD")
-EXPERT = "BioASQ"
+if TYPE_CHECKING:
+    from preflight_rag.evaluation.runs import Run
+    from preflight_rag.library.library import Library
+
+NAME = "conflicts-and-others"
+"""What `--dataset` calls the six data sets, which are measured as one."""
+SETS = {
+    "RAMDocs": "ramdocs",
+    "DRAGged": "dragged_conflicts",
+    "PubMedQA": "pubmedqa",
+    "NQ-Open": "nq_open_oracle",
+    "XQuAD": "xquad_en",
+}
+EXPERT, EXPERTS = "BioASQ", 120
+"""The sixth, and how many of its questions are taken; each brings its documents into the library."""
 MIXED = ("RAMDocs", "DRAGged")
 """Sets that hold questions of both classes."""
+NEGATIVES = ("PubMedQA", "NQ-Open", "XQuAD")
+PASSAGES = 16
+SAMPLE, READ_SAMPLE = 300, 100
+"""Questions of each set without one that needs COrg, by the hashes of their texts; of a part, where a reader reads."""
+DEPTH = 1000
+"""How deep a question's own documents are looked for."""
 FALSE_ALARMS = 0.05
+"""Share of questions without need that may go to COrg, in the mean over the sets: what the threshold was set for."""
 PENALTY = 1.0
-STEPS = 25
+"""L2 penalty on the weights, whose features lie in [0, 1]; a guess."""
 SEED = 0
 
 Passages: TypeAlias = tuple[list[PassageRef], list[Source]]
 
 
-def sampled(cases: Sequence[Case], most: int = SAMPLE) -> list[Case]:
+@dataclass(frozen=True)
+class Case:
+    """A question with the documents that its data set gives it.
+
+    Attributes:
+        dataset: Its data set.
+        question: As the data set asks it.
+        needs: Whether it needs COrg.
+        documents: Ids of its own documents.
+        without: Ids of documents that are kept from it.
+        kind: The data set's own class of the question.
+        key: What tells its part of the extractive reader's data; the question where it is empty.
+    """
+
+    dataset: str
+    question: str
+    needs: bool
+    documents: tuple[str, ...]
+    without: frozenset[str] = frozenset()
+    kind: str = ""
+    key: str = ""
+
+    @property
+    def part(self) -> str:
+        """The part of the extractive reader's data: train, validation or test."""
+        return reader_part_of(self.key or self.question)
+
+    @property
+    def development(self) -> bool:
+        """Whether the first byte of the question's SHA-256 is even."""
+        return digest(self.question)[0] % 2 == 0
+
+
+@dataclass(frozen=True)
+class CaseSet(DataSet):
+    """Data sets whose documents are in one library, with the cases made of their questions, set by set."""
+
+    cases: tuple[tuple[Case, ...], ...] = ()
+
+    def parts(self, *, read: bool) -> tuple[list[Case], list[Case]]:
+        """Training and test cases: halves, or with a reader its validation and test parts."""
+        found: tuple[list[Case], list[Case]] = ([], [])
+        for cases in self.cases:
+            if not read:
+                for case in few(cases, SAMPLE):
+                    found[not case.development].append(case)
+                continue
+            found[0].extend(few([case for case in cases if case.part == "validation"], READ_SAMPLE))
+            test = [case for case in cases if case.part == "test" and not case.development]
+            found[1].extend(few(test, READ_SAMPLE))
+        return found
+
+
+def few(cases: Sequence[Case], most: int) -> list[Case]:
     """All cases of the sets that hold questions of both classes, the first `most` by hash of the others."""
     if any(case.needs for case in cases):
         return list(cases)
     return sorted(cases, key=lambda case: digest(case.question))[:most]
 
 
-def open_library(folder: Path, parts: Sequence[CaseSet]) -> Library:
-    """One library of the documents of all data sets."""
-    library = Library.open(folder, create=True)
-    library.add([document for part in parts for document in part.documents])
-    return library
+def open_dataset(name: str, data: Path | None) -> CaseSet:
+    """The six data sets as one.
+
+    Raises:
+        UsageError: The name is another, or a file is missing; the message says where it is published.
+    """
+    if name != NAME or data is None:
+        raise UsageError(f"routing has no data set {name!r}", help=f"Give --data DIR; the only one is {NAME}.")
+    found = {shown: open_questions(folder, data) for shown, folder in SETS.items()}
+    experts, documents = _experts(data)
+    cases = (*(tuple(_cases(shown, each.samples)) for shown, each in found.items()), experts)
+
+    def corpus() -> Iterator[Document]:
+        for each in found.values():
+            yield from each.documents()
+        yield from documents
+
+    return CaseSet(
+        name=NAME,
+        title=", ".join((*SETS, EXPERT)),
+        source="; ".join(each.source for each in found.values()),
+        licence="those of its parts",
+        files=tuple(file for each in found.values() for file in each.files),
+        samples=(),
+        corpus=corpus,
+        library="routing",
+        cases=cases,
+    )
+
+
+def _cases(dataset: str, samples: Sequence[Sample]) -> Iterator[Case]:
+    """One case a question; each of RAMDocs that needs COrg once more, with one answer left."""
+    for sample in samples:
+        ids, key = tuple(passage.id for passage in sample.given), "" if dataset in MIXED else sample.key
+        if dataset != "RAMDocs":
+            needs = dataset == "DRAGged" and sample.label != "No conflict"
+            kind = sample.label if dataset == "DRAGged" else ""
+            yield Case(dataset, sample.question, needs, ids, kind=kind, key=key)
+            continue
+        needs = len(sample.answers) > 1 or bool(sample.wrong)
+        yield Case(dataset, sample.question, needs, ids, kind="ambiguous" if needs else "single")
+        if needs:
+            (only,) = sample.answers[digest(sample.question)[1] % len(sample.answers)]
+            chosen = tuple(p.id for p in sample.given if p.answer == only or p.role == "noise")
+            without = frozenset(ids) - frozenset(chosen)
+            yield Case(dataset, sample.question, False, chosen, without, kind="one answer left")
+
+
+def _experts(data: Path) -> tuple[tuple[Case, ...], list[Document]]:
+    """BioASQ's first questions by hash, with the documents of their gold snippets, which agree with each other."""
+    found = bioasq(data / "bioasq")
+    chosen = sorted(found.samples, key=lambda sample: digest(sample.question))[:EXPERTS]
+    own = {sample.id: found.relevant(sample.id) for sample in chosen}
+    wanted = frozenset[str]().union(*own.values())
+    documents = [
+        document.model_copy(update={"id": f"bioasq/{document.id}"})
+        for document in found.documents()
+        if document.id in wanted
+    ]
+    cases = (Case(EXPERT, s.question, False, tuple(f"bioasq/{name}" for name in sorted(own[s.id]))) for s in chosen)
+    return tuple(cases), documents
 
 
 def put(case: Case, library: Library) -> Passages:
@@ -119,34 +238,73 @@ def measured(case: Case, library: Library, extractive: ExtractiveReader | None =
     return Measured(case, own, found)
 
 
+def run(found: CaseSet, run: Run) -> Report:
+    """Measure the signals of a part's questions; models that lack a signal are fitted on the training ones."""
+    check_selection(run.part, run.limit)
+    extractive = open_extractive_reader(run.extractive_reader)
+    training, test = (_limited(cases, run.limit) for cases in found.parts(read=extractive is not None))
+    chosen = {"test": test, "development": training, "all": [*training, *test]}[run.part]
+    wanted = (name for case in (*training, *chosen) for name in (*case.documents, *case.without))
+    part = sampled(found, wanted, run.documents)
+    rows: dict[int, Measured] = {}
+    with collection_library(part, run) as library:
+        for done, case in enumerate(both := [*training, *test], 1):
+            rows[id(case)] = measured(case, library, extractive)
+            run.progress(f"{found.name}: questions", done, len(both))
+        given = inputs(part, library, passages=PASSAGES)
+    model, threshold = trained()[NONE if extractive is None else "reader"], Settings().corg_threshold
+    learned, told = [rows[id(case)] for case in training], [rows[id(case)] for case in chosen]
+    tables, numbers = compared(learned, told, model, threshold)
+    weights = ", ".join(f"{name} {weight:g}" for name, weight in model.weights.items())
+    return Report(
+        experiment="routing",
+        dataset=found.title,
+        about=f"{len(training)} training and {len(test)} test questions; {run.part} part. Weights: {weights}; bias "
+        f"{model.bias:g}. Threshold for false alarms of {FALSE_ALARMS:.0%} in the mean over the training sets: "
+        f"{choose_threshold(learned, model):g}.",
+        tables=tables,
+        rows=tuple(
+            {
+                "id": f"{row.case.dataset} {row.case.kind}: {row.case.question}",
+                "question": row.case.question,
+                "set": row.case.dataset,
+                "kind": row.case.kind,
+                "needs": row.case.needs,
+                "scores": row.scores,
+                "searched": row.searched,
+                "score": round(model.score(row.scores), 6),
+            }
+            for row in told
+        ),
+        figures=numbers,
+        inputs=given,
+    )
+
+
+def _limited(cases: Sequence[Case], limit: int | None) -> list[Case]:
+    """The cases of the first questions by hash."""
+    kept = frozenset(sorted({case.question for case in cases}, key=digest)[:limit])
+    return [case for case in cases if case.question in kept]
+
+
 def fit(rows: Sequence[Measured], names: Sequence[str] = SIGNALS) -> Model:
-    """Logistic regression by Newton's method; both classes weigh the same, weights have an L2 penalty.
+    """Logistic regression in which both classes weigh the same; weights have an L2 penalty.
 
     A signal whose weight would be negative is left out and the others are fitted anew: that passages differ must not
-    speak against COrg.
+    speak against COrg. Without rows of both classes, all weights are 0.
     """
-    import numpy as np
+    from sklearn.linear_model import LogisticRegression
 
-    x = np.array([[row.scores[name] for name in names] + [1.0] for row in rows])
-    y = np.array([float(row.case.needs) for row in rows])
-    balance = np.where(y > 0, 0.5 / y.sum(), 0.5 / (1 - y).sum()) * len(y)
-    penalty = np.diag([PENALTY] * len(names) + [0.0])
-    weights = np.zeros(len(names) + 1)
-    for _ in range(STEPS):
-        chance = 1 / (1 + np.exp(-x @ weights))
-        gradient = x.T @ (balance * (y - chance)) - penalty @ weights
-        weights = weights + np.linalg.solve((x.T * (balance * chance * (1 - chance))) @ x + penalty, gradient)
-    if (weights[:-1] < 0).any():
-        kept = fit(rows, [name for name, weight in zip(names, weights[:-1], strict=True) if weight >= 0])
-        return Model(kept.bias, {name: kept.weights.get(name, 0.0) for name in names})
-    found = {name: round(weight, 3) for name, weight in zip(names, weights.tolist(), strict=False)}
-    return Model(round(float(weights[-1]), 3), found)
-
-
-def put_at(model: Model, threshold: float, wanted: float) -> Model:
-    """The model with its intercept moved so that what scored `threshold` scores `wanted`."""
-    at, to = (math.log(p / (1 - p)) for p in (min(max(threshold, 0.001), 0.999), wanted))
-    return replace(model, bias=round(model.bias + to - at, 3))
+    needs, used = [row.case.needs for row in rows], list(names)
+    while used and len(set(needs)) == 2:
+        x = [[row.scores[name] for name in used] for row in rows]
+        fitted = LogisticRegression(C=1 / PENALTY, class_weight="balanced", tol=1e-10, max_iter=1000).fit(x, needs)
+        weights = dict(zip(used, fitted.coef_[0].tolist(), strict=True))
+        if min(weights.values()) >= 0:
+            found = {name: round(weights.get(name, 0.0), 3) for name in names}
+            return Model(round(float(fitted.intercept_[0]), 3), found)
+        used = [name for name in used if weights[name] >= 0]
+    return Model(0.0, dict.fromkeys(names, 0.0))
 
 
 def choose_threshold(rows: Sequence[Measured], model: Model) -> float:
@@ -182,26 +340,28 @@ def area(rows: Sequence[Measured], model: Model, *, by_search: bool = False) -> 
     return number(roc_area(scores, [row.case.needs for row in rows], seed=SEED))
 
 
-def report(training: Sequence[Measured], test: Sequence[Measured], model: Model, threshold: float) -> str:
-    """The tables for the test questions, as Markdown; models that lack a signal are fitted on the training ones."""
-    parts = [_areas(test, model), _each_signal(training, test, list(model.weights)), _threshold(test, model, threshold)]
-    if ANSWERS in model.weights:
-        parts.insert(1, _beside(test, model))
-    return "\n\n".join(parts)
+def compared(
+    training: Sequence[Measured], test: Sequence[Measured], model: Model, threshold: float
+) -> tuple[tuple[Table, ...], dict[str, Any]]:
+    """The tables of the test questions, and the areas and shares in them."""
+    tables = [_areas(test, model), *([_beside(test, model)] if ANSWERS in model.weights else [])]
+    tables += [_each_signal(training, test, list(model.weights)), _threshold(test, model, threshold)]
+    return tuple(tables), {table.title: {row[0]: list(row[1:]) for row in table.rows} for table in tables}
 
 
-def _beside(test: Sequence[Measured], model: Model) -> str:
+def _beside(test: Sequence[Measured], model: Model) -> Table:
     """The model without a reader on the same questions, and what the reader adds to it, paired."""
-    plain = trained()["none"]
+    plain = trained()[NONE]
     cells = []
     for name, rows in contrasts(test).items():
         scores = [[other.score(row.scores) for row in rows] for other in (model, plain)]
         gain = roc_area_gain(scores[0], scores[1], [row.case.needs for row in rows], seed=SEED)
         cells.append((name, area(rows, plain), area(rows, model), number(gain)))
-    return table(("comparison", "four signals, no reader", "five signals", "difference, paired"), cells)
+    columns = ("comparison", "four signals, no reader", "five signals", "difference, paired")
+    return Table("What the reader adds", columns, tuple(cells))
 
 
-def _areas(test: Sequence[Measured], model: Model) -> str:
+def _areas(test: Sequence[Measured], model: Model) -> Table:
     cells = [
         (
             name,
@@ -211,28 +371,27 @@ def _areas(test: Sequence[Measured], model: Model) -> str:
         )
         for name, rows in contrasts(test).items()
     ]
-    return table(("comparison", "needs / does not", "own documents first", "search alone"), cells)
+    columns = ("comparison", "needs / does not", "own documents first", "search alone")
+    return Table("Area under the ROC curve", columns, tuple(cells), "[95 % bootstrap interval.]")
 
 
-def _each_signal(training: Sequence[Measured], test: Sequence[Measured], names: Sequence[str]) -> str:
-    compared = contrasts(test)
-    rows, control = compared["all"], compared["RAMDocs, the same questions with one answer left"]
+def _each_signal(training: Sequence[Measured], test: Sequence[Measured], names: Sequence[str]) -> Table:
+    comparisons = contrasts(test)
+    rows, control = comparisons["all"], comparisons["RAMDocs, the same questions with one answer left"]
     cells = []
     for name in names:
         alone = Model(0.0, {name: 1.0})
         without = fit(training, [other for other in names if other != name])
-        fired = [
-            fmean(row.scores[name] > 0 for row in rows if row.case.needs is needs) * 100 for needs in (True, False)
-        ]
-        areas = (area(among, model) for among in (rows, control) for model in (alone, without))
-        cells.append((name, f"{fired[0]:.0f} / {fired[1]:.0f}", *areas))
+        fired = [[row.scores[name] > 0 for row in rows if row.case.needs is needs] for needs in (True, False)]
+        shares = " / ".join(f"{fmean(some) * 100:.0f}" if some else "–" for some in fired)
+        cells.append((name, shares, *(area(among, model) for among in (rows, control) for model in (alone, without))))
     full = fit(training, names)
     cells.append((f"all {len(names)}", "", area(rows, full), "", area(control, full), ""))
     columns = ("signal", "fires: needs / does not, %", "alone", "all but it", "one answer left: alone", "all but it")
-    return table(columns, cells)
+    return Table("Each signal", columns, tuple(cells), "All but it: fitted anew on the training questions.")
 
 
-def _threshold(test: Sequence[Measured], model: Model, threshold: float) -> str:
+def _threshold(test: Sequence[Measured], model: Model, threshold: float) -> Table:
     kinds: dict[str, list[Measured]] = {}
     for row in test:
         kind = ("needs" if row.case.needs else row.case.kind) if row.case.dataset in MIXED else ""
@@ -248,68 +407,6 @@ def _threshold(test: Sequence[Measured], model: Model, threshold: float) -> str:
     sent = [row for row in main if model.score(row.scores) >= threshold]
     right = sum(row.case.needs for row in sent)
     precision, recall = wilson(right, len(sent)), wilson(right, sum(row.case.needs for row in main))
-    summary = (
-        f"Threshold {threshold:g}: precision {number(precision, percent=True)}, recall {number(recall, percent=True)}."
-    )
-    return f"{summary}\n\n{table(('test questions', 'n', 'to COrg, %', 'search alone, %'), cells)}"
-
-
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table."""
-    lines = [columns, ["---"] * len(columns), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def rows_of(
-    sets: Sequence[CaseSet], library: Library, extractive: ExtractiveReader | None
-) -> tuple[list[Measured], list[Measured]]:
-    """The training and the test questions, measured: halves, or with a reader its validation and test parts."""
-    if extractive is None:
-        rows = [measured(case, library) for part in sets for case in sampled(part.cases)]
-        return [row for row in rows if row.case.development], [row for row in rows if not row.case.development]
-    found: tuple[list[Measured], list[Measured]] = ([], [])
-    for part in sets:
-        validation = [case for case in part.cases if case.part == "validation"]
-        test = [case for case in part.cases if case.part == "test" and not case.development]
-        for cases, into in zip((validation, test), found, strict=True):
-            into += [measured(case, library, extractive) for case in sampled(cases, READ_SAMPLE)]
-    return found
-
-
-def write(name: str, model: Model) -> None:
-    """Put one of the two models into the file of weights."""
-    found = json.loads(WEIGHTS.read_text(encoding="utf-8"))
-    found[name] = {"bias": model.bias, "weights": model.weights}
-    WEIGHTS.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, and with `--train` write the weights first."""
-    parser = argparse.ArgumentParser(description="How well the signals tell which questions need COrg.")
-    parser.add_argument("--data", type=Path, required=True, help="The folder that holds a folder of each data set.")
-    parser.add_argument("--library-cache", type=Path, required=True, help="Where the library is kept.")
-    parser.add_argument("--extractive-reader", default=OWN, help="What reads the passages; none: four signals.")
-    parser.add_argument("--train", action="store_true", help="Set the weights on the training questions.")
-    options = parser.parse_args(arguments)
-    extractive = open_extractive_reader(options.extractive_reader)
-    kind, wanted = (NONE if extractive is None else "reader"), Settings().corg_threshold
-    sets = [read(options.data) for read in DATASETS]
-    with open_library(options.library_cache, sets) as library:
-        training, test = rows_of(sets, library, extractive)
-    model = fit(training, SIGNALS if extractive is None else (*SIGNALS, ANSWERS)) if options.train else trained()[kind]
-    chosen = choose_threshold(training, model)
-    if options.train:
-        if extractive is not None:
-            model, chosen = put_at(model, chosen, wanted), wanted
-        write(kind, model)
-    weights = ", ".join(f"{name} {weight:g}" for name, weight in model.weights.items())
-    lines = (
-        f"{len(training)} training and {len(test)} test questions. Weights: {weights}; bias {model.bias:g}.",
-        f"Threshold for false alarms of {FALSE_ALARMS:.0%} in the mean over the training sets: {chosen:g}.",
-        report(training, test, model, wanted),
-    )
-    sys.stdout.write("\n\n".join(lines) + "\n")
-
-
-if __name__ == "__main__":
-    main()
+    shares = f"precision {number(precision, percent=True)}, recall {number(recall, percent=True)}"
+    note = f"Threshold {threshold:g}: {shares}."
+    return Table("Sent to COrg", ("questions", "n", "to COrg, %", "search alone, %"), tuple(cells), note)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from preflight_rag.evaluation.corg_systems import Organised, Shown, Systems, Variant
 from preflight_rag.evaluation.experiments import relations
-from preflight_rag.evaluation.experiments.keyless_abstention import Remembering
 from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer, Case
 from preflight_rag.evaluation.papers.metered import Metered
 from preflight_rag.evaluation.samples import Sample
+from preflight_rag.evaluation.vector_cache import Remembering
 from preflight_rag.models.protocol import Reader
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.state.errors import BadReply, UsageError
