@@ -61,7 +61,7 @@ def searched_part(collection: DataSet, run: Run) -> DataSet:
 
 def library_folder(collection: DataSet, embedder: str, cache: Path | None) -> Path:
     """Where the library lies: its name holds the data set's, the start of the corpus' checksum, and the embedder's."""
-    corpus = f"{collection.corpus or collection.name} {file_sha256(collection.files[0])[:8]}"
+    corpus = f"{collection.library or collection.name} {file_sha256(collection.files[0])[:8]}"
     name = re.sub(r"[^A-Za-z0-9.]+", "-", f"{corpus} {embedder.rsplit('/', 1)[-1]}")
     return (cache or cache_dir() / "eval") / name
 

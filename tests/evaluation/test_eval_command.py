@@ -32,7 +32,8 @@ def test_an_experiment_writes_its_three_files(
     assert table.startswith(f"## {experiment}: small")
     assert table in result.stdout
     rows = [json.loads(line) for line in (tmp_path / "out" / "results.jsonl").read_text("utf-8").splitlines()]
-    assert [row["dataset"] for row in rows] == ["small"] * 3
+    assert {row["dataset"] for row in rows} == {"small"}
+    assert len({row.get("sample") or row["id"] for row in rows}) == 3
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text(encoding="utf-8"))
     assert (manifest["part"], manifest["limit"], manifest["seed"]) == ("all", 3, 0)
     assert len(manifest["reports"][0]["sha256"]["corpus.jsonl"]) == 64
