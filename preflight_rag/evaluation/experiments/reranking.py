@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from preflight_rag.evaluation.compare import compare
 from preflight_rag.evaluation.experiments.reading import open_named
-from preflight_rag.evaluation.experiments.retrieval import DEPTH, MEASURES, PASSAGES
+from preflight_rag.evaluation.experiments.retrieval import DEPTH, PASSAGES
 from preflight_rag.evaluation.metrics import ranking_rows
 from preflight_rag.evaluation.report import Report
 from preflight_rag.evaluation.runs import Run
@@ -43,6 +43,7 @@ FUSIONS = {
     "weighted RRF": ("dense reciprocal rank", "bm25 reciprocal rank"),
 }
 """Weighted fusions as features of the dense and the BM25 ranking; scores are brought to [0, 1] (Fox and Shaw 1994)."""
+MEASURES = {"nDCG@10": "nDCG@10", "MRR": "RR", "recall@16": "R@16"}
 RERANKED = "reranked"
 NO_DEADLINE = float("inf")
 PAIRS = [*((RERANKED, ranking) for ranking in ("dense", "BM25", "fused")), (READER, RERANKED)]

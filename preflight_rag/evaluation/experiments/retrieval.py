@@ -59,7 +59,9 @@ def run(found: DataSet, run: Run) -> Report:
         about=f"{len(samples):,} questions ({run.part} part), {given['library']['documents']:,} documents.",
         tables=(
             quality.means("Retrieval quality", NOTE, head="ranking", percent=False, intervals="", differences=True),
-            agreeing.means("Agreement of the rankings, by passage", head="rankings", percent=False),
+            agreeing.means(
+                "Agreement of the rankings, by passage", head="rankings", percent=False, intervals="[95 %: bootstrap.]"
+            ),
         ),
         rows=tuple(rows),
         figures={"quality": quality.figures, "agreement": agreeing.figures},
