@@ -20,7 +20,7 @@ import numpy as np
 from preflight_rag.evaluation.datasets import open_dataset
 from preflight_rag.library.index.dense import DenseIndex, DenseKind, write_dense
 from preflight_rag.library.storage.store import Store
-from preflight_rag.models.embedding.embedder import open_embedder
+from preflight_rag.models.opening import open_embedder
 
 DEPTH = 100
 NAMES = ("flat", "compressed", "pca", "clusters", "pca+clusters")

@@ -17,8 +17,8 @@ from statistics import median
 from time import perf_counter
 
 import preflight_rag
-from preflight_rag.models.embedding.embedder import open_embedder
-from preflight_rag.models.reading.own_reader import OwnReader
+from preflight_rag.models.opening import open_embedder
+from preflight_rag.models.reading.bundled_reader import BundledReader
 from preflight_rag.offline.reader import OfflineReader, sentences_of
 from preflight_rag.state.reading import Source
 
@@ -53,7 +53,7 @@ def main() -> None:
     from sentence_transformers import SentenceTransformer
 
     torch.set_num_threads(THREADS)
-    embedder, reader = open_embedder(), OwnReader(threads=THREADS)
+    embedder, reader = open_embedder(), BundledReader(threads=THREADS)
     sentences, peer = OfflineReader(embedder), SentenceTransformer(str(get_model_path()), device="cpu")
     texts = passages(embedder.count_tokens)
     sources = [Source(n, f"p{n}", "", text) for n, text in enumerate(texts, 1)]

@@ -33,7 +33,7 @@ def open_reader(
     if isinstance(model, str) or model is None:
         name = model_name(model)
         if name == OFFLINE:
-            from preflight_rag.models.reading.extractive_reader import open_extractive_reader
+            from preflight_rag.models.opening import open_extractive_reader
             from preflight_rag.offline.reader import OfflineReader
 
             return OfflineReader(embedder, open_extractive_reader(extractive_reader))
@@ -70,6 +70,6 @@ def extractive_for(reader: Reader, name: str) -> ExtractiveReader | None:
 
 @lru_cache(maxsize=4)
 def _extractive(name: str) -> ExtractiveReader | None:
-    from preflight_rag.models.reading.extractive_reader import open_extractive_reader
+    from preflight_rag.models.opening import open_extractive_reader
 
     return open_extractive_reader(name)

@@ -87,7 +87,7 @@ def summarize_file(
         PreflightError: As `subject_of_file` and `summarize`.
     """
     from preflight_rag.graph.readers import open_reader
-    from preflight_rag.models.embedding.embedder import open_embedder
+    from preflight_rag.models.opening import open_embedder
 
     numbers, opened = Settings.read(**settings), open_embedder(embedder)
     reader = open_reader(model, opened, deadline=numbers.deadline, extractive_reader=numbers.extractive_reader)

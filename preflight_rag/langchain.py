@@ -41,8 +41,7 @@ if TYPE_CHECKING:
     from preflight_rag.library.search.selectors import FPSSelector, MMRSelector, Reorder, TokenBudget
     from preflight_rag.library.splitting.semantic_splitter import SemanticOverlapSplitter
     from preflight_rag.library.splitting.sentence_splitter import SentenceSplitter
-    from preflight_rag.models.embedding.embedder import open_embedder
-    from preflight_rag.models.reading.extractive_reader import open_extractive_reader
+    from preflight_rag.models.opening import open_embedder, open_extractive_reader
     from preflight_rag.routing.calibration import calibrate
     from preflight_rag.routing.known_items import make_questions, read_questions
     from preflight_rag.state.schema import PassageRef

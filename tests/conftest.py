@@ -19,7 +19,8 @@ from langgraph.runtime import Runtime
 import preflight_rag
 from preflight_rag.library import Library
 from preflight_rag.models.chat.chat_reader import ChatReader
-from preflight_rag.models.embedding.embedder import Embedder, open_embedder
+from preflight_rag.models.embedding.embedder import Embedder
+from preflight_rag.models.opening import open_embedder
 from preflight_rag.nodes.retrieve import retrieve
 from preflight_rag.state.context import Context, Settings
 

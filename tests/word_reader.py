@@ -1,6 +1,6 @@
 """An extractive reader whose judgement can be foretold: by the words that a passage shares with what is asked.
 
-It stands where a test is about what is done with readings; `models.own_reader` is tested by itself.
+It stands where a test is about what is done with readings; `models.reading.bundled_reader` is tested by itself.
 """
 
 from __future__ import annotations

@@ -27,8 +27,9 @@ from preflight_rag.evaluation.reader_data import examples
 from preflight_rag.evaluation.reader_examples import Example
 from preflight_rag.evaluation.reading_metrics import holds
 from preflight_rag.evaluation.report import Report, Table, markdown
-from preflight_rag.models.embedding.embedder import Embedder, open_embedder
-from preflight_rag.models.reading.own_reader import MODEL, SETTINGS, Calibration, OwnReader
+from preflight_rag.models.embedding.embedder import Embedder
+from preflight_rag.models.opening import open_embedder
+from preflight_rag.models.reading.bundled_reader import MODEL, SETTINGS, BundledReader, Calibration
 
 SETS = ("nq_open_oracle", "xquad_en", "covidqa", "ramdocs", "clapnq")
 POOLED = SETS[:4]
@@ -59,7 +60,7 @@ class Case:
         return max(calibration.probability(*logits) for logits in self.logits)
 
 
-def logits_of(reader: OwnReader, pairs: Sequence[tuple[str, str, str]], told: str) -> list[Logits]:
+def logits_of(reader: BundledReader, pairs: Sequence[tuple[str, str, str]], told: str) -> list[Logits]:
     """The answerability logit and the best span's margin of each pair."""
     found: list[Logits] = []
     for start in range(0, len(pairs), BATCH):
@@ -103,7 +104,7 @@ def fit(rows: Mapping[str, Sequence[tuple[Logits, bool]]]) -> Calibration:
     return Calibration(weights[0], weights[1], bias, 0.5)
 
 
-def put_cases(name: str, found: Sequence[Example], reader: OwnReader, embedder: Embedder, limit: int) -> list[Case]:
+def put_cases(name: str, found: Sequence[Example], reader: BundledReader, embedder: Embedder, limit: int) -> list[Case]:
     """Questions of a set, each put to the nearest passages of the set with one that answers, and without any."""
     passages = list(dict.fromkeys((example.title, example.text) for example in found))
     vectors = embedder.encode_passages(passages)
@@ -177,7 +178,7 @@ def write(path: Path, found: Calibration) -> None:
     path.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
 
 
-def calibrate(data: Path, reader: OwnReader, embedder: Embedder, questions: int) -> tuple[Calibration, str]:
+def calibrate(data: Path, reader: BundledReader, embedder: Embedder, questions: int) -> tuple[Calibration, str]:
     """The calibration of a reader on the validation parts, with its report."""
     rows: dict[str, list[tuple[Logits, bool]]] = {}
     cases: list[Case] = []
@@ -204,7 +205,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     if options.data is None:
         parser.error("give --data DIR or PREFLIGHT_DATA")
-    found, text = calibrate(options.data, OwnReader(options.model), open_embedder(), options.questions)
+    found, text = calibrate(options.data, BundledReader(options.model), open_embedder(), options.questions)
     sys.stdout.write(text)
     if options.write:
         write(SETTINGS, found)

@@ -19,7 +19,7 @@ from torch.nn import functional
 
 from preflight_rag.models.embedding.minilm import weights_folder
 from preflight_rag.models.embedding.onnx_export import OPSET, quiet_loading
-from preflight_rag.models.reading.reader_input import INPUTS, OUTPUTS, SCORES
+from preflight_rag.models.reading.extractive_reader import INPUTS, OUTPUTS, SCORES
 
 HIDDEN = 384
 DROPOUT = 0.1

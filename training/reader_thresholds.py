@@ -21,8 +21,8 @@ from preflight_rag.evaluation.experiments.reading import open_named
 from preflight_rag.evaluation.experiments.statements import best_threshold, clear_level, judge
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.searching import collection_library
-from preflight_rag.models.reading.extractive_reader import OWN
-from preflight_rag.models.reading.own_reader import SETTINGS
+from preflight_rag.models.reading.bundled_reader import SETTINGS
+from preflight_rag.models.reading.extractive_reader import BUNDLED
 from preflight_rag.state.errors import PreflightError
 
 STATEMENTS = 250
@@ -33,7 +33,7 @@ QUESTIONS = 120
 
 def support_levels(data: Path) -> dict[str, float]:
     """From which probability of yes on a statement is supported, and from which of no on contradicted."""
-    reader = open_named(OWN)
+    reader = open_named(BUNDLED)
     sets = [support_sets.open_dataset(name, data) for name in support_sets.KINDS]
     found = [judge(reader, chosen.select("development", STATEMENTS)) for chosen in sets]
     threshold = best_threshold(found)

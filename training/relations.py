@@ -18,11 +18,11 @@ from preflight_rag.evaluation.experiments.relations import MODELS, chosen, rows,
 from preflight_rag.evaluation.question_sets import open_dataset
 from preflight_rag.evaluation.samples import Sample
 from preflight_rag.evaluation.vector_cache import Remembering
-from preflight_rag.models.embedding.embedder import open_embedder
-from preflight_rag.models.reading.extractive_reader import OWN, open_extractive_reader
+from preflight_rag.models.opening import open_embedder, open_extractive_reader
+from preflight_rag.models.reading.extractive_reader import BUNDLED
 from preflight_rag.offline import relations
-from preflight_rag.offline.context_readings import Features
 from preflight_rag.offline.reader import OfflineReader
+from preflight_rag.offline.relations import Features
 
 PENALTY = 1.0
 """L2 penalty on the weights, which are of features in about [0, 1]."""
@@ -107,7 +107,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Fit the models and write their weights."""
     parser = argparse.ArgumentParser(prog="python -m training.relations", description=__doc__)
     parser.add_argument("--data", type=Path, default=os.environ.get("PREFLIGHT_DATA"), help="folder of the data sets")
-    parser.add_argument("--extractive-reader", default=OWN, help="what reads the contexts; none: sentences are ranked")
+    parser.add_argument(
+        "--extractive-reader", default=BUNDLED, help="what reads the contexts; none: sentences are ranked"
+    )
     parser.add_argument("--out", type=Path, default=relations.WEIGHTS, help="where the weights are written")
     options = parser.parse_args(arguments)
     if options.data is None:

@@ -21,7 +21,8 @@ from preflight_rag.corg.signals import ANSWERS, SIGNALS, WEIGHTS, Model
 from preflight_rag.evaluation.experiments.routing import NAME, choose_threshold, fit, measured, open_dataset
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.searching import collection_library
-from preflight_rag.models.reading.extractive_reader import NONE, OWN, open_extractive_reader
+from preflight_rag.models.opening import open_extractive_reader
+from preflight_rag.models.reading.extractive_reader import BUNDLED, NO_READER
 from preflight_rag.state.context import Settings
 
 
@@ -43,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m training.routing", description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="the folder that holds a folder of each data set")
     parser.add_argument("--library-cache", type=Path, help="where the library is kept")
-    parser.add_argument("--extractive-reader", default=OWN, help="what reads the passages; none: four signals")
+    parser.add_argument("--extractive-reader", default=BUNDLED, help="what reads the passages; none: four signals")
     parser.add_argument("--out", type=Path, default=WEIGHTS, help="where the weights are written")
     options = parser.parse_args(arguments)
     extractive = open_extractive_reader(options.extractive_reader)
@@ -55,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     threshold, wanted = choose_threshold(rows, model), Settings().corg_threshold
     if extractive is not None:
         model, threshold = put_at(model, threshold, wanted), wanted
-    write(NONE if extractive is None else "reader", model, options.out)
+    write(NO_READER if extractive is None else "reader", model, options.out)
     weights = ", ".join(f"{name} {weight:g}" for name, weight in model.weights.items())
     sys.stderr.write(f"{options.out}: {weights}; bias {model.bias:g}; threshold {threshold:g}\n")
 

@@ -30,7 +30,7 @@ from preflight_rag.evaluation.reader_data import SETS, examples
 from preflight_rag.evaluation.reader_examples import Example
 from preflight_rag.evaluation.samples import Span
 from preflight_rag.models.embedding.minilm import weights_folder
-from preflight_rag.models.reading.reader_input import Window, load_tokenizer, padded, windows
+from preflight_rag.models.reading.extractive_reader import Window, load_tokenizer, padded, windows
 from training.reader_cloze import answered, cloze, statements, training_texts
 from training.reader_network import UNKNOWN, VERDICTS, ReaderNetwork, Targets, export, loss
 from training.reader_paraphrase import paraphrased, prompted

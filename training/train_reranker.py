@@ -26,8 +26,7 @@ from preflight_rag.evaluation.experiments.reranking import DEPTH, FUSIONS, GROUP
 from preflight_rag.evaluation.runs import Progress, Run
 from preflight_rag.evaluation.samples import DataSet
 from preflight_rag.evaluation.searching import collection_library, search_all
-from preflight_rag.models.reranking.feature_reranker import ALL, WEIGHTS
-from preflight_rag.models.reranking.rerank_features import FEATURES, features
+from preflight_rag.models.reranking.feature_reranker import ALL, FEATURES, WEIGHTS, features
 from preflight_rag.state.errors import PreflightError
 
 if TYPE_CHECKING:

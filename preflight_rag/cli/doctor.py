@@ -108,7 +108,7 @@ def sqlite() -> Iterator[Finding]:
 
 def embedder() -> Iterator[Finding]:
     """The default embedder's weights."""
-    from preflight_rag.models.embedding.embedder import open_embedder
+    from preflight_rag.models.opening import open_embedder
 
     found = open_embedder()
     found.encode_query("ready")
@@ -117,12 +117,13 @@ def embedder() -> Iterator[Finding]:
 
 def reader() -> Iterator[Finding]:
     """What reads passages without a language model: whether its files are whole, and whether it reads."""
-    from preflight_rag.models.reading.extractive_reader import NONE, open_extractive_reader
+    from preflight_rag.models.opening import open_extractive_reader
+    from preflight_rag.models.reading.extractive_reader import NO_READER
 
     name = Settings.read().extractive_reader
     opened = open_extractive_reader(name)
     if opened is None:
-        yield Finding("reader", "ok", NONE, "without it, sentences are quoted and nothing is read")
+        yield Finding("reader", "ok", NO_READER, "without it, sentences are quoted and nothing is read")
         return
     question, text = PROBE
     (reading,) = opened.read([(question, "", text)])

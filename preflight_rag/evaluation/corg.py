@@ -32,8 +32,8 @@ from preflight_rag.evaluation.intervals import bootstrap, mean, mean_difference,
 from preflight_rag.evaluation.reading_metrics import holds
 from preflight_rag.evaluation.report import number
 from preflight_rag.evaluation.vector_cache import Remembering
-from preflight_rag.models.embedding.embedder import open_embedder
-from preflight_rag.models.reading.extractive_reader import OWN, open_extractive_reader
+from preflight_rag.models.opening import open_embedder, open_extractive_reader
+from preflight_rag.models.reading.extractive_reader import BUNDLED
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.text.words import words
 
@@ -157,7 +157,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the systems and print the tables as Markdown."""
     parser = argparse.ArgumentParser(prog="python -m preflight_rag.evaluation.corg", description=__doc__)
     parser.add_argument("--data", type=Path, default=os.environ.get("PREFLIGHT_DATA"), help="folder of the data sets")
-    parser.add_argument("--extractive-reader", default=OWN, help="what reads the contexts; none: sentences are ranked")
+    parser.add_argument(
+        "--extractive-reader", default=BUNDLED, help="what reads the contexts; none: sentences are ranked"
+    )
     parser.add_argument("--part", choices=PARTS, default="test", help="which of the questions")
     parser.add_argument("--limit", type=int, help="how many questions at most")
     parser.add_argument("--show", type=int, default=0, help="print COrg's first answers")

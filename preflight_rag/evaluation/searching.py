@@ -31,7 +31,7 @@ def collection_library(collection: DataSet, run: Run) -> Iterator[Library]:
         LibraryError: A document could not be taken in, so the numbers would be about another collection.
     """
     from preflight_rag.library import Library
-    from preflight_rag.models.embedding.embedder import open_embedder
+    from preflight_rag.models.opening import open_embedder
 
     documents = list(collection.documents())
     unique([(document.id, collection.files[0].name) for document in documents])

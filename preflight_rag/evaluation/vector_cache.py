@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from preflight_rag.cache import cache_dir
-from preflight_rag.models.embedding.embedder import Embedder, PassageInput, Progress, open_embedder
+from preflight_rag.models.embedding.embedder import Embedder, PassageInput, Progress
+from preflight_rag.models.opening import open_embedder
 
 if TYPE_CHECKING:
     import numpy as np

@@ -16,7 +16,6 @@ from preflight_rag.conversation.follow_ups import standalone
 from preflight_rag.conversation.small_talk import told
 from preflight_rag.corg.agreement import same_answer
 from preflight_rag.offline.answers import AnswerReader, agreed
-from preflight_rag.offline.context_readings import Said
 from preflight_rag.offline.evidence import (
     ANSWER_THRESHOLD,
     NOT_FOUND,
@@ -29,7 +28,7 @@ from preflight_rag.offline.evidence import (
     same_statement,
     sentences_of,
 )
-from preflight_rag.offline.relations import Contexts
+from preflight_rag.offline.relations import Contexts, Said
 from preflight_rag.state.reading import Comparison, Draft, Earlier, Extract, Message, Reply, Rewrite, Source, Talk
 from preflight_rag.text.concepts import rewrite_by_rules
 from preflight_rag.text.condense import condense

@@ -12,11 +12,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from preflight_rag.state.reading import Source
 from preflight_rag.state.schema import PassageRef
-from preflight_rag.text.words import words
+from preflight_rag.text.words import words_by_token
 
 TOP = 3
 DEPTH = 10
@@ -88,9 +87,9 @@ def has_places(refs: Sequence[PassageRef]) -> bool:
 
 def _coverage(question: str, sources: Sequence[Source], top: Sequence[int]) -> dict[str, float]:
     """How much of the question no passage and no title of the dense top holds; rarity is that among the passages."""
-    asked = list(dict.fromkeys(_analysed(question)))
-    titles = [set(_analysed(source.title)) for source in sources]
-    texts = [title.union(_analysed(source.text)) for title, source in zip(titles, sources, strict=True)]
+    asked = list(dict.fromkeys(words_by_token(question)))
+    titles = [set(words_by_token(source.title)) for source in sources]
+    texts = [title.union(words_by_token(source.text)) for title, source in zip(titles, sources, strict=True)]
     held = {term: sum(term in text for text in texts) for term in asked}
     weights = {term: math.log(1 + (len(texts) + 1) / (0.5 + held[term])) for term in asked}
     total = sum(weights.values()) or 1.0
@@ -102,16 +101,6 @@ def _coverage(question: str, sources: Sequence[Source], top: Sequence[int]) -> d
         "uncovered": 1 - max(share(texts[i]) for i in top),
         "untitled": 1 - max(share(titles[i]) for i in top),
     }
-
-
-def _analysed(text: str) -> list[str]:
-    """The terms of a text, a remembered token at a time: many times faster than `words`, and nearly the same."""
-    return [term for token in text.split() for term in _token_terms(token)]
-
-
-@lru_cache(maxsize=1 << 16)
-def _token_terms(token: str) -> tuple[str, ...]:
-    return tuple(words(f"a {token}"))
 
 
 def _mean(values: Sequence[float]) -> float:

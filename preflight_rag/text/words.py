@@ -84,6 +84,19 @@ def words(text: str) -> list[str]:
     return terms
 
 
+def words_by_token(text: str) -> list[str]:
+    """Nearly what `words` gives, a cached token at a time: many times faster over the passages of one question.
+
+    A token is a stretch without space, read behind a word in lower case, so that capitals alone make no acronym.
+    """
+    return [term for token in text.split() for term in _token_words(token)]
+
+
+@lru_cache(maxsize=1 << 17)
+def _token_words(token: str) -> tuple[str, ...]:
+    return tuple(words(f"a {token}"))
+
+
 @lru_cache(maxsize=1 << 17)
 def _word_terms(token: str, shouted: bool) -> tuple[str, ...]:
     """Terms of a plain or hyphenated word."""

@@ -12,7 +12,7 @@ from preflight_rag.evaluation.experiments.reading import open_named
 from preflight_rag.evaluation.reader_data import SETS
 from preflight_rag.evaluation.reading_sets import bioasq_answers, open_dataset
 from preflight_rag.evaluation.runs import Run
-from preflight_rag.models.reading.own_reader import MODEL
+from preflight_rag.models.reading.bundled_reader import MODEL
 from preflight_rag.state.errors import UsageError
 
 SPORTS = ("tennis", "chess", "rugby", "golf", "judo", "curling")

@@ -10,8 +10,7 @@ import pytest
 from preflight_rag.evaluation.experiments import run
 from preflight_rag.evaluation.experiments.reranking import FUSIONS, GROUPS, fusion, group_of
 from preflight_rag.evaluation.runs import Run
-from preflight_rag.models.reranking.feature_reranker import ALL
-from preflight_rag.models.reranking.rerank_features import FEATURES
+from preflight_rag.models.reranking.feature_reranker import ALL, FEATURES
 from training import train_reranker
 from training.train_reranker import Example, fit, folds, main, quality, train
 

@@ -13,7 +13,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from preflight_rag.graph.build import build_graph
 from preflight_rag.graph.outcome import answer_of
-from preflight_rag.models.reading.extractive_reader import CachedReader, open_extractive_reader
+from preflight_rag.models.opening import open_extractive_reader
+from preflight_rag.models.reading.extractive_reader import CachedReader
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.state.context import Context, Settings
 

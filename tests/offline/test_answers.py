@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from preflight_rag.models.opening import open_extractive_reader
 from preflight_rag.models.protocol import Reader
-from preflight_rag.models.reading.extractive_reader import EVEN, PassageReading, Span, open_extractive_reader
+from preflight_rag.models.reading.extractive_reader import EVEN, PassageReading, Span
 from preflight_rag.offline.answers import LEAST, agreed, answers_of, grouped
 from preflight_rag.offline.evidence import NOT_FOUND, quote_around
 from preflight_rag.offline.reader import NAME, OfflineReader

@@ -2,7 +2,8 @@
 
 import pytest
 
-from preflight_rag.models.reading.extractive_reader import EVEN, PassageReading, Span, open_extractive_reader
+from preflight_rag.models.opening import open_extractive_reader
+from preflight_rag.models.reading.extractive_reader import EVEN, PassageReading, Span
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.offline.verdicts import DISAGREE, UNDECIDED
 from preflight_rag.state.reading import Source

@@ -8,7 +8,7 @@ import random
 import pytest
 
 from preflight_rag.evaluation.reader_examples import Example
-from preflight_rag.models.reading.own_reader import Calibration, OwnReader
+from preflight_rag.models.reading.bundled_reader import BundledReader, Calibration
 from training.calibrate_reader import Case, choose_threshold, fit, logits_of, put_cases, report, shares, write
 
 LINE = Calibration(1.0, 0.0, 0.0, 0.5)
@@ -77,7 +77,7 @@ def test_questions_are_put_with_and_without_their_answer(embedder):
         span = ((text.index(city), text.index(city) + len(city)),)
         key = f"Where was the meeting of {city}'s mayor?"
         found.append(Example(key, key, "", text, span, True, True, group=key, gold=(city,)))
-    reader = OwnReader()
+    reader = BundledReader()
     cases = put_cases("small", found, reader, embedder, limit=3)
     assert [(case.answerable, len(case.logits)) for case in cases] == [(True, 4), (False, 3)] * 3
     rows = {"small": list(zip(logits_of(reader, [("Where?", "", e.text) for e in found], "small"),

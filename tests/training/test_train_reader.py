@@ -14,8 +14,8 @@ from preflight_rag.cache import file_sha256
 from preflight_rag.evaluation.reader_data import SETS, examples
 from preflight_rag.evaluation.reader_examples import Example
 from preflight_rag.models.embedding.minilm import weights_folder
-from preflight_rag.models.reading.own_reader import OwnReader
-from preflight_rag.models.reading.reader_input import OUTPUTS, load_tokenizer, padded, windows
+from preflight_rag.models.reading.bundled_reader import BundledReader
+from preflight_rag.models.reading.extractive_reader import OUTPUTS, load_tokenizer, padded, windows
 from training import train_reader
 from training.reader_network import UNKNOWN, Targets, loss
 from training.train_reader import BATCH, UNCALIBRATED, Trainer, batches, positions, prepare, record, stages, targets
@@ -161,7 +161,7 @@ def test_what_else_the_settings_say_is_kept(tmp_path, reader_data):
 
 
 def test_the_model_that_is_written_reads(trained):
-    (reading,) = OwnReader(trained[0] / "reader.onnx").read([(KITE.question, KITE.title, TEXT)])
+    (reading,) = BundledReader(trained[0] / "reader.onnx").read([(KITE.question, KITE.title, TEXT)])
     assert TEXT[reading.best.start : reading.best.end] == reading.best.text
 
 

@@ -28,7 +28,8 @@ from preflight_rag.evaluation.metrics import roc_area
 from preflight_rag.evaluation.reading_metrics import holds
 from preflight_rag.evaluation.vector_cache import Remembering
 from preflight_rag.library.splitting.sentence_splitter import SentenceSplitter
-from preflight_rag.models.embedding.embedder import Embedder, open_embedder
+from preflight_rag.models.embedding.embedder import Embedder
+from preflight_rag.models.opening import open_embedder
 from preflight_rag.offline.evidence import MARGIN, MAX_QUOTED, SIMILARITY_WEIGHT, Scored, sentences_of, weighted
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.state.reading import Draft, Source

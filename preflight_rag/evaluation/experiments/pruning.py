@@ -19,8 +19,8 @@ from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet
 from preflight_rag.evaluation.searching import collection_library, inputs
 from preflight_rag.library.search.pruning import LEAST, answerability, kept_places
+from preflight_rag.models.reading.bundled_reader import settings as reader_settings
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader
-from preflight_rag.models.reading.own_reader import settings as reader_settings
 from preflight_rag.state.context import Settings
 
 if TYPE_CHECKING:

@@ -84,11 +84,12 @@ def open_named(name: str) -> ExtractiveReader:
         ExtractiveReaderError: It cannot be loaded.
         UsageError: The name stands for no reader.
     """
-    from preflight_rag.models.reading.extractive_reader import CachedReader, open_extractive_reader
-    from preflight_rag.models.reading.own_reader import OwnReader
+    from preflight_rag.models.opening import open_extractive_reader
+    from preflight_rag.models.reading.bundled_reader import BundledReader
+    from preflight_rag.models.reading.extractive_reader import CachedReader
     from preflight_rag.state.errors import UsageError
 
-    reader = CachedReader(OwnReader(Path(name))) if name.endswith(".onnx") else open_extractive_reader(name)
+    reader = CachedReader(BundledReader(Path(name))) if name.endswith(".onnx") else open_extractive_reader(name)
     if reader is None:
         raise UsageError(f"the extractive reader {name!r} reads nothing", help="Choose default, a model or a file.")
     return reader
@@ -96,7 +97,7 @@ def open_named(name: str) -> ExtractiveReader:
 
 def run(collection: ReadingSet, run: Run) -> Report:
     """Read every pair of the part with both readers, and compare with what is known."""
-    from preflight_rag.models.embedding.embedder import open_embedder
+    from preflight_rag.models.opening import open_embedder
     from preflight_rag.offline.reader import OfflineReader
 
     reader, embedder = open_named(run.extractive_reader), open_embedder(run.embedder)
@@ -141,7 +142,7 @@ def _put(example: Example, reading: PassageReading, sentences: OfflineReader) ->
 
 def _inputs(collection: ReadingSet, name: str) -> dict[str, Any]:
     from preflight_rag.cache import file_sha256
-    from preflight_rag.models.reading.own_reader import MODEL, SETTINGS
+    from preflight_rag.models.reading.bundled_reader import MODEL, SETTINGS
 
     own = {"default": MODEL}.get(name, Path(name))
     given: dict[str, Any] = {"source": collection.source, "licence": collection.licence}

@@ -30,11 +30,10 @@ from preflight_rag.evaluation.records import find, json_lines
 from preflight_rag.evaluation.report import Report, Table, checksums, number
 from preflight_rag.evaluation.samples import DataSet, Sample, digest, reader_part_of
 from preflight_rag.evaluation.vector_cache import Remembering
-from preflight_rag.models.embedding.embedder import open_embedder
-from preflight_rag.models.reading.extractive_reader import open_extractive_reader
+from preflight_rag.models.opening import open_embedder, open_extractive_reader
 from preflight_rag.offline import relations
-from preflight_rag.offline.context_readings import Features
 from preflight_rag.offline.reader import OfflineReader
+from preflight_rag.offline.relations import Features
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Source
 from preflight_rag.state.values import RelationKind

@@ -32,7 +32,8 @@ from preflight_rag.evaluation.report import Report, Table, number
 from preflight_rag.evaluation.samples import DataSet, Sample, check_selection, digest, reader_part_of, sampled
 from preflight_rag.evaluation.searching import collection_library, inputs
 from preflight_rag.library.search.gather import reference
-from preflight_rag.models.reading.extractive_reader import NONE, ExtractiveReader, open_extractive_reader
+from preflight_rag.models.opening import open_extractive_reader
+from preflight_rag.models.reading.extractive_reader import NO_READER, ExtractiveReader
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Source
@@ -252,7 +253,7 @@ def run(found: CaseSet, run: Run) -> Report:
             rows[id(case)] = measured(case, library, extractive)
             run.progress(f"{found.name}: questions", done, len(both))
         given = inputs(part, library, passages=PASSAGES)
-    model, threshold = trained()[NONE if extractive is None else "reader"], Settings().corg_threshold
+    model, threshold = trained()[NO_READER if extractive is None else "reader"], Settings().corg_threshold
     learned, told = [rows[id(case)] for case in training], [rows[id(case)] for case in chosen]
     tables, numbers = compared(learned, told, model, threshold)
     weights = ", ".join(f"{name} {weight:g}" for name, weight in model.weights.items())
@@ -351,7 +352,7 @@ def compared(
 
 def _beside(test: Sequence[Measured], model: Model) -> Table:
     """The model without a reader on the same questions, and what the reader adds to it, paired."""
-    plain = trained()[NONE]
+    plain = trained()[NO_READER]
     cells = []
     for name, rows in contrasts(test).items():
         scores = [[other.score(row.scores) for row in rows] for other in (model, plain)]

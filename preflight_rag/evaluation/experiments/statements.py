@@ -17,8 +17,8 @@ from preflight_rag.evaluation.metrics import roc_area
 from preflight_rag.evaluation.report import Report, Table, figures, number
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.support_sets import Case, StatementSet
+from preflight_rag.models.reading.bundled_reader import settings
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader
-from preflight_rag.models.reading.own_reader import settings
 from preflight_rag.models.reading.statements import check, pair
 from preflight_rag.state.errors import UsageError
 from preflight_rag.text.quotes import support

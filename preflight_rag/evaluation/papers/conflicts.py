@@ -146,7 +146,7 @@ def shuffled(question: Sample, seed: int) -> tuple[Source, ...]:
 
 def _reader(asking: Asking, library: Any, run: Run) -> Reader:
     """The run's reader; offline it compares sentences with the library's embedder."""
-    from preflight_rag.models.embedding.embedder import open_embedder
+    from preflight_rag.models.opening import open_embedder
 
     return asking.reader(open_embedder(run.embedder) if library is None else library.embedder)
 

@@ -133,7 +133,7 @@ def told(shown: Shown, sources: Sequence[Source], reader: Metered) -> ArmAnswer:
 
 def open_readers(asking: Asking, run: Run) -> tuple[Reader, OfflineReader]:
     """The reader of the run, and the one of sentences for vectors, on one embedder."""
-    from preflight_rag.models.embedding.embedder import open_embedder
+    from preflight_rag.models.opening import open_embedder
 
     embedder = Remembering(open_embedder(run.embedder))
     return asking.reader(embedder), OfflineReader(embedder)

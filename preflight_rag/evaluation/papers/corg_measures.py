@@ -24,7 +24,7 @@ from preflight_rag.evaluation.experiments.reading import open_named
 from preflight_rag.evaluation.harness.arms import Case
 from preflight_rag.evaluation.reading_metrics import holds, normalised
 from preflight_rag.evaluation.samples import Sample
-from preflight_rag.models.reading.extractive_reader import NONE, OWN, ExtractiveReader, PassageReading
+from preflight_rag.models.reading.extractive_reader import BUNDLED, NO_READER, ExtractiveReader, PassageReading
 from preflight_rag.text.names import surface_name
 from preflight_rag.text.words import STOP_WORDS
 
@@ -104,8 +104,8 @@ class Grader:
         ExtractiveReaderError: There is no such reader.
     """
 
-    def __init__(self, reader: str = OWN) -> None:
-        self._reader: ExtractiveReader = open_named(OWN if reader == NONE else reader)
+    def __init__(self, reader: str = BUNDLED) -> None:
+        self._reader: ExtractiveReader = open_named(BUNDLED if reader == NO_READER else reader)
         self.name = self._reader.name
 
     def grade(self, question: Sample, text: str) -> dict[str, float | None]:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from preflight_rag.models.chat.chat_reader import add
 from preflight_rag.models.protocol import Reader
+from preflight_rag.models.reading.extractive_reader import ExtractiveReader
 from preflight_rag.state.reading import Comparison, Draft, Earlier, Extract, Message, Reply, Rewrite, Source, Talk
 from preflight_rag.state.values import Usage
 
@@ -25,7 +26,7 @@ class Metered:
     """
 
     by_rule = False
-    extractive = None
+    extractive: ExtractiveReader | None = None
 
     def __init__(self, reader: Reader) -> None:
         self.reader, self.name = reader, reader.name

@@ -26,7 +26,8 @@ from preflight_rag.evaluation.plots import Axis, Bars, Series, recorded
 from preflight_rag.evaluation.report import Report, Table, checksums, number
 from preflight_rag.evaluation.samples import DataSet, Sample, check_selection
 from preflight_rag.evaluation.searching import collection_library, search_all
-from preflight_rag.models.reranking.rerankers import FEATURES, NONE, READER, open_reranker, rerank
+from preflight_rag.models.opening import open_reranker
+from preflight_rag.models.reranking.rerankers import FEATURES, NONE, READER, rerank
 from preflight_rag.prompts import fences
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Source

@@ -266,7 +266,7 @@ def _second_stage(settings: Settings, extractive: Any) -> Reranker | None:
 
 @lru_cache(maxsize=4)
 def _opened(reranker: str, extractive_reader: str) -> Reranker | None:
-    from preflight_rag.models.reranking.rerankers import open_reranker
+    from preflight_rag.models.opening import open_reranker
 
     return open_reranker(reranker, extractive_reader=extractive_reader)
 

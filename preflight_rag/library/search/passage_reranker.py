@@ -10,8 +10,8 @@ from langchain_core.documents import BaseDocumentCompressor, Document
 from pydantic import ConfigDict, Field, PrivateAttr, model_validator
 
 from preflight_rag.library.search.hybrid import cosines
-from preflight_rag.models.embedding.embedder import open_embedder
-from preflight_rag.models.reranking.rerankers import FEATURES, Reranker, open_reranker, rerank
+from preflight_rag.models.opening import open_embedder, open_reranker
+from preflight_rag.models.reranking.rerankers import FEATURES, Reranker, rerank
 from preflight_rag.state.retrieval import Candidate
 from preflight_rag.state.values import Passage
 from preflight_rag.text.words import words

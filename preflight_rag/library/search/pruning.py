@@ -15,7 +15,8 @@ from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
 from pydantic import ConfigDict, Field, PrivateAttr, model_validator
 
-from preflight_rag.models.reading.extractive_reader import OWN, ExtractiveReader, open_extractive_reader
+from preflight_rag.models.opening import open_extractive_reader
+from preflight_rag.models.reading.extractive_reader import BUNDLED, ExtractiveReader
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.retrieval import Candidate
 from preflight_rag.state.values import PrunedPassage
@@ -117,7 +118,7 @@ class AnswerabilityFilter(BaseDocumentCompressor):
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
-    reader: Any = Field(default=OWN, description="What `open_extractive_reader` takes, or an `ExtractiveReader`.")
+    reader: Any = Field(default=BUNDLED, description="What `open_extractive_reader` takes, or an `ExtractiveReader`.")
     threshold: float = Field(ge=0, le=1, description="Least probability of an answer.")
     least: int = Field(default=LEAST, ge=1, description="How many of the first documents always stay.")
     _opened: Any = PrivateAttr(default=None)

@@ -76,7 +76,7 @@ class TokenBudget(BaseDocumentCompressor):
 
     def _opened(self) -> Embedder:
         """The embedder, opened once."""
-        from preflight_rag.models.embedding.embedder import open_embedder
+        from preflight_rag.models.opening import open_embedder
 
         if self._embedder is None:
             own = self.embeddings is None and self.library is not None

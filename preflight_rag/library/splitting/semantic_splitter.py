@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any
 
 from preflight_rag.library.splitting.passage_splitter import TINY_PASSAGE, PassageSplitter, Span, longest_passage
 from preflight_rag.library.splitting.sentence_units import HEADING_LEVELS, TokenCounter, Unit, UnitReader
-from preflight_rag.models.embedding.embedder import open_embedder
 from preflight_rag.models.embedding.torch_embedders import normalize
+from preflight_rag.models.opening import open_embedder
 from preflight_rag.state.errors import UsageError
 
 if TYPE_CHECKING:

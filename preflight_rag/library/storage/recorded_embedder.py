@@ -52,7 +52,7 @@ class RecordedEmbedder:
 
     def _open(self, spec: str | Embeddings | None) -> Embedder:
         """Open an embedder; record it in a new store, refuse another one than the recorded one."""
-        from preflight_rag.models.embedding.embedder import open_embedder
+        from preflight_rag.models.opening import open_embedder
 
         embedder = open_embedder(spec)
         given = {name: getattr(embedder, name) for name in ("name", "revision", "dimension", "spec")}

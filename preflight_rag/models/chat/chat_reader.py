@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.messages.utils import count_tokens_approximately
 
-from preflight_rag.models.chat.chat_models import in_our_words
-from preflight_rag.models.chat.own_clients import OwnClients
+from preflight_rag.models.chat.chat_models import LoopLocalClients, in_our_words
 from preflight_rag.prompts import (
     answer_group,
     answer_plain,
@@ -56,7 +55,7 @@ class ChatReader:
         self.chat_model = chat_model
         self.name = name or _name_of(chat_model)
         self.deadline = deadline
-        self._clients = OwnClients()
+        self._clients = LoopLocalClients()
 
     async def rewrite(self, *, message: str, history: Sequence[Message]) -> Reply[Rewrite]:
         """The model's rewrite; what it leaves out is filled in by rule.

@@ -9,12 +9,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from langchain_core.embeddings import Embeddings
-
-from preflight_rag.state.errors import EmbedderError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -105,33 +102,3 @@ class Embedder(Embeddings, ABC):
     def token_offsets(self, text: str) -> list[tuple[int, int]]:
         """Character offsets in `text` of each word piece, in order."""
         return list(self.tokenizer.encode(text, add_special_tokens=False).offsets)
-
-
-def open_embedder(spec: str | Path | Embeddings | None = None) -> Embedder:
-    """The embedder that `spec` names.
-
-    Args:
-        spec: None or "default" for all-MiniLM-L6-v2; the name or path of a SentenceTransformer; "pair:QUERY|PASSAGE"
-            for two encoders that share a space, such as
-            "pair:ncbi/MedCPT-Query-Encoder|ncbi/MedCPT-Article-Encoder"; a LangChain `Embeddings` object; an
-            `Embedder`, which is returned as it is.
-
-    Raises:
-        EmbedderError: It is unknown, cannot be loaded, or has other weights than it should.
-    """
-    if isinstance(spec, Embedder):
-        return spec
-    if isinstance(spec, Embeddings):
-        from preflight_rag.models.embedding.langchain_embedder import LangChainEmbedder
-
-        return LangChainEmbedder(spec)
-    if spec is None or str(spec) in DEFAULT_ALIASES:
-        from preflight_rag.models.embedding.minilm import MiniLM
-
-        return MiniLM()
-    if not isinstance(spec, (str, Path)) or not str(spec).strip():
-        raise EmbedderError(f"{spec!r} is not an embedder", help="Give a model's name or path, or an Embeddings object")
-    from preflight_rag.models.embedding.torch_embedders import open_pair, open_sentence_transformer
-
-    name = str(spec)
-    return open_pair(name) if name.startswith(PAIR_PREFIX) else open_sentence_transformer(name)

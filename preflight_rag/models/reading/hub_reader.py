@@ -2,7 +2,7 @@
 
 Such a model gives each token a score as a start and as an end; those of [CLS] stand for "no answer here" (Devlin et
 al., NAACL 2019, section 4.3). Long passages are read in windows that overlap. Relevance, verdicts and descriptors are
-heads of the project's own reader (`own_reader.py`) alone.
+heads of the project's own reader (`bundled_reader.py`) alone.
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING, Any
 from preflight_rag.models.embedding.onnx_export import quiet_loading
 from preflight_rag.models.reading.extractive_reader import (
     EVEN,
+    MAX_QUESTION,
     Pair,
     PassageReading,
     Span,
+    Window,
     answer_spans,
     apart,
     sigmoid,
+    windows,
 )
-from preflight_rag.models.reading.reader_input import MAX_QUESTION, Window, windows
 from preflight_rag.state.errors import ExtractiveReaderError, first_line
 from preflight_rag.text.words import encodable
 

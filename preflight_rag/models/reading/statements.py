@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from preflight_rag.models.reading.bundled_reader import settings
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader, PassageReading
-from preflight_rag.models.reading.own_reader import settings
 from preflight_rag.state.values import Passage, Statement
 from preflight_rag.text.citations import MARKS, cited_numbers, without_marks
 from preflight_rag.text.sentences import sentence_spans

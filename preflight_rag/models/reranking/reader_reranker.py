@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from preflight_rag.models.reading.extractive_reader import OWN, ExtractiveReader, open_extractive_reader
+from preflight_rag.models.reading.extractive_reader import ExtractiveReader
 from preflight_rag.models.reranking.rerankers import READER
 from preflight_rag.state.errors import ExtractiveReaderError, RerankerError
 from preflight_rag.state.retrieval import Candidate
@@ -34,24 +34,6 @@ class ReaderReranker:
     reader: ExtractiveReader
     batch_size: int | None = BATCH
     name: str = READER
-
-    @classmethod
-    def open(cls, reader: str = OWN, batch_size: int | None = None) -> ReaderReranker:
-        """The reranker over the reader of a name.
-
-        Raises:
-            RerankerError: The name is none, or no reader of it can be loaded.
-        """
-        try:
-            found = open_extractive_reader(reader)
-        except ExtractiveReaderError as error:
-            raise RerankerError(error.message, help=error.help) from error
-        if found is None:
-            raise RerankerError(
-                f"the reranker {READER!r} needs an extractive reader, and that is {reader!r}",
-                help="Use --extractive-reader default, or --reranker features.",
-            )
-        return cls(found, batch_size or BATCH)
 
     def score(self, question: str, candidates: Sequence[Candidate]) -> np.ndarray:
         """Scores (n,) float64.

@@ -10,10 +10,9 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from preflight_rag.state.errors import RerankerError, UsageError
+from preflight_rag.state.errors import UsageError
 from preflight_rag.state.retrieval import Candidate
 
 if TYPE_CHECKING:
@@ -55,40 +54,6 @@ class Reranked:
     order: list[Candidate]
     scores: list[float | None]
     note: str = ""
-
-
-def open_reranker(spec: str, *, batch_size: int | None = None, extractive_reader: str = "default") -> Reranker | None:
-    """The reranker that `spec` names, or None for "none".
-
-    Args:
-        spec: "none"; "features", which needs no model; "reader", the extractive reader's relevance; "medcpt", "bge" or
-            "ms-marco"; the name or path of any sentence-transformers CrossEncoder.
-        batch_size: Of the reader or a cross-encoder; None for its own.
-        extractive_reader: Which one "reader" is, as `open_extractive_reader` takes it.
-
-    Raises:
-        RerankerError: It is unknown, cannot be loaded, or is not a reranker.
-    """
-    name = str(spec).strip()
-    if not name:
-        raise RerankerError(
-            f"{spec!r} is not a reranker", help="Give features, reader, none, or the name or path of a cross-encoder"
-        )
-    if name.casefold() == NONE:
-        return None
-    if name.casefold() == FEATURES:
-        from preflight_rag.models.reranking.feature_reranker import FeatureReranker
-
-        return FeatureReranker.shipped()
-    if name.casefold() == READER:
-        from preflight_rag.models.reranking.reader_reranker import ReaderReranker
-
-        return ReaderReranker.open(extractive_reader, batch_size)
-    from preflight_rag.models.reranking.cross_encoder import ALIASES, BATCH, CrossEncoderReranker
-
-    path = Path(name).expanduser()
-    known = ALIASES.get(name.casefold(), str(path) if path.is_dir() else name)
-    return CrossEncoderReranker(known, batch_size=batch_size or BATCH)
 
 
 def rerank(

@@ -12,7 +12,8 @@ from langchain_core.documents import Document
 
 from preflight_rag.library.search.passage_reranker import PassageReranker
 from preflight_rag.library.search.retriever import LibraryRetriever
-from preflight_rag.models.reranking.rerankers import open_reranker, rerank
+from preflight_rag.models.opening import open_reranker
+from preflight_rag.models.reranking.rerankers import rerank
 from preflight_rag.state.errors import RerankerError, UsageError
 from preflight_rag.state.retrieval import Candidate
 from preflight_rag.state.values import Passage

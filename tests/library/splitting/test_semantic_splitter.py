@@ -21,7 +21,8 @@ from preflight_rag.library.splitting.semantic_splitter import (
 )
 from preflight_rag.library.splitting.sentence_splitter import SentenceSplitter
 from preflight_rag.library.splitting.sentence_units import UnitReader
-from preflight_rag.models.embedding.embedder import Embedder, open_embedder
+from preflight_rag.models.embedding.embedder import Embedder
+from preflight_rag.models.opening import open_embedder
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Document, Passage
 

@@ -14,9 +14,9 @@ from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 
 from preflight_rag.cache import cache_dir
 from preflight_rag.models.embedding import minilm
-from preflight_rag.models.embedding.embedder import open_embedder
 from preflight_rag.models.embedding.minilm import BATCH_TOKENS, batches
 from preflight_rag.models.embedding.onnx_export import MANIFEST, find_export
+from preflight_rag.models.opening import open_embedder
 from preflight_rag.state.errors import EmbedderError
 
 TEXTS = ["Aspirin lowers fever.", "Tea.", "word " * 400, "", "Green tea contains caffeine and catechins."]
@@ -152,7 +152,7 @@ def test_neither_package_nor_network(monkeypatch):
 
 QUERY_PATH = """
 import sys
-from preflight_rag.models.embedding.embedder import open_embedder
+from preflight_rag.models.opening import open_embedder
 open_embedder().encode_query("fever")
 print([name for name in ("torch", "transformers", "sentence_transformers", "huggingface_hub") if name in sys.modules])
 """

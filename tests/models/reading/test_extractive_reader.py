@@ -11,21 +11,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from preflight_rag.models.opening import open_extractive_reader
+from preflight_rag.models.reading.bundled_reader import TOKENIZER
 from preflight_rag.models.reading.extractive_reader import (
     EVEN,
     MAX_SPAN_TOKENS,
     MAX_SPANS,
+    SCORES,
     CachedReader,
     ExtractiveReader,
     PassageReading,
     apart,
     decode,
-    open_extractive_reader,
+    joined,
+    load_tokenizer,
     sigmoid,
     softmax,
+    windows,
 )
-from preflight_rag.models.reading.own_reader import TOKENIZER
-from preflight_rag.models.reading.reader_input import SCORES, joined, load_tokenizer, windows
 
 TOKENS = load_tokenizer(TOKENIZER)
 QUIET = dict.fromkeys(SCORES, 0.0)

@@ -25,7 +25,8 @@ from typer.testing import CliRunner
 
 from preflight_rag import Preflight
 from preflight_rag.cli import app
-from preflight_rag.models.reading.extractive_reader import ExtractiveReader, open_extractive_reader
+from preflight_rag.models.opening import open_extractive_reader
+from preflight_rag.models.reading.extractive_reader import ExtractiveReader
 from preflight_rag.models.reading.hub_reader import HubReader
 from preflight_rag.state.errors import ExtractiveReaderError
 

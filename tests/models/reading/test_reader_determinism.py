@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from preflight_rag.models.reading.own_reader import OwnReader, settings
+from preflight_rag.models.reading.bundled_reader import BundledReader, settings
 
 STORED = Path(__file__).with_name("reader_answers.json")
 
@@ -20,7 +20,7 @@ def read():
     least = settings()["calibration"].threshold
     return [
         case | {"answer": reading.best.text if reading.answerable >= least else None}
-        for case, reading in zip(cases, OwnReader().read(pairs), strict=True)
+        for case, reading in zip(cases, BundledReader().read(pairs), strict=True)
     ]
 
 

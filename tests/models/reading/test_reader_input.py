@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from preflight_rag.models.reading.own_reader import TOKENIZER
-from preflight_rag.models.reading.reader_input import (
+from preflight_rag.models.reading.bundled_reader import TOKENIZER
+from preflight_rag.models.reading.extractive_reader import (
     INPUTS,
     MAX_QUESTION,
     MAX_TOKENS,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from word_reader import WordReader
 
 from preflight_rag.graph.readers import extractive_for
-from preflight_rag.models.reading.extractive_reader import open_extractive_reader
+from preflight_rag.models.opening import open_extractive_reader
 from preflight_rag.models.reading.statements import Claim, check, claims, pair
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.state.values import Passage

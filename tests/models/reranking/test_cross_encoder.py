@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from transformers import BertConfig, BertForSequenceClassification, BertModel, BertTokenizerFast
 
+from preflight_rag.models.opening import open_reranker
 from preflight_rag.models.reranking.cross_encoder import CrossEncoderReranker, titled
-from preflight_rag.models.reranking.rerankers import open_reranker, rerank
+from preflight_rag.models.reranking.rerankers import rerank
 from preflight_rag.state.errors import RerankerError
 from preflight_rag.state.retrieval import Candidate
 from preflight_rag.state.values import Passage

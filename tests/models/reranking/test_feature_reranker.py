@@ -11,8 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preflight_rag.models.reranking.feature_reranker import ALL, WEIGHTS, FeatureReranker, trained
-from preflight_rag.models.reranking.rerank_features import FEATURES, features, is_keywords
+from preflight_rag.models.reranking.feature_reranker import (
+    ALL,
+    FEATURES,
+    WEIGHTS,
+    FeatureReranker,
+    features,
+    is_keywords,
+    trained,
+)
 from preflight_rag.state.retrieval import Candidate
 from preflight_rag.state.values import Passage
 
@@ -117,7 +124,7 @@ def test_the_file_of_weights_is_complete_and_readable():
 def test_it_runs_without_torch():
     code = (
         "import sys; "
-        "from preflight_rag.models.reranking.rerankers import open_reranker as o; o('features').score('a', []);"
+        "from preflight_rag.models.opening import open_reranker as o; o('features').score('a', []);"
         "sys.exit(bool({'torch', 'scipy', 'sentence_transformers', 'transformers'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

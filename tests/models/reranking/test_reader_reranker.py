@@ -9,8 +9,9 @@ from word_reader import WordReader
 
 from preflight_rag.library.search.gather import gather
 from preflight_rag.library.search.passage_reranker import PassageReranker
+from preflight_rag.models.opening import open_reranker
 from preflight_rag.models.reranking.reader_reranker import ReaderReranker
-from preflight_rag.models.reranking.rerankers import open_reranker, rerank
+from preflight_rag.models.reranking.rerankers import rerank
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import RerankerError
 from preflight_rag.state.retrieval import Candidate
@@ -81,7 +82,7 @@ def test_a_turn_takes_the_reader_it_is_given(library):
 def test_it_runs_without_torch():
     code = (
         "import sys; "
-        "from preflight_rag.models.reranking.rerankers import open_reranker as o; o('reader').score('a', []);"
+        "from preflight_rag.models.opening import open_reranker as o; o('reader').score('a', []);"
         "sys.exit(bool({'torch', 'scipy', 'sentence_transformers', 'transformers'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -13,8 +13,8 @@ import pytest
 
 from preflight_rag.cache import file_sha256
 from preflight_rag.evaluation.reader_data import SETS
-from preflight_rag.models.reading import own_reader
-from preflight_rag.models.reading.own_reader import Calibration, OwnReader
+from preflight_rag.models.reading import bundled_reader
+from preflight_rag.models.reading.bundled_reader import BundledReader, Calibration
 from preflight_rag.state.errors import ExtractiveReaderError
 from preflight_rag.text.words import encodable
 
@@ -27,17 +27,17 @@ OTHERS = [
 
 @pytest.fixture(scope="module")
 def reader():
-    return OwnReader()
+    return BundledReader()
 
 
 @pytest.fixture
 def package(tmp_path, monkeypatch):
     """The package's files in a folder where they may be damaged."""
     for name in ("MODEL", "TOKENIZER", "SETTINGS"):
-        monkeypatch.setattr(own_reader, name, Path(shutil.copy(getattr(own_reader, name), tmp_path)))
-    own_reader.settings.cache_clear()
+        monkeypatch.setattr(bundled_reader, name, Path(shutil.copy(getattr(bundled_reader, name), tmp_path)))
+    bundled_reader.settings.cache_clear()
     yield tmp_path
-    own_reader.settings.cache_clear()
+    bundled_reader.settings.cache_clear()
 
 
 def test_it_says_something_of_every_head(reader):
@@ -53,20 +53,20 @@ def test_a_passage_is_read_alike_alone_and_among_others(reader):
 
 
 def test_threads_read_alike(reader):
-    fresh, expected = OwnReader(), reader.read([*OTHERS, PAIR])
+    fresh, expected = BundledReader(), reader.read([*OTHERS, PAIR])
     with ThreadPoolExecutor(4) as pool:
         assert all(found == expected for found in pool.map(fresh.read, [[*OTHERS, PAIR]] * 4))
 
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_the_number_of_threads_changes_nothing(threads, reader):
-    assert OwnReader(threads=threads).read([*OTHERS, PAIR]) == reader.read([*OTHERS, PAIR])
+    assert BundledReader(threads=threads).read([*OTHERS, PAIR]) == reader.read([*OTHERS, PAIR])
 
 
 def test_fresh_processes_read_alike(reader):
     program = (
-        "import json, sys\nfrom preflight_rag.models.reading.own_reader import OwnReader\n"
-        "print(OwnReader().read([tuple(pair) for pair in json.loads(sys.argv[1])]))"
+        "import json, sys\nfrom preflight_rag.models.reading.bundled_reader import BundledReader\n"
+        "print(BundledReader().read([tuple(pair) for pair in json.loads(sys.argv[1])]))"
     )
     call = [sys.executable, "-c", program, json.dumps([*OTHERS, PAIR])]
     first, second = (subprocess.run(call, capture_output=True, text=True, check=True).stdout for _ in range(2))
@@ -131,25 +131,25 @@ def test_damage_is_one_clear_line(file, content, message, package):
     else:
         (package / file).write_bytes(content)
     with pytest.raises(ExtractiveReaderError, match=message) as caught:
-        OwnReader().read([PAIR])
+        BundledReader().read([PAIR])
     assert "\n" not in str(caught.value)
 
 
 def test_another_model_is_not_held_to_the_packages_checksum(package, reader):
     (package / "other.onnx").write_bytes(b"not a model")
     with pytest.raises(ExtractiveReaderError, match="cannot be loaded"):
-        OwnReader(package / "other.onnx").read([PAIR])
+        BundledReader(package / "other.onnx").read([PAIR])
     shutil.copy(package / "reader.onnx", package / "other.onnx")
-    assert OwnReader(package / "other.onnx").read([PAIR]) == reader.read([PAIR])
+    assert BundledReader(package / "other.onnx").read([PAIR]) == reader.read([PAIR])
 
 
 def test_the_files_are_small_enough_to_ship():
-    files = (own_reader.MODEL, own_reader.TOKENIZER, own_reader.SETTINGS)
+    files = (bundled_reader.MODEL, bundled_reader.TOKENIZER, bundled_reader.SETTINGS)
     assert sum(path.stat().st_size for path in files) <= 25_000_000
 
 
 def test_the_settings_say_what_the_model_is():
-    found = own_reader.settings()
-    assert found["sha256"] == file_sha256(own_reader.MODEL)
+    found = bundled_reader.settings()
+    assert found["sha256"] == file_sha256(bundled_reader.MODEL)
     assert 0 < found["calibration"].threshold < 1
     assert set(found["trained"]["examples"]) <= set(SETS)

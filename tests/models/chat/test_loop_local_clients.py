@@ -8,8 +8,8 @@ from langchain_openai import ChatOpenAI
 from scripted_server import ScriptedServer
 
 from preflight_rag.background_loop import BackgroundLoop
+from preflight_rag.models.chat.chat_models import LoopLocalClients
 from preflight_rag.models.chat.chat_reader import ChatReader
-from preflight_rag.models.chat.own_clients import OwnClients
 
 ASKED = {"message": "And then?", "history": []}
 
@@ -34,16 +34,16 @@ async def test_one_model_on_several_loops(chat_reader):
 async def test_a_client_of_the_users_own_stays():
     async with httpx.AsyncClient() as client:
         model = ChatOpenAI(api_key="key", model="any", http_async_client=client)
-        assert OwnClients().of(model) is model
+        assert LoopLocalClients().of(model) is model
 
 
 async def test_other_models_stay_as_they_are():
     model = FakeListChatModel(responses=["a"])
-    assert OwnClients().of(model) is model
+    assert LoopLocalClients().of(model) is model
 
 
 async def test_the_copy_is_made_once_for_a_model():
-    own, model = OwnClients(), ChatOpenAI(api_key="key", model="any")
+    own, model = LoopLocalClients(), ChatOpenAI(api_key="key", model="any")
     assert own.of(model) is own.of(model)
     assert own.of(model.bind(stop="x").bound) is own.of(model)
     other = ChatOpenAI(api_key="key", model="other")
@@ -51,4 +51,4 @@ async def test_the_copy_is_made_once_for_a_model():
 
 
 async def test_no_limit_between_chunks_may_swallow_a_stop():
-    assert OwnClients().of(ChatOpenAI(api_key="key", model="any")).stream_chunk_timeout is None
+    assert LoopLocalClients().of(ChatOpenAI(api_key="key", model="any")).stream_chunk_timeout is None

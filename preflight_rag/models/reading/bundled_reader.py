@@ -18,8 +18,17 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from preflight_rag.models.reading.extractive_reader import Pair, PassageReading, Span, decode, sigmoid, softmax
-from preflight_rag.models.reading.reader_input import load_tokenizer, padded, windows
+from preflight_rag.models.reading.extractive_reader import (
+    Pair,
+    PassageReading,
+    Span,
+    decode,
+    load_tokenizer,
+    padded,
+    sigmoid,
+    softmax,
+    windows,
+)
 from preflight_rag.state.errors import ExtractiveReaderError, first_line
 from preflight_rag.text.words import encodable
 
@@ -67,7 +76,7 @@ def settings() -> dict[str, Any]:
         raise ExtractiveReaderError(f"{SETTINGS.name} cannot be read: {error}", help=_AGAIN) from None
 
 
-class OwnReader:
+class BundledReader:
     """Reads passages on the CPU. The model is loaded at the first use; thread-safe.
 
     Args:

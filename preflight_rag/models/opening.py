@@ -1,0 +1,110 @@
+"""Models by name: what a setting, a flag or a caller names is opened here, and only what is named is imported."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from langchain_core.embeddings import Embeddings
+
+from preflight_rag.models.embedding.embedder import DEFAULT_ALIASES, PAIR_PREFIX, Embedder
+from preflight_rag.models.reading.extractive_reader import BUNDLED, NO_READER, CachedReader, ExtractiveReader
+from preflight_rag.models.reranking.rerankers import FEATURES, NONE, READER, Reranker
+from preflight_rag.state.errors import EmbedderError, ExtractiveReaderError, RerankerError
+
+if TYPE_CHECKING:
+    from preflight_rag.models.reranking.reader_reranker import ReaderReranker
+
+
+def open_embedder(spec: str | Path | Embeddings | None = None) -> Embedder:
+    """The embedder that `spec` names.
+
+    Args:
+        spec: None or "default" for all-MiniLM-L6-v2; the name or path of a SentenceTransformer; "pair:QUERY|PASSAGE"
+            for two encoders that share a space, such as
+            "pair:ncbi/MedCPT-Query-Encoder|ncbi/MedCPT-Article-Encoder"; a LangChain `Embeddings` object; an
+            `Embedder`, which is returned as it is.
+
+    Raises:
+        EmbedderError: It is unknown, cannot be loaded, or has other weights than it should.
+    """
+    if isinstance(spec, Embedder):
+        return spec
+    if isinstance(spec, Embeddings):
+        from preflight_rag.models.embedding.langchain_embedder import LangChainEmbedder
+
+        return LangChainEmbedder(spec)
+    if spec is None or str(spec) in DEFAULT_ALIASES:
+        from preflight_rag.models.embedding.minilm import MiniLM
+
+        return MiniLM()
+    if not isinstance(spec, (str, Path)) or not str(spec).strip():
+        raise EmbedderError(f"{spec!r} is not an embedder", help="Give a model's name or path, or an Embeddings object")
+    from preflight_rag.models.embedding.torch_embedders import open_pair, open_sentence_transformer
+
+    name = str(spec)
+    return open_pair(name) if name.startswith(PAIR_PREFIX) else open_sentence_transformer(name)
+
+
+def open_extractive_reader(name: str = BUNDLED) -> ExtractiveReader | None:
+    """The reader of a name: `default` (the bundled one), `none`, or a SQuAD-v2 model of the Hub or in a folder.
+
+    Raises:
+        ExtractiveReaderError: The model is missing, damaged, or cannot be loaded; the message says what to do.
+    """
+    if name == NO_READER:
+        return None
+    if name == BUNDLED:
+        from preflight_rag.models.reading.bundled_reader import BundledReader
+
+        return CachedReader(BundledReader())
+    from preflight_rag.models.reading.hub_reader import HubReader
+
+    return CachedReader(HubReader(name))
+
+
+def open_reranker(spec: str, *, batch_size: int | None = None, extractive_reader: str = BUNDLED) -> Reranker | None:
+    """The reranker that `spec` names, or None for "none".
+
+    Args:
+        spec: "none"; "features", which needs no model; "reader", the extractive reader's relevance; "medcpt", "bge" or
+            "ms-marco"; the name or path of any sentence-transformers CrossEncoder.
+        batch_size: Of the reader or a cross-encoder; None for its own.
+        extractive_reader: Which one "reader" is, as `open_extractive_reader` takes it.
+
+    Raises:
+        RerankerError: It is unknown, cannot be loaded, or is not a reranker.
+    """
+    name = str(spec).strip()
+    if not name:
+        raise RerankerError(
+            f"{spec!r} is not a reranker", help="Give features, reader, none, or the name or path of a cross-encoder"
+        )
+    if name.casefold() == NONE:
+        return None
+    if name.casefold() == FEATURES:
+        from preflight_rag.models.reranking.feature_reranker import FeatureReranker
+
+        return FeatureReranker.shipped()
+    if name.casefold() == READER:
+        return _open_reader_reranker(extractive_reader, batch_size)
+    from preflight_rag.models.reranking.cross_encoder import ALIASES, BATCH, CrossEncoderReranker
+
+    path = Path(name).expanduser()
+    known = ALIASES.get(name.casefold(), str(path) if path.is_dir() else name)
+    return CrossEncoderReranker(known, batch_size=batch_size or BATCH)
+
+
+def _open_reader_reranker(name: str, batch_size: int | None) -> ReaderReranker:
+    from preflight_rag.models.reranking.reader_reranker import BATCH, ReaderReranker
+
+    try:
+        reader = open_extractive_reader(name)
+    except ExtractiveReaderError as error:
+        raise RerankerError(error.message, help=error.help) from error
+    if reader is None:
+        raise RerankerError(
+            f"the reranker {READER!r} needs an extractive reader, and that is {name!r}",
+            help="Use --extractive-reader default, or --reranker features.",
+        )
+    return ReaderReranker(reader, batch_size or BATCH)
