@@ -238,14 +238,14 @@ async def studio_saver() -> AsyncIterator[SqliteCheckpointer]:
 
 
 def studio_folder() -> Path:
-    """The library of `langgraph dev`: what PREFLIGHT_LIBRARY names, else ./library where one is, else the demo's.
+    """The library of `langgraph dev`: what PREFLIGHT_LIBRARY names, else ./my-library where one is, else the demo's.
 
-    In a clone, ./library is a folder of the source code.
+    ./library was the command line's default before; a library that lies there is still opened.
     """
-    named, usual = os.environ.get("PREFLIGHT_LIBRARY"), Path("library")
-    if named:
+    if named := os.environ.get("PREFLIGHT_LIBRARY"):
         return Path(named)
-    return usual if (usual / "library.db").is_file() else Path("demo-library")
+    usual = (Path("my-library"), Path("library"))
+    return next((folder for folder in usual if (folder / "library.db").is_file()), Path("demo-library"))
 
 
 def _json_texts(values: Iterable[str]) -> str:

@@ -27,8 +27,34 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+DEFAULT_LIBRARY = Path("my-library")
+FORMER_DEFAULT = Path("library")
+
+
+def library_folder(context: typer.Context, folder: Path) -> Path:
+    """The folder of `--library`; where none was named, a library that lies at the former default is not passed by."""
+    source = context.get_parameter_source("library")
+    unnamed = source is not None and source.name == "DEFAULT"
+    if unnamed and not folder.exists() and (FORMER_DEFAULT / "library.db").is_file():
+        typer.echo(
+            f"preflight: there is a library in ./{FORMER_DEFAULT}, but without --library it is ./{folder}. "
+            f"Add: --library {FORMER_DEFAULT}",
+            err=True,
+        )
+        raise typer.Exit(2)
+    return folder
+
+
 LibraryOption = Annotated[
-    Path, typer.Option("--library", "-l", envvar="PREFLIGHT_LIBRARY", help="The library's folder.", show_default=True)
+    Path,
+    typer.Option(
+        "--library",
+        "-l",
+        envvar="PREFLIGHT_LIBRARY",
+        help="The library's folder.",
+        show_default=True,
+        callback=library_folder,
+    ),
 ]
 ModelOption = Annotated[
     str | None,
@@ -39,7 +65,6 @@ EmbedderOption = Annotated[
     typer.Option("--embedder", help="A SentenceTransformer name or path, or pair:QUERY|PASSAGE for two encoders."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
-DEFAULT_LIBRARY = Path("library")
 SPAN_EXPORTERS = ("OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 TRACED_SERVICE = "preflight-rag"
 
@@ -129,4 +154,5 @@ def _exporter(name: str, environ: Mapping[str, str]) -> SpanExporter:
     found = list(entry_points(group="opentelemetry_traces_exporter", name=name))
     if not found:
         raise LookupError(f"no installed package offers {name}")
-    return found[0].load()()
+    exporter: SpanExporter = found[0].load()()
+    return exporter

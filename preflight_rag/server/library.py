@@ -57,7 +57,7 @@ class Step(TypedDict):
     name: str
     stage: str
     done: int
-    total: int
+    total: int | None
 
 
 class DocumentRow(BaseModel):
@@ -79,7 +79,7 @@ class DocumentPage(BaseModel):
     """A stretch of the list; `total` counts all that fit the query."""
 
     documents: list[DocumentRow]
-    total: int
+    total: int | None
 
 
 class SearchBody(BaseModel):

@@ -262,7 +262,8 @@ class Completion:
             raise outcome
         text = self._text(outcome)
         self.remember(text, outcome.turn)
-        message = ChatCompletionMessage(role="assistant", content=text, refusal=None, preflight=self._extra(outcome))
+        fields = {"role": "assistant", "content": text, "refusal": None, "preflight": self._extra(outcome)}
+        message = ChatCompletionMessage.model_validate(fields)
         return ChatCompletion(
             id=self._id,
             object="chat.completion",

@@ -251,3 +251,26 @@ def test_help_and_questions_import_nothing_heavy(own_folder):
 
     assert loaded("--help") == "[]"
     assert loaded("ask", QUESTION, "--library", str(own_folder)) == "['langgraph', 'numpy']"
+
+
+def test_without_a_name_the_library_is_my_library(run, papers, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run("ingest", papers).exit_code == 0
+    assert (tmp_path / "my-library" / "library.db").exists()
+    assert json.loads(run("library", "stats", "--json").stdout)["documents"] == 3
+
+
+@pytest.mark.parametrize("command", [["ingest", "papers"], ["ask", QUESTION], ["threads", "list"]])
+def test_a_library_at_the_former_default_is_not_passed_by(run, papers, tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    assert run("ingest", papers, "--library", "library").exit_code == 0
+    unnamed = run(*command)
+    assert unnamed.exit_code == 2
+    assert unnamed.stderr.strip().endswith("Add: --library library")
+    assert len(unnamed.stderr.strip().splitlines()) == 1
+    assert not (tmp_path / "my-library").exists()
+    assert (
+        run(*command, "--library", "library", *(["--model", "offline"] if command[0] == "ask" else [])).exit_code == 0
+    )
+    assert run("ingest", papers, "--library", "my-library").exit_code == 0
+    assert run("threads", "list").exit_code == 0

@@ -347,14 +347,20 @@ async def test_an_error_of_the_block_is_passed_on_as_it_is(path):
 
 @pytest.mark.parametrize(
     ("given", "there", "folder"),
-    [("elsewhere", True, "elsewhere"), (None, True, "library"), (None, False, "demo-library")],
+    [
+        ("elsewhere", ["my-library"], "elsewhere"),
+        (None, ["library", "my-library"], "my-library"),
+        (None, ["library"], "library"),
+        (None, [], "demo-library"),
+    ],
 )
 async def test_studio_finds_its_library(tmp_path, monkeypatch, given, there, folder):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("PREFLIGHT_LIBRARY", raising=False)
-    (tmp_path / "library").mkdir()
-    if there:
-        (tmp_path / "library" / "library.db").touch()
+    for name in ("library", "my-library"):
+        (tmp_path / name).mkdir()
+    for name in there:
+        (tmp_path / name / "library.db").touch()
     if given:
         monkeypatch.setenv("PREFLIGHT_LIBRARY", str(tmp_path / given))
     async with studio_saver() as saver:
