@@ -47,31 +47,24 @@ if TYPE_CHECKING:
     from preflight_rag.state.schema import PassageRef
     from preflight_rag.text.concepts import expressions, key_concepts
 
-_HOME = {
-    "EntrezClient": "preflight_rag.library.pubmed",
-    "FPSSelector": "preflight_rag.library.search.selectors",
-    "Filter": "preflight_rag.library.search.filters",
-    "MMRSelector": "preflight_rag.library.search.selectors",
-    "Mesh": "preflight_rag.library.query.mesh",
-    "PassageReranker": "preflight_rag.library.search.passage_reranker",
-    "PubMedRetriever": "preflight_rag.library.pubmed.retriever",
-    "QueryRewriter": "preflight_rag.conversation.rewriter",
-    "Reorder": "preflight_rag.library.search.selectors",
-    "SemanticOverlapSplitter": "preflight_rag.library.splitting.semantic_splitter",
-    "SentenceSplitter": "preflight_rag.library.splitting.sentence_splitter",
-    "Speller": "preflight_rag.library.query.spelling",
-    "TokenBudget": "preflight_rag.library.search.selectors",
-    "calibrate": "preflight_rag.routing.calibration",
-    "expressions": "preflight_rag.text.concepts",
-    "fetch_documents": "preflight_rag.library.pubmed",
-    "key_concepts": "preflight_rag.text.concepts",
-    "make_questions": "preflight_rag.routing.known_items",
-    "merge": "preflight_rag.library.pubmed",
-    "open_embedder": "preflight_rag.models.embedding.embedder",
-    "open_extractive_reader": "preflight_rag.models.reading.extractive_reader",
-    "read_questions": "preflight_rag.routing.known_items",
-    "search_until_enough": "preflight_rag.library.query.ladder",
+_PIECES = {
+    "preflight_rag.conversation.rewriter": ("QueryRewriter",),
+    "preflight_rag.library.pubmed": ("EntrezClient", "fetch_documents", "merge"),
+    "preflight_rag.library.pubmed.retriever": ("PubMedRetriever",),
+    "preflight_rag.library.query.ladder": ("search_until_enough",),
+    "preflight_rag.library.query.mesh": ("Mesh",),
+    "preflight_rag.library.query.spelling": ("Speller",),
+    "preflight_rag.library.search.filters": ("Filter",),
+    "preflight_rag.library.search.passage_reranker": ("PassageReranker",),
+    "preflight_rag.library.search.selectors": ("FPSSelector", "MMRSelector", "Reorder", "TokenBudget"),
+    "preflight_rag.library.splitting.semantic_splitter": ("SemanticOverlapSplitter",),
+    "preflight_rag.library.splitting.sentence_splitter": ("SentenceSplitter",),
+    "preflight_rag.models.opening": ("open_embedder", "open_extractive_reader"),
+    "preflight_rag.routing.calibration": ("calibrate",),
+    "preflight_rag.routing.known_items": ("make_questions", "read_questions"),
+    "preflight_rag.text.concepts": ("expressions", "key_concepts"),
 }
+_HOME = {name: module for module, names in _PIECES.items() for name in names}
 
 __all__ = [
     "EntrezClient",
