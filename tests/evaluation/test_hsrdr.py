@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from preflight_rag.evaluation.datasets import open_dataset
-from preflight_rag.evaluation.experiments.sources import entropy, rrf_scores, run, top_shares
+from preflight_rag.evaluation.experiments.sources import ORIGINS, entropy, rrf_scores, run, top_shares
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import half_of
 
@@ -59,10 +59,13 @@ def test_the_experiment_groups_what_both_paths_find(tmp_path, embedder):
     judged = f"q\td\tg\n{names[0]}\tpmid:1\t1\n{names[1]}\tpmid:2\t1\n"
     (folder / "qrels.tsv").write_text(judged, encoding="utf-8")
     report = run(open_dataset("biomix-bioasq", tmp_path), Run(library_cache=tmp_path / "cache"))
-    found = {row["question"]: {document["id"]: document for document in row["documents"]} for row in report.rows}
-    first = found["Does metformin lower blood sugar?"]
-    assert first["pmid:1"].items() >= {"found_by": "E3 both", "origin": "D1 PubMed abstract", "relevant": True}.items()
-    assert first["pmc:3"]["origin"] == "D3 other PMC"
-    assert first["medquad:4"].items() >= {"found_by": "E1 semantic", "origin": ""}.items()
-    assert report.figures["quality"]["hybrid"]["RR"]["value"] == 1.0
-    assert report.figures["groups"]["E3 both"]["questions"] == 2
+    found = {row.arm: row.details for row in report.rows if row.details and "metformin" in row.details["question"]}
+    assert "pmid:1" in found["E3 both"]["documents"]
+    assert "pmid:1" in found["D1 PubMed abstract"]["documents"]
+    assert found["D3 other PMC"]["documents"] == ["pmc:3"]
+    assert "medquad:4" in found["E1 semantic"]["documents"]
+    assert not any("medquad:4" in found.get(group, {}).get("documents", ()) for group in ORIGINS.values())
+    assert report.figures["quality"]["means"]["hybrid"]["RR"]["value"] == 1.0
+    assert [line[1] for line in report.tables[0].rows if line[0] == "E3 both"] == ["2"]
+    relevant = {row.arm: row.score for row in report.rows if row.measure == "relevant" and row.sample == names[0]}
+    assert relevant["E3 both"] > 0

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from preflight_rag.evaluation.experiments import run
-from preflight_rag.evaluation.experiments.rewriting import SLIPS, planted, slip
+from preflight_rag.evaluation.experiments.rewriting import OUTCOMES, SLIPS, planted, slip
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.library.query.spelling import Speller
 
@@ -13,9 +13,11 @@ from preflight_rag.library.query.spelling import Speller
 def test_every_question_is_corrected_and_climbed(beir_data, library_cache):
     (report,) = run("rewriting", beir_data, ["small"], Run(part="all", library_cache=library_cache))
     assert [table.title for table in report.tables] == ["Spelling by rules", "The ladder in the library"]
-    assert len(report.rows) == 4
-    assert report.figures["spelling"]["changed as written"]["value"] == 0.0
-    assert {row.get("outcome") for row in report.rows} <= {"restored", "left", "another word", None}
+    assert {row.sample for row in report.rows} == {"q1", "q2", "q3", "q4"}
+    assert report.figures["spelling"]["means"]["changed as written"]["questions"]["value"] == 0.0
+    planted = {row.sample for row in report.rows if "planted" in row.details}
+    outcomes = [row for row in report.rows if row.condition in OUTCOMES and row.score]
+    assert sorted(row.sample for row in outcomes) == sorted(planted)
 
 
 @pytest.mark.parametrize("kind", SLIPS)

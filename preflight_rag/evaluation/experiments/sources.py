@@ -9,16 +9,17 @@ a search over the collection's own biomedical documents (`DocumentSearch`), so b
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from math import fsum, log1p, log2
 from operator import and_, or_, sub
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from preflight_rag.evaluation.intervals import Estimate, bootstrap, mean, mean_difference
-from preflight_rag.evaluation.metrics import RANKING_MEASURES, measure_rankings
-from preflight_rag.evaluation.report import Report, Table, figures, number
+from preflight_rag.evaluation.compare import Comparison, compare
+from preflight_rag.evaluation.metrics import RANKING_MEASURES, ranking_rows
+from preflight_rag.evaluation.report import Report, Table, number
+from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet, Sample
 from preflight_rag.evaluation.searching import collection_library, inputs
@@ -174,28 +175,42 @@ class _Ranked:
     term: tuple[str, ...]
 
 
-def run(collection: DataSet, run: Run) -> Report:
+def run(found: DataSet, run: Run) -> Report:
     """Search both ways for each question, rank what was found together, and measure the groups."""
-    queries = collection.select(run.part, run.limit)
-    with collection_library(collection, run) as library:
-        known = _documents(collection)
+    samples = found.select(run.part, run.limit)
+    with collection_library(found, run) as library:
+        known = _documents(found)
         client = DocumentSearch(record for record, _ in known.values())
         ids = {(record.database, record.id): name for name, (record, _) in known.items()}
         origins = {name: origin for name, (_, origin) in known.items()}
         ranked = {}
-        for done, query in enumerate(queries, 1):
-            ranked[query.id] = _ranked(library, client, query, ids, origins)
-            run.progress(f"{collection.name}: questions", done, len(queries))
-        given = inputs(collection, library, depth=DEPTH, rrf_k=RRF_K, served=len(known))
-    groups, group_figures = _groups(collection, ranked, run.seed)
-    quality, quality_figures = _quality(collection, ranked, run.seed)
+        for done, sample in enumerate(samples, 1):
+            ranked[sample.id] = _ranked(library, client, sample, ids, origins)
+            run.progress(f"{found.name}: questions", done, len(samples))
+        given = inputs(found, library, depth=DEPTH, rrf_k=RRF_K, served=len(known))
+    grouped = [row for sample in samples for row in _measured(sample, ranked[sample.id], found.relevant(sample.id))]
+    groups = compare(grouped, by="measure", lines=GROUPS, pairs=[], seed=run.seed, wilson=False)
+    rankings = {
+        "semantic alone": {name: result.semantic for name, result in ranked.items()},
+        "term-based alone": {name: result.term for name, result in ranked.items()},
+        "hybrid": {name: result.documents for name, result in ranked.items()},
+    }
+    rows = ranking_rows(found.relevance, rankings, {name: name for name in RANKING_MEASURES})
+    pairs = [("hybrid", "semantic alone"), ("hybrid", "term-based alone")]
+    quality = compare(rows, by="measure", pairs=pairs, seed=run.seed, wilson=False)
+    note = f"By document; each path gives at most {DEPTH} documents, the hybrid ranking holds those of both."
     return Report(
         experiment="sources",
-        dataset=collection.title,
-        about=f"{len(queries):,} questions ({run.part} part); {len(known):,} documents at the local E-utilities.",
-        tables=(groups, quality),
-        rows=tuple(_row(collection, query, ranked[query.id]) for query in queries),
-        figures={"groups": group_figures, "quality": quality_figures},
+        dataset=found.title,
+        about=f"{len(samples):,} questions ({run.part} part); {len(known):,} documents at the local E-utilities.",
+        tables=(
+            _groups(groups),
+            quality.means(
+                "Quality of the rankings", note, head="ranking", percent=False, intervals="", differences=True
+            ),
+        ),
+        rows=(*grouped, *rows),
+        figures={"groups": groups.figures, "quality": quality.figures},
         inputs=given,
     )
 
@@ -275,78 +290,36 @@ def _found_by(semantic: bool, term: bool) -> str:
     return FOUND_BY["both" if semantic and term else "semantic" if semantic else "term"]
 
 
-def _measured(collection: DataSet, query: str, ranked: _Ranked) -> dict[str, tuple[float, ...]]:
-    """Values of `SHARES` of each group that has documents for the question; groups without any are left out."""
-    relevant = collection.relevant(query)
-    measured: dict[str, tuple[float, ...]] = {}
+def _measured(sample: Sample, ranked: _Ranked, relevant: frozenset[str]) -> Iterator[Row]:
+    """The measures of each group that has documents for the question; groups without any have none."""
     for groups in (ranked.found_by, ranked.origins):
         scores, top = rrf_scores(groups), top_shares(groups)
         for group, score in scores.items():
+            if group not in GROUPS:
+                continue
             members = [place for place, other in enumerate(groups) if other == group]
             hits = sum(ranked.documents[place] in relevant for place in members)
             varied = entropy(ranked.texts[place] for place in members)
-            measured[group] = (float(len(members)), score, varied, top.get(group, 0.0), hits / len(members))
-    return measured
+            details = {"question": sample.question, "documents": [ranked.documents[place] for place in members]}
+            values = (float(len(members)), score, varied, top.get(group, 0.0), hits / len(members))
+            for name, value in zip(SHARES, values, strict=True):
+                yield Row(sample.id, arm=group, score=value, measure=name, details=details if name == SHARES[0] else {})
 
 
-def _groups(collection: DataSet, ranked: Mapping[str, _Ranked], seed: int) -> tuple[Table, dict[str, Any]]:
-    measured = [_measured(collection, query, result) for query, result in ranked.items()]
-    rows, found = [], {}
-    for group in GROUPS:
-        values = [values[group] for values in measured if group in values]
-        if not values:
-            continue
-        columns = {name: [value[place] for value in values] for place, name in enumerate(SHARES)}
-        estimates = {name: bootstrap(mean, column, seed=seed) for name, column in columns.items()}
-        found[group] = {"questions": len(values), **figures(estimates)}
-        rows.append((group, f"{len(values):,}", *_cells(estimates)))
+def _groups(groups: Comparison) -> Table:
+    rows = []
+    for group, estimates in groups.estimates.items():
+        count = len(groups.scores[group][SHARES[0]])
+        cells = (
+            f"{estimate.value:.5f} [{estimate.low:.5f}, {estimate.high:.5f}]"
+            if name == "RRF score"
+            else number(estimate)
+            for name, estimate in estimates.items()
+        )
+        rows += [(group, f"{count:,}", *cells)] if count else []
     note = (
         f"Means [95 % bootstrap interval] over the questions for which a group has documents. RRF score: of its "
         f"documents in the fused ranking, mean of 1 / ({RRF_K} + rank). Entropy: of the words of its documents' best "
         f"passages. Relevant: share of its documents that are judged to answer the question."
     )
-    return Table("Groups of documents", ("group", "questions", *SHARES), tuple(rows), note), found
-
-
-def _cells(estimates: Mapping[str, Estimate]) -> tuple[str, ...]:
-    return tuple(
-        f"{estimate.value:.5f} [{estimate.low:.5f}, {estimate.high:.5f}]" if name == "RRF score" else number(estimate)
-        for name, estimate in estimates.items()
-    )
-
-
-def _quality(collection: DataSet, ranked: Mapping[str, _Ranked], seed: int) -> tuple[Table, dict[str, Any]]:
-    rankings = {
-        "semantic alone": {query: result.semantic for query, result in ranked.items()},
-        "term-based alone": {query: result.term for query, result in ranked.items()},
-        "hybrid": {query: result.documents for query, result in ranked.items()},
-    }
-    values = {name: measure_rankings(collection.relevance, ranking) for name, ranking in rankings.items()}
-    estimates = {
-        name: {measure: bootstrap(mean, list(v.values()), seed=seed) for measure, v in measured.items()}
-        for name, measured in values.items()
-    }
-    for other in ("semantic alone", "term-based alone"):
-        estimates[f"hybrid − {other}"] = {
-            measure: bootstrap(mean_difference, list(v.values()), list(values[other][measure].values()), seed=seed)
-            for measure, v in values["hybrid"].items()
-        }
-    rows = tuple(
-        (name, *(number(estimate, signed="−" in name) for estimate in measured.values()))
-        for name, measured in estimates.items()
-    )
-    note = f"By document; each path gives at most {DEPTH} documents, the hybrid ranking holds those of both."
-    table = Table("Quality of the rankings", ("ranking", *RANKING_MEASURES), rows, note)
-    return table, {name: figures(measured) for name, measured in estimates.items()}
-
-
-def _row(collection: DataSet, query: Sample, ranked: _Ranked) -> dict[str, Any]:
-    relevant = collection.relevant(query.id)
-    return {
-        "id": query.id,
-        "question": query.question,
-        "documents": [
-            {"id": name, "found_by": found_by, "origin": origin, "relevant": name in relevant}
-            for name, found_by, origin in zip(ranked.documents, ranked.found_by, ranked.origins, strict=True)
-        ],
-    }
+    return Table("Groups of documents", ("group", "questions", *SHARES), tuple(rows), note)
