@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from preflight_rag.library.library import Library
     from preflight_rag.library.search.hybrid import Found
     from preflight_rag.library.storage.ingest import IngestEvent
+    from preflight_rag.models.embedding.embedder import Embedder
 
 
 @contextmanager
@@ -79,16 +80,21 @@ def search_all(
 
 
 def inputs(collection: DataSet, library: Library, **settings: Any) -> dict[str, Any]:
-    """What the numbers depend on, for the manifest."""
+    """What the numbers of a search depend on, for the manifest."""
+    stats = library.stats()
+    held = {name: stats[name] for name in ("documents", "passages", "splitter")}
+    return described(collection, library.embedder, **settings) | {"library": held}
+
+
+def described(collection: DataSet, embedder: Embedder, **settings: Any) -> dict[str, Any]:
+    """What numbers depend on where no library is searched, for the manifest."""
     from preflight_rag.evaluation.report import checksums
 
-    embedder, stats = library.embedder, library.stats()
     return {
         "source": collection.source,
         "licence": collection.licence,
         "sha256": checksums(collection.files),
         "embedder": {"name": embedder.name, "revision": embedder.revision, "dimension": embedder.dimension},
-        "library": {name: stats[name] for name in ("documents", "passages", "splitter")},
         "settings": settings,
     }
 

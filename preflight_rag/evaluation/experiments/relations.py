@@ -27,8 +27,9 @@ from preflight_rag.evaluation.intervals import wilson
 from preflight_rag.evaluation.metrics import roc_area
 from preflight_rag.evaluation.reading_metrics import words_of
 from preflight_rag.evaluation.records import find, json_lines
-from preflight_rag.evaluation.report import Report, Table, checksums, number
+from preflight_rag.evaluation.report import Report, Table, number
 from preflight_rag.evaluation.samples import DataSet, Sample, digest, reader_part_of
+from preflight_rag.evaluation.searching import described
 from preflight_rag.evaluation.vector_cache import Remembering
 from preflight_rag.models.opening import open_embedder, open_extractive_reader
 from preflight_rag.offline import relations
@@ -86,13 +87,7 @@ def run(found: DataSet, run: Run) -> Report:
             for sample, pairs in zip(asked, related, strict=True)
         ),
         figures={table.title: {row[0]: list(row[1:]) for row in table.rows} for table in (models, kinds)},
-        inputs={
-            "source": found.source,
-            "licence": found.licence,
-            "sha256": checksums(found.files),
-            "embedder": {"name": embedder.name, "revision": embedder.revision, "dimension": embedder.dimension},
-            "settings": {"read by": way_of(reader)},
-        },
+        inputs=described(found, embedder, read_by=way_of(reader)),
     )
 
 

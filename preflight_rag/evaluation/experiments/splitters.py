@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
 
-from preflight_rag.evaluation.intervals import Estimate, bootstrap, mean, mean_difference
-from preflight_rag.evaluation.report import Report, Table, checksums, figures, number
+from preflight_rag.evaluation.compare import compare
+from preflight_rag.evaluation.report import Report, Table
+from preflight_rag.evaluation.rows import Row, samples_of
 from preflight_rag.evaluation.samples import DataSet, Sample, Spans
+from preflight_rag.evaluation.searching import described
 from preflight_rag.evaluation.vector_cache import cached_embedder
 from preflight_rag.library.splitting.semantic_splitter import SemanticOverlapSplitter
 from preflight_rag.library.splitting.sentence_splitter import SentenceSplitter
@@ -61,28 +63,33 @@ class Pieces:
 Method = Callable[["Document", Pieces], list[Chunk]]
 
 
-def run(collection: DataSet, run: Run) -> Report:
+def run(found: DataSet, run: Run) -> Report:
     """Split the sampled documents in each way and compare what the best chunks of each cover."""
-    questions = collection.select(run.part, run.limit)
+    samples = found.select(run.part, run.limit)
     with cached_embedder(run) as embedder:
-        measured, sizes, documents = _measured(collection, questions, embedder, run)
-    asked = [question for question in questions if question.id in measured]
-    tables, numbers = _compared([measured[question.id] for question in asked], run.seed)
-    left_out = f" {len(questions) - len(asked)} more are left out: their answer is not found." * (asked != [*questions])
+        rows, sizes, documents = _measured(found, samples, embedder, run)
+        given = described(found, embedder, budgets=BUDGETS, seos=SemanticOverlapSplitter(embedder).settings())
+    asked = len(samples_of(rows))
+    missing = len(samples) - asked
+    left_out = f" {missing} more are left out: their answer is not found." * bool(missing)
+    tables, figures = [], {}
+    for title, values in (
+        ("Span recall", rows),
+        ("Share of questions with the whole span", [replace(r, score=float((r.score or 0) >= 1)) for r in rows]),
+    ):
+        pairs = [(OURS, name) for name in dict.fromkeys(row.arm for row in rows) if name != OURS]
+        compared = compare(values, pairs=pairs, seed=run.seed, wilson=False)
+        shown = f"{title}, by tokens of retrieved text"
+        tables.append(compared.means(shown, head="splitter", percent=False, intervals="", differences=True))
+        figures[title] = compared.figures
     return Report(
         experiment="splitters",
-        dataset=collection.title,
-        about=f"{len(asked):,} questions ({run.part} part), each asked of its own of {documents} documents.{left_out}",
+        dataset=found.title,
+        about=f"{asked:,} questions ({run.part} part), each asked of its own of {documents} documents.{left_out}",
         tables=(*tables, _sizes_table(sizes)),
-        rows=tuple({"id": q.id, "question": q.question, "document": q.document, **measured[q.id]} for q in asked),
-        figures={**numbers, "chunks": sizes},
-        inputs={
-            "source": collection.source,
-            "licence": collection.licence,
-            "sha256": checksums(collection.files),
-            "embedder": {"name": embedder.name, "revision": embedder.revision, "dimension": embedder.dimension},
-            "settings": {"budgets": BUDGETS, "seos": SemanticOverlapSplitter(embedder).settings()},
-        },
+        rows=tuple(rows),
+        figures={**figures, "chunks": sizes},
+        inputs=given,
     )
 
 
@@ -170,32 +177,30 @@ def _windows(reader: UnitReader) -> Method:
 
 
 def _measured(
-    collection: DataSet, questions: Sequence[Sample], embedder: Embedder, run: Run
-) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, float]], int]:
-    """Recalls by question id, then method, then budget; sizes of each method's chunks; the number of documents."""
+    found: DataSet, samples: Sequence[Sample], embedder: Embedder, run: Run
+) -> tuple[list[Row], dict[str, dict[str, float]], int]:
+    """Recall by sample, splitter and budget; sizes of each splitter's chunks; the number of documents."""
     splitters = methods(embedder)
-    measured: dict[str, dict[str, Any]] = {}
+    rows: dict[str, list[Row]] = {}
     lengths: dict[str, list[int]] = {name: [] for name in splitters}
-    wanted = dict.fromkeys(question.document for question in questions)
-    for done, (document, answers) in enumerate(collection.read(list(wanted)), 1):
-        asked = [question for question in questions if question.id in answers]
+    wanted = dict.fromkeys(sample.document for sample in samples)
+    for done, (document, answers) in enumerate(found.read(list(wanted)), 1):
+        asked = [sample for sample in samples if sample.id in answers]
         pieces = word_pieces(embedder, document.text)
-        vectors = [embedder.encode_query(question.question) for question in asked]
-        measured |= {question.id: {"recall": {}} for question in asked}
+        vectors = [embedder.encode_query(sample.question) for sample in asked]
         for name, split in splitters.items() if asked else ():
             chunks = split(document, pieces)
             matrix = embedder.encode_passages([document.text[chunk.start : chunk.end] for chunk in chunks])
             lengths[name] += [pieces.count(chunk.given_start, chunk.given_end) for chunk in chunks]
-            for question, vector in zip(asked, vectors, strict=True):
-                order = _ranked(matrix, vector)
-                measured[question.id]["recall"][name] = {
-                    str(budget): round(
-                        span_recall(document.text, answers[question.id], best_first(pieces, chunks, order, budget)), 6
-                    )
-                    for budget in BUDGETS
-                }
-        run.progress(f"{collection.name}: documents", done, len(wanted))
-    return measured, {name: _sizes(counts) for name, counts in lengths.items()}, len(wanted)
+            for sample, vector in zip(asked, vectors, strict=True):
+                order, text, details = _ranked(matrix, vector), document.text, {"question": sample.question}
+                for budget in BUDGETS:
+                    recall = span_recall(text, answers[sample.id], best_first(pieces, chunks, order, budget))
+                    row = Row(sample.id, str(budget), name, round(recall, 6), details=details)
+                    rows.setdefault(sample.id, []).append(row)
+        run.progress(f"{found.name}: documents", done, len(wanted))
+    ordered = [row for sample in samples for row in rows.get(sample.id, [])]
+    return ordered, {name: _sizes(counts) for name, counts in lengths.items()}, len(wanted)
 
 
 def _ranked(matrix: np.ndarray, vector: np.ndarray) -> list[int]:
@@ -216,35 +221,6 @@ def _sizes(counts: Sequence[int]) -> dict[str, float]:
         "95th percentile": round(float(np.percentile(values, 95)), 1),
         "in all": int(values.sum()),
     }
-
-
-def _compared(rows: Sequence[Mapping[str, Any]], seed: int) -> tuple[tuple[Table, ...], dict[str, Any]]:
-    """Recall and share of whole spans of each method, and the paired differences to ours."""
-    columns = tuple(str(budget) for budget in BUDGETS)
-    names = list(rows[0]["recall"]) if rows else []
-    recall = {name: {c: [row["recall"][name][c] for row in rows] for c in columns} for name in names}
-    whole = {name: {c: [float(v >= 1) for v in recall[name][c]] for c in columns} for name in names}
-    tables, numbers = [], {}
-    for title, values in (("Span recall", recall), ("Share of questions with the whole span", whole)):
-        estimates = {name: {c: bootstrap(mean, values[name][c], seed=seed) for c in columns} for name in names}
-        less = {
-            f"{OURS} − {name}": {
-                c: bootstrap(mean_difference, values[OURS][c], values[name][c], seed=seed) for c in columns
-            }
-            for name in names
-            if name != OURS
-        }
-        numbers[title] = {name: figures(row) for name, row in {**estimates, **less}.items()}
-        tables.append(Table(f"{title}, by tokens of retrieved text", ("splitter", *columns), _cells(estimates, less)))
-    return tuple(tables), numbers
-
-
-def _cells(
-    estimates: Mapping[str, Mapping[str, Estimate]], differences: Mapping[str, Mapping[str, Estimate]]
-) -> tuple[tuple[str, ...], ...]:
-    plain = [(name, *(number(e) for e in row.values())) for name, row in estimates.items()]
-    signed = [(name, *(number(e, signed=True) for e in row.values())) for name, row in differences.items()]
-    return (*plain, *signed)
 
 
 def _sizes_table(sizes: Mapping[str, Mapping[str, float]]) -> Table:

@@ -8,15 +8,19 @@ summaries are also judged in pairs (`papers.judged_summaries`).
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from statistics import fmean
+from typing import TYPE_CHECKING
 
+from preflight_rag.evaluation.compare import compare
 from preflight_rag.evaluation.harness.asking import open_asking
-from preflight_rag.evaluation.intervals import Estimate, bootstrap, mean, mean_difference
 from preflight_rag.evaluation.papers.judged_summaries import NOT_JUDGED, Verdicts, judge_summaries
-from preflight_rag.evaluation.report import Report, Table, checksums, figures, number
+from preflight_rag.evaluation.report import Report, Table
 from preflight_rag.evaluation.rouge import rouge
+from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.samples import DataSet, Sample, passages_as_corpus
+from preflight_rag.evaluation.searching import described
 from preflight_rag.evaluation.vector_cache import cached_embedder
 from preflight_rag.library.search import summary
 from preflight_rag.library.search.diversity import within_budget
@@ -32,53 +36,74 @@ OURS, LEAD, RANDOM, CLOSEST = "MMR", "lead", "random", "closest to the mean"
 BUDGET = 192
 """Tokens of a summary, near the mean length of the references of both data sets."""
 DRAWS = 5
+NOTE = (
+    "F1 of stemmed words, mean over documents [95 % bootstrap interval, differences paired]; random is the mean of "
+    f"{DRAWS} draws."
+)
 GRID = tuple((alpha, window) for window in (None, 1, 2, 3) for alpha in (0.5, 0.6, 0.7, 0.8, 0.9))
 """What was tried on the development halves: α and the window."""
 
 Method = Callable[[Sequence["Statement"], "np.ndarray", int], list[list[int]]]
 
 
-def run(collection: DataSet, run: Run) -> Report:
+def run(found: DataSet, run: Run) -> Report:
     """Select from each document with every method and compare with the references."""
-    queries = collection.select(run.part, run.limit)
+    samples = found.select(run.part, run.limit)
     chosen = (summary.SUMMARY_ALPHA, summary.SUMMARY_WINDOW)
     methods = _methods(run.seed, GRID if run.part == "development" else (chosen,))
-    rows = []
+    rows: list[Row] = []
+    texts: dict[str, dict[str, str]] = {}
     with cached_embedder(run) as embedder:
-        for done, query in enumerate(queries):
-            run.progress(f"{collection.name}: documents", done, len(queries))
-            rows.append({"id": query.id} | _measured(query, embedder, methods))
-    tables, numbers = _compared(rows, [*methods], sorted(queries[0].summaries), run.seed)
-    judged, model = _judged(collection, queries, rows, run)
+        for done, sample in enumerate(samples):
+            run.progress(f"{found.name}: documents", done, len(samples))
+            rows += _measured(sample, embedder, methods)
+            texts[sample.id] = {row.arm: row.details["summary"] for row in rows if row.sample == sample.id}
+        given = described(found, embedder, budget=BUDGET)
+    ours = next(iter(methods))
+    tables, figures = [], {}
+    for kind in sorted(samples[0].summaries):
+        of_kind = [row for row in rows if row.condition == kind]
+        pairs = [(ours, other) for other in (LEAD, CLOSEST, RANDOM)]
+        compared = compare(of_kind, by="measure", pairs=pairs, seed=run.seed, wilson=False)
+        title = f"Against the {kind} summaries"
+        tables.append(_with_words(compared.means(title, NOTE, head="method", percent=False, intervals="",
+                                                 differences=True), of_kind))  # fmt: skip
+        figures[kind] = compared.figures
+    judged, model = _judged(samples, texts, ours, run)
+    if judged:
+        told = (Row(name, arm="judge", details=verdict) for name, verdict in judged.rows.items())
+        rows, figures = [*rows, *told], {**figures, "judged": judged.figures}
     return Report(
         experiment="summaries",
-        dataset=collection.title,
-        about=f"{len(rows)} documents ({run.part} part), {BUDGET} tokens of each."
+        dataset=found.title,
+        about=f"{len(samples)} documents ({run.part} part), {BUDGET} tokens of each."
         + ("" if judged else f" {NOT_JUDGED}"),
-        tables=(*tables, judged.table) if judged else tables,
-        rows=tuple({**row, "judged": judged.rows.get(row["id"], {})} if judged else row for row in rows),
-        figures={**numbers, "judged": judged.figures} if judged else numbers,
-        inputs={
-            "data": checksums(collection.files),
-            "embedder": embedder.name,
-            "budget": BUDGET,
-            "model": model,
-        },
+        tables=(*tables, judged.table) if judged else tuple(tables),
+        rows=tuple(rows),
+        figures=figures,
+        inputs=given | {"model": model},
     )
 
 
+def _with_words(table: Table, rows: Sequence[Row]) -> Table:
+    """The table with the mean length of each method's summaries."""
+    words: dict[str, list[float]] = {}
+    for row in rows:
+        words.setdefault(row.arm, []).append(row.details["words"])
+    cells = ((*line, f"{fmean(words[line[0]]):.0f}" if line[0] in words else "") for line in table.rows)
+    return replace(table, columns=(*table.columns, "words"), rows=tuple(cells))
+
+
 def _judged(
-    collection: DataSet, queries: Sequence[Sample], rows: Sequence[Mapping[str, Any]], run: Run
+    samples: Sequence[Sample], texts: Mapping[str, Mapping[str, str]], ours: str, run: Run
 ) -> tuple[Verdicts | None, str]:
-    """The first method's summaries judged against the others', and by whom; None without a language model."""
-    kind = min(queries[0].summaries)
-    asked = [Sample(query.id, query.question, "long", answers=((query.summaries[kind],),)) for query in queries]
+    """Our summaries judged against the others', and by whom; None without a language model."""
+    kind = min(samples[0].summaries)
+    asked = [Sample(sample.id, sample.question, "long", answers=((sample.summaries[kind],),)) for sample in samples]
     with open_asking(run, asked) as asking:
         if asking.chat_model is None:
             return None, asking.name
-        texts = {row["id"]: row["summaries"] for row in rows}
-        title = f"Judged beside the {kind} summaries"
-        return judge_summaries(asking, asked, texts, next(iter(rows[0]["summaries"])), title=title), asking.name
+        return judge_summaries(asking, asked, texts, ours, title=f"Judged beside the {kind} summaries"), asking.name
 
 
 def _methods(seed: int, grid: Sequence[tuple[float, int | None]]) -> dict[str, Method]:
@@ -108,57 +133,17 @@ def _methods(seed: int, grid: Sequence[tuple[float, int | None]]) -> dict[str, M
     }
 
 
-def _measured(sample: Sample, embedder: Embedder, methods: Mapping[str, Method]) -> dict[str, Any]:
-    """Method to reference to measure to F1, each method's words, and its summary: of several, the first."""
+def _measured(sample: Sample, embedder: Embedder, methods: Mapping[str, Method]) -> Iterator[Row]:
+    """F1 of each method against each reference, by measure; with its words and its summary: of several, the first."""
     (whole,) = passages_as_corpus([sample])()
     statements = summary.of_document(whole, embedder.count_tokens)
     vectors = embedder.encode_passages([statement.text for statement in statements])
     budget = max(BUDGET, min(statement.tokens for statement in statements))
-    scores: dict[str, Any] = {}
-    words: dict[str, float] = {}
-    summaries: dict[str, str] = {}
     for method, select in methods.items():
         texts = [" ".join(statements[i].text for i in chosen) for chosen in select(statements, vectors, budget)]
-        summaries[method] = texts[0]
-        words[method] = sum(len(text.split()) for text in texts) / len(texts)
-        scores[method] = {}
+        details = {"summary": texts[0], "words": fmean(len(text.split()) for text in texts)}
         for kind, reference in sample.summaries.items():
             measured = [rouge(text, reference) for text in texts]
-            scores[method][kind] = {m: sum(row[m] for row in measured) / len(measured) for m in measured[0]}
-    return {"statements": len(statements), "words": words, "scores": scores, "summaries": summaries}
-
-
-def _compared(
-    rows: Sequence[Mapping[str, Any]], methods: Sequence[str], kinds: Sequence[str], seed: int
-) -> tuple[tuple[Table, ...], dict[str, Any]]:
-    """A table for each kind of reference: means with intervals, and paired differences to the first method."""
-    tables, numbers = [], {}
-    words = {method: sum(row["words"][method] for row in rows) / len(rows) for method in methods}
-    for kind in kinds:
-        measures = [*rows[0]["scores"][methods[0]][kind]]
-        columns = {
-            method: {m: [row["scores"][method][kind][m] for row in rows] for m in measures} for method in methods
-        }
-        estimates: dict[str, dict[str, Estimate]] = {
-            method: {m: bootstrap(mean, values, seed=seed) for m, values in found.items()}
-            for method, found in columns.items()
-        }
-        cells = [
-            (method, *(number(estimate) for estimate in found.values()), f"{words[method]:.0f}")
-            for method, found in estimates.items()
-        ]
-        for other in (LEAD, CLOSEST, RANDOM):
-            paired = {
-                m: bootstrap(mean_difference, columns[methods[0]][m], columns[other][m], seed=seed) for m in measures
-            }
-            estimates[f"{methods[0]} - {other}"] = paired
-            cells.append((f"{methods[0]} − {other}", *(number(e, signed=True) for e in paired.values()), ""))
-        tables.append(Table(f"Against the {kind} summaries", ("method", *measures, "words"), tuple(cells), _NOTE))
-        numbers[kind] = {name: figures(found) for name, found in estimates.items()}
-    return tuple(tables), numbers
-
-
-_NOTE = (
-    "F1 of stemmed words, mean over documents [95 % bootstrap interval, differences paired]; random is the mean of "
-    f"{DRAWS} draws."
-)
+            for name in measured[0]:
+                score = sum(row[name] for row in measured) / len(measured)
+                yield Row(sample.id, kind, method, score, measure=name, details=details)
