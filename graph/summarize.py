@@ -16,8 +16,8 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from preflight_rag.graph.outcome import receipt_of
+from preflight_rag.library.ingest import unicode_text
 from preflight_rag.library.search import summary as selection
-from preflight_rag.library.storage.ingest import unicode_text
 from preflight_rag.nodes.answer_plain import drafted
 from preflight_rag.nodes.cite import attributed, citation
 from preflight_rag.state.context import Settings
@@ -34,7 +34,7 @@ from preflight_rag.state.values import Citation, Gap, Passage, Summary, Usage
 from preflight_rag.text.citations import cited_numbers, renumbered
 
 if TYPE_CHECKING:
-    from preflight_rag.library import Library
+    from preflight_rag.library.collection import Collection
     from preflight_rag.library.search.summary import Statement
     from preflight_rag.models.embedding.embedder import Embedder
     from preflight_rag.models.protocol import Reader
@@ -127,7 +127,7 @@ def subject_of_file(path: Path, count_tokens: Callable[[str], int]) -> Subject:
     return _checked(Subject(document.id, document.title, document.source, document.date, statements))
 
 
-def find_subject(library: Library, document: str | Path, count_tokens: Callable[[str], int]) -> Subject:
+def find_subject(library: Collection, document: str | Path, count_tokens: Callable[[str], int]) -> Subject:
     """A document of the library by its id, else a file's.
 
     Raises:
@@ -138,7 +138,7 @@ def find_subject(library: Library, document: str | Path, count_tokens: Callable[
     return subject_of_library(library, str(document), count_tokens)
 
 
-def subject_of_library(library: Library, document_id: str, count_tokens: Callable[[str], int]) -> Subject:
+def subject_of_library(library: Collection, document_id: str, count_tokens: Callable[[str], int]) -> Subject:
     """A document of the library by its id.
 
     Raises:
@@ -153,7 +153,7 @@ def subject_of_library(library: Library, document_id: str, count_tokens: Callabl
     return _checked(Subject(document_id, first.title, first.source, first.date, statements))
 
 
-def unknown_document(library: Library, document_id: str) -> UsageError:
+def unknown_document(library: Collection, document_id: str) -> UsageError:
     """The error for an id that the library does not hold."""
     near = close_matches(document_id, library.documents())
     named = f"Did you mean {' or '.join(near)}?" if near else "Give a file, or the id of a document."

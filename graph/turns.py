@@ -23,6 +23,7 @@ from preflight_rag.graph.locks import thread_lock, validate_thread_id
 from preflight_rag.graph.outcome import answer_of, receipt_of
 from preflight_rag.graph.readers import extractive_for
 from preflight_rag.graph.tracing import TurnSpan
+from preflight_rag.library.collection import Collection
 from preflight_rag.models.protocol import Reader
 from preflight_rag.nodes.rewrite import check_question, normalised
 from preflight_rag.state.context import Context, Settings
@@ -96,7 +97,7 @@ class Turns:
         folder: Path,
         saver: SqliteCheckpointer,
         ledger: Ledger,
-        library: Any,
+        library: Collection,
         reader: Callable[[str | None], Reader],
         pubmed: Callable[[], Any] | None = None,
     ) -> None:

@@ -14,12 +14,12 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import Any
 
 from langgraph.runtime import Runtime
 
 from preflight_rag.corg.signals import read_signals
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader
+from preflight_rag.routing.library_risk import risk_model_of
 from preflight_rag.routing.risk import RiskModel
 from preflight_rag.routing.risk_features import FEATURES, has_places, risk_features
 from preflight_rag.state.context import Context, Settings
@@ -27,6 +27,7 @@ from preflight_rag.state.reading import Source
 from preflight_rag.state.schema import PassageRef, State
 from preflight_rag.state.values import RouteDecision, RouteName
 from preflight_rag.state.views import Retrieved
+from preflight_rag.text.bm25 import pool_bm25
 from preflight_rag.text.words import words
 
 ALWAYS_PLAIN_PASSAGES = 3
@@ -42,12 +43,6 @@ async def preflight(state: Retrieved, runtime: Runtime[Context]) -> State:
     decision = await asyncio.to_thread(decide, question, refs, sources, settings, model, extractive)
     partitions = partition(len(refs), settings.partition_size) if decision.name == "map_reduce" else []
     return {"decision": decision.model_dump(), "partitions": partitions}
-
-
-def risk_model_of(library: Any) -> RiskModel | None:
-    """The library's calibrated model of the risk; None where it has none, or is something else than a `Library`."""
-    found = getattr(library, "risk_model", None)
-    return found() if found is not None else None
 
 
 @dataclass(frozen=True)
@@ -160,15 +155,9 @@ def dense_order(refs: Sequence[PassageRef]) -> list[int]:
 
 def lexical_order(question: str, sources: Sequence[Source]) -> list[int]:
     """Ranks of the passages that share a word with the question, ordered by BM25 among them (R_BM25 of equation 1)."""
-    from rank_bm25 import BM25Okapi
-
-    texts = [words(f"{source.title} {source.text}") for source in sources]
-    asked = words(question)
-    if not any(texts):
-        return []
-    scores = BM25Okapi([text or [""] for text in texts]).get_scores(asked)
-    sharing = [i for i, text in enumerate(texts) if set(text) & set(asked)]
-    return [sources[i].n for i in sorted(sharing, key=lambda i: (-scores[i], sources[i].n))]
+    scores = pool_bm25(words(question), [f"{source.title} {source.text}" for source in sources])
+    ranked = [(-score, source.n) for score, source in zip(scores, sources, strict=True) if score is not None]
+    return [n for _, n in sorted(ranked)]
 
 
 def agreement(a: Sequence[int], b: Sequence[int], top_n: int) -> float:

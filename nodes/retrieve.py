@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from langgraph.runtime import Runtime
 
-from preflight_rag.library.search.gather import Gathered, gather
+from preflight_rag.library.search.retrieval import Retrieval, retrieve_passages
 from preflight_rag.state.context import Context, Settings
 from preflight_rag.state.schema import PassageRef, State
 from preflight_rag.state.values import PrunedPassage
@@ -21,8 +21,8 @@ from preflight_rag.state.views import Rewritten
 async def retrieve(state: Rewritten, runtime: Runtime[Context]) -> State:
     """Find the passages that go on, and keep both rankings that they were fused from."""
     context = runtime.context
-    gathered = await asyncio.to_thread(
-        gather,
+    retrieval = await asyncio.to_thread(
+        retrieve_passages,
         context.library,
         state["queries"],
         _within(context.settings, state.get("within") or []),
@@ -30,17 +30,17 @@ async def retrieve(state: Rewritten, runtime: Runtime[Context]) -> State:
         pubmed=context.pubmed if context.settings.pubmed else None,
         extractive=context.extractive,
     )
-    pruned = await asyncio.to_thread(_prune, gathered, state["queries"], context)
+    pruned = await asyncio.to_thread(_prune, retrieval, state["queries"], context)
     k = context.settings.k
     return {
-        "passages": gathered.references(),
+        "passages": retrieval.references(),
         "pruned": [passage.model_dump() for passage in pruned],
         "rankings": {
-            "dense": [hit.passage_id for hit in gathered.found.dense[:k]],
-            "lexical": [hit.passage_id for hit in gathered.found.lexical[:k]],
+            "dense": [hit.passage_id for hit in retrieval.found.dense[:k]],
+            "lexical": [hit.passage_id for hit in retrieval.found.lexical[:k]],
         },
-        "rungs": gathered.rungs,
-        "gaps": [{"stage": "retrieve", "item": item, "error": error} for item, error in gathered.problems],
+        "rungs": retrieval.rungs,
+        "gaps": [{"stage": "retrieve", "item": item, "error": error} for item, error in retrieval.problems],
     }
 
 
@@ -51,15 +51,15 @@ def _within(settings: Settings, documents: Sequence[str]) -> Settings:
     return settings.model_copy(update={"where": (*settings.where, f"id = {documents[0]}")})
 
 
-def _prune(gathered: Gathered, questions: Sequence[str], context: Context) -> list[PrunedPassage]:
+def _prune(retrieval: Retrieval, questions: Sequence[str], context: Context) -> list[PrunedPassage]:
     """Take the passages out that a language model is not to be given."""
     threshold = context.settings.prune
-    if not threshold or not gathered.chosen or context.reader.by_rule:
+    if not threshold or not retrieval.chosen or context.reader.by_rule:
         return []
     from preflight_rag.library.search.pruning import prune
 
-    done = prune(context.extractive, questions, gathered.chosen, threshold)
-    gathered.chosen = done.kept
+    done = prune(context.extractive, questions, retrieval.chosen, threshold)
+    retrieval.chosen = done.kept
     return done.pruned
 
 

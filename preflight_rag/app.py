@@ -22,8 +22,9 @@ from preflight_rag.state.values import Answer, Clarification, Gap, Hit, Preview,
 if TYPE_CHECKING:
     from preflight_rag.graph.ledger import Ledger
     from preflight_rag.graph.turns import Ask, Event, Turns
+    from preflight_rag.library.collection import Collection
+    from preflight_rag.library.ingest import IngestReport
     from preflight_rag.library.pubmed import EntrezClient
-    from preflight_rag.library.storage.ingest import IngestReport
     from preflight_rag.models.protocol import Reader
 
 THREADS = "threads.db"
@@ -39,7 +40,7 @@ class Preflight:
         settings: The numbers that each turn starts from.
     """
 
-    def __init__(self, folder: Path, library: Library, reader: Reader, settings: Settings) -> None:
+    def __init__(self, folder: Path, library: Collection, reader: Reader, settings: Settings) -> None:
         self.folder = folder
         self.library = library
         self.reader = reader
@@ -108,7 +109,7 @@ class Preflight:
         return cls._over(library, model, numbers)
 
     @classmethod
-    def _over(cls, library: Library, model: Any, settings: Settings) -> Preflight:
+    def _over(cls, library: Collection, model: Any, settings: Settings) -> Preflight:
         """The application over an open library, which is closed where no reader can be opened."""
         try:
             reader = open_reader(
@@ -121,7 +122,9 @@ class Preflight:
 
     def ingest(self, paths: Sequence[str | Path], *, prune: bool = False) -> IngestReport:
         """Add or update files and folders."""
-        return self.library.ingest([Path(path) for path in paths], prune=prune)
+        from preflight_rag.library.library import own_library
+
+        return own_library(self.library).ingest([Path(path) for path in paths], prune=prune)
 
     def search(self, query: str, k: int | None = None, **settings: Any) -> SearchResult:
         """Retrieve only: the rankings, the passages that would go on, and what preflight would do with them.
@@ -132,10 +135,11 @@ class Preflight:
             **settings: Fields of `Settings` for this search, such as `where=("year>=2020",)`.
         """
         from preflight_rag.conversation.rewriter import QueryRewriter
-        from preflight_rag.library.search.gather import gather
-        from preflight_rag.nodes.preflight import decide, risk_model_of
+        from preflight_rag.library.search.retrieval import retrieve_passages
+        from preflight_rag.nodes.preflight import decide
         from preflight_rag.nodes.retrieve import score_of
         from preflight_rag.nodes.rewrite import check_question, normalised
+        from preflight_rag.routing.library_risk import risk_model_of
 
         numbers = self._settings({"k": k, **settings})
         query = normalised(query)
@@ -144,10 +148,12 @@ class Preflight:
         ladder = QueryRewriter(self.library, mode="rules", mesh=numbers.mesh, pubmed=True).invoke(query).expressions
         extractive = extractive_for(self.reader, numbers.extractive_reader)
         expressions = ladder if pubmed else ()
-        gathered = gather(self.library, [query], numbers, expressions=expressions, pubmed=pubmed, extractive=extractive)
-        refs = gathered.references()
-        decision = decide(query, refs, gathered.sources(), numbers, risk_model_of(self.library), extractive)
-        found, top = gathered.found, slice(numbers.k)
+        retrieval = retrieve_passages(
+            self.library, [query], numbers, expressions=expressions, pubmed=pubmed, extractive=extractive
+        )
+        refs = retrieval.references()
+        decision = decide(query, refs, retrieval.sources(), numbers, risk_model_of(self.library), extractive)
+        found, top = retrieval.found, slice(numbers.k)
         return SearchResult(
             query=query,
             dense=found.dense[top],
@@ -157,7 +163,7 @@ class Preflight:
                 Hit(passage_id=ref["id"], document_id=ref["document_id"], rank=ref["rank"], score=score_of(ref))
                 for ref in refs
             ),
-            gaps=tuple(Gap(stage="retrieve", item=item, error=error) for item, error in gathered.problems),
+            gaps=tuple(Gap(stage="retrieve", item=item, error=error) for item, error in retrieval.problems),
             preflight=Preview(route=decision.name, **decision.model_dump(exclude={"name", "forced"})),
         )
 

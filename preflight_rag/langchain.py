@@ -38,12 +38,12 @@ if TYPE_CHECKING:
     from preflight_rag.library.search.filters import Filter
     from preflight_rag.library.search.passage_reranker import PassageReranker
     from preflight_rag.library.search.retriever import LibraryRetriever as PreflightRetriever
-    from preflight_rag.library.search.selectors import FPSSelector, MMRSelector, Reorder, TokenBudget
+    from preflight_rag.library.search.selection import FPSSelector, MMRSelector, Reorder, TokenBudget
     from preflight_rag.library.splitting.semantic_splitter import SemanticOverlapSplitter
     from preflight_rag.library.splitting.sentence_splitter import SentenceSplitter
     from preflight_rag.models.opening import open_embedder, open_extractive_reader
     from preflight_rag.routing.calibration import calibrate
-    from preflight_rag.routing.known_items import make_questions, read_questions
+    from preflight_rag.routing.known_questions import make_questions, read_questions
     from preflight_rag.state.schema import PassageRef
     from preflight_rag.text.concepts import expressions, key_concepts
 
@@ -56,12 +56,12 @@ _PIECES = {
     "preflight_rag.library.query.spelling": ("Speller",),
     "preflight_rag.library.search.filters": ("Filter",),
     "preflight_rag.library.search.passage_reranker": ("PassageReranker",),
-    "preflight_rag.library.search.selectors": ("FPSSelector", "MMRSelector", "Reorder", "TokenBudget"),
+    "preflight_rag.library.search.selection": ("FPSSelector", "MMRSelector", "Reorder", "TokenBudget"),
     "preflight_rag.library.splitting.semantic_splitter": ("SemanticOverlapSplitter",),
     "preflight_rag.library.splitting.sentence_splitter": ("SentenceSplitter",),
     "preflight_rag.models.opening": ("open_embedder", "open_extractive_reader"),
     "preflight_rag.routing.calibration": ("calibrate",),
-    "preflight_rag.routing.known_items": ("make_questions", "read_questions"),
+    "preflight_rag.routing.known_questions": ("make_questions", "read_questions"),
     "preflight_rag.text.concepts": ("expressions", "key_concepts"),
 }
 _HOME = {name: module for module, names in _PIECES.items() for name in names}
@@ -285,7 +285,8 @@ class PreflightRouter(Runnable[RouterInput, RouteDecision]):
         return self._call_with_config(self._decide, input, config)
 
     def _decide(self, given: RouterInput) -> RouteDecision:
-        from preflight_rag.nodes.preflight import decide, risk_model_of
+        from preflight_rag.nodes.preflight import decide
+        from preflight_rag.routing.library_risk import risk_model_of
 
         try:
             question, documents = given["question"], list(given["documents"])
@@ -295,10 +296,11 @@ class PreflightRouter(Runnable[RouterInput, RouteDecision]):
                 help='Give {"question": "...", "documents": [...]}.',
             ) from None
         refs, sources = self._passages(question, documents)
-        return decide(question, refs, sources, self.settings, risk_model_of(self.library))
+        model = None if self.library is None else risk_model_of(self.library)
+        return decide(question, refs, sources, self.settings, model)
 
     def _passages(self, question: str, documents: list[Document]) -> tuple[list[PassageRef], list[Source]]:
-        from preflight_rag.library.search.gather import reference
+        from preflight_rag.library.search.retrieval import reference
 
         cosines = self._cosines(question, documents)
         candidates = [

@@ -25,7 +25,7 @@ from preflight_rag.evaluation.searching import collection_library
 from preflight_rag.library.library import Library
 from preflight_rag.nodes.rewrite import normalised
 from preflight_rag.routing.calibration import Case, measure, turn_passages
-from preflight_rag.routing.known_items import KnownQuestion
+from preflight_rag.routing.known_questions import KnownQuestion
 from preflight_rag.routing.risk import WEIGHTS, RiskModel, fit
 from preflight_rag.state.context import Settings
 

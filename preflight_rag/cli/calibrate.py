@@ -13,7 +13,7 @@ from preflight_rag.cli.main import DEFAULT_LIBRARY, JsonOption, LibraryOption, a
 if TYPE_CHECKING:
     from preflight_rag.library import Library
     from preflight_rag.routing.calibration import Calibration, Operation
-    from preflight_rag.routing.known_items import KnownQuestion
+    from preflight_rag.routing.known_questions import KnownQuestion
 
 MADE = 300
 RECALL = 0.926
@@ -41,7 +41,7 @@ def calibrate(
 ) -> None:
     """Fit the preflight's risk of a lost key passage to the library, from questions with known documents."""
     from preflight_rag.library import Library
-    from preflight_rag.routing.known_items import make_questions, read_questions
+    from preflight_rag.routing.known_questions import make_questions, read_questions
     from preflight_rag.routing.library_risk import write_model
 
     with Library.open(library) as collection:

@@ -20,6 +20,7 @@ from preflight_rag.state.reading import Message, Reply, Rewrite
 from preflight_rag.text.concepts import expressions, rewrite_by_rules, subquestions
 
 if TYPE_CHECKING:
+    from preflight_rag.library.collection import Collection
     from preflight_rag.library.index.vocabulary import Vocabulary
     from preflight_rag.models.protocol import Reader
     from preflight_rag.state.context import RewriteMode
@@ -31,7 +32,7 @@ class QueryRewriter(Runnable[str, Rewrite]):
     """Turns a message, and the conversation before it, into a question, its parts, concepts and search expressions.
 
     Args:
-        library: Whose words spelling is corrected by; anything without a `vocabulary` corrects nothing.
+        library: Whose words spelling is corrected by; without them nothing is corrected.
         reader: What may be asked to rewrite; None for rules alone.
         mode: "off" leaves the message as it is, "rules" and "model" say who rewrites, and "auto" asks the model where
             there is a conversation, an unknown word, more than one part, or PubMed to be searched.
@@ -41,7 +42,7 @@ class QueryRewriter(Runnable[str, Rewrite]):
 
     def __init__(
         self,
-        library: Any = None,
+        library: Collection | None = None,
         *,
         reader: Reader | None = None,
         mode: RewriteMode = "auto",
@@ -107,7 +108,7 @@ class QueryRewriter(Runnable[str, Rewrite]):
     def _speller(self) -> Speller | None:
         vocabulary: Vocabulary | None = None
         with suppress(LibraryError):
-            vocabulary = getattr(self.library, "vocabulary", None)
+            vocabulary = self.library.vocabulary if self.library is not None else None
         return Speller(vocabulary) if vocabulary is not None else None
 
     def _searchable(self, reply: Reply[Rewrite]) -> Reply[Rewrite]:

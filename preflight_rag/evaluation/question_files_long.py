@@ -82,7 +82,7 @@ def _released_pairs(paths: Iterable[Path]) -> list[tuple[str, str, list[Document
 
 
 def _parsed(path: Path) -> _Element:
-    from preflight_rag.library.loaders.xmltree import XMLSyntaxError, parse_xml
+    from preflight_rag.library.loaders.xml import XMLSyntaxError, parse_xml
 
     try:
         return parse_xml(path.read_bytes())

@@ -16,9 +16,9 @@ from preflight_rag.state.errors import LibraryError
 
 if TYPE_CHECKING:
     from preflight_rag.evaluation.runs import Progress, Run
+    from preflight_rag.library.ingest import IngestEvent
     from preflight_rag.library.library import Library
-    from preflight_rag.library.search.hybrid import Found
-    from preflight_rag.library.storage.ingest import IngestEvent
+    from preflight_rag.library.search.hybrid import Rankings
     from preflight_rag.models.embedding.embedder import Embedder
 
 
@@ -69,7 +69,7 @@ def library_folder(collection: DataSet, embedder: str, cache: Path | None) -> Pa
 
 def search_all(
     library: Library, queries: Sequence[Sample], progress: Progress, *, name: str, **settings: Any
-) -> Iterator[tuple[Sample, Found]]:
+) -> Iterator[tuple[Sample, Rankings]]:
     """Search for each query in turn, its text normalised as a turn's question is; `settings` go to `Library.search`."""
     from preflight_rag.nodes.rewrite import normalised
 

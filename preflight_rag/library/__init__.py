@@ -1,23 +1,26 @@
-"""The collection: loaders, splitters, the SQLite store, dense and lexical indices, fusion."""
+"""The collection: loaders, splitters, the SQLite store, dense and lexical indices, search.
+
+`Collection` is what the application needs of one. `Library`, a folder on disk, keeps it, and so does
+`external.library.ExternalLibrary`, somebody's own retriever or vector store.
+"""
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from preflight_rag.library.collection import Collection
     from preflight_rag.library.library import Library
     from preflight_rag.library.splitting.semantic_splitter import SemanticOverlapSplitter
 
-__all__ = ["Library", "SemanticOverlapSplitter"]
+__all__ = ["Collection", "Library", "SemanticOverlapSplitter"]
+
+# Opened when they are asked for: `preflight --help` must not wait for FAISS and tantivy.
+_HOMES = {"Collection": "collection", "Library": "library", "SemanticOverlapSplitter": "splitting.semantic_splitter"}
 
 
 def __getattr__(name: str) -> Any:
-    if name == "Library":
-        from preflight_rag.library.library import Library
-
-        return Library
-    if name == "SemanticOverlapSplitter":
-        from preflight_rag.library.splitting.semantic_splitter import SemanticOverlapSplitter
-
-        return SemanticOverlapSplitter
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

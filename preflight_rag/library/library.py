@@ -2,48 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from preflight_rag.library.index.current import CurrentIndex
-from preflight_rag.library.index.dense import FLAT_LIMIT, IndexKind
-from preflight_rag.library.index.dense_kinds import check_kind
-from preflight_rag.library.index.generations import FOLDER
+from preflight_rag.library.index.dense import FLAT_LIMIT, IndexKind, check_kind
+from preflight_rag.library.index.generations import CurrentIndex, Index
+from preflight_rag.library.ingest import DEADLINE, IngestReport, InternReport, Progress, unicode_text
+from preflight_rag.library.loaders.files import DEFAULT_MAX_BYTES
 from preflight_rag.library.query.ladder import ENOUGH, parse
-from preflight_rag.library.search.fitting import Fitting
 from preflight_rag.library.search.fusion import RRF_K
-from preflight_rag.library.search.hybrid import CANDIDATES, TOP_K, Found, hybrid_search
-from preflight_rag.library.splitting.by_name import SplitterName, check_splitter
-from preflight_rag.library.storage import health
-from preflight_rag.library.storage.catalogue import Catalogue
-from preflight_rag.library.storage.ingest import MAX_BYTES, IngestReport, Progress, unicode_text
-from preflight_rag.library.storage.interning import DEADLINE, Interned, passages_of
+from preflight_rag.library.search.hybrid import CANDIDATES, TOP_K, Rankings, check_query, hybrid_search
+from preflight_rag.library.splitting.passage_splitter import SplitterName, check_splitter
 from preflight_rag.library.storage.recorded_embedder import RecordedEmbedder
 from preflight_rag.library.storage.store import BUSY_SECONDS, Store
-from preflight_rag.library.storage.writer import Writer
+from preflight_rag.library.stored import StoredCollection
+from preflight_rag.library.writer import Writer
 from preflight_rag.state.errors import LibraryCorrupt, PreflightError, UsageError
-from preflight_rag.state.retrieval import Candidate
-from preflight_rag.state.values import Document, Passage
+from preflight_rag.state.values import Document
 
 if TYPE_CHECKING:
-    import numpy as np
     from langchain_core.embeddings import Embeddings
 
+    from preflight_rag.library.collection import Collection
     from preflight_rag.library.index.vocabulary import Vocabulary
     from preflight_rag.library.search.filters import Filter
-    from preflight_rag.models.embedding.embedder import Embedder
-    from preflight_rag.routing.risk import RiskModel
 
 
-class Library:
+class Library(StoredCollection):
     """A collection of documents: ingest, hybrid search, passages by id. Open one with `Library.open`.
 
     `search` and `passages` may be called from several threads. Writers take turns, across processes.
     """
+
+    is_complete = True
 
     def __init__(
         self,
@@ -54,15 +48,9 @@ class Library:
         flat_limit: int,
         lock_seconds: float,
     ) -> None:
-        self.path = store.path.parent
-        self._root = self.path / FOLDER
-        self._store = store
-        self._embedder = embedder
-        self._writer = Writer(
-            store, self._root, embedder, splitter=splitter, flat_limit=flat_limit, lock_seconds=lock_seconds
-        )
-        self._index = CurrentIndex(store, self._root, self._writer.rebuild)
-        self._fitting = Fitting(store)
+        writer = Writer(store, embedder, splitter=splitter, flat_limit=flat_limit, lock_seconds=lock_seconds)
+        super().__init__(store, embedder, writer)
+        self._index = CurrentIndex(store, self._root, writer.rebuild)
 
     @classmethod
     def open(
@@ -83,7 +71,7 @@ class Library:
             embedder: What `open_embedder` takes; None for the one that the library was made with, and the default one
                 for a new library.
             create: Make the library where there is none.
-            index: Kind of dense index (see `dense_kinds.py`), which the library remembers; another one than before
+            index: Kind of dense index (see `index/dense.py`), which the library remembers; another one than before
                 rebuilds the index. None for the library's own, `auto` in a new one.
             splitter: How documents are split, which the library remembers. From the next ingest on; documents that
                 are read again are split anew, the others keep their passages. None for the library's own, `sentence`
@@ -116,24 +104,7 @@ class Library:
     def close(self) -> None:
         """Close the database and drop the index from memory."""
         self._index.close()
-        self._store.close()
-
-    def __enter__(self) -> Library:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    @property
-    def embedder(self) -> Embedder:
-        """The library's embedder, opened at the first use.
-
-        Raises:
-            EmbedderMismatch: It is an object that only the caller has, or its weights have changed.
-        """
-        return self._embedder.get()
+        super().close()
 
     @property
     def notes(self) -> list[str]:
@@ -146,7 +117,7 @@ class Library:
         *,
         prune: bool = False,
         progress: Progress | None = None,
-        max_bytes: int = MAX_BYTES,
+        max_bytes: int = DEFAULT_MAX_BYTES,
     ) -> IngestReport:
         """Add or update the documents of files and folders, then swap in a new index.
 
@@ -168,8 +139,8 @@ class Library:
         """Add or update documents that are in memory, then swap in a new index."""
         return self._writer.add(documents, progress)
 
-    def intern(self, documents: Sequence[Document], *, deadline: float = DEADLINE) -> Interned:
-        """Take in documents that a turn found elsewhere; a library that cannot be written still gives what it holds.
+    def intern(self, documents: Sequence[Document], *, deadline: float = DEADLINE) -> InternReport:
+        """Store documents that a turn found elsewhere; a library that cannot be written still gives what it has.
 
         The index is rebuilt at once while it is small; a large one learns of them at the next ingest (`notes`). Until
         then their passages are found by id only.
@@ -179,10 +150,6 @@ class Library:
             deadline: Seconds after which no further document is embedded, waiting for other writers included.
         """
         return self._writer.intern(documents, deadline)
-
-    def delete_document(self, document_id: str) -> bool:
-        """Delete a document, its passages and vectors; false where there is none."""
-        return self._writer.delete_document(document_id)
 
     def rebuild(self) -> None:
         """Rebuild the index from the database."""
@@ -216,7 +183,7 @@ class Library:
         candidates: int = CANDIDATES,
         rrf_k: int = RRF_K,
         where: Filter | None = None,
-    ) -> Found:
+    ) -> Rankings:
         """The `k` best passages for a query by vectors, by words, and by both.
 
         An index that is missing or damaged is rebuilt from the database first; `notes` then says so.
@@ -234,59 +201,19 @@ class Library:
             LibraryEmpty: There is no passage to find.
         """
         query = unicode_text(query)
-        if not query.strip():
-            raise UsageError(f"The query is empty: {query!r}", help="Ask something")
-        if k < 1 or rrf_k < 0:
-            raise UsageError(f"k={k} and rrf_k={rrf_k} are out of range", help="Use k >= 1 and rrf_k >= 0")
+        check_query(query, k, rrf_k)
         index = self._index.get()
         vector = self.embedder.encode_query(query)
-        options: dict[str, Any] = {"k": k, "candidates": candidates, "rrf_k": rrf_k}
-        if where is not None:
-            options["rows"] = self._fitting.rows(where)
+        rows = None if where is None else self._filters.rows(where)
+
+        def searched(index: Index) -> Rankings:
+            return hybrid_search(self._store, index, query, vector, k=k, candidates=candidates, rrf_k=rrf_k, rows=rows)
+
         try:
-            found = hybrid_search(self._store, index, query, vector, **options)
+            found = searched(index)
         except LibraryCorrupt as error:
-            found = hybrid_search(self._store, self._index.after(error), query, vector, **options)
+            found = searched(self._index.after(error))
         return found if where is None else replace(found, note=self.filter_note(where))
-
-    def candidates(
-        self, query: str, *, depth: int = CANDIDATES, rrf_k: int = RRF_K, where: Filter | None = None
-    ) -> list[Candidate]:
-        """The first `depth` passages of the fused ranking, best first, with their places in the other rankings.
-
-        With a filter, of the passages that fit it: none where none does, which `filter_note` then says.
-
-        Raises:
-            UsageError, LibraryEmpty: As `search`.
-        """
-        found = self.search(query, k=depth, candidates=depth, rrf_k=rrf_k, where=where)
-        return found.candidates(self.passages([hit.passage_id for hit in found.fused]))
-
-    def fitting(self, ids: Sequence[str], where: Filter) -> list[str]:
-        """Those of the passages that fit a filter, in the order of `ids`; they need not be in the index yet.
-
-        Raises:
-            UsageError: No document has a field of the filter.
-        """
-        rows = set(self._fitting.rows(where).tolist())
-        found = self._store.rows(ids)
-        return [name for name in ids if found.get(name) in rows]
-
-    def filter_note(self, where: Filter) -> str:
-        """How many passages fit a filter, and how many documents it leaves out for want of a date.
-
-        Raises:
-            UsageError: No document has a field of the filter.
-        """
-        count = len(self._fitting.rows(where))
-        note = f"{count} passages fit the filter: {where}" if count else f"No passage fits the filter: {where}"
-        undated = self._fitting.undated() if where.needs_date else 0
-        return f"{note}; documents without a date are left out: {undated}" if undated else note
-
-    @property
-    def fields(self) -> list[str]:
-        """Names of the fields that a filter may name."""
-        return self._fitting.fields()
 
     @property
     def vocabulary(self) -> Vocabulary | None:
@@ -323,68 +250,16 @@ class Library:
                 return found[:limit], hits
             depth *= 4
 
-    def vectors(self, ids: Sequence[str]) -> np.ndarray:
-        """Stored vectors (n, d) float32 of passages, in the order of `ids`.
 
-        Raises:
-            LibraryCorrupt: One of them is not in the library.
-        """
-        import numpy as np
+def own_library(collection: Collection) -> Library:
+    """The collection as a library on disk, whose documents can be changed.
 
-        found = self._store.vectors(ids)
-        missing = [name for name in ids if name not in found]
-        if missing:
-            raise LibraryCorrupt(f"The library at {self.path} has no vector of the passage {missing[0]!r}")
-        return np.stack([found[name] for name in ids]) if ids else np.empty((0, self.embedder.dimension), np.float32)
-
-    def passages(self, ids: Sequence[str]) -> list[Passage]:
-        """Passages in the order of `ids`.
-
-        Raises:
-            LibraryCorrupt: One of them is not in the library.
-        """
-        found = self._store.passages(ids)
-        missing = [name for name in ids if name not in found]
-        if missing:
-            raise LibraryCorrupt(
-                f"The library at {self.path} has no passage {missing[0]!r}",
-                help="Its document was changed or deleted; ask again",
-            )
-        return [found[name] for name in ids]
-
-    def document_passages(self, document_id: str) -> list[Passage]:
-        """A document's passages in the order of its text; none where there is no such document."""
-        return list(passages_of(self._store, [document_id]))
-
-    def all_passage_ids(self) -> list[str]:
-        """Ids of all passages, ordered by id."""
-        return self._store.all_passage_ids()
-
-    def risk_model(self) -> RiskModel | None:
-        """What foretells that a key passage would be lost: the library's own calibration, else the shipped one.
-
-        None where nothing was calibrated for its embedder.
-
-        Raises:
-            LibraryCorrupt: Its own calibration cannot be read.
-        """
-        from preflight_rag.routing.library_risk import risk_model
-
-        return risk_model(self.path, self._store.meta("embedder")["revision"])
-
-    def documents(self) -> Iterator[dict[str, Any]]:
-        """Rows of all documents, ordered by id."""
-        return self._store.documents()
-
-    @property
-    def catalogue(self) -> Catalogue:
-        """Its documents and passages as people look at them."""
-        return Catalogue(self._store)
-
-    def stats(self) -> dict[str, Any]:
-        """Counts, sizes in bytes, and what the library was made with."""
-        return health.stats(self._store, self._root)
-
-    def verify(self) -> list[str]:
-        """Check the database and every index file; one line per problem, none for a sound library."""
-        return health.problems(self._store, self._root)
+    Raises:
+        UsageError: Its documents are somebody else's.
+    """
+    if isinstance(collection, Library):
+        return collection
+    raise UsageError(
+        f"this library borrows its documents from {collection.name}",
+        help="Add them there, or ingest into a library of your own.",
+    )

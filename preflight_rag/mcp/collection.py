@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from preflight_rag.library import Library
+from preflight_rag.library.collection import Collection
 from preflight_rag.state.errors import LibraryCorrupt, UsageError
 from preflight_rag.state.values import Passage
 
@@ -38,7 +38,7 @@ class PassageRead(BaseModel):
     after: str | None = None
 
 
-def documents(library: Library, query: str, offset: int, limit: int) -> DocumentPage:
+def documents(library: Collection, query: str, offset: int, limit: int) -> DocumentPage:
     """Documents whose title, id or source holds the query, ordered by id."""
     wanted = query.casefold()
     found = [row for row in library.documents() if wanted in _searched(row)]
@@ -46,7 +46,7 @@ def documents(library: Library, query: str, offset: int, limit: int) -> Document
     return DocumentPage(documents=rows, offset=offset, total=len(found))
 
 
-def document_text(library: Library, document_id: str) -> tuple[str, str]:
+def document_text(library: Collection, document_id: str) -> tuple[str, str]:
     """A document's title and its text, put together from its passages.
 
     Raises:
@@ -71,7 +71,7 @@ def joined(passages: Sequence[Passage]) -> str:
     return text
 
 
-def read_passage(library: Library, passage_id: str) -> PassageRead:
+def read_passage(library: Collection, passage_id: str) -> PassageRead:
     """A passage by its id.
 
     Raises:

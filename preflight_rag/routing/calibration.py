@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from preflight_rag.routing.known_items import KnownQuestion
+from preflight_rag.routing.known_questions import KnownQuestion
+from preflight_rag.routing.library_risk import risk_model_of
 from preflight_rag.routing.risk import FULL_REFIT, RECALL, RiskModel, evenly, fit, recalibrate, shipped_model
 from preflight_rag.routing.risk_features import TOP, risk_features
 from preflight_rag.state.context import Settings
@@ -17,7 +18,7 @@ from preflight_rag.state.schema import PassageRef
 if TYPE_CHECKING:
     import numpy as np
 
-    from preflight_rag.library.library import Library
+    from preflight_rag.library.collection import Collection
 
 FEWEST_QUESTIONS = 30
 FEWEST_OF_A_KIND = 5
@@ -80,7 +81,7 @@ class Calibration:
 
 
 def calibrate(
-    library: Library,
+    library: Collection,
     questions: Sequence[KnownQuestion],
     *,
     made: bool = False,
@@ -134,7 +135,7 @@ def calibrate(
         other = fitted([case for place, case in enumerate(cases) if place % FOLDS != fold])
         for place in range(fold, len(cases), FOLDS):
             flags[place] = other.risk(cases[place].values) >= other.threshold
-    model, serving = fitted(cases), library.risk_model()
+    model, serving = fitted(cases), risk_model_of(library)
     rows = made_weights(cases) if made else evenly([""] * len(cases))
     before = None
     if serving is not None:
@@ -142,7 +143,7 @@ def calibrate(
     return Calibration(model, len(cases), issues, made, before, _operation(flags, cases, rows, model.threshold))
 
 
-def check_questions(library: Library, questions: Sequence[KnownQuestion]) -> None:
+def check_questions(library: Collection, questions: Sequence[KnownQuestion]) -> None:
     """Refuse too few questions, and documents that the library does not hold.
 
     Raises:
@@ -179,12 +180,12 @@ def is_issue(refs: Sequence[PassageRef], documents: frozenset[str]) -> bool:
     return not any(ref["document_id"] in documents for ref in top)
 
 
-def turn_passages(library: Library, settings: Settings) -> Retrieve:
+def turn_passages(library: Collection, settings: Settings) -> Retrieve:
     """Retrieval as a turn with these settings does it, for a standalone question without parts."""
-    from preflight_rag.library.search.gather import gather
+    from preflight_rag.library.search.retrieval import retrieve_passages
 
     def retrieve(question: str) -> Retrieved:
-        found = gather(library, [question], settings)
+        found = retrieve_passages(library, [question], settings)
         return found.references(), found.sources()
 
     return retrieve

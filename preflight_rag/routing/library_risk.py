@@ -10,11 +10,28 @@ import json
 import os
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from preflight_rag.routing.risk import RiskModel, shipped
 from preflight_rag.state.errors import LibraryCorrupt, LibraryError
 
+if TYPE_CHECKING:
+    from preflight_rag.library.collection import Collection
+
 FILE = "preflight.json"
+
+
+def risk_model_of(library: Collection) -> RiskModel | None:
+    """The model that serves a collection; None where nothing was calibrated for its embedder.
+
+    The shipped one was fitted on whole collections, so it does not serve one of which only a part is known.
+
+    Raises:
+        LibraryCorrupt: As `risk_model`.
+    """
+    if not library.is_complete and not (library.path / FILE).is_file():
+        return None
+    return risk_model(library.path, library.embedder_revision)
 
 
 def risk_model(folder: Path, embedder: str) -> RiskModel | None:

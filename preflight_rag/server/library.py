@@ -27,11 +27,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
-from preflight_rag.library import Library
+from preflight_rag.library.collection import Collection
+from preflight_rag.library.ingest import IngestEvent
+from preflight_rag.library.library import own_library
 from preflight_rag.library.loaders import SUFFIXES
 from preflight_rag.library.loaders.files import suffix_of
 from preflight_rag.library.storage.catalogue import CatalogueEntry
-from preflight_rag.library.storage.ingest import IngestEvent
 from preflight_rag.server.errors import Refused, describe, error_response
 from preflight_rag.server.service import Service, ServiceOf, UserOf, WriterOf
 from preflight_rag.server.turns import STILL_HERE, STREAM_HEADERS, checked_settings, event
@@ -416,7 +417,7 @@ async def receive(folder: Path, content_type: str, body: AsyncIterator[bytes]) -
 
 
 def take_in(
-    library: Library, folder: Path, files: list[Received], progress: Callable[[str, IngestEvent], None]
+    library: Collection, folder: Path, files: list[Received], progress: Callable[[str, IngestEvent], None]
 ) -> UploadReport:
     """Ingest received files and report by their names; files of which no document came are removed.
 
@@ -434,7 +435,7 @@ def take_in(
 
     try:
         if names:
-            done = library.ingest([Path(path) for path in names], progress=step)
+            done = own_library(library).ingest([Path(path) for path in names], progress=step)
             report.added, report.updated, report.skipped = done.added, done.updated, done.skipped
             report.failed += [_named(source, reason, names) for source, reason in done.failed]
     finally:

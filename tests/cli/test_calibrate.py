@@ -12,8 +12,8 @@ from preflight_rag.cli import app
 from preflight_rag.langchain import PreflightRetriever, PreflightRouter
 from preflight_rag.library import Library
 from preflight_rag.routing.calibration import calibrate
-from preflight_rag.routing.known_items import read_questions
-from preflight_rag.routing.library_risk import write_model
+from preflight_rag.routing.known_questions import read_questions
+from preflight_rag.routing.library_risk import risk_model_of, write_model
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Document as Record
 
@@ -68,8 +68,8 @@ def test_a_library_is_calibrated_on_its_questions(run, towns, questions, embedde
     assert "before: map/reduce from a risk of" in result.stdout
     assert str(towns / "preflight.json") in result.stdout
     with Library.open(towns, embedder=embedder) as library:
-        assert library.risk_model().grounds == "calibrated on 40 questions asked of this library"
-        assert library.risk_model().to_json() == tried["model"]
+        assert risk_model_of(library).grounds == "calibrated on 40 questions asked of this library"
+        assert risk_model_of(library).to_json() == tried["model"]
 
 
 def test_without_questions_they_are_made_and_said_to_be_easier(run, towns):
@@ -117,11 +117,11 @@ def test_an_embedder_without_weights_goes_by_iou_until_the_library_is_calibrated
             for place in PLACES
             for thing in THINGS
         )
-        assert library.risk_model() is None
+        assert risk_model_of(library) is None
         found = calibrate(library, read_questions(questions))
         assert found.before is None
         write_model(library.path, found.model)
-        assert library.risk_model() == found.model
+        assert risk_model_of(library) == found.model
 
 
 def test_the_router_takes_a_question_and_documents(library):
@@ -129,7 +129,7 @@ def test_the_router_takes_a_question_and_documents(library):
     chain = {"question": RunnablePassthrough(), "documents": PreflightRetriever(library=library)} | router
     decision = chain.invoke("Why is Venus so hot?")
     assert decision.name in ("plain", "map_reduce", "corg")
-    assert decision.threshold == library.risk_model().threshold
+    assert decision.threshold == risk_model_of(library).threshold
     assert "risk_uncovered" in decision.signals
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from langgraph.runtime import Runtime
 from value_reader import ValueReader
 
-from preflight_rag.nodes.preflight import agreement, decide, lexical_order, partition, preflight, risk_model_of
+from preflight_rag.nodes.preflight import agreement, decide, lexical_order, partition, preflight
 from preflight_rag.routing.risk import RiskModel, Term, shipped_model
 from preflight_rag.state.context import Context, Settings
 from preflight_rag.state.reading import Source
@@ -86,7 +86,6 @@ def test_where_the_calibrated_rule_cannot_judge_the_reason_says_why():
     assert unknown.reason.startswith("nothing is calibrated for the library's embedder, so by IoU: dense and BM25")
     bare = decide("capital of France", refs, sources, Settings(), shipped_model())
     assert bare.reason.startswith("the passages come without their places in the collection's rankings, so by IoU")
-    assert risk_model_of(object()) is None
 
 
 def test_rankings_that_agree_go_plain():

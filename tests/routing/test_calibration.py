@@ -6,8 +6,8 @@ import pytest
 
 from preflight_rag.library import Library
 from preflight_rag.routing.calibration import USUAL_ISSUES, Case, calibrate, is_issue, made_weights, turn_passages
-from preflight_rag.routing.known_items import KnownQuestion, make_questions, read_questions
-from preflight_rag.routing.library_risk import FILE, write_model
+from preflight_rag.routing.known_questions import KnownQuestion, make_questions, read_questions
+from preflight_rag.routing.library_risk import FILE, risk_model_of, write_model
 from preflight_rag.routing.risk import RiskModel, Term, shipped_model
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import LibraryCorrupt, UnreadableDocument, UsageError
@@ -57,12 +57,12 @@ def test_a_calibration_sets_the_threshold_and_comes_before_the_shipped_one(own_f
     assert found.model.embedder == embedder.revision
     assert found.model.grounds == "calibrated on 40 questions asked of this library"
     with Library.open(own_folder, embedder=embedder) as library:
-        assert library.risk_model() == shipped_model()
+        assert risk_model_of(library) == shipped_model()
         write_model(own_folder, found.model)
-        assert library.risk_model() == found.model
+        assert risk_model_of(library) == found.model
         assert list(own_folder.glob(f".{FILE}*")) == []
         (own_folder / FILE).unlink()
-        assert library.risk_model() == shipped_model()
+        assert risk_model_of(library) == shipped_model()
 
 
 def test_made_questions_are_weighed_to_a_usual_share_of_issues():
@@ -93,7 +93,7 @@ def test_a_damaged_calibration_is_named_with_the_way_out(own_folder, embedder, c
         Library.open(own_folder, embedder=embedder) as library,
         pytest.raises(LibraryCorrupt, match=words) as caught,
     ):
-        library.risk_model()
+        risk_model_of(library)
     assert "preflight calibrate" in str(caught.value)
 
 

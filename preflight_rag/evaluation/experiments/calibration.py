@@ -22,7 +22,7 @@ from preflight_rag.nodes.rewrite import normalised
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.routing.calibration import Case, calibrate, is_issue, turn_passages
 from preflight_rag.routing.costs import cost, overheads
-from preflight_rag.routing.known_items import KnownQuestion, make_questions
+from preflight_rag.routing.known_questions import KnownQuestion, make_questions
 from preflight_rag.routing.risk import RiskModel, fold, shipped_model
 from preflight_rag.routing.risk_features import risk_features
 from preflight_rag.state.context import Settings

@@ -23,7 +23,7 @@ from preflight_rag.evaluation.report import Report, Table, figures, number
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet
 from preflight_rag.library.search.diversity import fps, mmr, unit_scaled, within_budget
-from preflight_rag.library.search.ordering import arrange, distance_to_end
+from preflight_rag.library.search.selection import arrange, distance_to_end
 from preflight_rag.models.chat.chat_models import OFFLINE
 
 BUDGETS = (256, 512, 1024, 2048)

@@ -21,7 +21,7 @@ from preflight_rag.evaluation.searching import collection_library, inputs, searc
 
 if TYPE_CHECKING:
     from preflight_rag.library.library import Library
-    from preflight_rag.library.search.hybrid import Found
+    from preflight_rag.library.search.hybrid import Rankings
     from preflight_rag.state.context import Settings
     from preflight_rag.state.values import Hit, Passage, RouteDecision
 
@@ -99,7 +99,7 @@ def _outcome(
     settings: Settings,
 ) -> Outcome:
     """What the product's own rule says of these passages."""
-    from preflight_rag.library.search.gather import reference
+    from preflight_rag.library.search.retrieval import reference
     from preflight_rag.nodes.preflight import decide, dense_order
     from preflight_rag.state.reading import Source
     from preflight_rag.state.retrieval import Candidate
@@ -136,7 +136,7 @@ def branch(decision: RouteDecision, settings: Settings) -> str:
     return "disagree" if decision.name == "map_reduce" else "agree"
 
 
-def _row(query: Sample, found: Found, relevant: frozenset[str], product: Outcome, paper: Outcome) -> dict[str, Any]:
+def _row(query: Sample, found: Rankings, relevant: frozenset[str], product: Outcome, paper: Outcome) -> dict[str, Any]:
     """One line of results.jsonl."""
     return {
         "id": query.id,

@@ -97,7 +97,7 @@ def run(collection: DataSet, run: Run) -> Report:
 
 def ask_all(collection: DataSet, library: Library, run: Run) -> list[Asked]:
     """The part's questions with their passages as the reader judges them."""
-    from preflight_rag.library.search.gather import gather
+    from preflight_rag.library.search.retrieval import retrieve_passages
     from preflight_rag.nodes.rewrite import normalised
 
     reader = open_named(run.extractive_reader)
@@ -105,7 +105,7 @@ def ask_all(collection: DataSet, library: Library, run: Run) -> list[Asked]:
     found = []
     for done, query in enumerate(queries, 1):
         text = normalised(query.question)
-        passages = [candidate.passage for candidate in gather(library, [text], Settings()).chosen]
+        passages = [candidate.passage for candidate in retrieve_passages(library, [text], Settings()).chosen]
         found.append(_asked(reader, query.id, text, passages, query.names))
         run.progress(f"{collection.name}: questions", done, len(queries))
     return found

@@ -25,7 +25,7 @@ from preflight_rag.models.reranking.rerankers import READER, Reranker, rerank
 
 if TYPE_CHECKING:
     from preflight_rag.library.library import Library
-    from preflight_rag.library.search.hybrid import Found
+    from preflight_rag.library.search.hybrid import Rankings
 
 GROUPS = {
     "bioasq": "bioasq",
@@ -99,7 +99,7 @@ def run(found: DataSet, run: Run, *, reranker: Reranker | None = None) -> Report
 
 
 def _orders(
-    library: Library, question: str, found: Found, stages: Mapping[str, Reranker], limit: int
+    library: Library, question: str, found: Rankings, stages: Mapping[str, Reranker], limit: int
 ) -> dict[str, list[str]]:
     """The document of each passage, in each ranking's order."""
     candidates = found.candidates(library.passages([hit.passage_id for hit in found.fused]))

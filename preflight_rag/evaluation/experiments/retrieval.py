@@ -15,13 +15,13 @@ from preflight_rag.evaluation.searching import collection_library, inputs, searc
 from preflight_rag.library.search.fusion import RRF_K
 
 if TYPE_CHECKING:
-    from preflight_rag.library.search.hybrid import Found
+    from preflight_rag.library.search.hybrid import Rankings
     from preflight_rag.state.values import Ranking
 
 DEPTH = 100
 PASSAGES = 16
 AGREEMENT_DEPTHS = (3, 10, 16)
-ARMS: dict[str, Callable[[Found], Ranking]] = {
+ARMS: dict[str, Callable[[Rankings], Ranking]] = {
     "dense": lambda found: found.dense,
     "BM25": lambda found: found.lexical,
     "fused": lambda found: found.fused,

@@ -21,7 +21,7 @@ from preflight_rag.text.concepts import rewrite_by_rules
 
 if TYPE_CHECKING:
     from preflight_rag.library.library import Library
-    from preflight_rag.library.search.hybrid import Found
+    from preflight_rag.library.search.hybrid import Rankings
 
 DEPTH = 100
 WEIGHTS = (0.0, 0.25, 0.5, 1.0)
@@ -114,7 +114,7 @@ def _spelled(library: Library, samples: Sequence[Sample], run: Run) -> Iterator[
 
 
 def _rankings(
-    library: Library, searched: Sequence[tuple[Sample, Found]]
+    library: Library, searched: Sequence[tuple[Sample, Rankings]]
 ) -> tuple[dict[str, dict[str, list[str]]], int]:
     """The ladder's documents alone, and as a third ranking beside the dense and the BM25 one; and all rungs tried."""
     rankings: dict[str, dict[str, list[str]]] = {}

@@ -31,7 +31,7 @@ from preflight_rag.evaluation.question_sets import open_dataset as open_question
 from preflight_rag.evaluation.report import Report, Table, number
 from preflight_rag.evaluation.samples import DataSet, Sample, check_selection, digest, reader_part_of, sampled
 from preflight_rag.evaluation.searching import collection_library, inputs
-from preflight_rag.library.search.gather import reference
+from preflight_rag.library.search.retrieval import reference
 from preflight_rag.models.opening import open_extractive_reader
 from preflight_rag.models.reading.extractive_reader import NO_READER, ExtractiveReader
 from preflight_rag.state.context import Settings

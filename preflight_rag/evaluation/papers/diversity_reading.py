@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from preflight_rag.evaluation.harness.asking import open_asking
 from preflight_rag.evaluation.papers.after_reading import Read, read_selections
 from preflight_rag.evaluation.samples import Context, Sample
-from preflight_rag.library.search.ordering import arrange
+from preflight_rag.library.search.selection import arrange
 from preflight_rag.state.reading import Source
 
 if TYPE_CHECKING:

@@ -58,11 +58,11 @@ class Searched:
 
     def retrieved(self, question: Sample, k: int) -> tuple[Source, ...]:
         """The k passages that a turn retrieves for the question, best first."""
-        from preflight_rag.library.search.gather import gather
+        from preflight_rag.library.search.retrieval import retrieve_passages
         from preflight_rag.nodes.rewrite import normalised
 
         settings = SETTINGS.model_copy(update={"k": k})
-        return tuple(gather(self.library, [normalised(question.question)], settings).sources())
+        return tuple(retrieve_passages(self.library, [normalised(question.question)], settings).sources())
 
     def documents(self, question: Sample) -> list[str]:
         """Ids of the library's documents that answer the question."""

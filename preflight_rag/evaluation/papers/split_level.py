@@ -23,7 +23,7 @@ from preflight_rag.evaluation.report import Report, Table, checksums, figures, n
 from preflight_rag.evaluation.samples import Context, DataSet, Sample, Spans
 from preflight_rag.evaluation.vector_cache import cached_embedder
 from preflight_rag.library.search.diversity import fps, mmr
-from preflight_rag.library.search.presets import preset
+from preflight_rag.library.search.selection import preset
 from preflight_rag.library.splitting.sentence_splitter import SentenceSplitter
 from preflight_rag.models.chat.chat_models import OFFLINE
 from preflight_rag.state.reading import Source

@@ -15,7 +15,7 @@ from typing import Any
 
 from langchain_core import documents as langchain
 
-from preflight_rag.library.storage.ingest import unicode_text
+from preflight_rag.library.ingest import unicode_text
 from preflight_rag.state.values import Document
 from preflight_rag.text.dates import known_date
 
@@ -38,12 +38,12 @@ class Chunk:
     problem: str = ""
 
 
-def chunk_of(lent: langchain.Document) -> Chunk | None:
+def chunk_of(returned: langchain.Document) -> Chunk | None:
     """A returned document as ours; None where it holds no text."""
-    text = unicode_text(lent.page_content)
+    text = unicode_text(returned.page_content)
     if not text.strip():
         return None
-    facts = {str(key): plain(value) for key, value in lent.metadata.items()}
+    facts = {str(key): plain(value) for key, value in returned.metadata.items()}
     source, title, date = (_first_text(facts, names) for names in (SOURCES, TITLES, DATES))
     date = date if known_date(date) else ""
     given = _first_text(facts, IDS)

@@ -1,77 +1,94 @@
 """Somebody's own retriever or vector store in a library's place.
 
-Each question is put to it. What comes back becomes passages like any other, interned in a library of ours under the
-hashes of their texts, so that citations and later turns find them by id. The dense ranking is the lender's own order;
-BM25 ranks what it returned; both are fused. Its collection stays closed to us: nothing is searched that it does not
-return, spelling is not corrected by its words, and no calibration of the preflight holds for it but the folder's own.
+Each question is put to it. What comes back becomes passages like any other, stored in a folder of ours under the hashes
+of their texts, so that citations and later turns find them by id. The dense ranking is the retriever's own order; BM25
+ranks what it returned; both are fused. Its collection stays closed to us: nothing is searched that it does not return,
+spelling is not corrected by its words, and no calibration of the preflight holds for it but the folder's own.
 """
 
 from __future__ import annotations
 
+import math
 import shutil
 import tempfile
 import time
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, TypeAlias
 
+from langchain_core.documents import Document as LangChainDocument
+from langchain_core.retrievers import RetrieverLike
+from langchain_core.runnables import Runnable
+from langchain_core.vectorstores import VectorStore
+
+from preflight_rag.background_loop import BackgroundLoop
 from preflight_rag.library.external.documents import Chunk, chunk_of
-from preflight_rag.library.external.retriever_adapter import RetrieverAdapter, ScoredDocument
-from preflight_rag.library.index.dense import FLAT_LIMIT
-from preflight_rag.library.library import Library
+from preflight_rag.library.ingest import DEADLINE, InternReport, passages_of, unicode_text
 from preflight_rag.library.search.fusion import RRF_K, reciprocal_rank_fusion
-from preflight_rag.library.search.hybrid import CANDIDATES, TOP_K, Found, cosines
-from preflight_rag.library.splitting.by_name import DEFAULT_SPLITTER, open_splitter
-from preflight_rag.library.storage.identity import passage_id
-from preflight_rag.library.storage.ingest import unicode_text, vector_key
-from preflight_rag.library.storage.interning import DEADLINE, Interned, passages_of
+from preflight_rag.library.search.hybrid import CANDIDATES, TOP_K, Rankings, check_query, cosines
+from preflight_rag.library.splitting.passage_splitter import DEFAULT_SPLITTER, open_splitter
+from preflight_rag.library.storage.identity import passage_id, vector_key
 from preflight_rag.library.storage.recorded_embedder import RecordedEmbedder
-from preflight_rag.library.storage.store import BUSY_SECONDS, Store
-from preflight_rag.state.errors import LibraryError, UsageError
+from preflight_rag.library.storage.store import Store
+from preflight_rag.library.stored import StoredCollection
+from preflight_rag.library.writer import Writer
+from preflight_rag.state.errors import LibraryError, PreflightError, RetrieverError, UsageError
 from preflight_rag.state.values import Document, Hit, Passage, Ranking
+from preflight_rag.text.bm25 import pool_bm25
+from preflight_rag.text.words import words
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
 
-    from preflight_rag.library.index.vocabulary import Vocabulary
     from preflight_rag.library.search.filters import Filter
     from preflight_rag.library.splitting.passage_splitter import PassageSplitter
 
-BORROWED = "borrowed"
+RECORD = "borrowed"
+"""Under this name a folder's database records whose documents it keeps; older folders have it too."""
 FETCH = 32
+"""How many documents a vector store is asked for; a guess, twice what a turn reads."""
 GROUP = 32
-"""Passages that are embedded at once, between two looks at the clock."""
+"""Passages that are embedded at once, between two looks at the clock; a guess."""
+
+ScoredDocument: TypeAlias = tuple[LangChainDocument, float | None]
+"""A document with the score that a vector store gives it; a retriever gives none."""
+Source: TypeAlias = VectorStore | RetrieverLike
+"""Where documents come from: a vector store, a retriever, or another `Runnable` from a text to documents."""
 
 
 @dataclass
 class _Returned:
-    """What the lender gave for a query, stored: the passages of each document in its order, its scores, problems."""
+    """What the retriever gave for a query, stored: the passages of each document in its order, its scores, problems."""
 
     passages: list[list[Passage]] = field(default_factory=list)
     scores: list[float | None] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
 
-class ExternalLibrary(Library):
-    """A library whose documents are somebody else's. Make one with `ExternalLibrary.around`.
+class ExternalLibrary(StoredCollection):
+    """A collection whose documents are somebody else's. Make one with `ExternalLibrary.around`.
 
-    `search`, and all that rests on it, asks the lender; the rest of a `Library` sees what it has returned so far.
+    `search` and `candidates` ask the retriever; all else knows what it has returned so far.
     """
 
-    can_match = False
+    is_complete = False
+    vocabulary = None
+    """The words of what was returned so far are not those of the whole collection."""
 
-    def __init__(self, store: Store, embedder: RecordedEmbedder, lender: RetrieverAdapter) -> None:
-        super().__init__(store, embedder, splitter=None, flat_limit=FLAT_LIMIT, lock_seconds=BUSY_SECONDS)
-        self.lender = lender
+    def __init__(self, store: Store, embedder: RecordedEmbedder, retriever: RetrieverAdapter) -> None:
+        super().__init__(store, embedder, Writer(store, embedder))
+        self.name = retriever.name
+        self.retriever = retriever
+        self._remove_folder: Callable[[], object] | None = None
 
     @classmethod
     def around(
         cls,
-        source: Any,
+        source: Source,
         *,
         folder: str | Path | None = None,
         embedder: str | Embeddings | None = None,
@@ -89,74 +106,45 @@ class ExternalLibrary(Library):
             UsageError: The source is neither, or the folder holds a library with documents of its own.
             EmbedderMismatch: The folder was made with another embedder.
         """
-        lender = RetrieverAdapter(source, fetch)
+        retriever = RetrieverAdapter(source, fetch)
         temporary = None if folder is not None else tempfile.mkdtemp(prefix="preflight-")
         store = Store(Path(temporary or folder or "").expanduser(), create=True)
         try:
-            if store.meta(BORROWED) is None and store.count_passages():
+            if store.meta(RECORD) is None and store.count_passages():
                 raise UsageError(
                     f"{store.path.parent} is a library with documents of its own",
                     help="Give another folder, or none, for what the retriever returns.",
                 )
             recorded = RecordedEmbedder(store, embedder)
-            store.set_meta(BORROWED, lender.name)
-            library = cls(store, recorded, lender)
+            store.set_meta(RECORD, retriever.name)
+            library = cls(store, recorded, retriever)
         except BaseException:
             store.close()
             if temporary:
                 shutil.rmtree(temporary, ignore_errors=True)
             raise
         if temporary:
-            library._remove = weakref.finalize(library, shutil.rmtree, temporary, ignore_errors=True)
+            library._remove_folder = weakref.finalize(library, shutil.rmtree, temporary, ignore_errors=True)
         return library
-
-    _remove: weakref.finalize[Any, Any] | None = None
 
     def close(self) -> None:
         """Close the database; a temporary folder is removed."""
-        self.lender.close()
+        self.retriever.close()
         super().close()
-        if self._remove is not None:
-            self._remove()
+        if self._remove_folder is not None:
+            self._remove_folder()
 
     @property
-    def vocabulary(self) -> Vocabulary | None:
-        """None: the words of what was returned so far are not those of the whole collection."""
-        return None
+    def notes(self) -> list[str]:
+        """Nothing: there is no index that could be out of date."""
+        return []
 
     def warm(self) -> None:
         """Load the embedder ahead of the first search."""
         self.embedder.encode_query("warm")
 
-    def risk_model(self) -> Any:
-        """The calibration in the folder; None without one, for the shipped one knows whole collections."""
-        from preflight_rag.routing.library_risk import FILE
-
-        return super().risk_model() if (self.path / FILE).is_file() else None
-
-    def ingest(self, *paths: Any, **options: Any) -> NoReturn:
-        """Refused: the documents are the lender's.
-
-        Raises:
-            UsageError: Always.
-        """
-        raise UsageError(
-            f"this library borrows its documents from {self.lender.name}",
-            help="Add them there, or ingest into a library of your own.",
-        )
-
-    add = ingest
-
-    def match(self, expression: str, limit: int = 1) -> NoReturn:
-        """Refused: Boolean expressions cannot be put to the lender.
-
-        Raises:
-            UsageError: Always.
-        """
-        raise UsageError(f"{self.lender.name} is asked with questions only", help="Use search.")
-
-    def intern(self, documents: Sequence[Document], *, deadline: float = DEADLINE) -> Interned:
-        """Take in documents that a turn found elsewhere still, such as PubMed's; no index is built of them."""
+    def intern(self, documents: Sequence[Document], *, deadline: float = DEADLINE) -> InternReport:
+        """Store documents that a turn found elsewhere still, such as in PubMed; no index is built of them."""
         return self._writer.intern(documents, deadline, index=False)
 
     def search(
@@ -167,22 +155,19 @@ class ExternalLibrary(Library):
         candidates: int = CANDIDATES,
         rrf_k: int = RRF_K,
         where: Filter | None = None,
-    ) -> Found:
-        """Ask the lender, store what it gives, and rank it by its order, by words, and by both.
+    ) -> Rankings:
+        """Ask the retriever, store what it gives, and rank it by its order, by words, and by both.
 
         Where a returned document is longer than a passage, its passage nearest to the question takes its place, and
         its others follow after the first of every document. A filter chooses among what was returned.
 
         Raises:
             UsageError: The query is empty, `k` is below 1, or no document has a field of the filter.
-            RetrieverError: The lender failed.
+            RetrieverError: The retriever failed.
         """
         query = unicode_text(query)
-        if not query.strip():
-            raise UsageError(f"The query is empty: {query!r}", help="Ask something")
-        if k < 1 or rrf_k < 0:
-            raise UsageError(f"k={k} and rrf_k={rrf_k} are out of range", help="Use k >= 1 and rrf_k >= 0")
-        returned = self._store_all(self.lender.ask(query))
+        check_query(query, k, rrf_k)
+        returned = self._store_all(self.retriever.ask(query))
         if where is not None:
             ids = [passage.id for group in returned.passages for passage in group]
             fitting = set(self.fitting(ids, where)) if ids else set()
@@ -193,12 +178,10 @@ class ExternalLibrary(Library):
 
     def _note(self, where: Filter, returned: _Returned) -> str:
         count = sum(map(len, returned.passages))
-        return f"{count} of the passages that {self.lender.name} returned fit the filter: {where}"
+        return f"{count} of the passages that {self.name} returned fit the filter: {where}"
 
-    def _ranked(self, query: str, returned: _Returned, depth: int, rrf_k: int) -> Found:
+    def _ranked(self, query: str, returned: _Returned, depth: int, rrf_k: int) -> Rankings:
         """Both rankings of what was returned, fused."""
-        from preflight_rag.library.pubmed.hybrid import pool_bm25
-
         passages = {passage.id: passage for group in returned.passages for passage in group}
         near = {}
         if passages:
@@ -210,8 +193,10 @@ class ExternalLibrary(Library):
             scores |= {passage.id: score for passage in group if passage.id not in scores}
         turns = zip_longest(*([passage.id for passage in group] for group in groups))
         order = list(dict.fromkeys(name for turn in turns for name in turn if name is not None))
-        words = pool_bm25(query, list(passages.values()))
-        lexical = sorted(words, key=lambda name: (-words[name], order.index(name)))
+        texts = [f"{passage.title} {passage.text}" for passage in passages.values()]
+        scored = zip(passages, pool_bm25(words(query), texts, positive_idf=True), strict=True)
+        bm25 = {name: score for name, score in scored if score is not None}
+        lexical = sorted(bm25, key=lambda name: (-bm25[name], order.index(name)))
         fused = reciprocal_rank_fusion([order[:depth], lexical[:depth]], k=rrf_k)
 
         def ranking(scored: Iterable[tuple[str, float]]) -> Ranking:
@@ -221,25 +206,25 @@ class ExternalLibrary(Library):
             )
 
         dense = ((name, 1 / rank if (own := scores[name]) is None else own) for rank, name in enumerate(order, 1))
-        return Found(
+        return Rankings(
             dense=ranking(dense)[:depth],
-            lexical=ranking((name, words[name]) for name in lexical)[:depth],
+            lexical=ranking((name, bm25[name]) for name in lexical)[:depth],
             fused=ranking(fused),
             dense_scores={name: near[name] for name, _ in fused},
             problems=tuple(returned.problems),
         )
 
-    def _store_all(self, lent: Sequence[ScoredDocument]) -> _Returned:
-        """Split and store what was returned; what cannot be is told as a problem."""
+    def _store_all(self, found: Sequence[ScoredDocument]) -> _Returned:
+        """Split and store what was returned; what cannot be is reported as a problem."""
         returned = _Returned()
         chunks: list[Chunk] = []
-        for document, score in lent:
+        for document, score in found:
             if (chunk := chunk_of(document)) is not None:
                 chunks.append(chunk)
                 returned.scores.append(score)
                 returned.problems += [chunk.problem] if chunk.problem else []
-        if len(chunks) < len(lent):
-            returned.problems.append(f"{self.lender.name} returned {len(lent) - len(chunks)} documents without text")
+        if len(chunks) < len(found):
+            returned.problems.append(f"{self.name} returned {len(found) - len(chunks)} documents without text")
         groups = [self._passages_of(chunk) for chunk in chunks]
         flat = {passage.id: passage for group in groups for passage in group}
         stored = set(self._store.passages(list(flat)))
@@ -248,7 +233,7 @@ class ExternalLibrary(Library):
                 with self._writer.writing():
                     stored |= self._write(chunks, missing)
             except LibraryError as error:
-                returned.problems.append(f"What {self.lender.name} returned could not be stored: {error}")
+                returned.problems.append(f"What {self.name} returned could not be stored: {error}")
         if lost := len(flat.keys() - stored):
             returned.problems.append(
                 f"{lost} of {len(flat)} returned passages were left out: there was no time to read them"
@@ -305,3 +290,86 @@ class ExternalLibrary(Library):
         digest = vector_key(Passage(id="", document_id=document.id, text="\0".join(row[0].id for row in both)))
         bare = document.model_copy(update={"metadata": {}})
         self._store.write_document(bare, origin="", content_hash=digest, passages=both)
+
+
+class RetrieverAdapter:
+    """A retriever or a vector store as something that can be asked from any thread.
+
+    What can only be asked asynchronously runs on one event loop of its own, so that its connections live on.
+
+    Args:
+        source: A `VectorStore`, a `BaseRetriever`, or another `Runnable` from a text to documents.
+        fetch: How many documents a vector store is asked for; a retriever decides itself.
+
+    Raises:
+        UsageError: It is neither.
+    """
+
+    def __init__(self, source: Source, fetch: int) -> None:
+        if not isinstance(source, VectorStore | Runnable):
+            raise UsageError(
+                f"{source!r} is no retriever",
+                help="Give a LangChain retriever or vector store; a function becomes one with RunnableLambda.",
+            )
+        if fetch < 1:
+            raise UsageError(f"fetch={fetch} is out of range", help="Ask for 1 document or more.")
+        self.name = type(source).__name__
+        self._source: Source = source
+        self._fetch = fetch
+        self._loop = BackgroundLoop("preflight-retriever")
+
+    def ask(self, query: str) -> list[ScoredDocument]:
+        """The documents for a query, in the source's order.
+
+        Raises:
+            RetrieverError: It failed, or gave something else than documents.
+        """
+        try:
+            try:
+                found = self._documents(query)
+            except NotImplementedError:
+                found = self._loop.call(self._documents_async(query))
+            documents = list(found)
+        except PreflightError:
+            raise
+        except Exception as error:
+            reason = " ".join(str(error).split())[:300]
+            raise RetrieverError(
+                f"the retriever {self.name} failed: {type(error).__name__}{f': {reason}' if reason else ''}",
+                help="Check the retriever's own settings, key and server.",
+            ) from error
+        for item in documents:
+            if not isinstance(item[0], LangChainDocument):
+                raise RetrieverError(
+                    f"the retriever {self.name} returned {type(item[0]).__name__}, not documents",
+                    help="It has to give LangChain documents.",
+                )
+        return documents
+
+    def close(self) -> None:
+        """Stop the loop, if one was needed."""
+        self._loop.close()
+
+    def _documents(self, query: str) -> Iterable[ScoredDocument]:
+        if not isinstance(self._source, VectorStore):
+            return _unscored(self._source.invoke(query))
+        try:
+            return _scored(self._source.similarity_search_with_score(query, k=self._fetch))
+        except NotImplementedError:
+            return _unscored(self._source.similarity_search(query, k=self._fetch))
+
+    async def _documents_async(self, query: str) -> Iterable[ScoredDocument]:
+        if not isinstance(self._source, VectorStore):
+            return _unscored(await self._source.ainvoke(query))
+        try:
+            return _scored(await self._source.asimilarity_search_with_score(query, k=self._fetch))
+        except NotImplementedError:
+            return _unscored(await self._source.asimilarity_search(query, k=self._fetch))
+
+
+def _unscored(documents: Iterable[LangChainDocument] | None) -> list[ScoredDocument]:
+    return [(document, None) for document in documents or ()]
+
+
+def _scored(pairs: Sequence[tuple[LangChainDocument, float]]) -> list[ScoredDocument]:
+    return [(document, float(score) if math.isfinite(score) else None) for document, score in pairs]

@@ -1,29 +1,173 @@
-"""The dense index: inner products of vectors, through FAISS. Its kinds are those of `dense_kinds.py`."""
+"""The dense index: inner products of vectors, through FAISS; its kinds, how each is built, and how it is searched.
+
+"Diversity Enhances an LLM's Performance in RAG and Long-context Task" (arXiv 2502.09017), section 3.2, proposes PCA and
+clustering for approximate search. Here:
+
+- `flat` compares with every vector.
+- `compressed` takes candidates from one-bit RaBitQ codes (Gao and Long, SIGMOD 2024) and refines them with 8-bit
+  vectors.
+- `pca` compares in the space of the first principal components and refines with half-precision vectors.
+- `clusters` compares with the vectors of the clusters nearest to the query (k-means, an inverted file).
+- `pca+clusters` does both.
+- `auto` is `flat` for small libraries and `compressed` for others.
+
+PCA centres vectors, which would change inner products by an amount that differs between vectors. The rotation is
+therefore applied without the shift: then what a projection loses is, beside the variance left out, the same for all
+vectors of one query.
+"""
 
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass, field
+from math import isqrt
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from preflight_rag.library.index.dense_kinds import (
-    COMPRESSED,
-    FLAT_LIMIT,
-    DenseKind,
-    IndexKind,
-    build_dense,
-)
-from preflight_rag.state.errors import LibraryCorrupt
+from preflight_rag.state.errors import LibraryCorrupt, UsageError
 
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["COMPRESSED", "FLAT_LIMIT", "DenseIndex", "DenseKind", "IndexKind", "write_dense"]
+IndexKind = Literal["auto", "flat", "compressed", "pca", "clusters", "pca+clusters"]
+KINDS: tuple[str, ...] = get_args(IndexKind)
 
+FLAT_LIMIT = 50_000
+"""Up to how many vectors `auto` is `flat`."""
+FLAT, COMPRESSED = "Flat", "RaBitQfs,Refine(SQ8)"
+EXPLAINED_VARIANCE = 0.95
+"""Least share of the variance that the principal components keep."""
+PROBED = 0.25
+"""Share of the clusters that a search looks into."""
+CLUSTER_POINTS = 39
+"""Vectors that k-means is given for each cluster at least."""
+LEAST_CLUSTERS = 16
+LEAST_COMPRESSED = 16
+TRAINING_SAMPLE = 200_000
+COMPONENTS_SAMPLE = 50_000
+"""Vectors that the principal components are found from at most."""
 REFINE_FACTOR = 16
 """Candidates of one-bit codes that are refined for each hit asked for."""
 COMPONENTS_REFINE_FACTOR = 2
 """The same of candidates by principal components."""
+
+_BLOCK = 16
+
+
+@dataclass(frozen=True)
+class DenseKind:
+    """What was built.
+
+    Attributes:
+        factory: FAISS factory string.
+        settings: Numbers of the kind: `dimensions` and `explained_variance` of PCA, `clusters` and how many of them are
+            `probed`.
+        note: Why it is another kind than was asked for; empty when it is not.
+    """
+
+    factory: str
+    settings: dict[str, Any] = field(default_factory=dict)
+    note: str = ""
+
+
+def check_kind(kind: str) -> None:
+    """Refuse what is no kind of index.
+
+    Raises:
+        UsageError: It is unknown.
+    """
+    if kind not in KINDS:
+        raise UsageError(f"The index {kind!r} is unknown", help=f"Choose {', '.join(KINDS[:-1])} or {KINDS[-1]}")
+
+
+def build_dense(vectors: np.ndarray, kind: str, *, flat_limit: int = FLAT_LIMIT) -> tuple[Any, DenseKind]:
+    """A FAISS index of `vectors` (n, d) float32, searched by inner product, and what it is.
+
+    Fewer vectors than PCA or k-means are trained on give a flat index, which the note says.
+
+    Raises:
+        UsageError: The kind is unknown.
+    """
+    import faiss
+
+    check_kind(kind)
+    count, dimension = vectors.shape
+    if kind == "auto" or not count:
+        kind = "flat" if count <= flat_limit else "compressed"
+    needed = vectors_needed(kind, dimension)
+    if count < needed:
+        note = f"flat: {kind} is trained on {needed:,} vectors or more, and there are {count:,}"
+        built, found = _factory(faiss, dimension, FLAT), DenseKind(FLAT, note=note)
+    elif kind in ("flat", "compressed"):
+        found = DenseKind(FLAT if kind == "flat" else COMPRESSED)
+        built = _factory(faiss, dimension, found.factory)
+    else:
+        built, found = _approximate(faiss, vectors, kind)
+    if not built.is_trained:
+        built.train(_sample(vectors))
+    built.add(vectors)
+    return built, found
+
+
+def vectors_needed(kind: str, dimension: int) -> int:
+    """The fewest vectors that a kind can be trained on."""
+    if kind == "compressed":
+        return LEAST_COMPRESSED
+    pca = 2 * dimension if "pca" in kind else 0
+    return max(pca, CLUSTER_POINTS * LEAST_CLUSTERS if "clusters" in kind else 0)
+
+
+def _approximate(faiss: Any, vectors: np.ndarray, kind: str) -> tuple[Any, DenseKind]:
+    """An index of principal components, of clusters, or of both, not yet trained."""
+    count, dimension = vectors.shape
+    settings: dict[str, Any] = {}
+    coarse = ""
+    if "clusters" in kind:
+        settings["clusters"] = min(isqrt(16 * count), count // CLUSTER_POINTS)
+        settings["probed"] = max(1, round(PROBED * settings["clusters"]))
+        coarse = f"IVF{settings['clusters']},"
+    if "pca" not in kind:
+        built = _factory(faiss, dimension, f"{coarse}SQfp16")
+        built.nprobe = settings["probed"]
+        return built, DenseKind(f"{coarse}SQfp16", settings)
+    rotation, explained = principal_components(_sample(vectors, COMPONENTS_SAMPLE))
+    settings |= {"dimensions": len(rotation), "explained_variance": round(explained, 4)}
+    inner = _factory(faiss, len(rotation), f"{coarse}SQ8")
+    if coarse:
+        inner.nprobe = settings["probed"]
+    built = faiss.IndexRefine(_projected(faiss, rotation, inner), _factory(faiss, dimension, "SQfp16"))
+    return built, DenseKind(f"PCA{len(rotation)},{coarse}SQ8,Refine(SQfp16)", settings)
+
+
+def principal_components(vectors: np.ndarray, share: float = EXPLAINED_VARIANCE) -> tuple[np.ndarray, float]:
+    """The first principal components (m, d) float32 of `vectors` (n, d), and the share of the variance they keep.
+
+    `m` is the least number that keeps `share`, rounded up to whole blocks of 16, which are compared faster.
+    """
+    import numpy as np
+
+    variances, axes = np.linalg.eigh(np.cov(vectors, rowvar=False, dtype=np.float64))
+    kept = np.cumsum(variances[::-1].clip(min=0))
+    total = kept[-1] or 1.0
+    least = int(np.searchsorted(kept, share * total)) + 1
+    count = min(len(kept), -(-least // _BLOCK) * _BLOCK)
+    return np.ascontiguousarray(axes[:, ::-1][:, :count].T, dtype=np.float32), float(kept[count - 1] / total)
+
+
+def _projected(faiss: Any, rotation: np.ndarray, inner: Any) -> Any:
+    """An index that rotates what it is given without shifting it, and owns its parts."""
+    transform = faiss.LinearTransform(rotation.shape[1], rotation.shape[0], False)
+    faiss.copy_array_to_vector(rotation.ravel(), transform.A)
+    transform.is_trained = True
+    return faiss.IndexPreTransform(transform, inner)
+
+
+def _factory(faiss: Any, dimension: int, description: str) -> Any:
+    return faiss.index_factory(dimension, description, faiss.METRIC_INNER_PRODUCT)
+
+
+def _sample(vectors: np.ndarray, most: int = TRAINING_SAMPLE) -> np.ndarray:
+    return vectors[:: -(-len(vectors) // most)]
 
 
 def write_dense(

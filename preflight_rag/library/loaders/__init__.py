@@ -43,10 +43,12 @@ def load(path: Path, *, max_bytes: int = DEFAULT_MAX_BYTES) -> Iterator[Document
         DocumentError: The file as a whole cannot be read, or not further.
     """
     check(path, max_bytes)
-    name = _LOADER_OF[suffix_of(path)]
-    module = import_module(f".{'text' if name == 'markdown' else name}", __name__)
     found = False
     try:
+        name = _LOADER_OF[suffix_of(path)]
+        if name == "xml":
+            name = import_module(".xml", __name__).xml_loader(path)
+        module = import_module(f".{'text' if name == 'markdown' else name}", __name__)
         for item in getattr(module, f"load_{name}")(path, max_bytes):
             found = True
             yield item

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from preflight_rag.library.loaders.fields import clean, file_document, iso_date, people, title_like
 from preflight_rag.library.loaders.files import too_large
-from preflight_rag.library.loaders.xmltree import XMLSyntaxError, parse_xml
+from preflight_rag.library.loaders.xml import XMLSyntaxError, parse_xml
 from preflight_rag.state.errors import DocumentTooLarge, EncryptedDocument, UnreadableDocument
 from preflight_rag.state.values import Document
 

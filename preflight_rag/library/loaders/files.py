@@ -38,7 +38,10 @@ SUFFIXES: tuple[str, ...] = (
     ".xml",
     ".xml.gz",
 )
+ONE_DOCUMENT = (".docx", ".htm", ".html", ".markdown", ".md", ".pdf", ".text", ".txt", ".xhtml")
+"""Endings of files that hold one document each; others may hold any number."""
 DEFAULT_MAX_BYTES = 200 * 1024 * 1024
+"""Largest file that is read, a guess at what no text needs."""
 LIBRARY_FILE = "library.db"
 
 

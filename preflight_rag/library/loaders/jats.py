@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from preflight_rag.library.loaders.fields import PMC_OTHER, PMC_REVIEW, checked_date, in_file, one_line
 from preflight_rag.library.loaders.files import read_bytes
-from preflight_rag.library.loaders.xmltree import XMLSyntaxError, local, parse_xml
+from preflight_rag.library.loaders.xml import XMLSyntaxError, local, parse_xml
 from preflight_rag.state.errors import DocumentError, EmptyDocument, UnreadableDocument
 from preflight_rag.state.values import Document
 

@@ -11,7 +11,7 @@ from lxml import etree
 
 from preflight_rag.library.loaders.fields import PUBMED_ABSTRACT, checked_date, in_file, iso_date, one_line, tidy
 from preflight_rag.library.loaders.files import read_bytes
-from preflight_rag.library.loaders.xmltree import named_entities_resolved
+from preflight_rag.library.loaders.xml import named_entities_resolved
 from preflight_rag.state.errors import DocumentError, EmptyDocument, UnreadableDocument
 from preflight_rag.state.values import Document
 

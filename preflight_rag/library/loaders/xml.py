@@ -1,42 +1,79 @@
-"""XML by what its root element says: PubMed records, PMC's JATS articles, or a web page."""
+"""XML: which loader reads a file of it, and a parser that is safe with what strangers send.
+
+No entities are expanded, no DTD is read, nothing is fetched, and lxml's limits on depth and size stay on.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from html.entities import html5
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lxml import etree
+from lxml.etree import XMLSyntaxError
 
 from preflight_rag.library.loaders.files import open_binary
-from preflight_rag.library.loaders.html import load_html
-from preflight_rag.library.loaders.jats import load_jats
-from preflight_rag.library.loaders.pubmed import load_pubmed
-from preflight_rag.library.loaders.xmltree import local
-from preflight_rag.state.errors import DocumentError, UnreadableDocument, UnsupportedDocument
-from preflight_rag.state.values import Document
+from preflight_rag.state.errors import UnreadableDocument, UnsupportedDocument
 
-_PUBMED_ROOTS = ("PubmedArticleSet", "PubmedArticle", "MedlineCitationSet", "MedlineCitation")
-_JATS_ROOTS = ("article", "pmc-articleset")
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+
+__all__ = ["XMLSyntaxError", "local", "named_entities_resolved", "parse_xml", "xml_loader"]
+
+_LOADERS = {
+    "pubmed": ("PubmedArticleSet", "PubmedArticle", "MedlineCitationSet", "MedlineCitation"),
+    "jats": ("article", "pmc-articleset"),
+    "html": ("html",),
+}
+_LOADER_OF = {root: name for name, roots in _LOADERS.items() for root in roots}
+
+_ENTITY = re.compile(rb"&([A-Za-z][A-Za-z0-9]{1,31});")
+_XML_ENTITIES = (b"amp", b"lt", b"gt", b"quot", b"apos")
 
 
-def load_xml(path: Path, max_bytes: int) -> Iterator[Document | DocumentError]:
-    """The documents of an XML file.
+def xml_loader(path: Path) -> str:
+    """Name of the loader for an XML file, by its root element: pubmed, jats or html.
 
     Raises:
         UnsupportedDocument: Its root element is of another kind.
         UnreadableDocument: It is not well-formed.
     """
     root = _root_name(path)
-    if root in _PUBMED_ROOTS:
-        yield from load_pubmed(path, max_bytes)
-    elif root in _JATS_ROOTS:
-        yield from load_jats(path, max_bytes)
-    elif root == "html":
-        yield from load_html(path, max_bytes)
-    else:
+    if root not in _LOADER_OF:
         raise UnsupportedDocument(
             f"{path} is XML of another kind (<{root}>)", help="PubMed records and PMC articles (JATS) are read"
         )
+    return _LOADER_OF[root]
+
+
+def parse_xml(data: bytes) -> _Element:
+    """Root element of `data`.
+
+    Raises:
+        XMLSyntaxError: It is not well-formed.
+    """
+    parser = etree.XMLParser(
+        resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True, remove_pis=True
+    )
+    return etree.fromstring(named_entities_resolved(data), parser)
+
+
+def named_entities_resolved(data: bytes) -> bytes:
+    """`data` with HTML's named characters (`&alpha;`) as numbers, since no DTD is read that would define them."""
+
+    def number(match: re.Match[bytes]) -> bytes:
+        if match[1] in _XML_ENTITIES:
+            return match[0]
+        character = html5.get(match[1].decode() + ";", "")
+        return "".join(f"&#{ord(char)};" for char in character).encode() or match[0]
+
+    return _ENTITY.sub(number, data)
+
+
+def local(element: _Element) -> str:
+    """The element's name without its namespace; empty for entities and the like."""
+    return element.tag.rsplit("}", 1)[-1] if isinstance(element.tag, str) else ""
 
 
 def _root_name(path: Path) -> str:

@@ -11,10 +11,9 @@ takes in what came back, and `merge` ranks it together with what the library its
 
 from __future__ import annotations
 
-from preflight_rag.library.pubmed.client import NCBI_URL, EntrezClient
+from preflight_rag.library.pubmed.client import NCBI_URL, EntrezClient, Spacing
 from preflight_rag.library.pubmed.fetch import Fetched, fetch_documents
 from preflight_rag.library.pubmed.hybrid import merge
-from preflight_rag.library.pubmed.rate import Spacing
-from preflight_rag.library.pubmed.replies import Found
+from preflight_rag.library.pubmed.replies import SearchReply
 
-__all__ = ["NCBI_URL", "EntrezClient", "Fetched", "Found", "Spacing", "fetch_documents", "merge"]
+__all__ = ["NCBI_URL", "EntrezClient", "Fetched", "SearchReply", "Spacing", "fetch_documents", "merge"]

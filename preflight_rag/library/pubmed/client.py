@@ -1,7 +1,11 @@
-"""A client of NCBI's E-utilities: `esearch` and `efetch` of PubMed and PMC, within NCBI's limits."""
+"""A client of NCBI's E-utilities: `esearch` and `efetch` of PubMed and PMC, within NCBI's limits.
+
+NCBI counts the requests of a whole machine, so one clock (`Spacing`) serves all threads and clients of the process.
+"""
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from email.utils import parsedate_to_datetime
@@ -9,11 +13,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from preflight_rag.library.loaders.fields import iso_date
-from preflight_rag.library.pubmed.rate import PROCESS, Spacing
 from preflight_rag.library.pubmed.replies import (
     TOO_FAST,
-    Found,
     PassingFailure,
+    SearchReply,
     check_records,
     error_in_json,
     raise_refusal,
@@ -34,6 +37,9 @@ ATTEMPTS = 3
 Database = Literal["pubmed", "pmc"]
 T = TypeVar("T")
 
+ALLOWANCE = 1.05
+"""Requests start this much further apart than the limit asks for, since their ways to the server differ in length."""
+
 _LONGEST_QUERY = 1_500
 _MAX_BYTES = 64 * 1024 * 1024
 _FIRST_PAUSE = 0.5
@@ -41,6 +47,52 @@ _TOO_FAST_PAUSE = 1.0
 _PASSING_STATUS = (408, 500, 502, 503, 504)
 _OPEN_END = "3000"
 _HELP = "Try again later, or ask without PubMed"
+
+
+class Spacing:
+    """Lets requests start one after another, each at least an interval after the last.
+
+    Threads wait for their turn under one lock; the interval counts from when the last request really started.
+    """
+
+    def __init__(self) -> None:
+        self._turn = threading.Lock()
+        self._last = float("-inf")
+        self._resume = float("-inf")
+
+    def wait(self, per_second: float, deadline: float) -> float:
+        """Block until the next request may start, and return that time as `time.monotonic()` counts.
+
+        Args:
+            per_second: Most requests that may start in a second.
+            deadline: The latest start, in the same clock.
+
+        Raises:
+            TimeoutError: No start is free before the deadline; nothing was taken from other threads.
+        """
+        left = deadline - time.monotonic()
+        if left < 0 or not self._turn.acquire(timeout=left):
+            raise TimeoutError
+        try:
+            while (start := max(self._next(per_second), now := time.monotonic())) > now:
+                if start > deadline:
+                    raise TimeoutError
+                time.sleep(start - now)
+            self._last = time.monotonic()
+            return self._last
+        finally:
+            self._turn.release()
+
+    def hold(self, seconds: float) -> None:
+        """Let no request start for so long, because the server said that they come too fast."""
+        self._resume = max(self._resume, time.monotonic() + seconds)
+
+    def _next(self, per_second: float) -> float:
+        return max(self._last + ALLOWANCE / per_second, self._resume)
+
+
+PROCESS = Spacing()
+"""The spacing that all clients of the process share."""
 
 
 class EntrezClient:
@@ -112,7 +164,7 @@ class EntrezClient:
         since: str | None = None,
         until: str | None = None,
         deadline: float | None = None,
-    ) -> Found:
+    ) -> SearchReply:
         """The documents that an expression finds, most relevant first.
 
         Args:

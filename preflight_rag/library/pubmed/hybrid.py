@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 
 from preflight_rag.library.search.fusion import RRF_K, reciprocal_rank_fusion
 from preflight_rag.library.search.hybrid import CANDIDATES, cosines
 from preflight_rag.state.retrieval import Candidate
 from preflight_rag.state.values import Passage
+from preflight_rag.text.bm25 import pool_bm25
 from preflight_rag.text.words import words
 
 if TYPE_CHECKING:
-    from preflight_rag.library.library import Library
+    from preflight_rag.library.collection import Collection
 
 SEMANTIC, TERM, BOTH = "semantic", "term", "both"
 
 
 def merge(
-    library: Library,
+    library: Collection,
     question: str,
     candidates: Sequence[Candidate],
     passages: Sequence[Passage],
     *,
-    new: Collection[str] = (),
+    new: Set[str] = frozenset(),
     depth: int = CANDIDATES,
     rrf_k: int = RRF_K,
 ) -> list[Candidate]:
@@ -34,11 +35,11 @@ def merge(
     "term" by NCBI alone (E2), "both" (E3).
 
     Args:
-        library: Holds the passages, and their vectors.
+        library: Has the passages, and their vectors.
         question: What was asked.
         candidates: What the library's search found, best first.
         passages: Those of the documents that NCBI found, as `Library.intern` gave them.
-        new: Ids of passages that came into the library just now (`Interned.new`): even where its search, made after
+        new: Ids of passages that came into the library just now (`InternReport.new`): even where its search, made after
             that, found them too, it is NCBI that found them.
         depth: Most candidates that come back.
         rrf_k: The constant of reciprocal rank fusion.
@@ -57,7 +58,7 @@ def rank_pool(
     passages: Sequence[Passage],
     cosine: Mapping[str, float],
     *,
-    new: Collection[str] = (),
+    new: Set[str] = frozenset(),
     rrf_k: int = RRF_K,
 ) -> list[Candidate]:
     """As `merge`, with the cosine of every passage given by its id.
@@ -70,7 +71,9 @@ def rank_pool(
     pool = {name: candidate.passage for name, candidate in before.items()}
     pool |= {passage.id: passage for passage in passages if passage.id not in pool}
     dense = sorted(pool, key=lambda name: (-cosine[name], name))
-    scores = pool_bm25(question, list(pool.values()))
+    texts = [f"{passage.title} {passage.text}" for passage in pool.values()]
+    ranked = zip(pool, pool_bm25(words(question), texts, positive_idf=True), strict=True)
+    scores = {name: score for name, score in ranked if score is not None}
     lexical = sorted(scores, key=lambda name: (-scores[name], name))
     dense_rank, lexical_rank = ({name: rank for rank, name in enumerate(order, 1)} for order in (dense, lexical))
     scale = _scale(scores, {name: candidate.bm25 for name, candidate in before.items()})
@@ -92,23 +95,6 @@ def rank_pool(
         )
         for rank, (name, score) in enumerate(reciprocal_rank_fusion([dense, lexical], k=rrf_k), 1)
     ]
-
-
-def pool_bm25(question: str, passages: Sequence[Passage]) -> dict[str, float]:
-    """BM25 among the given passages, title and text, of those that share a word with the question, by id.
-
-    The IDF is log((N + 1) / n): Okapi's is 0 or less for words in half of the passages, and in a pool that was found by
-    the question's words these are just the ones that matter.
-    """
-    from rank_bm25 import BM25Plus
-
-    asked = words(question)
-    texts = [words(f"{passage.title} {passage.text}") for passage in passages]
-    if not asked or not any(texts):
-        return {}
-    scores = BM25Plus([text or [""] for text in texts], delta=0).get_scores(asked)
-    shared = zip(passages, texts, scores, strict=True)
-    return {passage.id: float(score) for passage, text, score in shared if not set(asked).isdisjoint(text)}
 
 
 def _scale(pool: Mapping[str, float], library: Mapping[str, float | None]) -> float:

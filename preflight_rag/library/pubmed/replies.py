@@ -36,7 +36,7 @@ class PassingFailure(Exception):
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchReply:
     """What one expression found.
 
     Attributes:
@@ -50,7 +50,7 @@ class Found:
     note: str = ""
 
 
-def read_search(body: bytes, expression: str) -> Found:
+def read_search(body: bytes, expression: str) -> SearchReply:
     """The result list of an `esearch` reply.
 
     Raises:
@@ -64,7 +64,7 @@ def read_search(body: bytes, expression: str) -> Found:
     if not count.isdigit():
         raise PassingFailure("sent a result list without a count")
     ids = tuple(dict.fromkeys((element.text or "").strip() for element in root.iterfind("IdList/Id")))
-    return Found(ids, int(count), "; ".join(_notes(root)))
+    return SearchReply(ids, int(count), "; ".join(_notes(root)))
 
 
 def check_records(body: bytes) -> bytes:
@@ -110,7 +110,7 @@ def _checked(body: bytes, *roots: str) -> _Element:
     Raises:
         PassingFailure: It is empty, a web page, JSON, cut off, or other XML.
     """
-    from preflight_rag.library.loaders.xmltree import XMLSyntaxError, local, parse_xml
+    from preflight_rag.library.loaders.xml import XMLSyntaxError, local, parse_xml
 
     if not body.strip():
         raise PassingFailure("sent an empty reply")

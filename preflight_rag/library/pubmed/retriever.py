@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Annotated
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, SkipValidation
 
 from preflight_rag.library.pubmed.client import EntrezClient
 from preflight_rag.library.pubmed.fetch import DEADLINE, fetch_documents
@@ -34,7 +34,9 @@ class PubMedRetriever(BaseRetriever):
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
-    client: Any = Field(default_factory=EntrezClient, description="An `EntrezClient`.")
+    client: Annotated[EntrezClient, SkipValidation] = Field(
+        default_factory=EntrezClient, description="An `EntrezClient`."
+    )
     k: int = Field(default=20, ge=1, le=200, description="Most documents of each kind.")
     since: str | None = Field(default=None, description="Only documents published from this year, month or day on.")
     until: str | None = Field(default=None, description="Only documents published until then.")

@@ -1,14 +1,20 @@
-"""Reciprocal rank fusion."""
+"""Several rankings made one: reciprocal rank fusion, and recency as one more ranking."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TypeVar
+
+from preflight_rag.state.errors import UsageError
+from preflight_rag.state.retrieval import Candidate
+from preflight_rag.text.dates import known_date
 
 Key = TypeVar("Key", str, int)
 
 RRF_K = 60
+"""The paper's constant."""
 
 
 def reciprocal_rank_fusion(
@@ -39,3 +45,30 @@ def reciprocal_rank_fusion(
             best[item] = min(rank, best.get(item, rank))
     scores = {item: math.fsum(parts) for item, parts in shares.items()}
     return sorted(scores.items(), key=lambda entry: (-entry[1], best[entry[0]], entry[0]))
+
+
+def with_recency(candidates: Sequence[Candidate], weight: float, rrf_k: int = RRF_K) -> list[Candidate]:
+    """The candidates with their age as one more ranking, by weighted reciprocal rank fusion.
+
+    The order in which they come has weight 1; newest first, undated ones last and equal dates in the order in which
+    they come, has `weight`. `rank` and `score` of the result are those of the fusion; 0 leaves all as it is.
+
+    Raises:
+        UsageError: `weight` is outside [0, 1].
+    """
+    if not 0 <= weight <= 1:
+        raise UsageError(f"recency = {weight!r} is outside [0, 1]", help="Give a weight from 0 to 1")
+    if weight == 0:
+        return list(candidates)
+    given = sorted(candidates, key=lambda item: item.rank)
+    dates = {item.passage.id: known_date(item.passage.date) for item in given}
+
+    def age(item: Candidate) -> tuple[int, int, int]:
+        day = dates[item.passage.id]
+        return (0, -day.latest.toordinal(), -day.earliest.toordinal()) if day else (1, 0, 0)
+
+    newest = sorted(given, key=age)
+    order = [[item.passage.id for item in ranking] for ranking in (given, newest)]
+    found = {item.passage.id: item for item in given}
+    fused = reciprocal_rank_fusion(order, k=rrf_k, weights=[1.0, weight])
+    return [replace(found[name], rank=rank, score=score) for rank, (name, score) in enumerate(fused, start=1)]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from preflight_rag.library.search.fusion import RRF_K, reciprocal_rank_fusion
-from preflight_rag.state.errors import LibraryCorrupt
+from preflight_rag.state.errors import LibraryCorrupt, UsageError
 from preflight_rag.state.retrieval import Candidate
 from preflight_rag.state.values import Hit, Passage, Ranking
 
@@ -25,8 +25,8 @@ Identities = dict[int, tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """Rankings for one query, each at most `k` long.
+class Rankings:
+    """The rankings of passages for one query, each at most `k` long.
 
     Attributes:
         dense: By inner product of vectors, which for the default embedder is the cosine.
@@ -62,6 +62,18 @@ class Found:
         ]
 
 
+def check_query(query: str, k: int, rrf_k: int) -> None:
+    """Refuse a query that cannot be searched for.
+
+    Raises:
+        UsageError: It is empty, `k` is below 1, or `rrf_k` is negative.
+    """
+    if not query.strip():
+        raise UsageError(f"The query is empty: {query!r}", help="Ask something")
+    if k < 1 or rrf_k < 0:
+        raise UsageError(f"k={k} and rrf_k={rrf_k} are out of range", help="Use k >= 1 and rrf_k >= 0")
+
+
 def hybrid_search(
     store: Store,
     index: Index,
@@ -72,7 +84,7 @@ def hybrid_search(
     candidates: int = CANDIDATES,
     rrf_k: int = RRF_K,
     rows: np.ndarray | None = None,
-) -> Found:
+) -> Rankings:
     """Search both indices and fuse their first `candidates` passages, of all or of those in `rows`.
 
     Raises:
@@ -89,7 +101,7 @@ def hybrid_search(
         raise LibraryCorrupt(f"The index of {store.path.parent} points to passages that are not in the database")
     ranking = _ranking(fused, names)
     scores = cosines(vector, store.vectors([hit.passage_id for hit in ranking]))
-    return Found(_ranking(dense[:k], names), _ranking(lexical[:k], names), ranking, scores)
+    return Rankings(_ranking(dense[:k], names), _ranking(lexical[:k], names), ranking, scores)
 
 
 def _nearest(store: Store, index: Index, vector: np.ndarray, n: int, among: np.ndarray) -> list[tuple[int, float]]:

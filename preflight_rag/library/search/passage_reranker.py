@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
-from pydantic import ConfigDict, Field, PrivateAttr, model_validator
+from langchain_core.embeddings import Embeddings
+from pydantic import ConfigDict, Field, PrivateAttr, SkipValidation, model_validator
 
 from preflight_rag.library.search.hybrid import cosines
+from preflight_rag.models.embedding.embedder import Embedder
 from preflight_rag.models.opening import open_embedder, open_reranker
 from preflight_rag.models.reranking.rerankers import FEATURES, Reranker, rerank
 from preflight_rag.state.retrieval import Candidate
 from preflight_rag.state.values import Passage
+from preflight_rag.text.bm25 import pool_bm25
 from preflight_rag.text.words import words
 
 SCORE = "relevance_score"
@@ -39,14 +42,18 @@ class PassageReranker(BaseDocumentCompressor):
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
-    reranker: Any = Field(default=FEATURES, description="What `open_reranker` takes, or a `Reranker`.")
+    reranker: Annotated[Reranker | str, SkipValidation] = Field(
+        default=FEATURES, description="What `open_reranker` takes, or a `Reranker`."
+    )
     top_n: int | None = Field(default=None, ge=1, description="How many documents are returned; None: all.")
     candidates: int = Field(default=100, ge=1, description="How many documents are scored, the first ones.")
     batch_size: int | None = Field(default=None, ge=1, description="Pairs in one pass of a cross-encoder.")
     deadline: float = Field(default=60.0, gt=0, description="Seconds after which no further batch is scored.")
-    embeddings: Any = Field(default=None, description="LangChain Embeddings, or an `Embedder`, for `features`.")
-    _opened: Any = PrivateAttr(default=None)
-    _embedder: Any = PrivateAttr(default=None)
+    embeddings: Annotated[Embeddings | str | None, SkipValidation] = Field(
+        default=None, description="LangChain Embeddings, or an `Embedder`, for `features`."
+    )
+    _opened: Reranker | None = PrivateAttr(default=None)
+    _embedder: Embedder | None = PrivateAttr(default=None)
 
     @model_validator(mode="after")
     def _open(self) -> Self:
@@ -59,7 +66,7 @@ class PassageReranker(BaseDocumentCompressor):
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> list[Document]:
         """Copies of the first `top_n` documents in the reranker's order; the order given with the reranker "none"."""
-        reranker: Reranker | None = self._opened
+        reranker = self._opened
         if reranker is None or not documents:
             return list(documents[: self.top_n])
         passages = [_passage(str(i), document) for i, document in enumerate(documents)]
@@ -79,7 +86,8 @@ class PassageReranker(BaseDocumentCompressor):
 
 def _candidates(query: str, passages: Sequence[Passage], near: dict[str, float]) -> list[Candidate]:
     """Passages as candidates, with the rankings that can be computed over them; `near` are known cosines."""
-    bm25 = {name: score for name, score in _bm25(query, passages).items() if score > 0}
+    scores = pool_bm25(sorted(set(words(query))), [f"{passage.title} {passage.text}" for passage in passages])
+    bm25 = {passage.id: score for passage, score in zip(passages, scores, strict=True) if score and score > 0}
     given = {passage.id: rank for rank, passage in enumerate(passages, 1)}
     dense, lexical = _places(near) or given, _places(bm25)
     return [
@@ -100,19 +108,6 @@ def _passage(name: str, document: Document) -> Passage:
     known = document.metadata
     owner = known.get("document_id") or known.get("source") or name
     return Passage(id=name, document_id=str(owner), text=document.page_content, title=str(known.get("title") or ""))
-
-
-def _bm25(query: str, passages: Sequence[Passage]) -> dict[str, float]:
-    """BM25 among these passages, 0 or less for one without a word of the query."""
-    from rank_bm25 import BM25Okapi
-
-    texts = [words(f"{passage.title} {passage.text}") or [""] for passage in passages]
-    asked = set(words(query))
-    scores = BM25Okapi(texts).get_scores(sorted(asked))
-    return {
-        passage.id: float(score) if asked.intersection(text) else 0.0
-        for passage, text, score in zip(passages, texts, scores, strict=True)
-    }
 
 
 def _places(scores: dict[str, float]) -> dict[str, int]:

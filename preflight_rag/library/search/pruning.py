@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
-from pydantic import ConfigDict, Field, PrivateAttr, model_validator
+from pydantic import ConfigDict, Field, PrivateAttr, SkipValidation, model_validator
 
 from preflight_rag.models.opening import open_extractive_reader
 from preflight_rag.models.reading.extractive_reader import BUNDLED, ExtractiveReader
@@ -118,10 +118,12 @@ class AnswerabilityFilter(BaseDocumentCompressor):
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
-    reader: Any = Field(default=BUNDLED, description="What `open_extractive_reader` takes, or an `ExtractiveReader`.")
+    reader: Annotated[ExtractiveReader | str, SkipValidation] = Field(
+        default=BUNDLED, description="What `open_extractive_reader` takes, or an `ExtractiveReader`."
+    )
     threshold: float = Field(ge=0, le=1, description="Least probability of an answer.")
     least: int = Field(default=LEAST, ge=1, description="How many of the first documents always stay.")
-    _opened: Any = PrivateAttr(default=None)
+    _opened: ExtractiveReader | None = PrivateAttr(default=None)
 
     @model_validator(mode="after")
     def _open(self) -> Self:

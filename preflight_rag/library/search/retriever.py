@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Annotated
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, SkipValidation
 
-from preflight_rag.library.library import Library
-from preflight_rag.library.search.filters import Filter, with_recency
+from preflight_rag.library.collection import Collection
+from preflight_rag.library.search.filters import Filter
+from preflight_rag.library.search.fusion import with_recency
 from preflight_rag.library.search.hybrid import CANDIDATES, TOP_K
 
 
@@ -32,7 +33,7 @@ class LibraryRetriever(BaseRetriever):
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
-    library: Any = Field(description="An open `Library`.")
+    library: Annotated[Collection, SkipValidation] = Field(description="An open `Library`, or another collection.")
     k: int = Field(default=TOP_K, ge=1, description="How many passages to return.")
     candidates: int = Field(default=CANDIDATES, ge=1, description="How many passages of each ranking are fused.")
     where: tuple[str, ...] = Field(default=(), description="Only passages whose metadata fit, such as year>=2020.")
@@ -42,9 +43,8 @@ class LibraryRetriever(BaseRetriever):
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun | None = None
     ) -> list[Document]:
-        library: Library = self.library
         depth = max(self.k, self.candidates)
-        found = library.candidates(query, depth=depth, where=Filter.parse(self.where, since=self.since))
+        found = self.library.candidates(query, depth=depth, where=Filter.parse(self.where, since=self.since))
         return [
             Document(
                 id=candidate.passage.id,

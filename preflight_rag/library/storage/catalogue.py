@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from preflight_rag.library.loaders.files import suffix_of
-from preflight_rag.library.storage.ingest import ONE_DOCUMENT
+from preflight_rag.library.loaders.files import ONE_DOCUMENT, suffix_of
 from preflight_rag.state.values import Passage
 
 if TYPE_CHECKING:

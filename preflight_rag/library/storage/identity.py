@@ -1,4 +1,4 @@
-"""Content-derived names: the id of a passage and the hash that says whether a document has changed."""
+"""Content-derived names: of a passage, of what is embedded of it, and of a document's version."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from preflight_rag.state.values import Document
+from preflight_rag.state.values import Document, Passage
 
 PASSAGE_ID_LENGTH = 24
 DATING = 1
@@ -29,6 +29,11 @@ def content_hash(document: Document, splitter_settings: Mapping[str, Any]) -> st
     """
     decided = dict(splitter_settings) if document.date else {**splitter_settings, "dates": DATING}
     return _digest([document.model_dump(mode="json"), decided])
+
+
+def vector_key(passage: Passage) -> str:
+    """Names what is embedded of a passage: equal keys have equal vectors."""
+    return hashlib.sha256(f"{passage.title}\0{passage.text}".encode()).hexdigest()[:32]
 
 
 def _digest(value: Any) -> str:

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from preflight_rag.library import Library
-from preflight_rag.library.index.dense import DenseIndex, write_dense
-from preflight_rag.library.index.dense_kinds import KINDS, principal_components, vectors_needed
+from preflight_rag.library.index.dense import KINDS, DenseIndex, principal_components, vectors_needed, write_dense
 from preflight_rag.library.index.generations import read_manifest
 from preflight_rag.state.errors import UsageError
 

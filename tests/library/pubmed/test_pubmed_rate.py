@@ -10,7 +10,7 @@ import pytest
 from ncbi_server import NcbiServer
 
 from preflight_rag.library.pubmed import EntrezClient, Spacing
-from preflight_rag.library.pubmed.rate import PROCESS
+from preflight_rag.library.pubmed.client import PROCESS
 
 
 def soon():

@@ -10,7 +10,7 @@ from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
 from preflight_rag.library.search import diversity
 from preflight_rag.library.search.diversity import fps, mmr, token_budget, unit_scaled, within_budget
-from preflight_rag.library.search.presets import PRESETS, preset
+from preflight_rag.library.search.selection import PRESETS, preset
 from preflight_rag.state.errors import UsageError
 
 alphas = st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0])

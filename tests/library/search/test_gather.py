@@ -7,7 +7,7 @@ from ncbi_server import DOWN, Fault, NcbiServer
 
 from preflight_rag.library.library import Library
 from preflight_rag.library.pubmed import EntrezClient
-from preflight_rag.library.search.gather import gather
+from preflight_rag.library.search.retrieval import retrieve_passages
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import LibraryEmpty, RerankerError, UsageError
 
@@ -15,47 +15,47 @@ VENUS = "How hot is the planet Venus?"
 
 
 def test_the_second_stage_orders_the_pool_and_says_by_what(library):
-    gathered = gather(library, [VENUS], Settings(k=5))
-    assert len(gathered.chosen) == 5
-    scores = [gathered.relevance[candidate.passage.id] for candidate in gathered.chosen]
+    retrieval = retrieve_passages(library, [VENUS], Settings(k=5))
+    assert len(retrieval.chosen) == 5
+    scores = [retrieval.relevance[candidate.passage.id] for candidate in retrieval.chosen]
     assert scores == sorted(scores, reverse=True)
-    assert "venus" in gathered.chosen[0].passage.source
+    assert "venus" in retrieval.chosen[0].passage.source
 
 
 def test_without_second_stage_the_fused_ranking_goes_on(library):
-    gathered = gather(library, [VENUS], Settings(k=5, reranker="none"))
-    assert [candidate.passage.id for candidate in gathered.chosen] == [
-        hit.passage_id for hit in gathered.found.fused[:5]
+    retrieval = retrieve_passages(library, [VENUS], Settings(k=5, reranker="none"))
+    assert [candidate.passage.id for candidate in retrieval.chosen] == [
+        hit.passage_id for hit in retrieval.found.fused[:5]
     ]
-    assert gathered.relevance == {}
+    assert retrieval.relevance == {}
 
 
 def test_parts_of_a_question_each_bring_their_passages(library):
     people = "How many people live in Broken Bow, Nebraska?"
     queries = [f"How hot is Venus? {people}", VENUS, people]
-    sources = [candidate.passage.source for candidate in gather(library, queries, Settings(k=2)).chosen]
+    sources = [candidate.passage.source for candidate in retrieve_passages(library, queries, Settings(k=2)).chosen]
     assert any("venus" in source for source in sources)
     assert any("broken-bow" in source for source in sources)
 
 
 def test_every_expression_that_was_tried_is_told_with_its_hits(library):
     ladder = ['"planet venus" AND "zebra"', "venus", "venus OR mars"]
-    rungs = gather(library, [VENUS], Settings(enough_documents=1), expressions=ladder).rungs
+    rungs = retrieve_passages(library, [VENUS], Settings(enough_documents=1), expressions=ladder).rungs
     assert [rung["expression"] for rung in rungs] == ladder[:2]
     assert rungs[0]["hits"] == 0
     assert rungs[1]["hits"] > 0
 
 
 def test_a_filter_that_nothing_fits_leaves_nothing(library):
-    gathered = gather(library, [VENUS], Settings(where=("title ~ zebra",)))
-    assert gathered.chosen == []
-    assert gathered.problems == [("where", "No passage fits the filter: title ~ zebra")]
+    retrieval = retrieve_passages(library, [VENUS], Settings(where=("title ~ zebra",)))
+    assert retrieval.chosen == []
+    assert retrieval.problems == [("where", "No passage fits the filter: title ~ zebra")]
 
 
 def test_a_budget_and_an_ordering_are_kept(library):
-    gathered = gather(library, [VENUS], Settings(budget_tokens=300, ordering="1:1", diversity="mmr"))
-    assert 0 < sum(candidate.passage.tokens for candidate in gathered.chosen) <= 300
-    assert len(gathered.chosen) > 1
+    retrieval = retrieve_passages(library, [VENUS], Settings(budget_tokens=300, ordering="1:1", diversity="mmr"))
+    assert 0 < sum(candidate.passage.tokens for candidate in retrieval.chosen) <= 300
+    assert len(retrieval.chosen) > 1
 
 
 @pytest.mark.parametrize(
@@ -69,12 +69,12 @@ def test_a_budget_and_an_ordering_are_kept(library):
 )
 def test_what_cannot_be_used_is_one_clear_line(library, settings, message):
     with pytest.raises(UsageError, match=message):
-        gather(library, [VENUS], Settings(**settings))
+        retrieve_passages(library, [VENUS], Settings(**settings))
 
 
 def test_an_unknown_reranker_is_named(library):
     with pytest.raises(RerankerError, match="no/such-reranker"):
-        gather(library, [VENUS], Settings(reranker="no/such-reranker"))
+        retrieve_passages(library, [VENUS], Settings(reranker="no/such-reranker"))
 
 
 def test_what_pubmed_has_goes_on_and_stays(own_folder, embedder):
@@ -84,18 +84,18 @@ def test_what_pubmed_has_goes_on_and_stays(own_folder, embedder):
         NcbiServer() as server,
         EntrezClient(url=server.url) as ncbi,
     ):
-        gathered = gather(
+        retrieval = retrieve_passages(
             own, ["Is metformin safe in heart failure?"], settings, expressions=["metformin"], pubmed=ncbi
         )
-        live = [candidate for candidate in gathered.chosen if candidate.origin]
+        live = [candidate for candidate in retrieval.chosen if candidate.origin]
         assert live
         assert {candidate.found_by for candidate in live} <= {"term", "both"}
         assert own.passages([live[0].passage.id])[0].text == live[0].passage.text
-        by_term = gather(own, [question], Settings(where=("found_by in (term, both)",)), pubmed=ncbi)
+        by_term = retrieve_passages(own, [question], Settings(where=("found_by in (term, both)",)), pubmed=ncbi)
         assert by_term.chosen
         assert {candidate.found_by for candidate in by_term.chosen} <= {"term", "both"}
     with Library.open(own_folder, embedder=embedder) as again:
-        later = gather(again, [question], settings)
+        later = retrieve_passages(again, [question], settings)
         assert live[0].passage.id in {candidate.passage.id for candidate in later.chosen}
 
 
@@ -103,18 +103,18 @@ def test_the_librarys_answer_is_there_when_ncbi_is_down(own_folder, embedder):
     down = [Fault("", DOWN)]
     with Library.open(own_folder, embedder=embedder) as own, NcbiServer(script=down) as server:
         with EntrezClient(url=server.url, attempts=1) as ncbi:
-            gathered = gather(own, [VENUS], Settings(k=3), expressions=["venus"], pubmed=ncbi)
-    assert "venus" in gathered.chosen[0].passage.source
-    assert gathered.problems
-    assert gathered.problems[0][0] == "pubmed"
+            retrieval = retrieve_passages(own, [VENUS], Settings(k=3), expressions=["venus"], pubmed=ncbi)
+    assert "venus" in retrieval.chosen[0].passage.source
+    assert retrieval.problems
+    assert retrieval.problems[0][0] == "pubmed"
 
 
 def test_an_empty_library_serves_what_pubmed_has(tmp_path, embedder):
     with Library.open(tmp_path, embedder=embedder, create=True) as empty:
         with pytest.raises(LibraryEmpty):
-            gather(empty, ["metformin"], Settings())
+            retrieve_passages(empty, ["metformin"], Settings())
         with NcbiServer() as server, EntrezClient(url=server.url) as ncbi:
-            assert gather(empty, ["metformin"], Settings(), pubmed=ncbi).chosen
+            assert retrieve_passages(empty, ["metformin"], Settings(), pubmed=ncbi).chosen
 
 
 def test_an_empty_library_and_no_ncbi_are_both_said(tmp_path, embedder):
@@ -123,4 +123,4 @@ def test_an_empty_library_and_no_ncbi_are_both_said(tmp_path, embedder):
         NcbiServer(script=[Fault("", DOWN)]) as server,
     ):
         with EntrezClient(url=server.url, attempts=1) as ncbi, pytest.raises(LibraryEmpty, match="PubMed gave nothing"):
-            gather(empty, ["metformin"], Settings(), pubmed=ncbi)
+            retrieve_passages(empty, ["metformin"], Settings(), pubmed=ncbi)

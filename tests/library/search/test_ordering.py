@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preflight_rag.library.search.ordering import arrange, distance_to_end
+from preflight_rag.library.search.selection import arrange, distance_to_end
 from preflight_rag.state.errors import UsageError
 
 orderings = st.sampled_from(["score", "index", "1:1", "2:1", "3:1", "1:3"])

@@ -9,8 +9,7 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
 
 from preflight_rag.library.search.retriever import LibraryRetriever
-from preflight_rag.library.search.selection import select
-from preflight_rag.library.search.selectors import FPSSelector, MMRSelector, Reorder, TokenBudget
+from preflight_rag.library.search.selection import FPSSelector, MMRSelector, Reorder, TokenBudget, select
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.retrieval import Candidate
 from preflight_rag.state.values import Passage

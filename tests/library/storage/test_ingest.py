@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from preflight_rag.library.library import Library
-from preflight_rag.library.storage.writer import LOCK
+from preflight_rag.library.writer import LOCK
 from preflight_rag.state.errors import LibraryEmpty, LibraryError
 from preflight_rag.state.values import Document
 

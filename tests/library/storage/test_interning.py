@@ -8,7 +8,7 @@ import pytest
 from filelock import FileLock
 
 from preflight_rag.library import Library
-from preflight_rag.library.storage.writer import LOCK
+from preflight_rag.library.writer import LOCK
 from preflight_rag.state.values import Document
 
 
@@ -76,7 +76,7 @@ def test_what_is_not_read_in_time_is_told(own):
 
 
 def test_a_large_library_waits_with_its_index(own, monkeypatch):
-    monkeypatch.setattr("preflight_rag.library.storage.writer.REBUILD_PASSAGES", 0)
+    monkeypatch.setattr("preflight_rag.library.writer.REBUILD_PASSAGES", 0)
     own.search("metformin")
     (passage,) = own.intern([found(1)]).passages
     assert own.passages([passage.id]) == [passage]

@@ -7,8 +7,8 @@ import pytest
 from langchain_core.documents import Document
 from word_reader import WordReader
 
-from preflight_rag.library.search.gather import gather
 from preflight_rag.library.search.passage_reranker import PassageReranker
+from preflight_rag.library.search.retrieval import retrieve_passages
 from preflight_rag.models.opening import open_reranker
 from preflight_rag.models.reranking.reader_reranker import ReaderReranker
 from preflight_rag.models.reranking.rerankers import rerank
@@ -73,9 +73,11 @@ def test_it_takes_any_documents():
 def test_a_turn_takes_the_reader_it_is_given(library):
     reader = WordReader()
     question = "How hot is the planet Venus?"
-    gathered = gather(library, [question], Settings(k=4, reranker="reader", rerank_candidates=20), extractive=reader)
+    retrieval = retrieve_passages(
+        library, [question], Settings(k=4, reranker="reader", rerank_candidates=20), extractive=reader
+    )
     assert len(reader.pairs) >= 20
-    scores = [gathered.relevance[candidate.passage.id] for candidate in gathered.chosen]
+    scores = [retrieval.relevance[candidate.passage.id] for candidate in retrieval.chosen]
     assert scores == sorted(scores, reverse=True)
 
 

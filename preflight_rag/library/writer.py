@@ -8,25 +8,29 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from preflight_rag.library.index.dense import IndexKind
-from preflight_rag.library.index.dense_kinds import check_kind
-from preflight_rag.library.index.generations import PURGE, STEPS, build_index, open_index, read_manifest
-from preflight_rag.library.splitting.by_name import DEFAULT_SPLITTER, SplitterName, open_splitter
-from preflight_rag.library.storage.ingest import (
+from preflight_rag.library.index.dense import FLAT_LIMIT, IndexKind, check_kind
+from preflight_rag.library.index.generations import FOLDER, PURGE, STEPS, build_index, open_index, read_manifest
+from preflight_rag.library.ingest import (
+    REBUILD_PASSAGES,
     IngestEvent,
     Ingestion,
     IngestReport,
+    InternReport,
     Progress,
+    add_until,
     count_documents,
+    known_documents,
+    passages_of,
     storable,
 )
-from preflight_rag.library.storage.interning import REBUILD_PASSAGES, Interned, held, passages_of, take_in
+from preflight_rag.library.loaders import find_files
+from preflight_rag.library.splitting.passage_splitter import DEFAULT_SPLITTER, SplitterName, open_splitter
+from preflight_rag.library.storage.store import BUSY_SECONDS, Store
 from preflight_rag.state.errors import LibraryCorrupt, LibraryError
 from preflight_rag.state.values import Document
 
 if TYPE_CHECKING:
     from preflight_rag.library.storage.recorded_embedder import RecordedEmbedder
-    from preflight_rag.library.storage.store import Store
 
 LOCK = ".write.lock"
 
@@ -36,7 +40,6 @@ class Writer:
 
     Args:
         store: The library's database.
-        root: Its index folder.
         embedder: Its embedder, opened when there is something to embed.
         splitter: How documents are split from now on, which a new library remembers; None for its own.
         flat_limit: Up to how many passages an `auto` index is exhaustive.
@@ -46,14 +49,13 @@ class Writer:
     def __init__(
         self,
         store: Store,
-        root: Path,
         embedder: RecordedEmbedder,
         *,
-        splitter: SplitterName | None,
-        flat_limit: int,
-        lock_seconds: float,
+        splitter: SplitterName | None = None,
+        flat_limit: int = FLAT_LIMIT,
+        lock_seconds: float = BUSY_SECONDS,
     ) -> None:
-        self._store, self._root, self._embedder = store, root, embedder
+        self._store, self._root, self._embedder = store, store.path.parent / FOLDER, embedder
         self._splitter = splitter
         self._flat_limit = flat_limit
         self._lock_seconds = lock_seconds
@@ -70,8 +72,6 @@ class Writer:
         self, paths: str | Path | Sequence[str | Path], *, prune: bool, progress: Progress | None, max_bytes: int
     ) -> IngestReport:
         """Add or update the documents of files and folders; `prune` removes those that are gone."""
-        from preflight_rag.library.loaders import find_files
-
         given = [Path(path).expanduser() for path in ([paths] if isinstance(paths, (str, Path)) else paths)]
         with self.writing():
             files = list(find_files(given))
@@ -90,16 +90,16 @@ class Writer:
             self._refresh(progress)
         return run.report
 
-    def intern(self, documents: Sequence[Document], deadline: float, *, index: bool = True) -> Interned:
-        """Take in documents within `deadline` seconds; with `index` it is rebuilt while it is small."""
+    def intern(self, documents: Sequence[Document], deadline: float, *, index: bool = True) -> InternReport:
+        """Store documents within `deadline` seconds; with `index` it is rebuilt while it is small."""
         end = time.monotonic() + deadline
         documents = [storable(document) for document in {document.id: document for document in documents}.values()]
-        known = held(self._store, documents)
+        known = known_documents(self._store, documents)
         problems: list[str] = []
         if new := [document for document in documents if document.id not in known]:
             try:
                 with self.writing(min(deadline, self._lock_seconds)):
-                    problems = take_in(self._ingestion(None, len(new)), new, end)
+                    problems = add_until(self._ingestion(None, len(new)), new, end)
                     if index and self._store.count_passages() <= REBUILD_PASSAGES:
                         self._refresh(None)
             except LibraryError as error:
@@ -108,7 +108,7 @@ class Writer:
         passages = passages_of(self._store, list(dict.fromkeys(places)))
         added = {document.id for document in new}
         fresh = frozenset(passage.id for passage in passages if passage.document_id in added)
-        return Interned(passages, tuple(problems), fresh)
+        return InternReport(passages, tuple(problems), fresh)
 
     def delete_document(self, document_id: str) -> bool:
         """Delete a document; false where there is none."""

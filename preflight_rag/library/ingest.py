@@ -2,19 +2,25 @@
 
 What does not change costs nothing: a document with the same content hash is skipped, and a passage whose text was
 embedded before keeps its vector. One bad document never stops the run.
+
+Documents that a turn found elsewhere (PubMed) are stored on the way, without an ingest, and become passages like any
+other. One that the library has already, under its id or from a file under the same source (a PMID), is not stored
+again. What cannot be stored never fails the caller: it is reported, and the passages that are there come back.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
+import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
-from preflight_rag.library.storage.identity import content_hash
+from preflight_rag.library.loaders import load
+from preflight_rag.library.loaders.files import DEFAULT_MAX_BYTES, ONE_DOCUMENT, open_binary, suffix_of
+from preflight_rag.library.storage.identity import content_hash, vector_key
 from preflight_rag.state.errors import DocumentError, EmptyDocument, PreflightError
 from preflight_rag.state.values import Document, Passage
 from preflight_rag.text.dates import find_date
@@ -25,9 +31,13 @@ if TYPE_CHECKING:
 
 BATCH_PASSAGES = 128
 BATCH_DOCUMENTS = 512
-MAX_BYTES = 200 * 1024 * 1024
-
-ONE_DOCUMENT = (".docx", ".htm", ".html", ".markdown", ".md", ".pdf", ".text", ".txt", ".xhtml")
+"""Documents wait for each other until so many passages, or documents, can be embedded at once; both are guesses."""
+DEADLINE = 30.0
+"""Seconds that a turn waits for documents found elsewhere to be stored, a guess at what a person waits."""
+REBUILD_PASSAGES = 20_000
+"""Up to so many passages the index is rebuilt within a turn, which takes about a second; a guess."""
+GROUP_CHARACTERS = 12_000
+"""Documents found elsewhere are embedded in groups of about so many characters, between two looks at the clock."""
 
 
 class Splitter(Protocol):
@@ -120,8 +130,8 @@ class Ingestion:
         self._owners: dict[str, str] = {}
         self._read_whole: set[str] = set()
 
-    def add_files(self, files: Iterable[Path | DocumentError], max_bytes: int = MAX_BYTES) -> None:
-        """Take in every document of the files; an error in the place of a file is recorded."""
+    def add_files(self, files: Iterable[Path | DocumentError], max_bytes: int = DEFAULT_MAX_BYTES) -> None:
+        """Store every document of the files; an error in the place of a file is recorded."""
         for file in files:
             if isinstance(file, DocumentError):
                 self._fail(file.source, str(file))
@@ -132,7 +142,7 @@ class Ingestion:
         self._flush()
 
     def add_documents(self, documents: Iterable[Document]) -> None:
-        """Take in documents that come from no file."""
+        """Store documents that come from no file."""
         for document in documents:
             self._add(storable(document), "")
         self._flush()
@@ -147,8 +157,6 @@ class Ingestion:
                 self.report.removed += 1
 
     def _documents_of(self, file: Path, origin: str, max_bytes: int) -> Iterator[Document]:
-        from preflight_rag.library.loaders import load
-
         try:
             for item in load(file, max_bytes=max_bytes):
                 if isinstance(item, DocumentError):
@@ -239,8 +247,6 @@ class Ingestion:
 
 def count_documents(files: Sequence[Path | DocumentError]) -> int | None:
     """How many documents, or failures, the files will give; None where only reading them can tell."""
-    from preflight_rag.library.loaders.files import open_binary, suffix_of
-
     total = 0
     for file in files:
         if isinstance(file, DocumentError) or suffix_of(file) in ONE_DOCUMENT:
@@ -259,11 +265,6 @@ def count_documents(files: Sequence[Path | DocumentError]) -> int | None:
 def file_origin(path: Path) -> str:
     """The name under which a file's documents are remembered: its absolute path."""
     return unicode_text(os.path.abspath(path))
-
-
-def vector_key(passage: Passage) -> str:
-    """Names what is embedded of a passage: equal keys have equal vectors."""
-    return hashlib.sha256(f"{passage.title}\0{passage.text}".encode()).hexdigest()[:32]
 
 
 def storable(document: Document) -> Document:
@@ -292,3 +293,70 @@ def unicode_text(text: str) -> str:
     if text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+@dataclass(frozen=True)
+class InternReport:
+    """What became of documents that were found elsewhere and were to be stored.
+
+    Attributes:
+        passages: Of all those documents that the library now has, in the order of the documents.
+        problems: What could not be stored, one line each.
+        new: Ids of those passages whose documents the library did not have before.
+    """
+
+    passages: tuple[Passage, ...] = ()
+    problems: tuple[str, ...] = ()
+    new: frozenset[str] = frozenset()
+
+
+def known_documents(store: Store, documents: Sequence[Document]) -> dict[str, str]:
+    """For each document that need not be stored, by its id: the id under which the library has the same."""
+    settings = store.meta("splitter") or {}
+    by_source = store.documents_from([document.source for document in documents])
+    found = {}
+    for document in documents:
+        other = by_source.get(document.source)
+        stored = store.document(document.id)
+        if other is not None and other != document.id:
+            found[document.id] = other
+        elif stored is not None and stored.content_hash == content_hash(document, settings):
+            found[document.id] = document.id
+    return found
+
+
+def add_until(run: Ingestion, documents: Sequence[Document], end: float) -> list[str]:
+    """Split, embed and store documents until `end`, as `time.monotonic()` counts; returns what could not be stored."""
+    done = 0
+    for group in _groups(documents):
+        if time.monotonic() > end:
+            break
+        run.add_documents(group)
+        done += len(group)
+    problems = [f"{source} could not be taken in: {reason}" for source, reason in run.report.failed]
+    if done < len(documents):
+        left = [document.source for document in documents[done:]]
+        names = ", ".join(left[:3]) + (", …" if len(left) > 3 else "")
+        problems.append(f"{len(left)} of {len(documents)} new documents could not be read in time: {names}")
+    return problems
+
+
+def passages_of(store: Store, document_ids: Sequence[str]) -> tuple[Passage, ...]:
+    """All passages of documents, in the order of the documents and of their texts."""
+    names = store.passage_ids(document_ids)
+    found = store.passages([name for document in document_ids for name in names.get(document, [])])
+    return tuple(found[name] for document in document_ids for name in names.get(document, []) if name in found)
+
+
+def _groups(documents: Sequence[Document]) -> Iterator[list[Document]]:
+    """Runs of documents that are embedded together, each of about as many characters."""
+    group: list[Document] = []
+    size = 0
+    for document in documents:
+        group.append(document)
+        size += len(document.text)
+        if size >= GROUP_CHARACTERS:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group

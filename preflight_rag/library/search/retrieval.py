@@ -1,20 +1,21 @@
 """The way from a question to the passages that go on: search, live documents, recency, second stage, selection.
 
-Each step is a piece of its own (`ladder`, `search`, `pubmed`, `filters`, `selection`, `models.rerankers`); here they
-are put in order, by the settings of a turn. What fails besides the library's own search is told as a problem, and the
-rest goes on.
+Each step is a piece of its own (`query.ladder`, `pubmed`, `filters`, `fusion`, `selection`, `models.reranking`); here
+they are put in order, by the settings of a turn. What fails besides the library's own search is reported as a problem,
+and the rest goes on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from preflight_rag.library.collection import BooleanSearch
 from preflight_rag.library.query.ladder import search_until_enough
-from preflight_rag.library.search.hybrid import Found
+from preflight_rag.library.search.hybrid import Rankings
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import LibraryEmpty, UsageError
 from preflight_rag.state.reading import Source
@@ -22,7 +23,10 @@ from preflight_rag.state.retrieval import Candidate
 from preflight_rag.state.values import Passage
 
 if TYPE_CHECKING:
+    from preflight_rag.library.collection import Collection
+    from preflight_rag.library.pubmed.client import EntrezClient
     from preflight_rag.library.search.filters import Filter
+    from preflight_rag.models.reading.extractive_reader import ExtractiveReader
     from preflight_rag.models.reranking.rerankers import Reranker
     from preflight_rag.state.schema import PassageRef, Rung
 
@@ -31,7 +35,7 @@ FOUND_BY = "found_by"
 
 
 @dataclass
-class Gathered:
+class Retrieval:
     """What retrieval found for a turn.
 
     Attributes:
@@ -42,7 +46,7 @@ class Gathered:
         problems: What failed: `(item, what happened)`.
     """
 
-    found: Found
+    found: Rankings
     chosen: list[Candidate] = field(default_factory=list)
     relevance: dict[str, float] = field(default_factory=dict)
     rungs: list[Rung] = field(default_factory=list)
@@ -88,19 +92,19 @@ def reference(candidate: Candidate, rank: int, relevance: float | None = None) -
     }
 
 
-def gather(
-    library: Any,
+def retrieve_passages(
+    library: Collection,
     queries: Sequence[str],
     settings: Settings,
     *,
     expressions: Sequence[str] = (),
-    pubmed: Any = None,
-    extractive: Any = None,
-) -> Gathered:
+    pubmed: EntrezClient | None = None,
+    extractive: ExtractiveReader | None = None,
+) -> Retrieval:
     """Find and choose passages for the first of `queries`, the others being parts of it, each retrieved by itself.
 
     Args:
-        library: An open `Library`.
+        library: The collection.
         queries: The standalone question, then its sub-questions.
         settings: The numbers of the turn.
         expressions: Boolean expressions, most specific first.
@@ -118,12 +122,12 @@ def gather(
         found = [_search(library, query, settings, where) for query in queries]
     except LibraryEmpty as error:
         raise error if pubmed is None else live.nothing(error) from None
-    gathered = Gathered(found[0], rungs=live.rungs, problems=live.problems)
-    gathered.problems += [("retriever", problem) for part in found for problem in part.problems]
+    retrieval = Retrieval(found[0], rungs=live.rungs, problems=live.problems)
+    retrieval.problems += [("retriever", problem) for part in found for problem in part.problems]
     if where is not None and not found[0].fused:
-        gathered.problems.append(("where", found[0].note))
-    if expressions and getattr(library, "can_match", hasattr(library, "match")):
-        gathered.rungs = [*_tried_rungs(library, expressions, settings), *live.rungs]
+        retrieval.problems.append(("where", found[0].note))
+    if expressions and isinstance(library, BooleanSearch):
+        retrieval.rungs = [*_tried_rungs(library, expressions, settings), *live.rungs]
     pools = []
     for query, part in zip(queries, found, strict=True):
         pool = part.candidates(library.passages([hit.passage_id for hit in part.fused]))
@@ -131,20 +135,20 @@ def gather(
             pool = _merged(library, query, pool, live, settings, where)
         if found_by is not None:
             pool = [candidate for candidate in pool if found_by.fits({FOUND_BY: candidate.found_by})]
-        pools.append(_ordered(query, pool, gathered, settings, extractive))
-    gathered.chosen = _selected(library, _joined(pools), gathered, settings)
-    return gathered
+        pools.append(_ordered(query, pool, retrieval, settings, extractive))
+    retrieval.chosen = _selected(library, _joined(pools), retrieval, settings)
+    return retrieval
 
 
 def _ordered(
-    question: str, pool: list[Candidate], gathered: Gathered, settings: Settings, extractive: Any
+    question: str, pool: list[Candidate], retrieval: Retrieval, settings: Settings, extractive: ExtractiveReader | None
 ) -> list[Candidate]:
     """The candidates for one question by the second stage, and by their age where that counts."""
     reranker = _second_stage(settings, extractive)
     if reranker is not None and pool:
-        pool = _reranked(reranker, question, pool, gathered, settings)
+        pool = _reranked(reranker, question, pool, retrieval, settings)
     if settings.recency:
-        from preflight_rag.library.search.filters import with_recency
+        from preflight_rag.library.search.fusion import with_recency
 
         pool = with_recency(pool, settings.recency, settings.rrf_k)
     return pool
@@ -181,14 +185,12 @@ def read_filter(settings: Settings) -> tuple[Filter | None, Filter | None]:
     return Filter(stored) if stored else None, Filter(of_turn) if of_turn else None
 
 
-def _search(library: Any, query: str, settings: Settings, where: Filter | None) -> Found:
+def _search(library: Collection, query: str, settings: Settings, where: Filter | None) -> Rankings:
     depth = max(settings.k, settings.candidates)
-    options = {} if where is None else {"where": where}
-    found: Found = library.search(query, k=depth, candidates=depth, rrf_k=settings.rrf_k, **options)
-    return found
+    return library.search(query, k=depth, candidates=depth, rrf_k=settings.rrf_k, where=where)
 
 
-def _tried_rungs(library: Any, expressions: Sequence[str], settings: Settings) -> tuple[Rung, ...]:
+def _tried_rungs(library: BooleanSearch, expressions: Sequence[str], settings: Settings) -> tuple[Rung, ...]:
     def match(expression: str) -> tuple[Sequence[str], int, str]:
         ids, hits = library.match(expression, settings.enough_documents)
         return ids, hits, ""
@@ -198,10 +200,10 @@ def _tried_rungs(library: Any, expressions: Sequence[str], settings: Settings) -
 
 @dataclass
 class _Live:
-    """What NCBI gave, as passages that the library now holds."""
+    """What NCBI gave, as passages that the library now has."""
 
     passages: Sequence[Passage] = ()
-    new: Collection[str] = ()
+    new: Set[str] = frozenset()
     rungs: list[Rung] = field(default_factory=list)
     problems: list[tuple[str, str]] = field(default_factory=list)
 
@@ -211,7 +213,9 @@ class _Live:
         return LibraryEmpty(f"{empty.message}, and PubMed gave nothing: {reasons}", help=empty.help)
 
 
-def _fetched(library: Any, question: str, expressions: Sequence[str], settings: Settings, pubmed: Any) -> _Live:
+def _fetched(
+    library: Collection, question: str, expressions: Sequence[str], settings: Settings, pubmed: EntrezClient
+) -> _Live:
     from preflight_rag.library.pubmed import fetch_documents
     from preflight_rag.text.concepts import rewrite_by_rules
 
@@ -228,7 +232,7 @@ def _fetched(library: Any, question: str, expressions: Sequence[str], settings: 
 
 
 def _merged(
-    library: Any, question: str, pool: list[Candidate], live: _Live, settings: Settings, where: Filter | None
+    library: Collection, question: str, pool: list[Candidate], live: _Live, settings: Settings, where: Filter | None
 ) -> list[Candidate]:
     from preflight_rag.library.pubmed import merge
 
@@ -241,22 +245,22 @@ def _merged(
 
 
 def _reranked(
-    reranker: Reranker, question: str, pool: list[Candidate], gathered: Gathered, settings: Settings
+    reranker: Reranker, question: str, pool: list[Candidate], retrieval: Retrieval, settings: Settings
 ) -> list[Candidate]:
     from preflight_rag.models.reranking.rerankers import rerank
 
     limit, deadline = settings.rerank_candidates, settings.rerank_deadline
     ranked = rerank(reranker, question, pool, limit=limit, deadline=deadline)
     if ranked.note:
-        gathered.problems.append(("rerank", ranked.note))
+        retrieval.problems.append(("rerank", ranked.note))
     scored = zip(ranked.order, ranked.scores, strict=True)
     for candidate, score in scored:
         if score is not None:
-            gathered.relevance[candidate.passage.id] = max(score, gathered.relevance.get(candidate.passage.id, score))
+            retrieval.relevance[candidate.passage.id] = max(score, retrieval.relevance.get(candidate.passage.id, score))
     return [replace(candidate, rank=rank) for rank, candidate in enumerate(ranked.order, 1)]
 
 
-def _second_stage(settings: Settings, extractive: Any) -> Reranker | None:
+def _second_stage(settings: Settings, extractive: ExtractiveReader | None) -> Reranker | None:
     if extractive is not None and settings.reranker.strip().casefold() == "reader":
         from preflight_rag.models.reranking.reader_reranker import ReaderReranker
 
@@ -271,18 +275,16 @@ def _opened(reranker: str, extractive_reader: str) -> Reranker | None:
     return open_reranker(reranker, extractive_reader=extractive_reader)
 
 
-def _selected(library: Any, pool: list[Candidate], gathered: Gathered, settings: Settings) -> list[Candidate]:
-    from preflight_rag.library.search.selection import select
+def _selected(library: Collection, pool: list[Candidate], retrieval: Retrieval, settings: Settings) -> list[Candidate]:
+    from preflight_rag.library.search.selection import preset, select
 
     alpha, window, diversity = settings.alpha, settings.window, settings.diversity
     if settings.preset is not None:
-        from preflight_rag.library.search.presets import preset
-
         named = preset(settings.preset)
         alpha, window, diversity = named.alpha, named.window, "mmr" if diversity == "none" else diversity
     vectors, relevance = None, None
     if diversity != "none" and pool:
-        scores = gathered.relevance
+        scores = retrieval.relevance
         pool = [candidate for candidate in pool if candidate.passage.id in scores] or pool
         relevance = [scores.get(candidate.passage.id, candidate.score) for candidate in pool]
         vectors = library.vectors([candidate.passage.id for candidate in pool])

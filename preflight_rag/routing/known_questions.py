@@ -20,7 +20,7 @@ from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.words import words
 
 if TYPE_CHECKING:
-    from preflight_rag.library.library import Library
+    from preflight_rag.library.collection import Collection
 
 KEPT = (2, 3, 4, 5, 6)
 """Words of a sentence that the made questions keep, in turn: from hardly enough to plenty."""
@@ -56,7 +56,7 @@ def read_questions(path: Path) -> list[KnownQuestion]:
     return found
 
 
-def make_questions(library: Library, count: int, *, seed: int = 0) -> list[KnownQuestion]:
+def make_questions(library: Collection, count: int, *, seed: int = 0) -> list[KnownQuestion]:
     """At most `count` questions, each of a passage of its own; the same for the same library and seed.
 
     Passages are taken in the order of their shuffled ids; one without a long sentence makes no question.

@@ -1,0 +1,127 @@
+"""What the rest of the application needs of a collection of documents, wherever it is kept.
+
+Kept by `Library` (a folder on disk) and by `ExternalLibrary` (somebody's own retriever or vector store).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from preflight_rag.library.index.vocabulary import Vocabulary
+    from preflight_rag.library.ingest import InternReport
+    from preflight_rag.library.search.filters import Filter
+    from preflight_rag.library.search.hybrid import Rankings
+    from preflight_rag.library.storage.catalogue import Catalogue
+    from preflight_rag.models.embedding.embedder import Embedder
+    from preflight_rag.state.retrieval import Candidate
+    from preflight_rag.state.values import Document, Passage
+
+
+class Collection(Protocol):
+    """A collection that can be searched, and whose passages are found again by their ids.
+
+    All of it may be called from several threads.
+    """
+
+    @property
+    def name(self) -> str:
+        """What people call it: its folder, or the class of the retriever that it asks."""
+
+    @property
+    def path(self) -> Path:
+        """The folder that holds what is kept of it, its conversations and its calibration."""
+
+    @property
+    def embedder(self) -> Embedder:
+        """What compares its passages with questions, opened at the first use."""
+
+    @property
+    def embedder_revision(self) -> str:
+        """Checksum of the embedder's weights, known without opening it."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether it knows all of its documents, not only what searches have returned so far."""
+
+    @property
+    def vocabulary(self) -> Vocabulary | None:
+        """Its words, for spelling; None where they are not known."""
+
+    @property
+    def notes(self) -> list[str]:
+        """What a user should know of its index."""
+
+    @property
+    def fields(self) -> list[str]:
+        """Names of the fields that a filter may name."""
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """Its documents and passages as people look at them."""
+
+    def search(
+        self, query: str, *, k: int = ..., candidates: int = ..., rrf_k: int = ..., where: Filter | None = None
+    ) -> Rankings:
+        """The `k` best passages for a query by vectors, by words, and by both, of those that fit a filter."""
+
+    def candidates(
+        self, query: str, *, depth: int = ..., rrf_k: int = ..., where: Filter | None = None
+    ) -> list[Candidate]:
+        """The first `depth` passages of the fused ranking, best first, with their places in the other rankings."""
+
+    def fitting(self, ids: Sequence[str], where: Filter) -> list[str]:
+        """Those of the passages that fit a filter, in the order of `ids`."""
+
+    def passages(self, ids: Sequence[str]) -> list[Passage]:
+        """Passages in the order of `ids`.
+
+        Raises:
+            LibraryCorrupt: One of them is not in the collection.
+        """
+
+    def vectors(self, ids: Sequence[str]) -> np.ndarray:
+        """Vectors (n, d) float32 of passages, in the order of `ids`.
+
+        Raises:
+            LibraryCorrupt: One of them is not in the collection.
+        """
+
+    def document_passages(self, document_id: str) -> list[Passage]:
+        """A document's passages in the order of its text; none where there is no such document."""
+
+    def all_passage_ids(self) -> list[str]:
+        """Ids of all passages, ordered by id."""
+
+    def documents(self) -> Iterator[dict[str, Any]]:
+        """Rows of all documents, ordered by id."""
+
+    def intern(self, documents: Sequence[Document], *, deadline: float = ...) -> InternReport:
+        """Store documents that a turn found elsewhere, such as in PubMed, so that their passages are found by id."""
+
+    def delete_document(self, document_id: str) -> bool:
+        """Delete a document, its passages and vectors; false where there is none."""
+
+    def stats(self) -> dict[str, Any]:
+        """Counts, sizes in bytes, and what it was made with."""
+
+    def verify(self) -> list[str]:
+        """What is wrong with what is kept, one line a problem."""
+
+    def warm(self) -> None:
+        """Load what the first search needs ahead of it."""
+
+    def close(self) -> None:
+        """Close what is open."""
+
+
+@runtime_checkable
+class BooleanSearch(Protocol):
+    """A collection that takes Boolean expressions, too."""
+
+    def match(self, expression: str, limit: int = ...) -> tuple[list[str], int]:
+        """Ids of documents that fit an expression in PubMed's syntax, best first, and how many passages fit."""

@@ -1,0 +1,207 @@
+"""What every collection can do whose passages are kept in a folder of ours: reading by id, filters, counts."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from preflight_rag.library.index.generations import FOLDER, index_problems, read_manifest
+from preflight_rag.library.ingest import passages_of
+from preflight_rag.library.search.filters import FilterIndex
+from preflight_rag.library.search.fusion import RRF_K
+from preflight_rag.library.search.hybrid import CANDIDATES, TOP_K
+from preflight_rag.library.storage.catalogue import Catalogue
+from preflight_rag.library.writer import Writer
+from preflight_rag.state.errors import LibraryCorrupt
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from preflight_rag.library.search.filters import Filter
+    from preflight_rag.library.search.hybrid import Rankings
+    from preflight_rag.library.storage.recorded_embedder import RecordedEmbedder
+    from preflight_rag.library.storage.store import Store
+    from preflight_rag.models.embedding.embedder import Embedder
+    from preflight_rag.state.retrieval import Candidate
+    from preflight_rag.state.values import Passage
+
+
+class StoredCollection(ABC):
+    """A collection over a store; how it is searched, and what comes into it, is each one's own."""
+
+    def __init__(self, store: Store, embedder: RecordedEmbedder, writer: Writer) -> None:
+        self.path = store.path.parent
+        self.name = self.path.name
+        self._root = self.path / FOLDER
+        self._store, self._embedder, self._writer = store, embedder, writer
+        self._filters = FilterIndex(store)
+
+    def close(self) -> None:
+        """Close the database."""
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @abstractmethod
+    def search(
+        self,
+        query: str,
+        *,
+        k: int = TOP_K,
+        candidates: int = CANDIDATES,
+        rrf_k: int = RRF_K,
+        where: Filter | None = None,
+    ) -> Rankings:
+        """The `k` best passages for a query by vectors, by words, and by both."""
+
+    @property
+    def embedder(self) -> Embedder:
+        """The library's embedder, opened at the first use.
+
+        Raises:
+            EmbedderMismatch: It is an object that only the caller has, or its weights have changed.
+        """
+        return self._embedder.get()
+
+    @property
+    def embedder_revision(self) -> str:
+        """Checksum of the weights of the embedder that the library was made with."""
+        return str(self._store.meta("embedder")["revision"])
+
+    def delete_document(self, document_id: str) -> bool:
+        """Delete a document, its passages and vectors; false where there is none."""
+        return self._writer.delete_document(document_id)
+
+    def candidates(
+        self, query: str, *, depth: int = CANDIDATES, rrf_k: int = RRF_K, where: Filter | None = None
+    ) -> list[Candidate]:
+        """The first `depth` passages of the fused ranking, best first, with their places in the other rankings.
+
+        With a filter, of the passages that fit it: none where none does, which `filter_note` then says.
+
+        Raises:
+            UsageError, LibraryEmpty: As `search`.
+        """
+        found = self.search(query, k=depth, candidates=depth, rrf_k=rrf_k, where=where)
+        return found.candidates(self.passages([hit.passage_id for hit in found.fused]))
+
+    def fitting(self, ids: Sequence[str], where: Filter) -> list[str]:
+        """Those of the passages that fit a filter, in the order of `ids`; they need not be in the index yet.
+
+        Raises:
+            UsageError: No document has a field of the filter.
+        """
+        rows = set(self._filters.rows(where).tolist())
+        found = self._store.rows(ids)
+        return [name for name in ids if found.get(name) in rows]
+
+    def filter_note(self, where: Filter) -> str:
+        """How many passages fit a filter, and how many documents it leaves out for want of a date.
+
+        Raises:
+            UsageError: No document has a field of the filter.
+        """
+        count = len(self._filters.rows(where))
+        note = f"{count} passages fit the filter: {where}" if count else f"No passage fits the filter: {where}"
+        undated = self._filters.undated() if where.needs_date else 0
+        return f"{note}; documents without a date are left out: {undated}" if undated else note
+
+    @property
+    def fields(self) -> list[str]:
+        """Names of the fields that a filter may name."""
+        return self._filters.fields()
+
+    def vectors(self, ids: Sequence[str]) -> np.ndarray:
+        """Stored vectors (n, d) float32 of passages, in the order of `ids`.
+
+        Raises:
+            LibraryCorrupt: One of them is not in the library.
+        """
+        import numpy as np
+
+        found = self._store.vectors(ids)
+        missing = [name for name in ids if name not in found]
+        if missing:
+            raise LibraryCorrupt(f"The library at {self.path} has no vector of the passage {missing[0]!r}")
+        return np.stack([found[name] for name in ids]) if ids else np.empty((0, self.embedder.dimension), np.float32)
+
+    def passages(self, ids: Sequence[str]) -> list[Passage]:
+        """Passages in the order of `ids`.
+
+        Raises:
+            LibraryCorrupt: One of them is not in the library.
+        """
+        found = self._store.passages(ids)
+        missing = [name for name in ids if name not in found]
+        if missing:
+            raise LibraryCorrupt(
+                f"The library at {self.path} has no passage {missing[0]!r}",
+                help="Its document was changed or deleted; ask again",
+            )
+        return [found[name] for name in ids]
+
+    def document_passages(self, document_id: str) -> list[Passage]:
+        """A document's passages in the order of its text; none where there is no such document."""
+        return list(passages_of(self._store, [document_id]))
+
+    def all_passage_ids(self) -> list[str]:
+        """Ids of all passages, ordered by id."""
+        return self._store.all_passage_ids()
+
+    def documents(self) -> Iterator[dict[str, Any]]:
+        """Rows of all documents, ordered by id."""
+        return self._store.documents()
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """Its documents and passages as people look at them."""
+        return Catalogue(self._store)
+
+    def stats(self) -> dict[str, Any]:
+        """Counts, sizes in bytes, and what the library was made with."""
+        store = self._store
+        manifest = read_manifest(self._root)
+        index = None
+        if manifest:
+            index = {
+                "passages": manifest.passages,
+                "kind": manifest.kind,
+                "dense": manifest.dense,
+                **manifest.settings,
+                "note": manifest.note,
+                "generation": manifest.generation,
+                "bytes": sum(entry["size"] for entry in manifest.files.values()),
+                "waiting_documents": store.pending(manifest.generation),
+            }
+        return {
+            "path": str(self.path),
+            **store.counts(),
+            "generation": store.generation(),
+            "database_bytes": store.path.stat().st_size,
+            "embedder": store.meta("embedder"),
+            "splitter": store.meta("splitter"),
+            "index": index,
+        }
+
+    def verify(self) -> list[str]:
+        """Check the database and every index file; one line per problem, none for a sound library."""
+        store = self._store
+        found = store.problems(store.meta("embedder")["dimension"])
+        if damage := index_problems(self._root):
+            return found + damage
+        manifest, passages = read_manifest(self._root), store.count_passages()
+        if manifest is None:
+            return [*found, "the library has no index yet"] if passages else found
+        if waiting := store.pending(manifest.generation):
+            found.append(f"documents that the index does not know: {waiting}")
+        elif manifest.passages != passages:
+            found.append(f"the index holds {manifest.passages} passages, the database {passages}")
+        return found
