@@ -25,7 +25,7 @@ async def test_it_runs_inside_an_event_loop(library):
 
 
 def test_without_a_library_nothing_is_corrected():
-    for library in (None, SimpleNamespace(search=None), SimpleNamespace(vocabulary=None)):
+    for library in (None, SimpleNamespace(vocabulary=None)):
         made = QueryRewriter(library).invoke("diabtes?")
         assert (made.question, made.by, made.corrections) == ("diabtes?", "rules", ())
 

@@ -23,7 +23,7 @@ from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet, Sample
 from preflight_rag.evaluation.searching import collection_library, inputs
-from preflight_rag.library.pubmed import Found
+from preflight_rag.library.pubmed import SearchReply
 from preflight_rag.library.query.ladder import Expression, Operation, Term, parse
 from preflight_rag.library.search.fusion import RRF_K
 from preflight_rag.text.words import words
@@ -75,7 +75,7 @@ def top_shares(groups: Sequence[Group], *, n: int = TOP) -> dict[Group, float]:
 class SearchClient(Protocol):
     """What the experiment asks of NCBI: `EntrezClient.search`."""
 
-    def search(self, database: Database, expression: str, *, limit: int = 20) -> Found:
+    def search(self, database: Database, expression: str, *, limit: int = 20) -> SearchReply:
         """Ids of the documents that a Boolean expression finds, most relevant first."""
 
 
@@ -110,7 +110,7 @@ class DocumentSearch(Generic[R]):
             for stem in set(text.replace("|", " ").split()):
                 self.holders.setdefault(stem, set()).add(key)
 
-    def search(self, database: Database, expression: str, *, limit: int = 20) -> Found:
+    def search(self, database: Database, expression: str, *, limit: int = 20) -> SearchReply:
         """The ids of the records that an expression finds, most relevant first; tags of fields change nothing.
 
         Raises:
@@ -118,7 +118,7 @@ class DocumentSearch(Generic[R]):
         """
         tree = parse(expression)
         keys = self.matches(tree, database)
-        return Found(tuple(name for _, name in self.ranked(keys, tree)[:limit]), len(keys))
+        return SearchReply(tuple(name for _, name in self.ranked(keys, tree)[:limit]), len(keys))
 
     def matches(self, tree: Expression, database: str) -> set[Key]:
         """The records of a database that an expression finds."""
