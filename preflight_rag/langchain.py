@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from preflight_rag.app import Preflight
     from preflight_rag.conversation.rewriter import QueryRewriter
-    from preflight_rag.library import Library
+    from preflight_rag.library.collection import Collection
     from preflight_rag.library.pubmed import EntrezClient, fetch_documents, merge
     from preflight_rag.library.pubmed.retriever import PubMedRetriever
     from preflight_rag.library.query.ladder import search_until_enough
@@ -267,7 +267,9 @@ class PreflightRouter(Runnable[RouterInput, RouteDecision]):
         UsageError: Neither library nor embedder is given, or a setting is wrong.
     """
 
-    def __init__(self, *, library: Library | None = None, embedder: Embeddings | None = None, **settings: Any) -> None:
+    def __init__(
+        self, *, library: Collection | None = None, embedder: Embeddings | None = None, **settings: Any
+    ) -> None:
         if library is None and embedder is None:
             raise UsageError(
                 "the router has no embedder", help="Give library=Library.open(...) or embedder=Embeddings."
