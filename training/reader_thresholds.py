@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from preflight_rag.evaluation import pruning_sets, support_sets
-from preflight_rag.evaluation.experiments.pruning import Asked, ask_all, largest_lossless
+from preflight_rag.evaluation.experiments.pruning import Asked, above, ask_all
 from preflight_rag.evaluation.experiments.reading import open_named
-from preflight_rag.evaluation.experiments.statements import best_threshold, clear_level, judge
+from preflight_rag.evaluation.experiments.statements import USED, Judged, judge
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.searching import collection_library
 from preflight_rag.models.reading.bundled_reader import SETTINGS
@@ -31,6 +31,13 @@ QUESTIONS = 120
 """Questions of each collection."""
 
 
+SUPPORT_GRID = tuple(round(0.02 * step, 2) for step in range(1, 50))
+PRUNE_GRID = tuple(round(step / 1000, 3) for step in range(1, 1000))
+"""Thresholds that are tried."""
+CLEAR = 0.7
+"""Least share of statements shown as contradicted that are to be so; a guess of what people forgive."""
+
+
 def support_levels(data: Path) -> dict[str, float]:
     """From which probability of yes on a statement is supported, and from which of no on contradicted."""
     reader = open_named(BUNDLED)
@@ -38,6 +45,44 @@ def support_levels(data: Path) -> dict[str, float]:
     found = [judge(reader, chosen.select("development", STATEMENTS)) for chosen in sets]
     threshold = best_threshold(found)
     return {"threshold": threshold, "contradicted": clear_level(found, threshold)}
+
+
+def best_threshold(found: Sequence[Sequence[Judged]]) -> float:
+    """The threshold with the highest balanced accuracy, averaged over several sets; of equals the lowest."""
+
+    def quality(threshold: float) -> float:
+        total = 0.0
+        for judged in found:
+            for known in (True, False):
+                mine = [item.scores[USED] >= threshold for item in judged if item.known == known]
+                total += mine.count(known) / max(len(mine), 1)
+        return round(total / (2 * len(found)), 6)
+
+    return max(SUPPORT_GRID, key=lambda threshold: (quality(threshold), -threshold))
+
+
+def clear_level(found: Sequence[Sequence[Judged]], threshold: float) -> float:
+    """The lowest probability of no from which `CLEAR` of what is shown as contradicted is so; 1 where none is.
+
+    The share is averaged over the sets in which something is shown.
+    """
+    for level in SUPPORT_GRID:
+        shown = [[item for item in each if item.scores[USED] < threshold and item.against >= level] for each in found]
+        shares = [sum(item.case.verdict == "no" for item in each) / len(each) for each in shown if each]
+        if shares and round(sum(shares) / len(shares), 6) >= CLEAR:
+            return level
+    return 1.0
+
+
+def largest_lossless(asked: Sequence[Asked]) -> float:
+    """The largest threshold of `PRUNE_GRID` at which, and below which, no answer of these questions is lost."""
+    best = 0.0
+    for threshold in PRUNE_GRID:
+        keep = above(threshold)
+        if any(item.answered(range(len(item.tokens))) and not item.answered(keep(item)) for item in asked):
+            break
+        best = threshold
+    return best
 
 
 def prune_threshold(data: Path, library_cache: Path | None) -> float:

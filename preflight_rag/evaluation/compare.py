@@ -164,8 +164,8 @@ class Comparison:
         ]
         if differences:
             for label, tests in self._by_lines().items():
-                cells = (number(test.difference, percent=percent, signed=True) for test in tests.values())
-                lines.append((label, *cells))
+                shown = {name: number(t.difference, percent=percent, signed=True) for name, t in tests.items()}
+                lines.append((label, *(shown.get(name, "") for name in self.columns)))
         return Table(title, (head, *self.columns), tuple(lines), f"{note} {intervals}".strip())
 
     def differences(self, title: str, note: str = "", *, head: str = "") -> Table:

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from preflight_rag.evaluation.experiments.pruning import Asked, above, curve, first, largest_lossless, run
+from preflight_rag.evaluation.experiments.pruning import Asked, above, curve, first, rows_of, run
 from preflight_rag.evaluation.pruning_sets import open_dataset
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.state.errors import UsageError
-from training.reader_thresholds import store
+from training.reader_thresholds import largest_lossless, store
 
 SURE = Asked("a", "q", (0.9, 0.0, 0.0, 0.6, 0.0, 0.0, 0.0), (10, 20, 30, 40, 50, 10, 10), (True, *[False] * 6))
 LATE = Asked("b", "q", (0.5, 0.4, 0.3, 0.0, 0.0, 0.0, 0.2), (10,) * 7, (*[False] * 6, True))
@@ -18,7 +18,8 @@ PASSAGES = ("Aspirin was first made in 1897.", "Tea has been drunk for ages.", "
 
 def test_what_each_way_keeps():
     ways = {"all passages": first(16), "answerability 0.25": above(0.25), "the first 1": first(1)}
-    table, found = curve([SURE, LATE, NONE], ways, seed=0)
+    asked = [SURE, LATE, NONE]
+    table, found = curve(asked, rows_of(asked, ways), seed=0)
     assert [row[0] for row in table.rows] == list(ways)
     assert [found[name]["lost"] for name in ways] == [0, 1, 1]
     assert found["all passages"]["tokens"]["value"] == 1
@@ -50,7 +51,7 @@ def test_the_report(data, library_cache):
     rows = {row[0]: row for row in report.tables[0].rows}
     assert {"all passages", "answerability 0.5", "the first 3"} <= set(rows)
     assert rows["all passages"][-1] == "0"
-    assert all(len(row["passages"]) <= 16 for row in report.rows)
+    assert all(len(row.details["passages"]) <= 16 for row in report.rows)
 
 
 def test_parts_are_those_of_the_training(data):

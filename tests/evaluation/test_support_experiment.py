@@ -3,11 +3,12 @@
 import pytest
 from word_reader import WordReader
 
-from preflight_rag.evaluation.experiments.statements import best_threshold, clear_level, judge, run
+from preflight_rag.evaluation.experiments.statements import CHECKS, judge, run
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.support_sets import Case, StatementSet, open_dataset
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Passage
+from training.reader_thresholds import best_threshold, clear_level
 
 TEXT = "In 1846 Galle found the planet Neptune in Berlin with a telescope of nine inches. It was where theory said."
 
@@ -58,10 +59,10 @@ def test_contradicted_is_what_mostly_is(against, level):
 def test_the_report_with_the_shipped_reader():
     report = run(SET, Run())
     checks, areas = report.tables
-    assert [row[0] for row in checks.rows] == ["the reader", "shared words and numbers", "difference"]
+    assert [row[0] for row in checks.rows] == [*CHECKS, " − ".join(CHECKS)]
     assert [row[0] for row in areas.rows] == ["alone"]
-    assert len(report.rows) == 4
-    assert report.figures["shared words and numbers"]["right"]["value"] == 1
+    assert len({row.sample for row in report.rows}) == 4
+    assert report.figures["means"]["shared words and numbers"]["right"]["value"] == 1
 
 
 def test_parts_without_statements():

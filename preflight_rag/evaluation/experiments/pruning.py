@@ -7,14 +7,16 @@ answerability stands what needs no reader: the first n passages alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from preflight_rag.evaluation.compare import compare
 from preflight_rag.evaluation.experiments.reading import open_named
-from preflight_rag.evaluation.intervals import Estimate, bootstrap, mean, mean_difference
+from preflight_rag.evaluation.intervals import bootstrap
 from preflight_rag.evaluation.reader_examples import spans_of
-from preflight_rag.evaluation.report import Report, Table, figures, number
+from preflight_rag.evaluation.report import Report, Table, number
+from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet
 from preflight_rag.evaluation.searching import collection_library, inputs
@@ -31,8 +33,7 @@ if TYPE_CHECKING:
 THRESHOLDS = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 0.9)
 FIRST = (3, 4, 6, 8, 12)
 """Numbers of passages that a shorter ranking would keep."""
-GRID = tuple(round(step / 1000, 3) for step in range(1, 1000))
-"""Thresholds among which the largest without a loss is looked for."""
+ALL = "all passages"
 
 Keep = Callable[["Asked"], Sequence[int]]
 
@@ -79,18 +80,19 @@ def run(collection: DataSet, run: Run) -> Report:
         asked = ask_all(collection, library, run)
         given = inputs(collection, library, k=Settings().k, least=LEAST)
     lossless = float(reader_settings()["prune"]["lossless"])
-    ways: dict[str, Keep] = {"all passages": first(Settings().k)}
+    ways: dict[str, Keep] = {ALL: first(Settings().k)}
     ways |= {f"answerability {threshold:g}": above(threshold) for threshold in sorted({*THRESHOLDS, lossless})}
     ways |= {f"the first {count}": first(count) for count in FIRST}
-    table, found = curve(asked, ways, run.seed)
+    rows = rows_of(asked, ways)
+    table, figures = curve(asked, rows, run.seed)
     return Report(
         experiment="pruning",
         dataset=collection.title,
         about=f"{len(asked):,} questions ({run.part} part), {given['library']['documents']:,} documents; the largest "
         f"threshold without a loss on the development parts is {lossless:g}.",
         tables=(table,),
-        rows=tuple(_row(item) for item in asked),
-        figures={"curve": found},
+        rows=tuple(rows),
+        figures={"curve": figures},
         inputs=given,
     )
 
@@ -124,53 +126,40 @@ def _asked(
     )
 
 
-def curve(asked: Sequence[Asked], ways: dict[str, Keep], seed: int) -> tuple[Table, dict[str, Any]]:
+def rows_of(asked: Sequence[Asked], ways: Mapping[str, Keep]) -> list[Row]:
+    """Whether an answer is in what each way keeps of a question's passages."""
+    rows = []
+    for item in asked:
+        kept = {name: keep(item) for name, keep in ways.items()}
+        for name, places in kept.items():
+            details = {"question": item.question, "passages": list(places), "tokens": item.tokens_of(places)}
+            rows.append(Row(item.id, arm=name, score=float(item.answered(places)), details=details))
+    return rows
+
+
+def curve(asked: Sequence[Asked], rows: Sequence[Row], seed: int) -> tuple[Table, dict[str, Any]]:
     """Share of the tokens and of the answers that each way keeps, with what it loses against keeping all."""
-    everything = [item.answered(range(len(item.tokens))) for item in asked]
-    rows, found = [], {}
-    for name, keep in ways.items():
-        places = [keep(item) for item in asked]
-        tokens = [item.tokens_of(kept) for item, kept in zip(asked, places, strict=True)]
-        answered = [item.answered(kept) for item, kept in zip(asked, places, strict=True)]
-        lost = sum(was and not still for was, still in zip(everything, answered, strict=True))
-        estimates: dict[str, Estimate] = {
-            "tokens": bootstrap(_share, tokens, [sum(item.tokens) for item in asked], seed=seed),
-            "recall": bootstrap(mean, [float(value) for value in answered], seed=seed),
-            "change": bootstrap(mean_difference, [*map(float, answered)], [*map(float, everything)], seed=seed),
-        }
-        kept = sum(map(len, places)) / max(len(asked), 1)
-        found[name] = {**figures(estimates), "lost": lost, "passages": round(kept, 3)}
-        cells = (number(estimates["tokens"], percent=True), number(estimates["recall"], percent=True))
-        rows.append((name, f"{kept:.1f}", *cells, number(estimates["change"], percent=True, signed=True), str(lost)))
+    found = compare(rows, baseline=ALL, seed=seed, wilson=False)
+    cells, figures = [], {}
+    whole = [sum(item.tokens) for item in asked]
+    for name, estimates in found.estimates.items():
+        of_way = [row.details for row in rows if row.arm == name]
+        tokens = bootstrap(_share, [details["tokens"] for details in of_way], whole, seed=seed)
+        kept = sum(len(details["passages"]) for details in of_way) / max(len(asked), 1)
+        test = found.tests.get(f"{name} − {ALL}")
+        change, lost = (number(test.difference, percent=True, signed=True), test.losses) if test else ("–", 0)
+        recall = number(estimates[""], percent=True)
+        cells.append((name, f"{kept:.1f}", number(tokens, percent=True), recall, change, str(lost)))
+        figures[name] = {"tokens": tokens.as_json(), "recall": estimates[""].as_json(), "lost": lost}
     columns = ("kept", "passages", "tokens kept, %", "answer in what is kept, %", "difference", "lost")
     note = (
         "[95 % bootstrap interval, differences to all passages paired.] Lost: questions whose answer stands in a "
         f"passage found, and in none that is kept. The first {LEAST} always stay beside those that reach the "
         "threshold; where none reaches it, all do."
     )
-    return Table("Tokens and answers kept", columns, tuple(rows), note), found
+    return Table("Tokens and answers kept", columns, tuple(cells), note), figures
 
 
 def _share(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
     shares: np.ndarray = part.sum(axis=-1) / whole.sum(axis=-1)
     return shares
-
-
-def largest_lossless(asked: Sequence[Asked]) -> float:
-    """The largest threshold of `GRID` at which, and below which, no answer of these questions is lost."""
-    best = 0.0
-    for threshold in GRID:
-        keep = above(threshold)
-        if any(item.answered(range(len(item.tokens))) and not item.answered(keep(item)) for item in asked):
-            break
-        best = threshold
-    return best
-
-
-def _row(item: Asked) -> dict[str, Any]:
-    passages = zip(item.answerable, item.tokens, item.holds, strict=True)
-    return {
-        "id": item.id,
-        "question": item.question,
-        "passages": [{"answerable": a, "tokens": t, "holds": h} for a, t, h in passages],
-    }

@@ -7,14 +7,16 @@ passage holds most of the statement's words and all of its numbers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from preflight_rag.evaluation.compare import compare
 from preflight_rag.evaluation.experiments.reading import open_named
-from preflight_rag.evaluation.intervals import Estimate, bootstrap, mean_difference, wilson
+from preflight_rag.evaluation.intervals import wilson
 from preflight_rag.evaluation.metrics import roc_area
-from preflight_rag.evaluation.report import Report, Table, figures, number
+from preflight_rag.evaluation.report import Report, Table, number
+from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.support_sets import Case, StatementSet
 from preflight_rag.models.reading.bundled_reader import settings
@@ -27,13 +29,17 @@ if TYPE_CHECKING:
     from preflight_rag.state.values import Statement
 
 SHOWN_AT_A_TIME = 16
+CHECKS = ("the reader", "shared words and numbers")
+COLUMNS = {
+    "right": ("yes", "no", "neither"),
+    "of supported, shown as such": ("yes",),
+    "of contradicted, flagged": ("no",),
+    "of neither, flagged": ("neither",),
+}
+"""What is counted to the verdicts that it is counted over."""
 USED = "as used"
 FORMS = ("alone", "behind the question", USED)
 """Ways to put a statement to the reader: as it is, always behind its question, and only where it is short."""
-GRID = tuple(round(0.02 * step, 2) for step in range(1, 50))
-"""Thresholds that are tried."""
-CLEAR = 0.7
-"""Least share of statements shown as contradicted that are to be so."""
 
 
 @dataclass(frozen=True)
@@ -68,16 +74,42 @@ def run(dataset: StatementSet, run: Run) -> Report:
         found += judge(reader, cases[start : start + SHOWN_AT_A_TIME])
         run.progress(f"{dataset.name}: statements", len(found), len(cases))
     threshold = float(settings()["support"]["threshold"])
-    tables, known_figures = _checks(found, threshold, run.seed)
+    rows = [row for item in found for row in _rows(item, threshold)]
+    words, reader_name = CHECKS[1], CHECKS[0]
+    pairs = {f"{reader_name} − {words}": ((reader_name, "right"), (words, "right"))}
+    checks = compare(rows, columns=COLUMNS, lines=CHECKS, pairs=pairs, seed=run.seed)
+    against = [item for item in found if item.statement.contradicted]
+    right = sum(item.case.verdict == "no" for item in against)
+    note = (
+        "Percent [95 % interval, the difference paired]. Flagged: shown as not supported. "
+        f"Of {len(against)} statements shown as contradicted {right} are."
+    )
     return Report(
         experiment="statements",
         dataset=dataset.title,
         about=f"{len(found):,} statements with a passage each ({run.part} part); supported from {threshold:g}.",
-        tables=(tables, _forms(found, dataset, run.seed)),
-        rows=tuple(_row(item) for item in found),
-        figures=known_figures,
+        tables=(
+            checks.means("Check of statements", note, head="check", intervals="", differences=True),
+            _forms(found, dataset, run.seed),
+        ),
+        rows=tuple(rows),
+        figures={**checks.figures, "contradicted": wilson(right, len(against)).as_json()},
         inputs={"source": dataset.source, "settings": {"threshold": threshold}},
     )
+
+
+def _rows(item: Judged, threshold: float) -> Iterator[Row]:
+    """Whether each check says what it should of a statement."""
+    says = dict(zip(CHECKS, (item.scores[USED] >= threshold, item.by_words), strict=True))
+    details = {
+        "question": item.case.question,
+        "statement": item.case.statement,
+        "scores": item.scores,
+        "against": item.against,
+        "contradicted": item.statement.contradicted,
+    }
+    for check_name, said in says.items():
+        yield Row(item.case.id, item.case.verdict, check_name, float(said == item.known), details=details)
 
 
 def judge(reader: ExtractiveReader, cases: Sequence[Case]) -> list[Judged]:
@@ -111,41 +143,6 @@ def _forms_of(case: Case) -> dict[str, tuple[str, str, str]]:
     }
 
 
-def _checks(found: Sequence[Judged], threshold: float, seed: int) -> tuple[Table, dict[str, Any]]:
-    """How often each check is right, on supported statements, on the others, and in all."""
-    told = {
-        "the reader": [item.scores[USED] >= threshold for item in found],
-        "shared words and numbers": [item.by_words for item in found],
-    }
-    known = [item.known for item in found]
-    columns = ("check", "right", "of supported, shown as such", "of contradicted, flagged", "of neither, flagged")
-    rows, named = [], {}
-    for name, says in told.items():
-        estimates = {
-            "right": wilson(sum(a == b for a, b in zip(says, known, strict=True)), len(found)),
-            **{verdict: _share(found, says, verdict) for verdict in ("yes", "no", "neither")},
-        }
-        named[name] = figures(estimates)
-        rows.append((name, *(number(estimate, percent=True) for estimate in estimates.values())))
-    reader, words = ([float(a == b) for a, b in zip(says, known, strict=True)] for says in told.values())
-    gain = bootstrap(mean_difference, reader, words, seed=seed)
-    rows.append(("difference", number(gain, percent=True, signed=True), "", "", ""))
-    against = [item for item in found if item.statement.contradicted]
-    right = sum(item.case.verdict == "no" for item in against)
-    note = (
-        "Percent [95 % interval, the difference paired]. Flagged: shown as not supported. "
-        f"Of {len(against)} statements shown as contradicted {right} are."
-    )
-    figure = {**named, "difference": gain.as_json(), "contradicted": wilson(right, len(against)).as_json()}
-    return Table("Check of statements", columns, tuple(rows), note), figure
-
-
-def _share(found: Sequence[Judged], says: Sequence[bool], verdict: str) -> Estimate:
-    """Of the statements of a verdict, the share on which a check says what it should."""
-    mine = [said == item.known for item, said in zip(found, says, strict=True) if item.case.verdict == verdict]
-    return wilson(sum(mine), len(mine))
-
-
 def _forms(found: Sequence[Judged], dataset: StatementSet, seed: int) -> Table:
     """How well the score tells supported statements from others, by how they are put to the reader."""
     known = [item.known for item in found]
@@ -153,44 +150,3 @@ def _forms(found: Sequence[Judged], dataset: StatementSet, seed: int) -> Table:
     rows = [(form, number(roc_area([item.scores[form] for item in found], known, seed=seed))) for form in forms]
     note = "As used: the question is put before statements of few words only." if dataset.asked else ""
     return Table("Area under ROC of support", ("statement put to the reader", "area"), tuple(rows), note)
-
-
-def _row(item: Judged) -> dict[str, Any]:
-    return {
-        "id": item.case.id,
-        "question": item.case.question,
-        "statement": item.case.statement,
-        "verdict": item.case.verdict,
-        "scores": item.scores,
-        "against": item.against,
-        "supported": item.statement.supported,
-        "contradicted": item.statement.contradicted,
-        "by_words": item.by_words,
-    }
-
-
-def best_threshold(found: Sequence[Sequence[Judged]]) -> float:
-    """The threshold with the highest balanced accuracy, averaged over several sets; of equals the lowest."""
-
-    def quality(threshold: float) -> float:
-        total = 0.0
-        for judged in found:
-            for known in (True, False):
-                mine = [item.scores[USED] >= threshold for item in judged if item.known == known]
-                total += mine.count(known) / max(len(mine), 1)
-        return round(total / (2 * len(found)), 6)
-
-    return max(GRID, key=lambda threshold: (quality(threshold), -threshold))
-
-
-def clear_level(found: Sequence[Sequence[Judged]], threshold: float) -> float:
-    """The lowest probability of no from which `CLEAR` of what is shown as contradicted is so; 1 where none is.
-
-    The share is averaged over the sets in which something is shown.
-    """
-    for level in GRID:
-        shown = [[item for item in each if item.scores[USED] < threshold and item.against >= level] for each in found]
-        shares = [sum(item.case.verdict == "no" for item in each) / len(each) for each in shown if each]
-        if shares and round(sum(shares) / len(shares), 6) >= CLEAR:
-            return level
-    return 1.0
