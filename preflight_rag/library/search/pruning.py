@@ -123,13 +123,14 @@ class AnswerabilityFilter(BaseDocumentCompressor):
     )
     threshold: float = Field(ge=0, le=1, description="Least probability of an answer.")
     least: int = Field(default=LEAST, ge=1, description="How many of the first documents always stay.")
-    _opened: ExtractiveReader | None = PrivateAttr(default=None)
+    _opened: ExtractiveReader = PrivateAttr()
 
     @model_validator(mode="after")
     def _open(self) -> Self:
-        self._opened = open_extractive_reader(self.reader) if isinstance(self.reader, str) else self.reader
-        if self._opened is None:
+        opened = open_extractive_reader(self.reader) if isinstance(self.reader, str) else self.reader
+        if opened is None:
             raise UsageError(f"reader = {self.reader!r} reads nothing", help='Give "default", or a reader.')
+        self._opened = opened
         return self
 
     def compress_documents(
