@@ -6,14 +6,16 @@ here on 92 %. A difference of 5 points then is 6.5 % against 1.5 %; of 500 quest
 
 from __future__ import annotations
 
+import json
 import random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preflight_rag.evaluation.compare import Paired, corrected, paired, sign_test
+from preflight_rag.evaluation.compare import Paired, compare, corrected, paired, sign_test
 from preflight_rag.evaluation.intervals import Estimate
+from preflight_rag.evaluation.rows import Row
 
 QUESTIONS, DISCORDANT = 500, 0.08
 
@@ -84,3 +86,88 @@ def test_holm_keeps_the_order_and_lies_between_none_and_bonferroni(p_values: lis
 def test_a_family_is_corrected_together() -> None:
     family = corrected([paired([1.0] * 10, [0.0] * 10, seed=0), paired([1.0], [1.0], seed=0)])
     assert [test.holm for test in family] == pytest.approx([4 / 1024, 1.0])
+
+
+def rows_of(scores: dict[str, dict[str, list[float | None]]]) -> list[Row]:
+    """Rows of samples q0, q1, … from condition to arm to scores; None is a sample that has none there."""
+    return [
+        Row(f"q{n}", condition, arm, score, calls=2, tokens=(100, 10), details={"abstained": score == 0.0})
+        for condition, arms in scores.items()
+        for arm, column in arms.items()
+        for n, score in enumerate(column)
+    ]
+
+
+PLACED = rows_of(
+    {
+        "first": {"RAG": [1, 1, 0, 1], "BriefContext": [1, 1, 1, 1]},
+        "middle": {"RAG": [0, 0, 0, 1], "BriefContext": [1, 0, 1, None]},
+    }
+)
+
+
+def test_a_table_has_a_line_an_arm_and_a_column_a_condition() -> None:
+    """Of three right of three Wilson's interval is [3 / (3 + 1.96²), 1]; q3 lacks an answer and is left out everywhere."""
+    found = compare(PLACED, baseline="RAG")
+    table, differences, costs = found.tables("Places", "A note.")
+    assert table.columns == ("right %", "first", "middle")
+    assert [row[0] for row in table.rows] == ["RAG", "BriefContext"]
+    assert table.rows[1][1] == "100.0 [43.9, 100.0]"
+    assert [row[:1] + row[2:5] for row in differences.rows] == [
+        ("first: BriefContext − RAG", "1", "2", "0"),
+        ("middle: BriefContext − RAG", "2", "1", "0"),
+    ]
+    assert costs.rows[0][1:] == ("0", "0", "4", "0", "2.00", "100", "10")
+    assert (found.samples, found.failed) == (3, 1)
+    assert found.left_out.startswith("1 questions")
+
+
+def test_columns_may_take_several_conditions_and_pairs_any_two_cells() -> None:
+    """A sample's score there is its mean: RAG has (1 + 0) / 2, (1 + 0) / 2 and 0."""
+    columns = {"middle": ["middle"], "all": ["first", "middle"]}
+    found = compare(PLACED, columns=columns, pairs={"dip": (("RAG", "all"), ("RAG", "middle"))})
+    assert found.estimates["RAG"]["all"].value == pytest.approx(1 / 3)
+    assert found.scores["RAG"]["all"] == {"q0": 0.5, "q1": 0.5, "q2": 0.0}
+    assert (found.tests["dip"].wins, found.tests["dip"].ties) == (2, 1)
+
+
+def test_measures_stand_side_by_side_and_one_that_is_undefined_for_a_sample_is_left_out_there() -> None:
+    rows = [
+        Row(f"q{n}", "", arm, float(n + (arm == "COrg")) / 4, measure="F1")
+        for n in range(3)
+        for arm in ("Base", "COrg")
+    ]
+    rows += [Row("q0", "", arm, 1.0, measure="both") for arm in ("Base", "COrg")]
+    found = compare(rows, by="measure", baseline="COrg", wilson=False)
+    assert found.means("t", differences=True, percent=False).rows[2][0] == "Base − COrg"
+    grid = found.difference_grid("t")
+    assert grid.columns == ("systems", "F1", "p (Holm)", "both", "p (Holm)")
+    assert grid.rows[0][1].startswith("-25.0 [")
+    assert found.estimates["COrg"]["both"].value == 1.0
+    assert found.costs("t").rows[0][-1] == "0"
+
+
+def test_arms_may_be_the_columns() -> None:
+    found = compare(PLACED, by="arm", pairs={})
+    assert list(found.estimates) == ["first", "middle"]
+    assert found.columns == ["RAG", "BriefContext"]
+    assert found.tables()[0].rows[1][0] == "middle"
+
+
+def test_plots_hold_the_tables_numbers() -> None:
+    found = compare(PLACED, pairs={})
+    assert found.bars("t").categories == ("first", "middle")
+    assert found.bars("t", turned=True).categories == ("RAG", "BriefContext")
+    line = found.lines("t", "place", {"first": 0.0, "middle": 50.0}).series[0]
+    assert (line.name, line.values[1].value) == ("RAG", 0.0)
+
+
+@given(
+    st.builds(
+        Row, st.text(), st.text(), st.text(), st.one_of(st.none(), st.sampled_from([0.0, 0.25, 1.0])), st.text(),
+        st.integers(0, 9), st.tuples(st.integers(0, 9), st.integers(0, 9)), measure=st.text(),
+        details=st.dictionaries(st.text(), st.text()),
+    )
+)  # fmt: skip
+def test_a_row_comes_back_from_its_line(row: Row) -> None:
+    assert Row.from_json(json.loads(json.dumps(row.to_json()))) == row
