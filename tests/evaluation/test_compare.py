@@ -107,7 +107,7 @@ PLACED = rows_of(
 
 
 def test_a_table_has_a_line_an_arm_and_a_column_a_condition() -> None:
-    """Of three right of three Wilson's interval is [3 / (3 + 1.96²), 1]; q3 lacks an answer and is left out everywhere."""
+    """Of three right of three Wilson's interval begins at 3 / (3 + 1.96²); q3 lacks an answer and is left out."""
     found = compare(PLACED, baseline="RAG")
     table, differences, costs = found.tables("Places", "A note.")
     assert table.columns == ("right %", "first", "middle")

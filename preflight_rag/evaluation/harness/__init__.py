@@ -1,7 +1,6 @@
-"""The model side of the experiments: replies that are kept, budgets, bounded work, choices, paired tests, arms.
+"""The model side of the experiments: replies that are kept, budgets, bounded work, arms and their scores.
 
-An experiment opens what it needs with `open_asking`, puts its questions to arms with `ask_arms`, and compares them with
-`compare`.
+An experiment opens what it needs with `open_asking`, puts its samples to arms with `run_arms`, and compares the rows.
 """
 
 from __future__ import annotations
