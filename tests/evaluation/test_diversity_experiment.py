@@ -8,8 +8,8 @@ import pytest
 
 from preflight_rag.evaluation.coarse_to_fine import search
 from preflight_rag.evaluation.datasets import open_dataset
-from preflight_rag.evaluation.diversity_cases import candidates
 from preflight_rag.evaluation.experiments import diversity
+from preflight_rag.evaluation.experiments.diversity import candidates
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.unit_datasets import covidqa, qmsum
 from preflight_rag.state.errors import UnreadableDocument, UsageError
@@ -53,9 +53,9 @@ def test_report_on_a_collection(beir_data, library_cache):
     assert [row[0] for row in budgets.rows][:1] == ["similarity"]
     assert {"similarity", "FPS", "fused ranking"} < {row[0] for row in passages.rows}
     assert [row[0] for row in orderings.rows] == ["score", "index", "1:1", "2:1", "3:1"]
-    assert report.figures["recall"]["similarity"]["2048"]["value"] == 1.0
-    assert report.figures["passages"]["fused ranking"]["nDCG@10"]["value"] == 1.0
-    assert {row["id"] for row in report.rows} == {"q1", "q2", "q3", "q4"}
+    assert report.figures["recall"]["means"]["similarity"]["2048"]["value"] == 1.0
+    assert report.figures["passages"]["means"]["fused ranking"]["nDCG@10"]["value"] == 1.0
+    assert {row.sample for row in report.rows} == {"q1", "q2", "q3", "q4"}
     json.dumps(report.figures)
 
 
@@ -89,8 +89,8 @@ def test_turns_of_a_meeting_are_the_units(meetings):
 
 def test_report_on_long_documents(meetings, tmp_path):
     report = diversity.run(meetings, Run(part="all", library_cache=tmp_path))
-    assert report.figures["recall"]["similarity"]["256"]["value"] == 1.0
-    assert "fused ranking" not in report.figures["passages"]
+    assert report.figures["recall"]["means"]["similarity"]["256"]["value"] == 1.0
+    assert "fused ranking" not in report.figures["passages"]["means"]
 
 
 def test_the_units_of_one_document_are_the_candidates(meetings, tmp_path, embedder):

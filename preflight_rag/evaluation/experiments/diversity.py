@@ -8,24 +8,36 @@ reading is measured too, where the answers are known in words (`papers.diversity
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from preflight_rag.evaluation.coarse_to_fine import COARSE_ALPHAS, Best, search
-from preflight_rag.evaluation.diversity_cases import Case, candidates
-from preflight_rag.evaluation.intervals import Estimate, bootstrap, mean, mean_difference
+from preflight_rag.evaluation.compare import Comparison, compare
+from preflight_rag.evaluation.intervals import average
 from preflight_rag.evaluation.metrics import measure_rankings
 from preflight_rag.evaluation.papers.after_reading import NOT_READ
 from preflight_rag.evaluation.papers.diversity_reading import after_reading
-from preflight_rag.evaluation.plots import Axis, Curves, Plot, Trace, over_budgets
+from preflight_rag.evaluation.plots import Axis, Curves, Plot, Trace
 from preflight_rag.evaluation.report import Report, Table, figures, number
+from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.runs import Run
-from preflight_rag.evaluation.samples import DataSet
+from preflight_rag.evaluation.samples import DataSet, Sample
+from preflight_rag.evaluation.searching import collection_library, described, inputs
+from preflight_rag.evaluation.vector_cache import cached_embedder
 from preflight_rag.library.search.diversity import fps, mmr, unit_scaled, within_budget
 from preflight_rag.library.search.selection import arrange, distance_to_end
 from preflight_rag.models.chat.chat_models import OFFLINE
 
+if TYPE_CHECKING:
+    import numpy as np
+
+    from preflight_rag.models.embedding.embedder import Embedder
+    from preflight_rag.state.values import Document
+
+DEPTH = 100
 BUDGETS = (256, 512, 1024, 2048)
 PASSAGES = 16
 TUNED_ON = 100
@@ -33,46 +45,168 @@ TUNED_AT = (512, 2048)
 ORDERINGS = ("score", "index", "1:1", "2:1", "3:1")
 SIMILARITY, FUSED = "similarity", "fused ranking"
 
+
+@dataclass(frozen=True)
+class Case:
+    """One question with its candidates.
+
+    Attributes:
+        query: The question.
+        relevant: Ids of what should be found, among the candidates or not.
+        documents: Id of each candidate's document or unit.
+        texts: Id of the text in which each candidate stands.
+        places: Where in that text.
+        tokens: Length of each.
+        vectors: Shape (n, d).
+        asked: The question's vector, (d,).
+        fused: Fused score of each, where they come from a search; they are then in its order.
+    """
+
+    query: Sample
+    relevant: frozenset[str]
+    documents: Sequence[str]
+    texts: Sequence[str]
+    places: Sequence[int]
+    tokens: Sequence[int]
+    vectors: np.ndarray
+    asked: np.ndarray
+    fused: Sequence[float] | None = None
+
+    @property
+    def details(self) -> dict[str, str]:
+        """What a row says of the question."""
+        return {"question": self.query.question}
+
+    def recall(self, picks: Sequence[int]) -> float:
+        """Share of what is relevant that the picks hold."""
+        return len(self.relevant.intersection(self.documents[pick] for pick in picks)) / len(self.relevant)
+
+
 Pick = Callable[[Case, "int | None", "int | None"], list[int]]
 """Picks of a case, given k and a budget."""
-Recalls = Mapping[str, Mapping[int, Sequence[float]]]
+CasesOf = Callable[[Sequence[Sample]], list[Case]]
 
 
-def run(collection: DataSet, run: Run) -> Report:
+@contextmanager
+def candidates(collection: DataSet, run: Run) -> Iterator[tuple[CasesOf, dict[str, Any]]]:
+    """What makes cases of a collection's queries, and what they depend on, for the manifest."""
+    if collection.samples and collection.samples[0].document:
+        with cached_embedder(run) as embedder:
+            yield _units(collection, embedder, run)
+        return
+    from preflight_rag.nodes.rewrite import normalised
+
+    with collection_library(collection, run) as library:
+
+        def cases_of(queries: Sequence[Sample]) -> list[Case]:
+            cases = []
+            for done, query in enumerate(queries, 1):
+                text = normalised(query.question)
+                found = library.candidates(text, depth=DEPTH)
+                passages = [candidate.passage for candidate in found]
+                cases.append(
+                    Case(
+                        query=Sample(query.id, text),
+                        relevant=collection.relevant(query.id),
+                        documents=[passage.document_id for passage in passages],
+                        texts=[passage.document_id for passage in passages],
+                        places=[passage.start for passage in passages],
+                        tokens=[passage.tokens for passage in passages],
+                        vectors=library.vectors([passage.id for passage in passages]),
+                        asked=library.embedder.encode_query(text),
+                        fused=[candidate.score for candidate in found],
+                    )
+                )
+                run.progress(f"{collection.name}: queries", done, len(queries))
+            return cases
+
+        yield cases_of, inputs(collection, library, candidates=DEPTH)
+
+
+def _units(collection: DataSet, embedder: Embedder, run: Run) -> tuple[CasesOf, dict[str, Any]]:
+    units: dict[str, list[Document]] = {}
+    for unit in collection.documents():
+        units.setdefault(unit.source, []).append(unit)
+
+    @cache
+    def measured(name: str) -> tuple[list[int], np.ndarray]:
+        texts = [unit.text for unit in units[name]]
+        return [embedder.count_tokens(text) for text in texts], embedder.encode_passages(texts)
+
+    def cases_of(queries: Sequence[Sample]) -> list[Case]:
+        cases = []
+        for done, query in enumerate(queries, 1):
+            name = query.document
+            tokens, vectors = measured(name)
+            cases.append(
+                Case(
+                    query=query,
+                    relevant=collection.relevant(query.id),
+                    documents=[unit.id for unit in units[name]],
+                    texts=[name] * len(tokens),
+                    places=range(len(tokens)),
+                    tokens=tokens,
+                    vectors=vectors,
+                    asked=embedder.encode_query(query.question),
+                )
+            )
+            run.progress(f"{collection.name}: queries", done, len(queries))
+        return cases
+
+    return cases_of, described(collection, embedder, units=sum(map(len, units.values())))
+
+
+def run(found: DataSet, run: Run) -> Report:
     """Tune on the development half, then compare the selections on the run's part."""
-    queries = collection.select(run.part, run.limit)
-    tuning = collection.select("development", min(TUNED_ON, run.limit or TUNED_ON))
-    with candidates(collection, run) as (cases_of, given):
+    samples = found.select(run.part, run.limit)
+    tuning = found.select("development", min(TUNED_ON, run.limit or TUNED_ON))
+    with candidates(found, run) as (cases_of, given):
         tuned = _tuned(cases_of(tuning))
-        cases = cases_of(queries)
+        cases = cases_of(samples)
     systems = _systems(cases[0].fused is not None, tuned)
-    recalls = {
-        name: {budget: [case.recall(pick(case, None, budget)) for case in cases] for budget in BUDGETS}
+    rows = [
+        Row(
+            case.query.id,
+            str(budget),
+            name,
+            case.recall(pick(case, None, budget)),
+            details={"question": case.query.question},
+        )
+        for case in cases
         for name, pick in systems.items()
-    }
-    budgets, budget_figures = _budgets(recalls, tuned, run.seed)
-    passages, passage_figures = _passages(collection, cases, systems, run.seed)
+        for budget in BUDGETS
+    ]
+    pairs = [(name, base) for name in systems if (base := _base(name)) != name]
+    budgets = compare(rows, pairs=pairs, seed=run.seed, wilson=False)
+    passage_rows = _passages(found, cases, systems)
+    passages = compare(passage_rows, by="measure", pairs=pairs, seed=run.seed, wilson=False)
     orderings, ordering_figures = _orderings(cases, systems, run.seed)
-    read = after_reading(collection, cases, systems, ORDERINGS, run)
-    unit = "turns or sentences" if queries[0].document else "documents"
+    read = after_reading(found, cases, systems, ORDERINGS, run)
+    unit = "turns or sentences" if samples[0].document else "documents"
+    evaluations = sum(len(best.trace) for best in tuned.values())
+    note = (
+        "Mean over questions [95 % bootstrap interval, differences paired]. A candidate that does not fit into what "
+        f"is left of the budget is passed over. The searches tried {evaluations} settings."
+    )
+    recall = budgets.means(
+        "Recall within a token budget", note, head="selection", percent=False, intervals="", differences=True
+    )
+    read_rows = [Row(name, arm="after reading", details=row) for name, row in read.rows.items()] if read else []
     return Report(
         experiment="diversity",
-        dataset=collection.title,
-        about=f"{len(queries):,} questions ({run.part} part), relevant {unit}; "
+        dataset=found.title,
+        about=f"{len(samples):,} questions ({run.part} part), relevant {unit}; "
         f"α and w searched on {len(tuning)} questions of the development half." + ("" if read else f" {NOT_READ}"),
-        tables=(budgets, passages, orderings, *(read.tables if read else ())),
-        rows=tuple(
-            {
-                "id": case.query.id,
-                "question": case.query.question,
-                "recall": {name: {str(b): round(v[at], 6) for b, v in row.items()} for name, row in recalls.items()},
-            }
-            | (read.rows.get(case.query.id, {}) if read else {})
-            for at, case in enumerate(cases)
+        tables=(
+            replace(recall, columns=("selection", *(f"{budget} tokens" for budget in BUDGETS))),
+            _passage_table(passages),
+            orderings,
+            *(read.tables if read else ()),
         ),
+        rows=(*rows, *passage_rows, *read_rows),
         figures={
-            "recall": budget_figures,
-            "passages": passage_figures,
+            "recall": budgets.figures,
+            "passages": passages.figures,
             "distance_to_end": ordering_figures,
             "tuned": {
                 name: {"alpha": best.alpha, "window": best.window, "value": round(best.value, 6), "trace": best.trace}
@@ -82,8 +216,12 @@ def run(collection: DataSet, run: Run) -> Report:
         | ({"after reading": read.figures} if read else {}),
         inputs={**given, "model": read.model if read else OFFLINE},
         plots=(
-            over_budgets(
-                "Recall within a token budget", "recall of what is relevant", budget_figures, list(systems), BUDGETS
+            budgets.lines(
+                "Recall within a token budget",
+                "budget (tokens)",
+                [str(budget) for budget in BUDGETS],
+                "recall of what is relevant",
+                "Mean over questions. Intervals: 95 % bootstrap over questions.",
             ),
             *(_over_alpha(name, best) for name, best in tuned.items()),
         ),
@@ -171,27 +309,6 @@ def _base(name: str) -> str:
     return FUSED if "fused" in name else SIMILARITY
 
 
-def _budgets(recalls: Recalls, tuned: Mapping[str, Best], seed: int) -> tuple[Table, dict[str, Any]]:
-    """Recall at each budget, and paired differences to the ranking that a selection departs from."""
-    rows, numbers = [], {}
-    for name, row in recalls.items():
-        estimates = {str(budget): bootstrap(mean, values, seed=seed) for budget, values in row.items()}
-        rows.append((name, *map(number, estimates.values())))
-        numbers[name] = figures(estimates)
-    for name, row in recalls.items():
-        if (base := _base(name)) != name:
-            paired = {str(b): bootstrap(mean_difference, v, recalls[base][b], seed=seed) for b, v in row.items()}
-            rows.append((f"{name} − {base}", *(number(e, signed=True) for e in paired.values())))
-            numbers[f"{name} - {base}"] = figures(paired)
-    evaluations = sum(len(best.trace) for best in tuned.values())
-    note = (
-        f"Mean over questions [95 % bootstrap interval, differences paired]. A candidate that does not fit into "
-        f"what is left of the budget is passed over. The searches tried {evaluations} settings."
-    )
-    columns = ("selection", *(f"{budget} tokens" for budget in BUDGETS))
-    return Table("Recall within a token budget", columns, tuple(rows), note), numbers
-
-
 def _over_alpha(name: str, best: Best) -> Plot:
     """What the search saw: a trace for each window that it tried over the whole of α."""
     at_one = [(alpha, value) for alpha, _, value in best.trace if alpha == 1]
@@ -212,48 +329,49 @@ def _over_alpha(name: str, best: Best) -> Plot:
     )
 
 
-def _passages(
-    collection: DataSet, cases: Sequence[Case], systems: Mapping[str, Pick], seed: int
-) -> tuple[Table, dict[str, Any]]:
-    """Recall and nDCG@10 of the first passages that each selection picks, in the order of picking."""
-    values: dict[str, dict[str, list[float]]] = {}
+def _passages(found: DataSet, cases: Sequence[Case], systems: Mapping[str, Pick]) -> list[Row]:
+    """Recall, nDCG@10 and tokens of the first passages that each selection picks, in the order of picking."""
+    rows = []
     for name, pick in systems.items():
         picked = {case.query.id: pick(case, PASSAGES, None) for case in cases}
         ranked = {
             case.query.id: list(dict.fromkeys(case.documents[index] for index in picked[case.query.id]))
             for case in cases
         }
-        measured = measure_rankings(collection.relevance, ranked, ("nDCG@10",))["nDCG@10"]
-        values[name] = {
-            "recall": [case.recall(picked[case.query.id]) for case in cases],
-            "nDCG@10": [measured[case.query.id] for case in cases],
-            "tokens": [float(sum(case.tokens[index] for index in picked[case.query.id])) for case in cases],
-        }
-    rows, numbers = [], {}
-    for name, row in values.items():
-        estimates = {measure: bootstrap(mean, v, seed=seed) for measure, v in row.items()}
-        paired: dict[str, Estimate] = {}
-        if (base := _base(name)) != name:
-            paired = {m: bootstrap(mean_difference, row[m], values[base][m], seed=seed) for m in ("recall", "nDCG@10")}
-        shown = [number(paired[m], signed=True) if paired else "–" for m in ("recall", "nDCG@10")]
-        tokens = f"{estimates['tokens'].value:.0f}"
-        rows.append((name, number(estimates["recall"]), shown[0], number(estimates["nDCG@10"]), shown[1], tokens))
-        numbers[name] = {**figures(estimates), **{f"{m}_difference": e.as_json() for m, e in paired.items()}}
-    columns = ("selection", f"recall@{PASSAGES}", "difference", "nDCG@10", "difference", "tokens")
+        measured = measure_rankings(found.relevance or {}, ranked, ("nDCG@10",))["nDCG@10"]
+        for case in cases:
+            picks = picked[case.query.id]
+            scores = {f"recall@{PASSAGES}": case.recall(picks), "nDCG@10": measured[case.query.id]}
+            scores["tokens"] = float(sum(case.tokens[index] for index in picks))
+            rows += [
+                Row(case.query.id, f"{PASSAGES} passages", name, score, measure=key) for key, score in scores.items()
+            ]
+    return rows
+
+
+def _passage_table(found: Comparison) -> Table:
+    """Each mean with its difference to the ranking that the selection departs from."""
+    measures = (f"recall@{PASSAGES}", "nDCG@10")
+    rows = []
+    for name, estimates in found.estimates.items():
+        cells = []
+        for measure in measures:
+            test = found.tests.get(f"{measure}: {name} − {_base(name)}")
+            cells += [number(estimates[measure]), number(test.difference, signed=True) if test else "–"]
+        rows.append((name, *cells, f"{estimates['tokens'].value:.0f}"))
+    columns = ("selection", measures[0], "difference", measures[1], "difference", "tokens")
     note = (
         f"{PASSAGES} passages without a budget, the settings as above; differences are paired, to the ranking that the "
         "selection departs from."
     )
-    return Table(f"{PASSAGES} passages", columns, tuple(rows), note), numbers
+    return Table(f"{PASSAGES} passages", columns, tuple(rows), note)
 
 
 def _orderings(cases: Sequence[Case], systems: Mapping[str, Pick], seed: int) -> tuple[Table, dict[str, Any]]:
     """How far from the nearer end of the prompt relevant passages stand."""
     pick = systems.get(FUSED, systems[SIMILARITY])
     estimates = {
-        ordering: bootstrap(
-            mean, [d for case in cases if (d := _distance(case, pick, ordering)) is not None], seed=seed
-        )
+        ordering: average([d for case in cases if (d := _distance(case, pick, ordering)) is not None], seed=seed)
         for ordering in ORDERINGS
     }
     note = (

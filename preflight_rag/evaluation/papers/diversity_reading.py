@@ -13,7 +13,7 @@ from preflight_rag.library.search.selection import arrange
 from preflight_rag.state.reading import Source
 
 if TYPE_CHECKING:
-    from preflight_rag.evaluation.diversity_cases import Case
+    from preflight_rag.evaluation.experiments.diversity import Case
     from preflight_rag.evaluation.runs import Run
     from preflight_rag.evaluation.samples import DataSet
 
