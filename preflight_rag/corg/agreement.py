@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from preflight_rag.corg.descriptors import descriptor_of
 from preflight_rag.state.reading import ContextNote, Source
 from preflight_rag.text.citations import without_marks
+from preflight_rag.text.dates import MONTH_NAMES
 from preflight_rag.text.names import abbreviates, folded, same_name, surface_name
 from preflight_rag.text.negation import NEGATION
 from preflight_rag.text.sentences import sentence_spans
@@ -26,7 +27,6 @@ _WORD = re.compile(r"\w+(?:[’'-]\w+)*")
 _ARTICLES = frozenset({"a", "an", "the", "of", "about", "approximately", "around", "circa", "c"})
 _EDGES = " \t\n\"'“”‘’()"
 _VERDICTS = frozenset({"yes", "no"})
-_MONTHS = frozenset("january february march april may june july august september october november december".split())  # noqa: SIM905
 
 
 def same_answer(a: str, b: str) -> bool:
@@ -108,7 +108,7 @@ def contradicts(a: str, b: str) -> bool:
 
 def _names(text: str) -> set[str]:
     """Capitalised words of a text, without months and words that mean nothing alone."""
-    return {word.casefold() for word in _WORD.findall(text) if word[0].isupper()} - _MONTHS - STOP_WORDS
+    return {word.casefold() for word in _WORD.findall(text) if word[0].isupper()} - set(MONTH_NAMES) - STOP_WORDS
 
 
 def contradiction(parts: Sequence[str]) -> tuple[str, str] | None:

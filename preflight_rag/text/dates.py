@@ -16,7 +16,11 @@ from functools import lru_cache
 
 from preflight_rag.state.errors import UsageError
 
-MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+MONTH_NAMES = (
+    "january", "february", "march", "april", "may", "june",
+    "july", "august", "september", "october", "november", "december",
+)  # fmt: skip
+MONTHS = tuple(name[:3] for name in MONTH_NAMES)
 SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
 
 MONTH = (

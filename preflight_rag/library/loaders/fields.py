@@ -12,6 +12,7 @@ from typing import Any
 
 from preflight_rag.state.errors import EmptyDocument
 from preflight_rag.state.values import Document
+from preflight_rag.text.dates import MONTHS
 
 _UNWANTED = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\u200b\u2060\ufeff\ufffe\uffff]")
 _LINE_END = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
@@ -20,7 +21,6 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _ISO = re.compile(r"(?:D:)?(\d{4})(?:[-/.]?(\d{2})(?:[-/.]?(\d{2}))?)?(?!\d{1,3}\b)")
 _NOBODY = ("anonymous", "unknown", "unspecified", "python-docx")
 _FORMATS = ("%d %B %Y", "%B %d, %Y", "%d %b %Y", "%b %d, %Y", "%Y %b %d", "%Y %B %d", "%Y %b", "%B %Y", "%b %Y")
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
 
 TITLE_CHARACTERS = 150
@@ -85,7 +85,7 @@ def checked_date(year: str | None, month: str | None = None, day: str | None = N
     if not year or not year.isdigit() or not 1000 <= int(year) <= 2999:
         return None
     name = (month or "")[:3].lower()
-    number = int(name) if name.isdigit() else _MONTHS.index(name) + 1 if name in _MONTHS else 0
+    number = int(name) if name.isdigit() else MONTHS.index(name) + 1 if name in MONTHS else 0
     if not 1 <= number <= 12:
         return year
     try:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from preflight_rag.library.index.vocabulary import HEAD, TAIL, WordCount, neighbours
+from preflight_rag.text.negation import TYPED_NEGATION
 from preflight_rag.text.words import STOP_WORDS, words
 
 Edit = Literal["swapped", "missing", "doubled", "extra", "vowel", "near", "other", "two"]
@@ -44,11 +45,6 @@ _CHUNK = re.compile(r"\S+")
 _CORE = re.compile(r"[^\W\d_]+(?:[-‐][^\W\d_]+)*")
 _QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|«[^»]*»|`[^`]*`")
 _SENTENCE_END = re.compile(r"[.?!:;]['\")”]*\s+$")
-_NEGATIONS = frozenset(
-    {"no", "not", "nor", "non", "none", "never", "neither", "without", "cannot", "nobody", "nothing", "nowhere"}
-    | {"dont", "doesnt", "didnt", "isnt", "arent", "wasnt", "werent", "cant", "wont", "aint", "neednt", "mustnt"}
-    | {"shouldnt", "couldnt", "wouldnt", "hasnt", "havent", "hadnt"}
-)
 _DRUG = re.compile(
     r"(?:mab|nib|pril|prilat|sartan|statin|azole|cillin|mycin|micin|kacin|vir|olol|alol|gliptin|glutide|gliflozin"
     r"|glitazone|glinide|parib|ciclib|zomib|limus|platin|rubicin|taxel|cept|stim|dipine|floxacin|oxacin|cycline|triptan"
@@ -263,7 +259,7 @@ def _protected(suspect: Suspect) -> bool:
     """Whether a word is left alone whatever it looks like."""
     word = suspect.word
     lower = word.lower()
-    if len(word) < SHORTEST - 2 or lower in _NEGATIONS or (word[0].isupper() and not suspect.opens):
+    if len(word) < SHORTEST - 2 or TYPED_NEGATION.fullmatch(lower) or (word[0].isupper() and not suspect.opens):
         return True
     if any(c.isupper() for c in word[1:]) or not all(_is_latin(c) for c in lower):
         return True
