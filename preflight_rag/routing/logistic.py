@@ -1,8 +1,11 @@
-"""Logistic regression for few features and little data, with numpy alone.
+"""Logistic regression for few features and little data.
 
 Weights are kept from being negative: each feature is taken so that more of it speaks for the event, and where the data
 say otherwise it is left out. Every group of rows (a collection) may have an intercept of its own, so that how often the
 event happens in a group teaches nothing about the features.
+
+scipy minimises; scikit-learn's `LogisticRegression` has neither bounds on weights nor a prior around another slope than
+0. scipy is imported when something is fitted, as it takes a second that no question should pay.
 """
 
 from __future__ import annotations
@@ -13,8 +16,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import numpy as np
 
-STEPS = 50
-SETTLED = 1e-8
+INTERCEPT_PENALTY = 1e-6
+"""Keeps the intercept of a group finite in which the event always, or never, happened."""
+LEAST_SLOPE = 0.05
+"""A slope below it would make every question's risk the same; a guess."""
+SETTLED = {"ftol": 1e-15, "gtol": 1e-9, "maxiter": 1000, "maxfun": 5000}
+"""Far below the four decimals that are kept of a weight."""
 
 
 def sigmoid(scores: np.ndarray) -> np.ndarray:
@@ -40,16 +47,10 @@ def fit_weights(x: np.ndarray, y: np.ndarray, groups: Sequence[str], *, penalty:
     member = np.array([[group == name for name in names] for group in groups], dtype=float)
     rows = member @ member.sum(axis=0) ** -balance
     rows *= len(rows) / rows.sum()
-    used = list(range(x.shape[1]))
-    while True:
-        design = np.hstack([x[:, used], member])
-        penalties = np.array([penalty] * len(used) + [1e-6] * len(names))
-        found = _newton(design, y, rows, penalties, np.zeros(len(penalties)))[: len(used)]
-        if not used or found.min() >= 0:
-            weights = np.zeros(x.shape[1])
-            weights[used] = found
-            return weights
-        used.pop(int(found.argmin()))
+    features = x.shape[1]
+    penalties = np.array([penalty] * features + [INTERCEPT_PENALTY] * len(names))
+    least = [0.0] * features + [-np.inf] * len(names)
+    return _fitted(np.hstack([x, member]), y, rows, penalties, np.zeros(len(penalties)), least)[:features]
 
 
 def fit_line(scores: np.ndarray, y: np.ndarray, rows: np.ndarray, *, prior: float) -> tuple[float, float]:
@@ -64,31 +65,23 @@ def fit_line(scores: np.ndarray, y: np.ndarray, rows: np.ndarray, *, prior: floa
     import numpy as np
 
     design = np.column_stack([np.ones(len(scores)), scores])
-    centre = np.array([0.0, 1.0])
-    offset, slope = _newton(design, y, rows, np.array([1e-6, prior]), centre)
-    return float(offset), max(float(slope), 0.05)
+    penalties = np.array([INTERCEPT_PENALTY, prior])
+    offset, slope = _fitted(design, y, rows, penalties, np.array([0.0, 1.0]), [-np.inf, -np.inf])
+    return float(offset), max(float(slope), LEAST_SLOPE)
 
 
-def _newton(
-    design: np.ndarray, y: np.ndarray, rows: np.ndarray, penalties: np.ndarray, centre: np.ndarray
+def _fitted(
+    design: np.ndarray, y: np.ndarray, rows: np.ndarray, penalties: np.ndarray, centre: np.ndarray, least: list[float]
 ) -> np.ndarray:
-    """Newton's method, each step halved until the loss does not grow."""
+    """The weights of least loss: of the rows, and of the weights' squared distances from their `centre`."""
     import numpy as np
+    from scipy.optimize import minimize
 
-    def loss(at: np.ndarray) -> float:
-        scores = design @ at
-        return float((rows * (np.logaddexp(0, scores) - y * scores)).sum() + (penalties * (at - centre) ** 2).sum() / 2)
+    def loss(at: np.ndarray) -> tuple[float, np.ndarray]:
+        scores, away = design @ at, at - centre
+        value = (rows * (np.logaddexp(0, scores) - y * scores)).sum() + (penalties * away**2).sum() / 2
+        return float(value), design.T @ (rows * (sigmoid(scores) - y)) + penalties * away
 
-    weights = centre.copy()
-    for _ in range(STEPS):
-        chance = sigmoid(design @ weights)
-        slope = design.T @ (rows * (y - chance)) - penalties * (weights - centre)
-        curve = (design.T * (rows * chance * (1 - chance))) @ design + np.diag(penalties)
-        step = np.linalg.solve(curve, slope)
-        before = loss(weights)
-        while loss(weights + step) > before and abs(step).max() > SETTLED:
-            step = step / 2
-        weights = weights + step
-        if abs(step).max() < SETTLED:
-            break
-    return weights
+    bounds = [(low, None) for low in least]
+    found: np.ndarray = minimize(loss, centre, jac=True, method="L-BFGS-B", bounds=bounds, options=SETTLED).x
+    return found
