@@ -26,7 +26,6 @@ from pathlib import Path
 from statistics import fmean
 
 from preflight_rag.evaluation.corg_systems import SEED, Shown, Systems
-from preflight_rag.evaluation.experiments.keyless_abstention import table
 from preflight_rag.evaluation.experiments.relations import PARTS, Question, questions, select
 from preflight_rag.evaluation.intervals import bootstrap, mean, mean_difference, wilson
 from preflight_rag.evaluation.reading_metrics import holds
@@ -137,6 +136,11 @@ def cell(values: Sequence[float], less: Sequence[float] | None = None) -> str:
     """A mean in %, or a paired difference, with its bootstrap interval."""
     found = bootstrap(mean, values, seed=SEED) if less is None else bootstrap(mean_difference, values, less, seed=SEED)
     return number(found, percent=True, signed=less is not None)
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table."""
+    return "\n".join("| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *rows))
 
 
 def share(some: Sequence[float], of: Sequence[float]) -> str:

@@ -115,6 +115,12 @@ EXPERIMENTS = {
         "..answering_sets",
         ("biomix-bioasq", "ramdocs"),
     ),
+    "keyless-abstention": Experiment(
+        ".keyless_abstention",
+        "whether the keyless reader quotes answers, and says so where there is none",
+        ".keyless_abstention",
+        ("five-sets",),
+    ),
     "relations": Experiment(
         ".relations",
         "how right the keyless reader's relations between contexts are",
