@@ -320,7 +320,7 @@ def evaluate(
 
 
 def _model(experiment: str, name: str | None) -> str:
-    """The model of an experiment that asks one, told on stderr; others run offline."""
+    """The model of an experiment that asks one, named on stderr; others run offline."""
     if experiment not in EXPERIMENTS or not EXPERIMENTS[experiment].asks:
         return "offline"
     from preflight_rag.cli.show import model_line

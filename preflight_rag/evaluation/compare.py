@@ -348,17 +348,17 @@ def cost_table(
     head = ["arm", "right %"] if right else [""]
     head += ["MIRAGE's scorer %"] if choices else []
     head += [*COUNTS.values(), "calls", "tokens read", "tokens written"]
-    told = "Right: strict; what" if right else "Answers that"
-    told += (
+    shown = "Right: strict; what" if right else "Answers that"
+    shown += (
         " cannot be read, was refused or did not come is wrong. "
         if right
         else (" could not be read, were refused or did not come are never right. ")
     )
-    told += f"{FALLBACK} " if choices else ""
-    told += "Calls and tokens are for one answer, as if no reply had been cached. "
-    told += left_out(failed) if right else ""
-    told += "[95 %: Wilson for shares, bootstrap for means.]" if right else ""
-    return Table(title, tuple(head), tuple(lines), f"{note} {told}".strip())
+    shown += f"{FALLBACK} " if choices else ""
+    shown += "Calls and tokens are for one answer, as if no reply had been cached. "
+    shown += left_out(failed) if right else ""
+    shown += "[95 %: Wilson for shares, bootstrap for means.]" if right else ""
+    return Table(title, tuple(head), tuple(lines), f"{note} {shown}".strip())
 
 
 def spent(rows: Iterable[Row], *, seed: int = 0, label: Callable[[Row], str] | None = None) -> dict[str, Any]:

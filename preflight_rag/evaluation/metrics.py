@@ -22,7 +22,7 @@ def by_document(hits: Iterable[Hit]) -> list[str]:
     return list(dict.fromkeys(hit.document_id for hit in hits))
 
 
-def gold_ranks(ranking: Sequence[str], relevant: Iterable[str]) -> list[int]:
+def gold_ranks(ranking: Iterable[str], relevant: Iterable[str]) -> list[int]:
     """Ranks, from 1, of the relevant ids that stand in the ranking, ascending."""
     wanted = set(relevant)
     return [rank for rank, name in enumerate(ranking, 1) if name in wanted]

@@ -231,30 +231,30 @@ def in_words(plot: Plot) -> str:
     """The plot for somebody who cannot see it: what is drawn over what, and every series with its values."""
     match plot:
         case Bars():
-            told = [_told(series.name, plot.categories, series.values, plot.measure) for series in plot.series]
+            sentences = [_listed(series.name, plot.categories, series.values, plot.measure) for series in plot.series]
             over = "Bars"
         case Lines():
-            told = [_told(series.name, plot.at, series.values, plot.measure) for series in plot.series]
+            sentences = [_listed(series.name, plot.at, series.values, plot.measure) for series in plot.series]
             over = f"Lines over {plot.x}"
         case Curves():
-            told = [_trace_told(trace, plot.x, plot.measure) for trace in plot.traces]
+            sentences = [_trace_in_words(trace, plot.x, plot.measure) for trace in plot.traces]
             over = f"Curves over {plot.x.name}"
-    told += [f"{line.name}: {_with_interval(line.value, plot.measure)}" for line in plot.references]
-    return " ".join(f"{sentence}." for sentence in (f"{over} of {plot.measure.name}", *told))
+    sentences += [f"{line.name}: {_with_interval(line.value, plot.measure)}" for line in plot.references]
+    return " ".join(f"{sentence}." for sentence in (f"{over} of {plot.measure.name}", *sentences))
 
 
-def _told(name: str, places: Iterable[str | float], values: Iterable[Value], measure: Axis) -> str:
+def _listed(name: str, places: Iterable[str | float], values: Iterable[Value], measure: Axis) -> str:
     pairs = zip(places, values, strict=True)
     return f"{name}: " + ", ".join(f"{_place(place)} {_with_interval(value, measure)}" for place, value in pairs)
 
 
-def _trace_told(trace: Trace, x: Axis, measure: Axis) -> str:
+def _trace_in_words(trace: Trace, x: Axis, measure: Axis) -> str:
     """Each point of a short trace, of a long one a few of them, with the first and the last."""
     points = trace.points
     if len(points) > MOST_POINTS_IN_WORDS:
         last = len(points) - 1
         points = tuple(points[round(step * last / (MOST_POINTS_IN_WORDS - 1))] for step in range(MOST_POINTS_IN_WORDS))
-    return _told(trace.name, [x.shown(place) for place, _ in points], [value for _, value in points], measure)
+    return _listed(trace.name, [x.shown(place) for place, _ in points], [value for _, value in points], measure)
 
 
 def _with_interval(value: Value, measure: Axis) -> str:

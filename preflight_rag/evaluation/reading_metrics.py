@@ -1,4 +1,4 @@
-"""Metrics of reading: SQuAD's exact match and F1, verdicts, and how risk grows with coverage."""
+"""Metrics of reading: SQuAD's exact match and F1, verdicts, how risk grows with coverage, and ROUGE."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ import string
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from preflight_rag.evaluation.intervals import Estimate, bootstrap, mean_difference
+from preflight_rag.state.errors import UsageError
 
 if TYPE_CHECKING:
     import numpy as np
 
 RIGHT_F1 = 0.5
 """Least F1 at which a span counts as right: half of its words, and half of the answer's, are each other's."""
+ROUGE = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L"}
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 
@@ -63,13 +66,13 @@ def macro_f1(predicted: Sequence[str], gold: Sequence[str], *, seed: int) -> Est
     classes = sorted(set(gold))
     codes = {name: code for code, name in enumerate(classes)}
 
-    def statistic(told: np.ndarray, known: np.ndarray) -> np.ndarray:
+    def statistic(guess: np.ndarray, known: np.ndarray) -> np.ndarray:
         import numpy as np
 
         scores = []
         for code in range(len(classes)):
-            hits = ((told == code) & (known == code)).sum(axis=-1)
-            sizes = (told == code).sum(axis=-1) + (known == code).sum(axis=-1)
+            hits = ((guess == code) & (known == code)).sum(axis=-1)
+            sizes = (guess == code).sum(axis=-1) + (known == code).sum(axis=-1)
             scores.append(2 * hits / np.maximum(sizes, 1))
         averages: np.ndarray = np.mean(scores, axis=0)
         return averages
@@ -79,7 +82,7 @@ def macro_f1(predicted: Sequence[str], gold: Sequence[str], *, seed: int) -> Est
 
 def above_most_frequent(predicted: Sequence[str], gold: Sequence[str], *, seed: int) -> Estimate:
     """Accuracy less that of always saying the class that is most frequent in `gold`, paired."""
-    right = [float(told == known) for told, known in zip(predicted, gold, strict=True)]
+    right = [float(guess == known) for guess, known in zip(predicted, gold, strict=True)]
     usual = most_frequent(gold)
     return bootstrap(mean_difference, right, [float(known == usual) for known in gold], seed=seed)
 
@@ -135,3 +138,24 @@ def _risks(level: np.ndarray, miss: np.ndarray) -> np.ndarray:
     seen = np.take_along_axis(miss, order, axis=-1).cumsum(axis=-1)
     risks: np.ndarray = seen / np.arange(1, miss.shape[-1] + 1)
     return risks
+
+
+def rouge(text: str, reference: str, *, stemmed: bool = True) -> dict[str, float]:
+    """ROUGE (Lin 2004) through `rouge-score`: F1 of unigrams, bigrams and the longest common subsequence, in [0, 1].
+
+    Words are stemmed (Porter) unless `stemmed` is false.
+
+    Raises:
+        UsageError: The package is not installed.
+    """
+    scores = _scorer(stemmed).score(reference, text)
+    return {ROUGE[name]: float(score.fmeasure) for name, score in scores.items()}
+
+
+@cache
+def _scorer(stemmed: bool) -> Any:
+    try:
+        from rouge_score.rouge_scorer import RougeScorer
+    except ImportError:
+        raise UsageError("the package rouge-score is missing", help="pip install 'preflight-rag[eval]'") from None
+    return RougeScorer(list(ROUGE), use_stemmer=stemmed)

@@ -21,7 +21,7 @@ _REACHED: ContextVar[str] = ContextVar("reached", default="")
 
 @contextmanager
 def as_published(name: str) -> Iterator[None]:
-    """Whatever adapters trip over inside, which expect a data set's published form, is told with its place.
+    """Whatever adapters trip over inside, which expect a data set's published form, is reported with its place.
 
     Raises:
         UnreadableDocument: A file of the data set `name` has another form.
@@ -32,9 +32,9 @@ def as_published(name: str) -> Iterator[None]:
         yield
     except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
         lines = str(error).splitlines() or [type(error).__name__]
-        told = f"there is no {error.args[0]!r:.60}" if isinstance(error, KeyError) and error.args else lines[0]
+        why = f"there is no {error.args[0]!r:.60}" if isinstance(error, KeyError) and error.args else lines[0]
         raise UnreadableDocument(
-            f"{_REACHED.get()} is not in the form that {name} is published in: {told}",
+            f"{_REACHED.get()} is not in the form that {name} is published in: {why}",
             help="Check that it is the published file.",
         ) from error
     finally:

@@ -130,13 +130,13 @@ def write(reports: Sequence[Report], folder: Path, run: Run, command: Sequence[s
         for report in reports
         for row in report.rows
     )
-    held = manifest(reports, run, command)
+    kept = manifest(reports, run, command)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "table.md").write_text(markdown(reports), encoding="utf-8")
         (folder / "results.jsonl").write_text("".join(_json_line(row) for row in rows), encoding="utf-8")
-        (folder / "manifest.json").write_text(json.dumps(held, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
-        (folder / "report.html").write_text(page(reports, held), encoding="utf-8")
+        (folder / "manifest.json").write_text(json.dumps(kept, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+        (folder / "report.html").write_text(page(reports, kept), encoding="utf-8")
     except OSError as error:
         raise UsageError(f"{str(folder)!r} cannot be written: {error.strerror}", help="Give another --out.") from None
 

@@ -82,8 +82,8 @@ def search_all(
 def inputs(collection: DataSet, library: Library, **settings: Any) -> dict[str, Any]:
     """What the numbers of a search depend on, for the manifest."""
     stats = library.stats()
-    held = {name: stats[name] for name in ("documents", "passages", "splitter")}
-    return described(collection, library.embedder, **settings) | {"library": held}
+    counts = {name: stats[name] for name in ("documents", "passages", "splitter")}
+    return described(collection, library.embedder, **settings) | {"library": counts}
 
 
 def described(collection: DataSet, embedder: Embedder, **settings: Any) -> dict[str, Any]:

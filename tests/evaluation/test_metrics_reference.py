@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from preflight_rag.evaluation.metrics import measure_rankings
-from preflight_rag.evaluation.rouge import MEASURES, rouge
+from preflight_rag.evaluation.reading_metrics import ROUGE, rouge
 
 CUTOFFS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)
 NAMES = {
@@ -91,4 +91,4 @@ def test_every_known_rouge_value_is_met(data_dir: Path, stemmed: bool) -> None:
     for case in cases:
         wanted = case["scores"]["stemmed" if stemmed else "plain"]
         found = rouge(case["hypothesis"], case["reference"], stemmed=stemmed)
-        assert found == pytest.approx({name: wanted[key][2] for key, name in MEASURES.items()}), case["id"]
+        assert found == pytest.approx({name: wanted[key][2] for key, name in ROUGE.items()}), case["id"]

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from preflight_rag.evaluation.compare import compare
 from preflight_rag.evaluation.harness.asking import open_asking
 from preflight_rag.evaluation.papers.judged_summaries import NOT_JUDGED, Verdicts, judge_summaries
+from preflight_rag.evaluation.reading_metrics import rouge
 from preflight_rag.evaluation.report import Report, Table
-from preflight_rag.evaluation.rouge import rouge
 from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.samples import DataSet, Sample, passages_as_corpus
 from preflight_rag.evaluation.searching import described

@@ -97,7 +97,7 @@ class Score:
         fallback: The same as MIRAGE's published scorer counts: what cannot be read is the first option.
         unreadable: Whether no option could be read.
         refused: Whether the model declined to answer.
-        abstained: Whether it said that the passages do not hold the answer.
+        abstained: Whether it says that the passages do not hold the answer.
         wrong: Whether it gives an answer that is known to be wrong.
     """
 
@@ -135,7 +135,7 @@ class Scored:
 
     def as_json(self) -> dict[str, Any]:
         """What `preflight eval show` prints of an arm; the same on every run."""
-        usage, told = self.usage, self.answer
+        usage, answer = self.usage, self.answer
         return {
             "score": self.score.value,
             "reason": self.score.reason,
@@ -144,14 +144,14 @@ class Scored:
             "refused": self.score.refused,
             "abstained": self.score.abstained,
             "wrong": self.score.wrong,
-            "route": told.route,
-            "reply": told.text,
+            "route": answer.route,
+            "reply": answer.text,
             "choice": self.choice,
-            "quotes": [list(quote) for quote in told.quotes],
-            "error": told.error,
+            "quotes": [list(quote) for quote in answer.quotes],
+            "error": answer.error,
             "usage": {name: getattr(usage, name) for name in ("calls", "input_tokens", "output_tokens", "estimated")},
             "calls": [call.as_json() for call in self.calls],
-            **({} if told.passages is None else {"passages": shown(told.passages)}),
+            **({} if answer.passages is None else {"passages": shown(answer.passages)}),
         }
 
 
@@ -319,17 +319,17 @@ def answered(cases: Sequence[Case]) -> list[Case]:
 async def _ask(arm: Arm, question: Sample, sources: Sequence[Source]) -> Scored:
     with recording() as calls:
         try:
-            told = await arm.answer(question, sources)
+            answer = await arm.answer(question, sources)
         except ModelError as error:
             if error.retryable or any(call.unpaid for call in calls):
                 raise
-            told = ArmAnswer("", error=str(error))
+            answer = ArmAnswer("", error=str(error))
     refused = bool(calls) and calls[-1].refused
-    told_choice, scored = score(question, told, refused=refused)
-    return Scored(told, scored, told_choice, tuple(calls))
+    choice, scored = score(question, answer, refused=refused)
+    return Scored(answer, scored, choice, tuple(calls))
 
 
-def score(question: Sample, told: ArmAnswer, *, refused: bool = False) -> tuple[str | None, Score]:
+def score(question: Sample, answer: ArmAnswer, *, refused: bool = False) -> tuple[str | None, Score]:
     """The option that an answer chose, if there are any, and its score.
 
     Questions with options are right or wrong. Of others, a question that the passages do not answer asks for an
@@ -338,16 +338,16 @@ def score(question: Sample, told: ArmAnswer, *, refused: bool = False) -> tuple[
 
     Args:
         question: The question.
-        told: The answer.
+        answer: The answer.
         refused: Whether the model, or a filter behind it, withheld an answer.
     """
     if question.options:
-        return _score_choice(question, told, refused)
-    text = _MARKS.sub("", told.text).strip()
-    abstained = says(NOT_FOUND, text) if told.abstained is None else told.abstained
+        return _score_choice(question, answer, refused)
+    text = _MARKS.sub("", answer.text).strip()
+    abstained = says(NOT_FOUND, text) if answer.abstained is None else answer.abstained
     refused = refused or (not abstained and declines(text))
-    if told.error:
-        return None, Score(0.0, told.error, 0.0, refused=refused)
+    if answer.error:
+        return None, Score(0.0, answer.error, 0.0, refused=refused)
     if refused:
         return None, Score(0.0, "refused to answer", 0.0, refused=True)
     wrong = not abstained and any(holds(text, [answer]) for answer in question.wrong)
@@ -360,18 +360,18 @@ def score(question: Sample, told: ArmAnswer, *, refused: bool = False) -> tuple[
     return None, Score(value, reason + ("; gives a wrong answer too" * wrong), value, abstained=abstained, wrong=wrong)
 
 
-def _score_choice(question: Sample, told: ArmAnswer, refused: bool) -> tuple[str | None, Score]:
-    read = read_choice(told.text, question.options)
-    option = told.choice if told.choice in question.options else read.option
-    option = None if told.error else option
+def _score_choice(question: Sample, answer: ArmAnswer, refused: bool) -> tuple[str | None, Score]:
+    read = read_choice(answer.text, question.options)
+    option = answer.choice if answer.choice in question.options else read.option
+    option = None if answer.error else option
     fallback = float((option or question.options[0]) == question.right)
     if option is not None:
         value = float(option == question.right)
         reason = f"chose {option!r}, {'which is right' if value else f'right is {question.right!r}'}"
         return option, Score(value, reason, fallback, wrong=not value)
-    abstained = says(NOT_FOUND, told.text) if told.abstained is None else told.abstained
-    if told.error:
-        return None, Score(0.0, told.error, fallback, refused=refused)
+    abstained = says(NOT_FOUND, answer.text) if answer.abstained is None else answer.abstained
+    if answer.error:
+        return None, Score(0.0, answer.error, fallback, refused=refused)
     if abstained:
         return None, Score(0.0, "abstained from a choice", fallback, abstained=True)
     if refused or read.refused:

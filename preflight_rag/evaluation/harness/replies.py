@@ -83,8 +83,8 @@ class Call:
 
     def as_json(self) -> dict[str, Any]:
         """For `results.jsonl`, which is the same whether a reply was asked for or taken from the cache."""
-        told = {name: getattr(self.reply, name) for name in _COLUMNS if name != "seconds"} if self.reply else {}
-        return {"messages": list(self.messages), **told, "error": self.error}
+        known = {name: getattr(self.reply, name) for name in _COLUMNS if name != "seconds"} if self.reply else {}
+        return {"messages": list(self.messages), **known, "error": self.error}
 
 
 _CALLS: ContextVar[list[Call] | None] = ContextVar("calls", default=None)
@@ -308,12 +308,12 @@ class CachedChatModel(BaseChatModel):
 def _stored(messages: list[BaseMessage], result: ChatResult, seconds: float) -> StoredReply:
     generation = result.generations[0]
     message = generation.message
-    told = {**message.response_metadata, **(generation.generation_info or {})}
+    known = {**message.response_metadata, **(generation.generation_info or {})}
     usage: Any = getattr(message, "usage_metadata", None)
     known = bool(usage and usage["input_tokens"])
     return StoredReply(
         text=str(message.text),
-        finish_reason=told.get("finish_reason") or told.get("stop_reason") or told.get("done_reason"),
+        finish_reason=known.get("finish_reason") or known.get("stop_reason") or known.get("done_reason"),
         refusal=message.additional_kwargs.get("refusal"),
         input_tokens=usage["input_tokens"] if known else count_tokens_approximately(messages),
         output_tokens=usage["output_tokens"] if known else count_tokens_approximately([message]),

@@ -1,6 +1,6 @@
 """A simulated reader with a known positional bias: a chat model that reads no language. It proves the harness.
 
-It is told beforehand which passages hold each question's answer, finds them among the passages of a prompt, and notices
+It knows beforehand which passages hold each question's answer, finds them among the passages of a prompt, and notices
 such a key passage with a probability that depends on its place alone: high at both ends and low in the middle, as
 language models do (Liu et al., Lost in the Middle, 2023). Its figures say nothing about any language model; tables of
 them carry its name, which begins with "simulated".
@@ -77,7 +77,7 @@ class Bias:
 
 @dataclass(frozen=True)
 class Known:
-    """What the simulation is told of a question: the answer, and which texts give it or a wrong one."""
+    """What the simulation knows of a question: the answer, and which texts give it or a wrong one."""
 
     id: str
     right: str
@@ -199,7 +199,7 @@ class SimulatedChat(BaseChatModel):
             if not others:
                 return NOT_FOUND
             answer = others[int(self._draw(known, "guess") * len(others))]
-        cited = next((n for said, n in stated if said == answer), None)
+        cited = next((n for one, n in stated if one == answer), None)
         lines = [f"The answer is {answer} [{cited}]." if cited else f"The answer is {answer}."]
         if answer in options:
             lines.append(f"CHOICE: {letter(list(options).index(answer))}")
@@ -209,9 +209,9 @@ class SimulatedChat(BaseChatModel):
 
     def _side(self, known: Known, stated: Sequence[tuple[str, int]]) -> str | None:
         """The answer that is given of those that were noticed."""
-        told = {answer for answer, _ in stated}
-        wrong = sorted(told - {known.right})
-        if known.right in told and (not wrong or self._draw(known, "resolves") < self.bias.resolves):
+        answers = {answer for answer, _ in stated}
+        wrong = sorted(answers - {known.right})
+        if known.right in answers and (not wrong or self._draw(known, "resolves") < self.bias.resolves):
             return known.right
         return wrong[0] if wrong else None
 
@@ -222,7 +222,7 @@ class SimulatedChat(BaseChatModel):
 
 
 def _relations(known: Known, contexts: Sequence[tuple[str, str]]) -> str:
-    """What `relate_contexts` asks for: contexts of one entity without descriptor, told apart by their answers."""
+    """What `relate_contexts` asks for: contexts of one entity without descriptor, distinguished by their answers."""
     answers = {n: known.says(text) for n, text in contexts}
     pivot = answers.get("1")
     lines = []

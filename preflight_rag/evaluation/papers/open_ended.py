@@ -26,8 +26,8 @@ from preflight_rag.evaluation.papers.briefcontext import MAP_REDUCE, RAG, map_re
 from preflight_rag.evaluation.papers.conditions import spent_table
 from preflight_rag.evaluation.papers.searched import SETTINGS, open_searched, shown
 from preflight_rag.evaluation.plots import Axis, Bars, Series
+from preflight_rag.evaluation.reading_metrics import rouge
 from preflight_rag.evaluation.report import Report, Table, figures, number
-from preflight_rag.evaluation.rouge import rouge
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet, Sample
 from preflight_rag.models.chat.chat_reader import add
