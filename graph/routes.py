@@ -66,8 +66,13 @@ def after_clarify(state: Organised) -> list[Send] | str:
     if not groups:
         return NOTHING
     if len(groups) == 1 or options:
-        kept = _of([rank for ranks in groups for rank in ranks], refs)
-        direct = Chosen(standalone_question=question, options=options, passages=kept, group=1)
+        direct = Chosen(
+            standalone_question=question,
+            options=options,
+            passages=_of([rank for ranks in groups for rank in ranks], refs),
+            decision=state["decision"],
+            escalations=state["escalations"],
+        )
         return [Send("answer_plain", direct)]
     return [
         Send(

@@ -18,8 +18,6 @@ from typing import TYPE_CHECKING, Any
 from preflight_rag.graph.outcome import receipt_of
 from preflight_rag.library.ingest import unicode_text
 from preflight_rag.library.search import summary as selection
-from preflight_rag.nodes.answer_plain import drafted
-from preflight_rag.nodes.cite import attributed, citation
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import (
     AllPartitionsFailed,
@@ -31,7 +29,7 @@ from preflight_rag.state.errors import (
 )
 from preflight_rag.state.reading import Draft, Extract, Reply, Source
 from preflight_rag.state.values import Citation, Gap, Passage, Summary, Usage
-from preflight_rag.text.citations import cited_numbers, renumbered
+from preflight_rag.text.citations import attributed, find_citation, renumbered
 
 if TYPE_CHECKING:
     from preflight_rag.library.collection import Collection
@@ -346,12 +344,11 @@ def _cited(
         for n, statement in enumerate(chosen, 1)
     }
     text, notes = attributed(draft.text, passages)
-    spending.gaps += [Gap.model_validate(note) for note in notes]
-    order = cited_numbers(text)
-    numbers = {mark: n for n, mark in enumerate(order, 1)}
+    spending.gaps += [Gap(stage="cite", item="reply", error=note) for note in notes]
+    summary, numbers = renumbered(text)
     citations = []
-    for mark in order:
-        found = citation(numbers[mark], mark, text, drafted(draft), passages)
+    for mark, number in numbers.items():
+        found = find_citation(number, mark, text, draft.quotes, passages)
         if mark not in passages:
             error = f"the reply cites [{mark}], but {len(chosen)} sentences were given"
             spending.gaps.append(Gap(stage="cite", item=str(mark), error=error))
@@ -359,4 +356,4 @@ def _cited(
             at = chosen[mark - 1].start
             found = found.model_copy(update={"start": found.start + at, "end": found.end + at})
         citations.append(found)
-    return renumbered(text, numbers), citations
+    return summary, citations

@@ -14,6 +14,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command, StateSnapshot
 
+from preflight_rag.conversation.questions import check_question, normalised
 from preflight_rag.corg.choices import chosen
 from preflight_rag.graph.build import RECURSION_LIMIT, build_graph
 from preflight_rag.graph.checkpoints import SqliteCheckpointer
@@ -25,7 +26,6 @@ from preflight_rag.graph.readers import extractive_for
 from preflight_rag.graph.tracing import TurnSpan
 from preflight_rag.library.collection import Collection
 from preflight_rag.models.protocol import Reader
-from preflight_rag.nodes.rewrite import check_question, normalised
 from preflight_rag.state.context import Context, Settings
 from preflight_rag.state.errors import (
     ModelError,
@@ -37,7 +37,7 @@ from preflight_rag.state.errors import (
     first_line,
 )
 from preflight_rag.state.schema import Question
-from preflight_rag.state.values import Answer, Clarification, Receipt
+from preflight_rag.state.values import Answer, Choice, Clarification, Receipt
 
 __all__ = ["Ask", "Event", "ProgressEvent", "StageEvent", "TokenEvent", "Turns"]
 
@@ -172,7 +172,7 @@ class Turns:
                 raise TurnError(f"the last turn of thread {thread_id!r} asks nothing", help="Ask a new question.")
             labels = chosen(choice, _choices(turn))
             if not labels:
-                offered = "; ".join(f"{n}: {each['label']}" for n, each in enumerate(_choices(turn), 1))
+                offered = "; ".join(f"{n}: {each.label}" for n, each in enumerate(_choices(turn), 1))
                 raise UsageError(f"{choice!r} is none of the choices", help=f'Choose of {offered}; or "all".')
             async with aclosing(self._reply(turn, labels, tokens=tokens)) as events:
                 async for event in events:
@@ -195,7 +195,7 @@ class Turns:
                     f"the last turn of thread {thread_id!r} is finished", help="There is nothing to resume."
                 )
             if turn.status == "asking":
-                offered = "; ".join(each["label"] for each in _choices(turn))
+                offered = "; ".join(each.label for each in _choices(turn))
                 raise TurnError(f"the last turn of thread {thread_id!r} waits for a reply", help=f"Choose: {offered}.")
             asked = Ask.of(turn)
             reader = await asyncio.to_thread(self.reader, asked.model)
@@ -358,8 +358,8 @@ def _receipt_so_far(
     return receipt_of(state, reader=reader, settings=settings, seconds=seconds)
 
 
-def _choices(turn: Turn) -> list[Any]:
-    return list((turn.clarification or {}).get("choices") or [])
+def _choices(turn: Turn) -> list[Choice]:
+    return [Choice.model_validate(choice) for choice in (turn.clarification or {}).get("choices") or []]
 
 
 def _clarification(asked: dict[str, Any], turn: Turn) -> Clarification:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
 
-from preflight_rag.corg.choices import left_out
-from preflight_rag.nodes.cite import unread
+from preflight_rag.corg.choices import left_out_note
+from preflight_rag.routing.decision import unread_note
 from preflight_rag.state.context import Context
 from preflight_rag.state.schema import State
 from preflight_rag.state.views import Unanswered
@@ -17,8 +17,8 @@ NOT_ANSWERED = "The documents do not answer this question."
 
 async def abstain(state: Unanswered, runtime: Runtime[Context]) -> State:
     """Answer that there is no answer, and name the partitions that could not be read."""
-    text = (NOT_ANSWERED if state["passages"] else NOTHING_FOUND) + unread(state["extracts"])
-    text += left_out(state.get("left_out") or [])
+    text = (NOT_ANSWERED if state["passages"] else NOTHING_FOUND) + unread_note(state["extracts"])
+    text += left_out_note(state.get("left_out") or [])
     return {
         "answer": text,
         "abstained": True,

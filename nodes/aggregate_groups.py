@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 from langgraph.runtime import Runtime
 
 from preflight_rag.corg.composition import Groups, compose
-from preflight_rag.nodes.answer_plain import drafted
-from preflight_rag.nodes.cite import read
 from preflight_rag.state.context import Context
 from preflight_rag.state.errors import AllPartitionsFailed
-from preflight_rag.state.reading import Draft
+from preflight_rag.state.reading import ContextNote, Draft
 from preflight_rag.state.schema import State
+from preflight_rag.state.values import Relation
 from preflight_rag.state.views import Answered
 
 
@@ -25,33 +25,28 @@ async def aggregate_groups(state: Answered, runtime: Runtime[Context]) -> State:
     drafts = sorted(state["group_drafts"], key=lambda draft: draft["group"])
     statuses = {draft["status"] for draft in drafts}
     if statuses == {"failed"}:
-        raise AllPartitionsFailed(
-            f"none of the {len(drafts)} groups could be answered: {first_error(state)}", help="Ask again."
-        )
+        raise AllPartitionsFailed.of(f"{len(drafts)} groups could be answered", "answer_group", state["gaps"])
     if not statuses & {"answered", "unreadable"}:
-        return {"draft": drafted(Draft("", found=False)), "entries": [], "onward": "abstain"}
-    passages = await read(state["passages"], runtime.context)
+        return {"draft": Draft("", found=False).dump(), "entries": [], "onward": "abstain"}
+    refs, direct = state["passages"], Draft.load(state["draft"])
+    passages = await runtime.context.passages(refs)
     groups = Groups(
         question=state["standalone_question"],
         drafts=drafts,
-        contexts={context["rank"]: context for context in state["contexts"]},
-        relations=state["relations"],
+        contexts={note.rank: note for note in map(ContextNote.load, state["contexts"])},
+        relations=[Relation[int].model_validate(row) for row in state["relations"]],
         organisation=state["organisation"],
-        passages={ref["rank"]: passage for ref, passage in zip(state["passages"], passages, strict=True)},
-        choice=state["draft"]["choice"],
+        passages={ref["rank"]: passage for ref, passage in zip(refs, passages, strict=True)},
+        choice=direct.choice,
     )
-    found = await asyncio.to_thread(compose, groups)
-    draft = found.draft
-    if len(drafts) == len(found.entries) == 1 and "short" in state["draft"]:
-        draft = {**draft, "short": state["draft"]["short"], "confidence": state["draft"]["confidence"]}
+    composed = await asyncio.to_thread(compose, groups)
+    draft = composed.draft
+    if len(drafts) == len(composed.entries) == 1:
+        # The only group's reader was asked directly: what it said in short, and how sure it is, holds for the answer.
+        draft = replace(draft, short=direct.short, confidence=direct.confidence)
     return {
-        "draft": draft,
-        "entries": found.entries,
-        "gaps": found.gaps,
-        "onward": "cite" if found.draft["found"] else "abstain",
+        "draft": draft.dump(),
+        "entries": composed.entries,
+        "gaps": composed.gaps,
+        "onward": "cite" if draft.found else "abstain",
     }
-
-
-def first_error(state: Answered) -> str:
-    """What the first failed group reported."""
-    return next((gap["error"] for gap in state["gaps"] if gap["stage"] == "answer_group"), "no reason recorded")

@@ -10,7 +10,9 @@ from langgraph.types import interrupt
 
 from preflight_rag.corg.choices import chosen, narrowed
 from preflight_rag.state.context import Context
+from preflight_rag.state.reading import ContextNote
 from preflight_rag.state.schema import State
+from preflight_rag.state.values import Choice
 from preflight_rag.state.views import Unclear
 
 NOT_UNDERSTOOD = 'Reply with a label, a number, several of these, or "all".'
@@ -19,11 +21,13 @@ NOT_UNDERSTOOD = 'Reply with a label, a number, several of these, or "all".'
 async def clarify(state: Unclear, runtime: Runtime[Context]) -> State:
     """Wait for a reply that names choices; one that names none is asked for again."""
     asked = {"question": state["question"], "choices": state["choices"]}
-    labels = chosen(interrupt(asked), state["choices"])
+    choices = [Choice.model_validate(choice) for choice in state["choices"]]
+    labels = chosen(interrupt(asked), choices)
     while labels is None:
-        labels = chosen(interrupt({**asked, "problem": NOT_UNDERSTOOD}), state["choices"])
+        labels = chosen(interrupt({**asked, "problem": NOT_UNDERSTOOD}), choices)
+    contexts = [ContextNote.load(note) for note in state["contexts"]]
     return {
-        "organisation": narrowed(state["organisation"], state["contexts"], labels),
-        "left_out": [choice["label"] for choice in state["choices"] if choice["label"] not in labels],
+        "organisation": narrowed(state["organisation"], contexts, labels),
+        "left_out": [choice.label for choice in choices if choice.label not in labels],
         "choices": [],
     }

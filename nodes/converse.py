@@ -10,23 +10,22 @@ from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
 
 from preflight_rag.conversation.history import known_of, notes_on, said_before
+from preflight_rag.conversation.questions import messages_before
 from preflight_rag.conversation.small_talk import QUOTED, earlier_of, told
-from preflight_rag.nodes.cite import unknown
-from preflight_rag.nodes.rewrite import before
 from preflight_rag.state.context import Context
 from preflight_rag.state.errors import LibraryCorrupt
 from preflight_rag.state.reading import Message, Reply, Talk
 from preflight_rag.state.schema import State
 from preflight_rag.state.values import Citation
 from preflight_rag.state.views import Talked
-from preflight_rag.text.citations import cited_numbers, renumbered
+from preflight_rag.text.citations import renumbered, unknown_citation
 
 
 async def converse(state: Talked, runtime: Runtime[Context]) -> State:
     """Have the reader reply; sources and earlier messages are told word for word, and citations checked once more."""
     context, known = runtime.context, state.get("earlier")
-    earlier, talk = earlier_of(known), Talk(state["talk"]["kind"], tuple(state["talk"]["numbers"]))
-    history = said_before(before(state["messages"]), state["question"])
+    earlier, talk = earlier_of(known), Talk.load(state["talk"])
+    history = said_before(messages_before(state["messages"]), state["question"])
     messages = [said.message for said in history]
     if talk.kind in QUOTED or context.reader.by_rule:
         reply = Reply(told(talk, messages, earlier))
@@ -53,22 +52,21 @@ async def _cited(
 ) -> tuple[str, list[Citation], list[dict[str, str]]]:
     """The reply with its marks numbered anew, the citations behind them, and what is wrong with any."""
     by_number = {citation["n"]: Citation.model_validate(citation) for citation in known}
-    order = cited_numbers(text)
-    numbers = {mark: n for n, mark in enumerate(order, 1)}
+    answer, numbers = renumbered(text)
     citations, gaps = [], []
-    for mark in order:
+    for mark, n in numbers.items():
         found = by_number.get(mark)
         if found is None:
             error = f"the reply cites [{mark}], but the last answer has {len(by_number)} citations"
             gaps.append({"stage": "converse", "item": str(mark), "error": error})
-            citations.append(unknown(numbers[mark]))
+            citations.append(unknown_citation(n))
             continue
         stands = found.verified and await _stands(found, context)
         if found.verified and not stands:
             error = "its passage is no longer in the library"
             gaps.append({"stage": "converse", "item": str(mark), "error": error})
-        citations.append(found.model_copy(update={"n": numbers[mark], "verified": stands}))
-    return renumbered(text, numbers), citations, gaps
+        citations.append(found.model_copy(update={"n": n, "verified": stands}))
+    return answer, citations, gaps
 
 
 async def _stands(citation: Citation, context: Context) -> bool:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from langgraph.runtime import Runtime
 
 from preflight_rag.state.context import Context
 from preflight_rag.state.errors import ModelError
-from preflight_rag.state.schema import ExtractState, State
+from preflight_rag.state.reading import Extract
+from preflight_rag.state.schema import State
 from preflight_rag.state.values import Usage
 from preflight_rag.state.views import Partition
 
@@ -19,13 +22,12 @@ async def map_context(state: Partition, runtime: Runtime[Context]) -> State:
         reply = await runtime.context.reader.extract(question=state["standalone_question"], sources=sources)
     except ModelError as error:
         return {
-            "extracts": [ExtractState(partition=number, text="", quotes=[], failed=True)],
+            "extracts": [Extract("", partition=number, failed=True).dump()],
             "gaps": [{"stage": "map_context", "item": str(number), "error": str(error)}],
             "spent": [{"stage": "map_context", **(error.spent or Usage(calls=1).model_dump())}],
         }
-    extract = reply.value
     return {
-        "extracts": [ExtractState(partition=number, text=extract.text, quotes=list(extract.quotes), failed=False)],
+        "extracts": [replace(reply.value, partition=number).dump()],
         "gaps": [{"stage": "map_context", "item": str(number), "error": note} for note in reply.notes],
         "spent": [{"stage": "map_context", **reply.usage.model_dump()}],
     }

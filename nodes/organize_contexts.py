@@ -11,25 +11,27 @@ from langgraph.runtime import Runtime
 
 from preflight_rag.corg.choices import choices_of
 from preflight_rag.corg.grouping import organise
-from preflight_rag.corg.relations import Edge
 from preflight_rag.state.context import Context
+from preflight_rag.state.reading import ContextNote
 from preflight_rag.state.schema import State
+from preflight_rag.state.values import Relation
 from preflight_rag.state.views import Unorganised
 
 
 async def organize_contexts(state: Unorganised, runtime: Runtime[Context]) -> State:
     """Group the contexts by their relations (COrg, section 4); no reader is asked."""
-    contexts, settings = state["contexts"], runtime.context.settings
+    contexts, settings = [ContextNote.load(note) for note in state["contexts"]], runtime.context.settings
     organisation = await asyncio.to_thread(
         organise,
-        [context["rank"] for context in contexts],
-        [Edge(**relation) for relation in state["relations"]],
-        relevant={context["rank"] for context in contexts if context["relevant"]},
-        described={context["rank"] for context in contexts if context["descriptor"] is not None},
+        [context.rank for context in contexts],
+        [Relation[int].model_validate(row) for row in state["relations"]],
+        relevant={context.rank for context in contexts if context.relevant},
+        described={context.rank for context in contexts if context.descriptor is not None},
         keep_duplicates=settings.keep_duplicates,
         keep_undescribed=settings.keep_undescribed,
         no_grouping=settings.no_grouping,
         seed=settings.random_duplicate,
     )
     choices = choices_of(organisation, contexts) if settings.clarify and not state.get("options") else []
-    return {"organisation": organisation, "choices": choices if len(choices) > settings.clarify_above else []}
+    asked = choices if len(choices) > settings.clarify_above else []
+    return {"organisation": organisation, "choices": [choice.model_dump() for choice in asked]}

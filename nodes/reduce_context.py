@@ -7,17 +7,18 @@ cite go on to COrg, once a turn, and not on a forced route.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from langgraph.runtime import Runtime
 
 from preflight_rag.corg.agreement import contradiction
-from preflight_rag.nodes.answer_plain import contradict, drafted, may_escalate
-from preflight_rag.nodes.cite import cited
+from preflight_rag.routing.decision import may_escalate, to_corg
 from preflight_rag.state.context import Context
 from preflight_rag.state.errors import AllPartitionsFailed
 from preflight_rag.state.reading import Draft, Extract
-from preflight_rag.state.schema import Escalation, ExtractState, State
+from preflight_rag.state.schema import State
 from preflight_rag.state.views import Mapped
+from preflight_rag.text.citations import cited_ranks
 
 
 async def reduce_context(state: Mapped, runtime: Runtime[Context]) -> State:
@@ -26,41 +27,32 @@ async def reduce_context(state: Mapped, runtime: Runtime[Context]) -> State:
     Raises:
         AllPartitionsFailed: No partition could be read.
     """
-    extracts = sorted(state["extracts"], key=lambda extract: extract["partition"])
-    if all(extract["failed"] for extract in extracts):
-        raise AllPartitionsFailed(
-            f"none of the {len(extracts)} partitions could be read: {first_error(state)}", help="Ask again."
-        )
-    kept = [extract for extract in extracts if extract["text"]]
-    if not kept:
-        return {"draft": drafted(Draft("", found=False)), "onward": "abstain"}
-    if may_escalate(state, "map_reduce") and (sides := contradiction([extract["text"] for extract in kept])):
-        step: Escalation = {"from": "map_reduce", "to": "corg", "reason": contradict(sides)}
-        ranks = sorted({rank for extract in kept for rank in cited(extract["text"], extract["quotes"])})
-        return {"escalations": [step], "onward": "relate_contexts", "to_relate": ranks}
-    told = await _read(state, kept, runtime.context)
+    extracts = sorted(map(Extract.load, state["extracts"]), key=lambda extract: extract.partition)
+    if all(extract.failed for extract in extracts):
+        raise AllPartitionsFailed.of(f"{len(extracts)} partitions could be read", "map_context", state["gaps"])
+    given = [extract for extract in extracts if extract.text]
+    if not given:
+        return {"draft": Draft("", found=False).dump(), "onward": "abstain"}
+    free = may_escalate(state["decision"], state["escalations"], "map_reduce")
+    if free and (sides := contradiction([extract.text for extract in given])):
+        ranks = sorted({rank for extract in given for rank in cited_ranks(extract.text, extract.quotes)})
+        return {"escalations": [to_corg("map_reduce", sides)], "onward": "relate_contexts", "to_relate": ranks}
+    given = await _with_sources(state, given, runtime.context)
     reply = await runtime.context.reader.reduce(
-        question=state["standalone_question"], extracts=told, options=state.get("options") or []
+        question=state["standalone_question"], extracts=given, options=state["options"]
     )
     return {
-        "draft": drafted(reply.value),
+        "draft": reply.value.dump(),
         "onward": "cite" if reply.value.found else "abstain",
         "gaps": [{"stage": "reduce_context", "item": "reply", "error": note} for note in reply.notes],
         "spent": [{"stage": "reduce_context", **reply.usage.model_dump()}],
     }
 
 
-async def _read(state: Mapped, kept: Sequence[ExtractState], context: Context) -> list[Extract]:
+async def _with_sources(state: Mapped, extracts: Sequence[Extract], context: Context) -> list[Extract]:
     """The extracts with the passages that they were made of: a reader may answer from these."""
     sources = {source.n: source for source in await context.sources(state["passages"])}
-    extracts = []
-    for extract in kept:
-        quotes = tuple((n, quote) for n, quote in extract["quotes"])
-        ranks = sorted(state["partitions"][extract["partition"] - 1])
-        extracts.append(Extract(extract["text"], quotes, tuple(sources[rank] for rank in ranks)))
-    return extracts
-
-
-def first_error(state: Mapped) -> str:
-    """What the first failed partition reported."""
-    return next((gap["error"] for gap in state["gaps"] if gap["stage"] == "map_context"), "no reason recorded")
+    return [
+        replace(extract, sources=tuple(sources[rank] for rank in sorted(state["partitions"][extract.partition - 1])))
+        for extract in extracts
+    ]

@@ -13,7 +13,7 @@ from langgraph.runtime import Runtime
 
 from preflight_rag.library.search.retrieval import Retrieval, retrieve_passages
 from preflight_rag.state.context import Context, Settings
-from preflight_rag.state.schema import PassageRef, State
+from preflight_rag.state.schema import State
 from preflight_rag.state.values import PrunedPassage
 from preflight_rag.state.views import Rewritten
 
@@ -61,9 +61,3 @@ def _prune(retrieval: Retrieval, questions: Sequence[str], context: Context) -> 
     done = prune(context.extractive, questions, retrieval.chosen, threshold)
     retrieval.chosen = done.kept
     return done.pruned
-
-
-def score_of(ref: PassageRef) -> float:
-    """What a passage was chosen by: the second stage's score, or else the fused one."""
-    relevance = ref.get("relevance")
-    return ref["score"] if relevance is None else relevance

@@ -6,25 +6,24 @@ the turn before answered and cited is kept (`earlier`), since the message may po
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from langchain_core.messages import AnyMessage, HumanMessage
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
 from preflight_rag.conversation.follow_ups import counts_out, pointed_at
 from preflight_rag.conversation.history import Said, in_parts, known_of, notes_on, overflow, said_before
 from preflight_rag.conversation.intents import is_of_the_conversation, talk_of, without_courtesy
+from preflight_rag.conversation.questions import last_question, messages_before, normalised
 from preflight_rag.conversation.rewriter import QueryRewriter
 from preflight_rag.conversation.small_talk import earlier_of
 from preflight_rag.models.chat.chat_reader import add
 from preflight_rag.state.context import Context, Settings
-from preflight_rag.state.errors import ModelError, UsageError
+from preflight_rag.state.errors import ModelError
 from preflight_rag.state.progress import progress
-from preflight_rag.state.reading import Message, Reply, Rewrite, Talk
-from preflight_rag.state.schema import STATE_VERSION, CondensedState, DraftState, EarlierState, State, TalkState
+from preflight_rag.state.reading import Draft, Message, Reply, Rewrite, Talk
+from preflight_rag.state.schema import STATE_VERSION, CondensedState, EarlierState, State
 from preflight_rag.state.values import RouteDecision, Usage
 from preflight_rag.state.views import Asked
 from preflight_rag.text.condense import condense
@@ -47,7 +46,7 @@ async def rewrite(state: Asked, runtime: Runtime[Context]) -> State:
     """Turn the last message and the conversation before it into one standalone question, its parts and expressions."""
     context, settings = runtime.context, runtime.context.settings
     question = last_question(state["messages"], settings.max_question_chars)
-    history = said_before(before(state["messages"]), question)
+    history = said_before(messages_before(state["messages"]), question)
     known = earlier_turn(state)
     short = await _shortened(history, state.get("condensed"), runtime)
     update: State = {
@@ -74,7 +73,7 @@ async def rewrite(state: Asked, runtime: Runtime[Context]) -> State:
         update |= _searched(question, Rewrite(question))
     if talk is not None:
         update["queries"] = []
-        update["talk"] = TalkState(kind=talk.kind, numbers=list(talk.numbers))
+        update["talk"] = talk.dump()
         update["decision"] = _decision(talk, settings).model_dump()
     rows = [{"stage": "rewrite", "item": "reply", "error": note} for note in notes]
     update["gaps"] = Overwrite(rows)  # type: ignore[typeddict-item]
@@ -138,12 +137,7 @@ def _searched(question: str, made: Rewrite) -> State:
     return {
         "standalone_question": standalone,
         "queries": list(dict.fromkeys([standalone, *filter(None, map(normalised, made.subquestions))])),
-        "rewrite": {
-            "by": made.by,
-            "corrections": list(made.corrections),
-            "concepts": list(made.concepts),
-            "expressions": list(made.expressions),
-        },
+        "rewrite": made.dump(),
     }
 
 
@@ -174,7 +168,7 @@ def _cleared() -> State:
         "passages": [],
         "pruned": [],
         "rankings": {"dense": [], "lexical": []},
-        "talk": TalkState(kind="other", numbers=[]),
+        "talk": Talk("other").dump(),
         "within": [],
         "decision": {},
         "partitions": [],
@@ -189,7 +183,7 @@ def _cleared() -> State:
         "entries": [],
         "escalations": [],
         "onward": "abstain",
-        "draft": DraftState(text="", quotes=[], found=False, choice=None),
+        "draft": Draft("", found=False).dump(),
         "answer": "",
         "abstained": False,
         "choice": None,
@@ -197,42 +191,3 @@ def _cleared() -> State:
         "statements": [],
         "groups": [],
     }
-
-
-def last_question(messages: Sequence[AnyMessage], longest: int) -> str:
-    """The last human message, normalised.
-
-    Raises:
-        UsageError: There is no such message, it is empty, or it is longer than `longest` characters.
-    """
-    at = _place(messages)
-    question = normalised(str(messages[at].text)) if at is not None else ""
-    check_question(question, longest)
-    return question
-
-
-def before(messages: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
-    """The messages before the last human one."""
-    return messages[: _place(messages)]
-
-
-def _place(messages: Sequence[AnyMessage]) -> int | None:
-    return next((i for i in range(len(messages) - 1, -1, -1) if isinstance(messages[i], HumanMessage)), None)
-
-
-def check_question(question: str, longest: int) -> None:
-    """Raise UsageError unless the question has words and a sensible length."""
-    if not question.strip():
-        raise UsageError("the question is empty", help='Ask something, as in: preflight ask "What is ...?"')
-    if len(question) > longest:
-        raise UsageError(
-            f"the question has {len(question):,} characters; at most {longest:,} are read",
-            help="Ingest the text as a document and ask about it, or raise PREFLIGHT_MAX_QUESTION_CHARS.",
-        )
-
-
-def normalised(text: str) -> str:
-    """Text in Unicode's composed form, without control characters, with single spaces."""
-    composed = unicodedata.normalize("NFC", text)
-    printable = "".join(c if unicodedata.category(c) not in ("Cc", "Cs") else " " for c in composed)
-    return " ".join(printable.split())

@@ -134,11 +134,10 @@ class Preflight:
             k: How many passages.
             **settings: Fields of `Settings` for this search, such as `where=("year>=2020",)`.
         """
+        from preflight_rag.conversation.questions import check_question, normalised
         from preflight_rag.conversation.rewriter import QueryRewriter
         from preflight_rag.library.search.retrieval import retrieve_passages
-        from preflight_rag.nodes.preflight import decide
-        from preflight_rag.nodes.retrieve import score_of
-        from preflight_rag.nodes.rewrite import check_question, normalised
+        from preflight_rag.routing.decision import decide
         from preflight_rag.routing.library_risk import risk_model_of
 
         numbers = self._settings({"k": k, **settings})
@@ -160,7 +159,12 @@ class Preflight:
             lexical=found.lexical[top],
             fused=found.fused[top],
             selected=tuple(
-                Hit(passage_id=ref["id"], document_id=ref["document_id"], rank=ref["rank"], score=score_of(ref))
+                Hit(
+                    passage_id=ref["id"],
+                    document_id=ref["document_id"],
+                    rank=ref["rank"],
+                    score=ref["score"] if (relevance := ref.get("relevance")) is None else relevance,
+                )
                 for ref in refs
             ),
             gaps=tuple(Gap(stage="retrieve", item=item, error=error) for item, error in retrieval.problems),

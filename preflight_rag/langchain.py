@@ -287,7 +287,7 @@ class PreflightRouter(Runnable[RouterInput, RouteDecision]):
         return self._call_with_config(self._decide, input, config)
 
     def _decide(self, given: RouterInput) -> RouteDecision:
-        from preflight_rag.nodes.preflight import decide
+        from preflight_rag.routing.decision import decide
         from preflight_rag.routing.library_risk import risk_model_of
 
         try:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
@@ -22,7 +21,7 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from preflight_rag.prompts import fences
 from preflight_rag.prompts.replies import clean
-from preflight_rag.state.reading import ContextNote, Source
+from preflight_rag.state.reading import ContextNote, RelationReply, Source
 from preflight_rag.state.values import RelationKind
 
 SYSTEM = """\
@@ -102,17 +101,6 @@ _FIELD = re.compile(
 _MARKUP = re.compile(r"[*_`]{1,3}")
 
 
-@dataclass
-class Told:
-    """What a reply says, by the numbers of its prompt: relations to Context1, and notes with those numbers.
-
-    A context called irrelevant has the relation `none` and a note without answer.
-    """
-
-    kinds: dict[int, RelationKind] = field(default_factory=dict)
-    notes: dict[int, ContextNote] = field(default_factory=dict)
-
-
 def render(*, question: str, contexts: Sequence[Source]) -> list[BaseMessage]:
     """Messages for the model; the first context is the pivot."""
     values = {
@@ -134,21 +122,23 @@ def repair(missing: Sequence[int]) -> str:
     return REPAIR.format(missing=", ".join(f"Context{n}" for n in missing))
 
 
-def parse(reply: str, count: int) -> Told:
-    """Read a reply.
+def parse(reply: str, count: int) -> RelationReply:
+    """Read a reply: relations to Context1, and notes, by the numbers of the prompt.
+
+    A context called irrelevant has the relation `none` and a note without answer.
 
     Args:
         reply: The model's text.
         count: Number of contexts in the prompt, the pivot included; what is said of others is ignored.
     """
     text = clean(reply)
-    told = Told()
-    if not _read_json(text, count, told):
-        _read_lines(text.splitlines(), count, told)
-    return told
+    into = RelationReply()
+    if not _read_json(text, count, into):
+        _read_lines(text.splitlines(), count, into)
+    return into
 
 
-def _read_lines(lines: Sequence[str], count: int, told: Told) -> None:
+def _read_lines(lines: Sequence[str], count: int, into: RelationReply) -> None:
     heading: list[int] = []
     bare: list[tuple[int | None, str]] = []
     for line in lines:
@@ -159,16 +149,16 @@ def _read_lines(lines: Sequence[str], count: int, told: Told) -> None:
         if numbers is None:
             kind_of_line = _kind(plain.rpartition(":")[2] if heading else plain, strict=not heading)
             if heading and kind_of_line:
-                _tell(told, heading, kind_of_line)
+                _set_kind(into, heading, kind_of_line)
             elif kind_of_line:
                 lead = _LEADING.match(plain)
                 number = next((int(n) for n in (lead.groups() if lead else ()) if n), None)
                 bare.append((number, kind_of_line))
             continue
         heading = numbers
-        _read_entry(told, numbers, rest)
-    if not told.kinds:
-        _tell_bare(told, bare, count)
+        _read_entry(into, numbers, rest)
+    if not into.kinds:
+        _set_kinds_in_order(into, bare, count)
 
 
 def _reference(line: str, count: int) -> tuple[list[int] | None, str]:
@@ -199,7 +189,7 @@ def _numbers(reference: str) -> list[int]:
     return found
 
 
-def _read_entry(told: Told, numbers: Sequence[int], rest: str) -> None:
+def _read_entry(into: RelationReply, numbers: Sequence[int], rest: str) -> None:
     """What follows a reference: a relation, a note, or both."""
     cells = [cell.strip(" \t:;,\"'–—-") for cell in _cells(rest)]
     while cells and not cells[0]:
@@ -208,13 +198,13 @@ def _read_entry(told: Told, numbers: Sequence[int], rest: str) -> None:
         cells.pop()
     kind = _kind(cells[0], strict=len(cells) > 1) if cells else None
     if kind and len(cells) != 3:
-        _tell(told, [n for n in numbers if n != 1 or kind == "irrelevant"], kind)
+        _set_kind(into, [n for n in numbers if n != 1 or kind == "irrelevant"], kind)
         cells = cells[1:]
     elif kind and _exact(cells[0]):
-        _tell(told, [n for n in numbers if n != 1], kind)
+        _set_kind(into, [n for n in numbers if n != 1], kind)
         return
     if len(cells) >= 3 and len(numbers) == 1:
-        _note(told, numbers[0], cells[0], cells[1], " | ".join(cells[2:]))
+        _note(into, numbers[0], cells[0], cells[1], " | ".join(cells[2:]))
 
 
 def _cells(rest: str) -> list[str]:
@@ -224,9 +214,9 @@ def _cells(rest: str) -> list[str]:
     return parts if len(parts) > 2 else [rest]
 
 
-def _note(told: Told, number: int, entity: str, descriptor: str, answer: str) -> None:
-    name, described, said = (_value(cell) for cell in (entity, descriptor, answer))
-    told.notes[number] = ContextNote(number, name or "", described, said)
+def _note(into: RelationReply, number: int, entity: str, descriptor: str, answer: str) -> None:
+    name, described, stated = (_value(cell) for cell in (entity, descriptor, answer))
+    into.notes[number] = ContextNote(number, name or "", described, stated)
 
 
 def _value(cell: str) -> str | None:
@@ -234,23 +224,23 @@ def _value(cell: str) -> str | None:
     return None if value.casefold().strip(" .()") in _NULL else value
 
 
-def _tell(told: Told, numbers: Sequence[int], kind: str) -> None:
+def _set_kind(into: RelationReply, numbers: Sequence[int], kind: str) -> None:
     for n in numbers:
         if kind == "irrelevant":
-            told.notes[n] = ContextNote(n, told.notes[n].entity if n in told.notes else "", None, None)
+            into.notes[n] = ContextNote(n, into.notes[n].entity if n in into.notes else "", None, None)
         if n != 1:
-            told.kinds[n] = "none" if kind == "irrelevant" else kind  # type: ignore[assignment]
+            into.kinds[n] = "none" if kind == "irrelevant" else kind  # type: ignore[assignment]
 
 
-def _tell_bare(told: Told, bare: Sequence[tuple[int | None, str]], count: int) -> None:
+def _set_kinds_in_order(into: RelationReply, bare: Sequence[tuple[int | None, str]], count: int) -> None:
     """Relations without a reference: numbered from 2 as the contexts, or as many as there are other contexts."""
     numbers = [number for number, _ in bare]
     if bare and all(number is not None for number in numbers) and min(n or 0 for n in numbers) >= 2:
         for number, kind in bare:
-            _tell(told, [n for n in (number,) if n is not None and n <= count], kind)
+            _set_kind(into, [n for n in (number,) if n is not None and n <= count], kind)
     elif len(bare) == count - 1:
         for number, (_, kind) in enumerate(bare, 2):
-            _tell(told, [number], kind)
+            _set_kind(into, [number], kind)
 
 
 def _kind(text: str, *, strict: bool = False) -> str | None:
@@ -286,11 +276,11 @@ def _one_kind(word: str) -> str | None:
     return _exact(word) or (_exact(close[0]) if close else None)
 
 
-def _read_json(text: str, count: int, told: Told) -> bool:
+def _read_json(text: str, count: int, into: RelationReply) -> bool:
     """Read what JSON the reply holds; False when it holds none that speaks of contexts."""
     for value in _json_values(text):
-        _read_value(value, None, count, told)
-    return bool(told.kinds or told.notes)
+        _read_value(value, None, count, into)
+    return bool(into.kinds or into.notes)
 
 
 def _json_values(text: str) -> Iterator[Any]:
@@ -303,35 +293,35 @@ def _json_values(text: str) -> Iterator[Any]:
             at = match.end()
 
 
-def _read_value(value: Any, key: str | None, count: int, told: Told) -> None:
+def _read_value(value: Any, key: str | None, count: int, into: RelationReply) -> None:
     """Walk through decoded JSON: `{"Context2": "Counterfactual"}`, `{"context": 2, "relation": "…", "answer": …}`."""
     numbers = _numbered(key, count)
     if isinstance(value, list):
         for item in value:
-            _read_value(item, None, count, told)
+            _read_value(item, None, count, into)
     elif isinstance(value, dict):
         named = {str(name).casefold(): item for name, item in value.items()}
         own = numbers or next((found for n in _KEYS if (found := _numbered(named.get(n), count))), [])
         if own:
-            _read_record(told, own, named)
+            _read_record(into, own, named)
         else:
             for name, item in value.items():
-                _read_value(item, str(name), count, told)
+                _read_value(item, str(name), count, into)
     elif numbers and isinstance(value, str):
-        _read_entry(told, numbers, value)
+        _read_entry(into, numbers, value)
 
 
 _KEYS = ("context", "id", "number", "n", "index", "name", "context_id", "contexts", "target", "to")
 
 
-def _read_record(told: Told, numbers: Sequence[int], named: dict[str, Any]) -> None:
-    said = next((named[name] for name in ("relation", "relationship", "type", "kind", "label") if name in named), None)
-    kind = _kind(str(said)) if said is not None else None
+def _read_record(into: RelationReply, numbers: Sequence[int], named: dict[str, Any]) -> None:
+    named_kinds = [named[name] for name in ("relation", "relationship", "type", "kind", "label") if name in named]
+    kind = _kind(str(named_kinds[0])) if named_kinds and named_kinds[0] is not None else None
     if kind:
-        _tell(told, [n for n in numbers if n != 1 or kind == "irrelevant"], kind)
+        _set_kind(into, [n for n in numbers if n != 1 or kind == "irrelevant"], kind)
     if "answer" in named and len(numbers) == 1:
         entity, descriptor, answer = ("" if named.get(name) is None else str(named[name]) for name in _FIELDS)
-        _note(told, numbers[0], entity, descriptor, answer)
+        _note(into, numbers[0], entity, descriptor, answer)
 
 
 _FIELDS = ("entity", "descriptor", "answer")

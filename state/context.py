@@ -16,6 +16,7 @@ from preflight_rag.state.reading import Source
 
 if TYPE_CHECKING:
     from preflight_rag.state.schema import PassageRef
+    from preflight_rag.state.values import Passage
 
 Opaque = Annotated[Any, SkipValidation, SkipJsonSchema()]
 Route = Literal["auto", "plain", "map-reduce", "corg"]
@@ -174,7 +175,12 @@ class Context:
     extractive: Opaque = None
     trace: Opaque = None
 
+    async def passages(self, refs: Sequence[PassageRef]) -> list[Passage]:
+        """The referenced passages with their text, in order."""
+        found: list[Passage] = await asyncio.to_thread(self.library.passages, [ref["id"] for ref in refs])
+        return found
+
     async def sources(self, refs: Sequence[PassageRef]) -> list[Source]:
-        """The referenced passages with their text, numbered by rank."""
-        passages = await asyncio.to_thread(self.library.passages, [ref["id"] for ref in refs])
+        """The referenced passages as a reader gets them, numbered by rank."""
+        passages = await self.passages(refs)
         return [Source.of(passage, ref["rank"]) for passage, ref in zip(passages, refs, strict=True)]

@@ -41,6 +41,7 @@ Each carries `help`, the way out, and `retryable`: whether the same call may suc
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 
@@ -202,7 +203,13 @@ class TurnError(PreflightError):
 
 
 class AllPartitionsFailed(TurnError):
-    """Every partition of a map/reduce turn failed."""
+    """Every partition of a map/reduce turn, or every group of a COrg turn, failed."""
+
+    @classmethod
+    def of(cls, work: str, stage: str, gaps: Sequence[Mapping[str, str]]) -> AllPartitionsFailed:
+        """The error with what the first failure of a stage reported; `work` is as in "3 groups could be answered"."""
+        first = next((gap["error"] for gap in gaps if gap["stage"] == stage), "no reason recorded")
+        return cls(f"none of the {work}: {first}", help="Ask again.")
 
 
 class ThreadNotFound(TurnError):

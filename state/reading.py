@@ -1,13 +1,47 @@
-"""What a reader is given and what it gives back: sources, drafts, extracts, and what a call cost."""
+"""What a reader is given and what it gives back: sources, drafts, extracts, notes, and what a call cost.
+
+What of this the graph's state holds is a `Stored`: it is dumped into plain data there and loaded where it is read.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Generic, Literal, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Self, TypeVar
+
+from pydantic import TypeAdapter
 
 from preflight_rag.state.values import Passage, RelationKind, Usage
 
 T = TypeVar("T")
+
+
+_ADAPTERS: dict[type[Any], TypeAdapter[Any]] = {}
+
+
+def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
+    """Built once a class: that takes a hundred times as long as dumping does."""
+    if kind not in _ADAPTERS:
+        _ADAPTERS[kind] = TypeAdapter(kind)
+    return _ADAPTERS[kind]
+
+
+class Stored:
+    """Base of dataclasses that the state holds as plain data under their fields' names: checkpoints hold no classes."""
+
+    NOT_STORED: ClassVar[frozenset[str]] = frozenset()
+    """Fields that the state holds in a channel of their own, or that are read from the library again."""
+
+    def dump(self) -> dict[str, Any]:
+        """The fields as dicts, lists, strings and numbers."""
+        plain: dict[str, Any] = _adapter(type(self)).dump_python(self, mode="json", exclude=set(self.NOT_STORED))
+        return plain
+
+    @classmethod
+    def load(cls, stored: Mapping[str, Any]) -> Self:
+        """What `dump` gave, also an older version's: fields that it lacks have their defaults."""
+        loaded: Self = _adapter(cls).validate_python(dict(stored))
+        return loaded
 
 
 @dataclass(frozen=True)
@@ -48,7 +82,7 @@ class Message:
 
 
 @dataclass(frozen=True)
-class Talk:
+class Talk(Stored):
     """What a message wants that the documents need not be searched for.
 
     Attributes:
@@ -78,7 +112,7 @@ class Earlier:
 
 
 @dataclass(frozen=True)
-class Rewrite:
+class Rewrite(Stored):
     """A question made ready for search.
 
     Attributes:
@@ -99,9 +133,11 @@ class Rewrite:
     by: str = ""
     kind: str = ""
 
+    NOT_STORED: ClassVar[frozenset[str]] = frozenset({"question", "subquestions", "kind"})
+
 
 @dataclass(frozen=True)
-class Draft:
+class Draft(Stored):
     """An answer whose `[n]` markers are the numbers of its sources.
 
     `quotes` are `(n, words of source n)` that support it; `found` is False when the sources do not hold the answer;
@@ -118,15 +154,24 @@ class Draft:
 
 
 @dataclass(frozen=True)
-class Extract:
+class Extract(Stored):
     """What one partition says about the question, with `[n]` markers; empty `text` when it says nothing.
 
-    `sources` are the partition's passages, for a reader that answers from these rather than from the text.
+    Attributes:
+        text: The statements.
+        quotes: `(n, words of source n)` that support them.
+        sources: The partition's passages, for a reader that answers from these rather than from the text.
+        partition: Its number within the turn, from 1.
+        failed: Whether it could not be read; it stands in the turn's gaps then.
     """
 
     text: str
     quotes: tuple[tuple[int, str], ...] = ()
     sources: tuple[Source, ...] = ()
+    partition: int = 0
+    failed: bool = False
+
+    NOT_STORED: ClassVar[frozenset[str]] = frozenset({"sources"})
 
 
 @dataclass(frozen=True)
@@ -139,20 +184,28 @@ class Reply(Generic[T]):
 
 
 @dataclass(frozen=True)
-class ContextNote:
-    """What a context is about, for a question: its surface name, what tells it from others of that name, its answer.
+class ContextNote(Stored):
+    """What a context is about, for a question (COrg, section 2.1).
 
-    Without an `answer` a context is irrelevant to the question; it may lack a `descriptor` (COrg, section 2.1).
+    Attributes:
+        rank: The context's number: its rank among the passages, or in a prompt its place there.
+        entity: Its surface name.
+        descriptor: What tells the entity from others of that name, where the context says so.
+        answer: Its answer to the question; without one it is irrelevant to it.
+        told: Whether a reader said this; else it is read off the context's title and words by rule.
+        relevant: Whether the context has an answer, as far as is known when all are related.
     """
 
-    n: int
+    rank: int
     entity: str
     descriptor: str | None
     answer: str | None
+    told: bool = True
+    relevant: bool = True
 
 
 @dataclass(frozen=True)
-class Comparison:
+class RelationReply:
     """How a pivot relates to other contexts; `kinds` lacks those for which the reply was unreadable.
 
     Attributes:
@@ -160,5 +213,5 @@ class Comparison:
         notes: What is known of each context, the pivot's own included, by number.
     """
 
-    kinds: dict[int, RelationKind]
-    notes: dict[int, ContextNote]
+    kinds: dict[int, RelationKind] = field(default_factory=dict)
+    notes: dict[int, ContextNote] = field(default_factory=dict)

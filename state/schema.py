@@ -1,7 +1,8 @@
 """The graph's state: one `State` with every channel.
 
-Only plain values travel here. Passages are references (`PassageRef`); their text is read from the library by id, so
-that a checkpoint stays small however long the conversation is.
+Only plain values travel here: what has a class of its own, in `reading.py` or `values.py`, is dumped, and its channel
+names it. Passages are references (`PassageRef`); their text is read from the library by id, so that a checkpoint stays
+small however long the conversation is.
 """
 
 from __future__ import annotations
@@ -12,9 +13,6 @@ from typing import Annotated, Any, Literal, NotRequired
 from langchain_core.messages import AnyMessage
 from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict  # that of `typing` gives no JSON schema before Python 3.12
-
-from preflight_rag.state.reading import TalkKind
-from preflight_rag.state.values import RelationKind
 
 STATE_VERSION = 1
 
@@ -39,15 +37,6 @@ class PassageRef(TypedDict):
     preview: str
 
 
-class RewriteState(TypedDict):
-    """What the rewriting made of the message, besides the standalone question and the queries."""
-
-    by: str
-    corrections: list[tuple[str, str]]
-    concepts: list[str]
-    expressions: list[str]
-
-
 class Rung(TypedDict):
     """One search expression of the ladder that was tried, where, and how many documents it found.
 
@@ -67,49 +56,6 @@ class Rankings(TypedDict):
     lexical: list[str]
 
 
-class ExtractState(TypedDict):
-    """What one partition gave. `failed` partitions have no text and stand in `gaps`."""
-
-    partition: int
-    text: str
-    quotes: list[tuple[int, str]]
-    failed: bool
-
-
-class DraftState(TypedDict):
-    """An answer before its citations are checked; `[n]` are the passages' ranks."""
-
-    text: str
-    quotes: list[tuple[int, str]]
-    found: bool
-    choice: str | None
-    short: NotRequired[str]
-    confidence: NotRequired[float | None]
-
-
-class ContextState(TypedDict):
-    """What one context is about; `told` when the reader said so, else read off its title and words by rule.
-
-    A context that is not `relevant` has no answer to the question.
-    """
-
-    rank: int
-    entity: str
-    descriptor: str | None
-    answer: str | None
-    told: bool
-    relevant: bool
-
-
-class RelationState(TypedDict):
-    """How two contexts relate, by rank; `a` is the better-ranked one."""
-
-    a: int
-    b: int
-    kind: RelationKind
-    inferred: bool
-
-
 class DroppedContext(TypedDict):
     """A context that stands in no group: why, and the rank of the one that stands for it, if there is one."""
 
@@ -124,21 +70,6 @@ class Organisation(TypedDict, total=False):
     groups: list[list[int]]
     dropped: list[DroppedContext]
     sources: dict[str, list[int]]
-
-
-class ChoiceState(TypedDict):
-    """One thing that the question may be about: `Choice.model_dump()`."""
-
-    label: str
-    entity: str
-    descriptor: str | None
-
-
-class TalkState(TypedDict):
-    """What a message wants that needs no retrieval: a `Talk`."""
-
-    kind: TalkKind
-    numbers: list[int]
 
 
 class EarlierState(TypedDict):
@@ -203,10 +134,10 @@ class State(TypedDict, total=False):
     """The question as it reads without the conversation before it."""
     queries: list[str]
     """What was searched for: the standalone question, then its parts, where it has several."""
-    rewrite: RewriteState
-    """How the message was made ready for search."""
-    talk: TalkState
-    """What a message wants that needs no retrieval; read where the decision is "conversation"."""
+    rewrite: dict[str, Any]
+    """How the message was made ready for search: a `Rewrite`."""
+    talk: dict[str, Any]
+    """What a message wants that needs no retrieval, a `Talk`; read where the decision is "conversation"."""
     earlier: EarlierState
     """The last turn that answered from the documents; kept while the conversation is about it."""
     condensed: CondensedState
@@ -227,18 +158,18 @@ class State(TypedDict, total=False):
     """The router's decision, as `RouteDecision.model_dump()`."""
     partitions: list[list[int]]
     """Ranks of the passages in each map prompt; empty unless the route is map/reduce."""
-    extracts: Annotated[list[ExtractState], operator.add]
-    """What the partitions gave; reset by `rewrite`."""
+    extracts: Annotated[list[dict[str, Any]], operator.add]
+    """What the partitions gave, as `Extract`s; reset by `rewrite`."""
     to_relate: list[int]
     """Ranks of the passages that `relate_contexts` reads, where an escalation chose them; else empty: all."""
-    contexts: list[ContextState]
-    """What each context related is about, in fused order; empty unless the route is COrg."""
-    relations: list[RelationState]
-    """How the relevant contexts relate, pair by pair."""
+    contexts: list[dict[str, Any]]
+    """What each context related is about, as `ContextNote`s in fused order; empty unless the route is COrg."""
+    relations: list[dict[str, Any]]
+    """How the relevant contexts relate, pair by pair: `Relation.model_dump()` of ranks."""
     organisation: Organisation
     """The groups, and why contexts are in none."""
-    choices: list[ChoiceState]
-    """What the person is asked to choose from before the groups are answered; empty where nothing is asked."""
+    choices: list[dict[str, Any]]
+    """What the person is asked to choose from before the groups are answered, as `Choice.model_dump()`; else empty."""
     left_out: list[str]
     """Labels of the choices that the person did not choose."""
     group_drafts: Annotated[list[GroupDraft], operator.add]
@@ -249,8 +180,8 @@ class State(TypedDict, total=False):
     """Steps to a dearer route within the turn; one at most."""
     onward: Stop
     """Where the turn goes after a draft, as the node that drafted decided."""
-    draft: DraftState
-    """The answer before `cite`."""
+    draft: dict[str, Any]
+    """The answer before `cite`, a `Draft`; its `[n]` are the passages' ranks."""
     groups: list[dict[str, Any]]
     """`Group.model_dump()` of each answer; empty unless the route is COrg."""
     answer: str

@@ -6,9 +6,10 @@ things travel as plain dicts (see `schema.py`), because checkpoints hold no cust
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Generic, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+from typing_extensions import TypeVar  # that of `typing` has no defaults before Python 3.13
 
 RouteName = Literal["plain", "map_reduce", "corg", "abstain", "conversation"]
 RelationKind = Literal["distracting", "ambiguous", "counterfactual", "duplicated", "none"]
@@ -116,11 +117,15 @@ class Group(Value):
     citations: tuple[int, ...] = ()
 
 
-class Relation(Value):
-    """How two contexts relate for a question (COrg, section 2.1)."""
+Key = TypeVar("Key", int, str, default=str)
+"""What a relation names its contexts by: ranks within a turn, ids of passages in an answer."""
 
-    a: str
-    b: str
+
+class Relation(Value, Generic[Key]):
+    """How two contexts relate for a question (COrg, section 2.1); `inferred` when no reply said so of this pair."""
+
+    a: Key
+    b: Key
     kind: RelationKind
     inferred: bool = False
 

@@ -11,21 +11,14 @@ from langchain_core.messages import AnyMessage
 from typing_extensions import TypedDict  # that of `typing` gives no JSON schema before Python 3.12
 
 from preflight_rag.state.schema import (
-    ChoiceState,
     CondensedState,
-    ContextState,
-    DraftState,
     EarlierState,
     EntryState,
     Escalation,
-    ExtractState,
     GroupDraft,
     Organisation,
     PassageRef,
-    RelationState,
-    RewriteState,
     Stop,
-    TalkState,
 )
 
 
@@ -54,7 +47,7 @@ class Talked(TypedDict):
 
     question: str
     messages: list[AnyMessage]
-    talk: TalkState
+    talk: dict[str, Any]
     earlier: NotRequired[EarlierState]
     condensed: NotRequired[CondensedState]
 
@@ -63,7 +56,7 @@ class Rewritten(TypedDict):
     """View of `retrieve`."""
 
     queries: list[str]
-    rewrite: NotRequired[RewriteState]
+    rewrite: NotRequired[dict[str, Any]]
     within: NotRequired[list[str]]
 
 
@@ -84,14 +77,13 @@ class Routed(TypedDict):
 
 
 class Chosen(TypedDict):
-    """View of `answer_plain`; a `Send` of COrg fills in `group` and leaves out what is for escalation."""
+    """View of `answer_plain`; a `Send` of COrg fills in the passages of the only group."""
 
     standalone_question: str
     options: list[str]
     passages: list[PassageRef]
-    decision: NotRequired[dict[str, Any]]
-    escalations: NotRequired[list[Escalation]]
-    group: NotRequired[int]
+    decision: dict[str, Any]
+    escalations: list[Escalation]
 
 
 class Partition(TypedDict):
@@ -110,10 +102,10 @@ class Mapped(TypedDict):
     options: list[str]
     passages: list[PassageRef]
     partitions: list[list[int]]
-    extracts: list[ExtractState]
+    extracts: list[dict[str, Any]]
     gaps: list[dict[str, str]]
-    decision: NotRequired[dict[str, Any]]
-    escalations: NotRequired[list[Escalation]]
+    decision: dict[str, Any]
+    escalations: list[Escalation]
 
 
 class Onward(TypedDict):
@@ -136,8 +128,8 @@ class Related(TypedDict):
 class Unorganised(TypedDict):
     """View of `organize_contexts`."""
 
-    contexts: list[ContextState]
-    relations: list[RelationState]
+    contexts: list[dict[str, Any]]
+    relations: list[dict[str, Any]]
     options: NotRequired[list[str]]
 
 
@@ -147,17 +139,19 @@ class Organised(TypedDict):
     standalone_question: str
     options: list[str]
     passages: list[PassageRef]
+    decision: dict[str, Any]
+    escalations: list[Escalation]
     organisation: Organisation
-    choices: list[ChoiceState]
+    choices: list[dict[str, Any]]
 
 
 class Unclear(TypedDict):
     """View of `clarify`."""
 
     question: str
-    contexts: list[ContextState]
+    contexts: list[dict[str, Any]]
     organisation: Organisation
-    choices: list[ChoiceState]
+    choices: list[dict[str, Any]]
 
 
 class GroupView(TypedDict):
@@ -174,11 +168,11 @@ class Answered(TypedDict):
 
     standalone_question: str
     passages: list[PassageRef]
-    contexts: list[ContextState]
-    relations: list[RelationState]
+    contexts: list[dict[str, Any]]
+    relations: list[dict[str, Any]]
     organisation: Organisation
     group_drafts: list[GroupDraft]
-    draft: DraftState
+    draft: dict[str, Any]
     gaps: list[dict[str, str]]
 
 
@@ -186,9 +180,9 @@ class Drafted(TypedDict):
     """View of `cite`."""
 
     standalone_question: str
-    draft: DraftState
+    draft: dict[str, Any]
     passages: list[PassageRef]
-    extracts: list[ExtractState]
+    extracts: list[dict[str, Any]]
     entries: NotRequired[list[EntryState]]
     left_out: NotRequired[list[str]]
 
@@ -197,5 +191,5 @@ class Unanswered(TypedDict):
     """View of `abstain`."""
 
     passages: list[PassageRef]
-    extracts: list[ExtractState]
+    extracts: list[dict[str, Any]]
     left_out: NotRequired[list[str]]

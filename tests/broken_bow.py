@@ -2,9 +2,9 @@
 
 import re
 
+from paper_table import relation
 from scripted_server import prompt_of
 
-from preflight_rag.corg.relations import related
 from preflight_rag.state.reading import ContextNote
 from preflight_rag.state.values import Document
 
@@ -42,10 +42,9 @@ def script(facts, *, notes=False, answer=None):
         blocks = re.findall(r"^Context(\d+)\n(.*?)(?=^Context\d+\n|\Z)", prompt, re.DOTALL | re.MULTILINE)
         if blocks:
             known = {int(n): fact_of(block, facts) for n, block in blocks}
-            said = {
-                n: related(known[1], note) if note.answer and known[1].answer else "None" for n, note in known.items()
-            }
-            lines = [f"Context{n} - {said[n].capitalize()}" for n in known if n > 1]
+            pivot, *others = known.values()
+            kinds = [relation(pivot, other) if pivot.answer and other.answer else "none" for other in others]
+            lines = [f"Context{n} - {kind.capitalize()}" for n, kind in zip(list(known)[1:], kinds, strict=True)]
             if notes:
                 lines += [
                     f"Context{n}: {x.entity} | {x.descriptor or 'none'} | {x.answer or 'none'}"

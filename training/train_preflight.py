@@ -17,13 +17,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from preflight_rag.conversation.questions import normalised
 from preflight_rag.evaluation.datasets import open_dataset
 from preflight_rag.evaluation.experiments.reranking import GROUPS
 from preflight_rag.evaluation.runs import Progress, Run, no_progress
 from preflight_rag.evaluation.samples import DataSet
 from preflight_rag.evaluation.searching import collection_library
 from preflight_rag.library.library import Library
-from preflight_rag.nodes.rewrite import normalised
 from preflight_rag.routing.calibration import Case, measure, turn_passages
 from preflight_rag.routing.known_questions import KnownQuestion
 from preflight_rag.routing.risk import WEIGHTS, RiskModel, fit

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 
 from preflight_rag.conversation.history import UNANSWERED
 from preflight_rag.conversation.intents import talk_of
-from preflight_rag.corg.composition import labelled
 from preflight_rag.state.reading import Draft, Earlier, Message, Source, Talk
 from preflight_rag.state.schema import EarlierState
 from preflight_rag.state.values import Citation, Group
-from preflight_rag.text.citations import MARKS, without_marks
+from preflight_rag.text.citations import MARKS, labelled, without_marks
 from preflight_rag.text.condense import beginning
 from preflight_rag.text.sentences import sentence_spans
 

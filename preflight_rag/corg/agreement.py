@@ -1,18 +1,16 @@
-"""Whether answers agree, whether statements contradict each other, what a context is about: by rule, no reader."""
+"""Whether two answers say the same, and whether two statements contradict each other: by rule, no reader."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-from preflight_rag.corg.descriptors import descriptor_of
-from preflight_rag.state.reading import ContextNote, Source
 from preflight_rag.text.citations import without_marks
 from preflight_rag.text.dates import MONTH_NAMES
-from preflight_rag.text.names import abbreviates, folded, same_name, surface_name
+from preflight_rag.text.names import abbreviates, folded, same_name
 from preflight_rag.text.negation import NEGATION
 from preflight_rag.text.sentences import sentence_spans
-from preflight_rag.text.values import asked_kind, figures_of, values
+from preflight_rag.text.values import figures_of
 from preflight_rag.text.words import STOP_WORDS, words
 
 SAME_WORDS = 0.8
@@ -123,36 +121,3 @@ def contradiction(parts: Sequence[str]) -> tuple[str, str] | None:
             if found:
                 return found
     return None
-
-
-def note_by_rule(question: str, source: Source) -> ContextNote:
-    """What a context is about, from its title, its opening and its nearest sentence; it always has an answer."""
-    name = surface_name(question)
-    title = " ".join(source.title.split())
-    entity = name if name and name.casefold() in f"{title} {source.text}".casefold() else _head(title) or name
-    named = title if entity.casefold() in title.casefold() else ""
-    descriptor = descriptor_of(entity, named, source.text) if entity else None
-    return ContextNote(source.n, entity or f"context {source.n}", descriptor, answer_by_rule(question, source.text))
-
-
-def answer_by_rule(question: str, text: str) -> str:
-    """The value that the question asks for in the sentence nearest to it, else that sentence."""
-    sentence = nearest_sentence(question, text)
-    found = values(sentence, asked_kind(question), question)
-    return found[0].text if found else sentence
-
-
-def nearest_sentence(question: str, text: str) -> str:
-    """Of the sentences with a value of the kind asked for, else of all, the one that shares most with the question."""
-    asked, kind = frozenset(words(question)), asked_kind(question)
-    sentences = [text[slice(*span)].strip() for span in sentence_spans(text)] or [text.strip()]
-
-    def nearness(i: int) -> tuple[bool, int, int]:
-        shared = len(asked.intersection(words(sentences[i])))
-        return bool(values(sentences[i], kind, question)), shared, -i
-
-    return sentences[max(range(len(sentences)), key=nearness)]
-
-
-def _head(title: str) -> str:
-    return re.split(r"\s?[(,:|]|\s[-–—]\s", title, maxsplit=1)[0].strip()

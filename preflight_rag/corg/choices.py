@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 
-from preflight_rag.corg.composition import labelled
-from preflight_rag.state.schema import ChoiceState, ContextState, DroppedContext, Organisation
+from preflight_rag.state.reading import ContextNote
+from preflight_rag.state.schema import DroppedContext, Organisation
+from preflight_rag.state.values import Choice
+from preflight_rag.text.citations import labelled
 
 NOT_CHOSEN = "another one was meant"
 _ALL = re.compile(r"(?:all|both|any|every(?:thing|one)|all of (?:them|these|those)|each)", re.I)
@@ -15,18 +17,18 @@ _LEAD = re.compile(r"(?:i mean(?:t)?|please|only|just|the ones?|in|of|from|numbe
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
 
-def choices_of(organisation: Organisation, contexts: Sequence[ContextState]) -> list[ChoiceState]:
+def choices_of(organisation: Organisation, contexts: Sequence[ContextNote]) -> list[Choice]:
     """What the contexts in groups are about, each once, in the order of the groups."""
-    by_rank = {context["rank"]: context for context in contexts}
-    found: dict[str, ChoiceState] = {}
+    by_rank = {context.rank: context for context in contexts}
+    found: dict[str, Choice] = {}
     for rank in (rank for group in organisation["groups"] for rank in group):
-        entity, descriptor = by_rank[rank]["entity"], by_rank[rank]["descriptor"]
+        entity, descriptor = by_rank[rank].entity, by_rank[rank].descriptor
         label = labelled(entity, descriptor)
-        found.setdefault(label.casefold(), ChoiceState(label=label, entity=entity, descriptor=descriptor))
+        found.setdefault(label.casefold(), Choice(label=label, entity=entity, descriptor=descriptor))
     return list(found.values())
 
 
-def chosen(reply: object, choices: Sequence[ChoiceState]) -> list[str] | None:
+def chosen(reply: object, choices: Sequence[Choice]) -> list[str] | None:
     """The labels that a reply chooses: by label, descriptor, place from 1, or "all"; None when it says anything else.
 
     Args:
@@ -43,23 +45,23 @@ def chosen(reply: object, choices: Sequence[ChoiceState]) -> list[str] | None:
     if any(labels is None for labels in each):
         return None
     wanted = {label for labels in each if labels for label in labels}
-    return [choice["label"] for choice in choices if choice["label"] in wanted]
+    return [choice.label for choice in choices if choice.label in wanted]
 
 
-def _named(text: str, choices: Sequence[ChoiceState]) -> list[str] | None:
+def _named(text: str, choices: Sequence[Choice]) -> list[str] | None:
     text = " ".join(text.split()).strip(" .!?\"'[]()").casefold()
     if _ALL.fullmatch(text):
-        return [choice["label"] for choice in choices]
+        return [choice.label for choice in choices]
     if (label := _one(text, choices)) is not None:
         return [label]
     parts = [part for part in _BETWEEN.split(text) if part]
     labels = [_one(part, choices) for part in parts]
     if not labels or None in labels:
         return None
-    return [choice["label"] for choice in choices if choice["label"] in labels]
+    return [choice.label for choice in choices if choice.label in labels]
 
 
-def _one(text: str, choices: Sequence[ChoiceState]) -> str | None:
+def _one(text: str, choices: Sequence[Choice]) -> str | None:
     """The one choice that a text names with its own words, or counts out."""
     bare = text
     while (shorter := _LEAD.sub("", bare, count=1) if _LEAD.match(bare) else bare) != bare:
@@ -67,11 +69,16 @@ def _one(text: str, choices: Sequence[ChoiceState]) -> str | None:
     bare = re.sub(r"\s+ones?$", "", bare).strip(" .!?\"'[]()")
     places = [str(n) for n in range(1, len(choices) + 1)]
     if bare in places:
-        return choices[places.index(bare)]["label"]
+        return choices[places.index(bare)].label
     if bare in _ORDINALS[: len(choices)]:
-        return choices[_ORDINALS.index(bare)]["label"]
-    for name in ("label", "descriptor", "entity"):
-        same = [choice["label"] for choice in choices if _folded(choice.get(name)) in (_folded(text), _folded(bare))]
+        return choices[_ORDINALS.index(bare)].label
+    wanted = (_folded(text), _folded(bare))
+    for names in (
+        [choice.label for choice in choices],
+        [choice.descriptor for choice in choices],
+        [choice.entity for choice in choices],
+    ):
+        same = [choice.label for choice, name in zip(choices, names, strict=True) if _folded(name) in wanted]
         if len(same) == 1:
             return same[0]
     return None
@@ -81,12 +88,12 @@ def _folded(text: object) -> str:
     return re.sub(r"\W+", " ", str(text or "")).strip().casefold() or "\0"
 
 
-def narrowed(organisation: Organisation, contexts: Sequence[ContextState], labels: Collection[str]) -> Organisation:
+def narrowed(organisation: Organisation, contexts: Sequence[ContextNote], labels: Collection[str]) -> Organisation:
     """The organisation with the contexts of these labels alone; the others are noted as dropped."""
-    by_rank = {context["rank"]: context for context in contexts}
+    by_rank = {context.rank: context for context in contexts}
 
     def wanted(rank: int) -> bool:
-        return labelled(by_rank[rank]["entity"], by_rank[rank]["descriptor"]).casefold() in folded
+        return labelled(by_rank[rank].entity, by_rank[rank].descriptor).casefold() in folded
 
     folded = {label.casefold() for label in labels}
     kept = [[rank for rank in group if wanted(rank)] for group in organisation["groups"]]
@@ -98,6 +105,6 @@ def narrowed(organisation: Organisation, contexts: Sequence[ContextState], label
     )
 
 
-def left_out(labels: Sequence[str]) -> str:
+def left_out_note(labels: Sequence[str]) -> str:
     """A sentence about the choices that were not chosen; empty when none was left out."""
     return f"\n\nNote: left out, as you chose: {'; '.join(labels)}." if labels else ""

@@ -1,5 +1,9 @@
 """One answer out of the groups' drafts: every answer with its entity and descriptor, contradictions side by side.
 
+Contexts that answer differently for one name, of which not all say which entity they mean, are shown side by side
+behind the answer. COrg relates such a pair by `none` (section 2.1); that is no contradiction for sure, since they may
+mean different entities of that name, and it must not pass in silence either.
+
 Everything here is pure. Answers are never dropped: what a group's reply leaves out stands as it was noted when the
 contexts were compared. A contradiction is shown as one only between quotes that stand in their passages word for word.
 """
@@ -10,11 +14,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from preflight_rag.corg.agreement import nearest_sentence, numbers_of, same_answer
-from preflight_rag.corg.differing import differing
-from preflight_rag.state.schema import ContextState, DraftState, EntryState, GroupDraft, Organisation, RelationState
-from preflight_rag.state.values import Passage
-from preflight_rag.text.citations import MARK
+from preflight_rag.corg.agreement import numbers_of, same_answer
+from preflight_rag.corg.entities import nearest_sentence
+from preflight_rag.state.reading import ContextNote, Draft
+from preflight_rag.state.schema import EntryState, GroupDraft, Organisation
+from preflight_rag.state.values import Passage, Relation
+from preflight_rag.text.citations import MARK, labelled, plain
 from preflight_rag.text.names import speaks_of, surface_name
 from preflight_rag.text.quotes import Span, locate, strongest, support
 from preflight_rag.text.sentences import sentence_spans
@@ -22,6 +27,7 @@ from preflight_rag.text.words import words
 
 EDITED = 0.6
 """Share of the shorter statement's words from which two statements with words of their own count as an edit."""
+UNDESCRIBED = "the sources contradict each other or mean different things, and not all say which:"
 CONTRADICTED = "the sources contradict each other:"
 UNVERIFIED = "the sources may contradict each other (not verified: a quote was not found in its passage):"
 LONGEST_QUOTE = 300
@@ -53,7 +59,7 @@ class Item:
 class Composed:
     """The draft, its entries, and what had to be filled in."""
 
-    draft: DraftState
+    draft: Draft
     entries: list[EntryState]
     gaps: list[dict[str, str]] = field(default_factory=list)
 
@@ -64,8 +70,8 @@ class Groups:
 
     question: str
     drafts: Sequence[GroupDraft]
-    contexts: Mapping[int, ContextState]
-    relations: Sequence[RelationState]
+    contexts: Mapping[int, ContextNote]
+    relations: Sequence[Relation[int]]
     organisation: Organisation
     passages: Mapping[int, Passage]
     choice: str | None = None
@@ -93,13 +99,13 @@ def compose(groups: Groups) -> Composed:
     entries = [EntryState(entity=i.entity, descriptor=i.descriptor, answer=i.answer, ranks=i.ranks) for i in items]
     text = (_verbatim(items, groups) or "\n\n".join(_paragraphs(items, groups))).strip()
     if text:
-        text = "\n\n".join([text, *differing(groups.contexts, groups.relations)])
+        text = "\n\n".join([text, *undescribed_answers(groups.contexts, groups.relations)])
     failed = sum(draft["status"] in ("failed", "unreadable") for draft in groups.drafts)
     if failed and text:
         parts = f"{failed} of {len(groups.drafts)} groups of passages"
         text += f"\n\nNote: {parts} could not be answered by the model; what their passages say is quoted as it stands."
     kept = [(rank, quote) for draft in groups.drafts for rank, quote in draft["quotes"]]
-    draft = DraftState(text=text, quotes=list(dict.fromkeys([*quotes, *kept])), found=bool(text), choice=groups.choice)
+    draft = Draft(text, tuple(dict.fromkeys([*quotes, *kept])), found=bool(text), choice=groups.choice)
     return Composed(draft, entries, gaps)
 
 
@@ -116,8 +122,8 @@ def _items(draft: GroupDraft, groups: Groups, gaps: list[dict[str, str]]) -> lis
             items[own[0]].ranks += [rank for rank in ranks if rank not in items[own[0]].ranks]
         else:
             context = groups.contexts[own[0]]
-            said = _without_label(statement, context)
-            items[own[0]] = Item(own[0], context["entity"], context["descriptor"], said, [own[0], *ranks])
+            answer = _without_label(statement, context)
+            items[own[0]] = Item(own[0], context.entity, context.descriptor, answer, [own[0], *ranks])
     cited = {rank for item in items.values() for rank in item.ranks}
     for rank in draft["ranks"]:
         if rank not in cited and (noted := _noted(rank, draft, groups)):
@@ -144,8 +150,8 @@ def _without_echoes(items: Sequence[Item]) -> list[Item]:
 def _about(draft: GroupDraft, groups: Groups) -> tuple[str, str | None]:
     """What all contexts of a group are about, as far as they agree."""
     contexts = [groups.contexts[rank] for rank in draft["ranks"]]
-    entities = {context["entity"] for context in contexts}
-    descriptors = {context["descriptor"] for context in contexts}
+    entities = {context.entity for context in contexts}
+    descriptors = {context.descriptor for context in contexts}
     if len(entities) != 1:
         return "", None
     return entities.pop(), descriptors.pop() if len(descriptors) == 1 else None
@@ -154,21 +160,21 @@ def _about(draft: GroupDraft, groups: Groups) -> tuple[str, str | None]:
 def _statements(draft: GroupDraft, groups: Groups) -> Iterable[tuple[str, list[int]]]:
     """The statements of a group's text with the ranks they cite; without marks, those of the context that says it."""
     for line in draft["text"].splitlines():
-        cited = [(said.strip(" .;,"), marks) for said, marks in _CITED.findall(line)]
+        cited = [(statement.strip(" .;,"), marks) for statement, marks in _CITED.findall(line)]
         if cited:
-            for said, marks in cited:
-                if re.search(r"\w", said):
-                    yield re.sub(r"^(?:and|but|while)\s+", "", said), [int(rank) for rank in MARK.findall(marks)]
+            for statement, marks in cited:
+                if re.search(r"\w", statement):
+                    yield re.sub(r"^(?:and|but|while)\s+", "", statement), [int(rank) for rank in MARK.findall(marks)]
         elif re.search(r"\w", line):
             best = strongest(line, [groups.text(rank) for rank in draft["ranks"]])
             ranks = draft["ranks"] if len(draft["ranks"]) == 1 else []
             yield line.strip(" .;,"), ranks if best is None else [draft["ranks"][best]]
 
 
-def _without_label(statement: str, context: ContextState) -> str:
+def _without_label(statement: str, context: ContextNote) -> str:
     """A statement without the name before its colon, where that is the context's."""
     label = _LABEL.match(statement)
-    names = f"{context['entity']} {context['descriptor'] or ''}".casefold()
+    names = f"{context.entity} {context.descriptor or ''}".casefold()
     if label and set(re.findall(r"\w{3,}", label[1].casefold())) & set(re.findall(r"\w{3,}", names)):
         return statement[label.end() :].strip() or statement
     return statement
@@ -177,19 +183,19 @@ def _without_label(statement: str, context: ContextState) -> str:
 def _noted(rank: int, draft: GroupDraft, groups: Groups) -> Item | None:
     """A context's answer as noted; by rule only where the reply was unusable or a relation says that it answers."""
     context = groups.contexts[rank]
-    if not context["answer"] or not context["relevant"]:
+    if not context.answer or not context.relevant:
         return None
     answers = any(
-        rank in (relation["a"], relation["b"]) and relation["kind"] in ("distracting", "counterfactual", "duplicated")
+        rank in (relation.a, relation.b) and relation.kind in ("distracting", "counterfactual", "duplicated")
         for relation in groups.relations
     )
     unusable = draft["status"] in ("unreadable", "failed")
-    if not context["told"] and not unusable and not (answers and draft["status"] == "answered"):
+    if not context.told and not unusable and not (answers and draft["status"] == "answered"):
         return None
-    if not context["told"] and not _on_subject(rank, groups):
+    if not context.told and not _on_subject(rank, groups):
         return None
-    answer = MARK.sub("", context["answer"]).strip(" .\n")
-    return Item(rank, context["entity"], context["descriptor"], answer, [rank], noted=True)
+    answer = MARK.sub("", context.answer).strip(" .\n")
+    return Item(rank, context.entity, context.descriptor, answer, [rank], noted=True)
 
 
 def _on_subject(rank: int, groups: Groups) -> bool:
@@ -203,9 +209,9 @@ def _verify(item: Item, groups: Groups) -> None:
     item.span = _quote(item.rank, item.answer, quotes, groups, noted=item.noted)
     if item.span:
         text = groups.text(item.rank)
-        held, wanted = numbers_of(text[slice(*item.span)]), numbers_of(item.answer)
+        quoted, wanted = numbers_of(text[slice(*item.span)]), numbers_of(item.answer)
         given = not quotes or any(locate(quote, text) for quote in quotes)
-        item.verified = given and (not wanted or bool(wanted & held))
+        item.verified = given and (not wanted or bool(wanted & quoted))
 
 
 def _quote(rank: int, answer: str, quotes: Sequence[str], groups: Groups, *, noted: bool) -> Span | None:
@@ -218,19 +224,19 @@ def _quote(rank: int, answer: str, quotes: Sequence[str], groups: Groups, *, not
     spans = [span for quote in quotes if (span := locate(quote, text))]
     spans += [span for span in (support(answer, text), _sentence_with(answer, text)) if span]
     context = groups.contexts.get(rank)
-    if noted and context and context["answer"]:
-        spans += [span for span in (_sentence_with(context["answer"], text),) if span]
-        if not context["told"] and not spans:
+    if noted and context and context.answer:
+        spans += [span for span in (_sentence_with(context.answer, text),) if span]
+        if not context.told and not spans:
             spans += [span for span in (locate(nearest_sentence(groups.question, text), text),) if span]
     wanted = numbers_of(answer)
     return next((span for span in spans if wanted <= numbers_of(text[slice(*span)])), spans[0] if spans else None)
 
 
-def _sentence_with(said: str, text: str) -> Span | None:
+def _sentence_with(answer: str, text: str) -> Span | None:
     """The sentence that holds a short answer as whole words."""
-    pattern = re.compile(rf"(?<!\w){re.escape(said.strip(' .'))}(?!\w)", re.IGNORECASE)
+    pattern = re.compile(rf"(?<!\w){re.escape(answer.strip(' .'))}(?!\w)", re.IGNORECASE)
     spans = (span for span in sentence_spans(text) if pattern.search(text[slice(*span)]))
-    return next(spans, None) if re.search(r"\w", said) else None
+    return next(spans, None) if re.search(r"\w", answer) else None
 
 
 def _verbatim(items: Sequence[Item], groups: Groups) -> str:
@@ -251,13 +257,13 @@ def _verbatim(items: Sequence[Item], groups: Groups) -> str:
 def _paragraphs(items: Sequence[Item], groups: Groups) -> list[str]:
     """One paragraph for each answer that nothing contradicts, one with all sides for each contradiction."""
     sides = _sides(items, groups, least=2)
-    told: set[int] = set()
+    done: set[int] = set()
     out = []
     for item in items:
-        if id(item) in told:
+        if id(item) in done:
             continue
         together = next((side for side in sides if any(other is item for other in side)), [item])
-        told |= {id(other) for other in together}
+        done |= {id(other) for other in together}
         out += [_line(item, groups)] if len(together) == 1 else _contradiction(together, groups)
     return out
 
@@ -265,9 +271,7 @@ def _paragraphs(items: Sequence[Item], groups: Groups) -> list[str]:
 def _sides(items: Sequence[Item], groups: Groups, *, least: int) -> list[list[Item]]:
     """Items that contradict each other, in sets of at least so many; equal answers are no contradiction."""
     against = {
-        frozenset((relation["a"], relation["b"]))
-        for relation in groups.relations
-        if relation["kind"] == "counterfactual"
+        frozenset((relation.a, relation.b)) for relation in groups.relations if relation.kind == "counterfactual"
     }
     found: list[list[Item]] = []
     for item in items:
@@ -288,11 +292,11 @@ def _agree(a: Item, b: Item, groups: Groups) -> bool:
     """
     if a.answer.casefold() == b.answer.casefold():
         return True
-    said = frozenset(words(a.answer)), frozenset(words(b.answer))
-    shared = said[0] & said[1]
-    if said[0] - shared and said[1] - shared and len(shared) >= EDITED * min(map(len, said)):
+    terms = frozenset(words(a.answer)), frozenset(words(b.answer))
+    shared = terms[0] & terms[1]
+    if terms[0] - shared and terms[1] - shared and len(shared) >= EDITED * min(map(len, terms)):
         return False
-    noted = [context["answer"] for rank in (a.rank, b.rank) if (context := groups.contexts.get(rank))]
+    noted = [context.answer for rank in (a.rank, b.rank) if (context := groups.contexts.get(rank))]
     first, second = noted if len(noted) == 2 and all(noted) else (a.answer, b.answer)
     return same_answer(first or "", second or "")
 
@@ -318,7 +322,7 @@ def _side(item: Item, groups: Groups) -> str:
     count = _count(item.ranks, groups)
     place += [f"{count} sources"] if count > 1 else []
     line = f"- {item.answer} {_marks(item.ranks, item, groups)}"
-    line += f" ({', '.join(_plain(part) for part in place)})" if place else ""
+    line += f" ({', '.join(plain(part) for part in place)})" if place else ""
     return line + (f': "{_shown(groups.text(item.rank)[slice(*item.span)])}"' if item.span else "")
 
 
@@ -329,15 +333,56 @@ def _line(item: Item, groups: Groups) -> str:
     return f"{name}{item.answer} {_marks(item.ranks, item, groups)}{agreed}".rstrip()
 
 
+def undescribed(a: ContextNote, b: ContextNote) -> bool:
+    """Whether two contexts answer differently for one name, and one does not say which entity of it is meant."""
+    if not (a.answer and b.answer) or (a.descriptor and b.descriptor) or not a.entity:
+        return False
+    return a.entity.casefold() == b.entity.casefold() and not same_answer(a.answer, b.answer)
+
+
+def undescribed_answers(contexts: Mapping[int, ContextNote], relations: Sequence[Relation[int]]) -> list[str]:
+    """A paragraph for each name whose contexts differ and do not all say which entity they mean, with what contradicts.
+
+    Args:
+        contexts: What is known of each context, by rank; only what a reader said counts.
+        relations: How they relate.
+    """
+    notes = {rank: context for rank, context in contexts.items() if context.told and context.relevant}
+    known = [relation for relation in relations if {relation.a, relation.b} <= notes.keys()]
+    unclear = [{r.a, r.b} for r in known if r.kind == "none" and undescribed(notes[r.a], notes[r.b])]
+    against = [{r.a, r.b} for r in known if r.kind == "counterfactual"]
+    sides: list[set[int]] = []
+    for pair in unclear + against:
+        touching = [side for side in sides if side & pair]
+        sides = [side for side in sides if side not in touching] + [pair.union(*touching)]
+    return [_paragraph([notes[n] for n in sorted(side)]) for side in sides if any(pair <= side for pair in unclear)]
+
+
+def _paragraph(notes: Sequence[ContextNote]) -> str:
+    """The answers of contexts, equal ones together, each with its descriptor."""
+    alike: list[list[ContextNote]] = []
+    for note in notes:
+        same = next((same for same in alike if _one_answer(same[0], note)), None)
+        if same is None:
+            alike.append([note])
+        else:
+            same.append(note)
+    answers = [f"{_answer_of(same[0])} {''.join(f'[{note.rank}]' for note in same)}" for same in alike]
+    return f"**{plain(notes[0].entity)}**: {UNDESCRIBED} {'; '.join(answers)}."
+
+
+def _answer_of(note: ContextNote) -> str:
+    answer = plain(note.answer or "")
+    return f"{answer} ({plain(note.descriptor)})" if note.descriptor else answer
+
+
+def _one_answer(a: ContextNote, b: ContextNote) -> bool:
+    return a.descriptor == b.descriptor and same_answer(a.answer or "", b.answer or "")
+
+
 def label(item: Item) -> str:
     """What an answer is the answer to."""
     return labelled(item.entity, item.descriptor)
-
-
-def labelled(entity: str, descriptor: str | None) -> str:
-    """A name with what tells it from others of that name."""
-    entity, descriptor = _plain(entity), _plain(descriptor or "")
-    return f"{entity} ({descriptor})" if descriptor and descriptor.casefold() not in entity.casefold() else entity
 
 
 def _marks(ranks: Sequence[int], item: Item, groups: Groups) -> str:
@@ -356,12 +401,8 @@ def _date(item: Item, groups: Groups) -> str:
     return max((date.group() for date in dates if date), default="")
 
 
-def _plain(text: str) -> str:
-    return " ".join(MARK.sub("", text).replace("*", "").split())
-
-
 def _shown(quote: str) -> str:
-    shown = _plain(quote)
+    shown = plain(quote)
     return shown if len(shown) <= LONGEST_QUOTE else shown[:LONGEST_QUOTE].rsplit(" ", 1)[0] + " …"
 
 

@@ -11,8 +11,8 @@ import random
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from preflight_rag.corg.relations import Edge
 from preflight_rag.state.schema import DroppedContext, Organisation
+from preflight_rag.state.values import Relation
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -23,7 +23,7 @@ EXACT_CONTEXTS = 24
 
 def organise(
     contexts: Sequence[int],
-    edges: Sequence[Edge],
+    relations: Sequence[Relation[int]],
     *,
     relevant: Collection[int],
     described: Collection[int],
@@ -36,7 +36,7 @@ def organise(
 
     Args:
         contexts: All contexts, best-ranked first.
-        edges: Relations of the relevant ones.
+        relations: Of the relevant ones.
         relevant: Contexts with an answer.
         described: Contexts with a descriptor.
         keep_duplicates: Leave duplicated contexts in (ablation).
@@ -47,7 +47,7 @@ def organise(
     place = {n: i for i, n in enumerate(contexts)}
     kept, dropped = _standing(
         [n for n in contexts if n in relevant],
-        edges,
+        relations,
         described=described,
         duplicates=not keep_duplicates,
         undescribed=not keep_undescribed,
@@ -56,7 +56,9 @@ def organise(
     dropped += [
         DroppedContext(rank=n, why="it has no answer to the question", kept=None) for n in contexts if n not in relevant
     ]
-    apart = [(edge.a, edge.b) for edge in edges if edge.kind == "counterfactual" and not no_grouping]
+    apart = [
+        (relation.a, relation.b) for relation in relations if relation.kind == "counterfactual" and not no_grouping
+    ]
     groups = _groups(sorted(kept, key=place.__getitem__), [pair for pair in apart if set(pair) <= set(kept)])
     sources: dict[str, list[int]] = {}
     for item in sorted(dropped, key=lambda item: place[item["rank"]]):
@@ -68,7 +70,7 @@ def organise(
 
 def _standing(
     relevant: Sequence[int],
-    edges: Sequence[Edge],
+    relations: Sequence[Relation[int]],
     *,
     described: Collection[int],
     duplicates: bool,
@@ -76,7 +78,7 @@ def _standing(
     seed: int | None,
 ) -> tuple[list[int], list[DroppedContext]]:
     """The contexts that stay, and those for which one that stays, directly related, speaks: no answer is lost."""
-    kinds = {frozenset((edge.a, edge.b)): edge.kind for edge in edges}
+    kinds = {frozenset((relation.a, relation.b)): relation.kind for relation in relations}
     order = list(relevant)
     if seed is not None:
         random.Random(seed).shuffle(order)  # noqa: S311

@@ -22,14 +22,19 @@ cut because its contexts do not fit one prompt, come on top.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+import asyncio
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal
 
 from preflight_rag.corg.agreement import same_answer
-from preflight_rag.state.reading import Comparison, ContextNote
-from preflight_rag.state.values import RelationKind
+from preflight_rag.corg.entities import note_by_rule
+from preflight_rag.models.protocol import Reader
+from preflight_rag.state.context import Settings
+from preflight_rag.state.errors import ModelError
+from preflight_rag.state.reading import ContextNote, RelationReply, Reply, Source
+from preflight_rag.state.values import Relation, RelationKind, Usage
 
 Mode = Literal["careful", "faithful"]
 Kinds = frozenset[RelationKind]
@@ -53,18 +58,113 @@ _FOLLOWS: dict[Kinds, Kinds] = {
 """What can hold between two contexts, given how each relates to a pivot that has a descriptor."""
 
 
-@dataclass(frozen=True)
-class Edge:
-    """How two contexts relate; `inferred` when no reply said so of this pair."""
+CONTEXT_OVERHEAD = 32
+"""Tokens assumed for a context's number, title and date in a prompt (a guess)."""
 
-    a: int
-    b: int
-    kind: RelationKind
-    inferred: bool
+
+@dataclass(frozen=True)
+class Related:
+    """The contexts of a question, related.
+
+    Attributes:
+        contexts: What each is about, in the order given.
+        relations: Of every two relevant ones, by their numbers.
+        gaps: `(context, what could not be read of it)`.
+        spent: What each call cost.
+    """
+
+    contexts: list[ContextNote]
+    relations: list[Relation[int]]
+    gaps: list[tuple[int, str]]
+    spent: list[Usage]
+
+
+async def relate_all(
+    reader: Reader,
+    question: str,
+    sources: Mapping[int, Source],
+    tokens: Mapping[int, int],
+    settings: Settings,
+    settled: Callable[[int], None] = lambda _: None,
+) -> Related:
+    """Have the reader compare pivots with the contexts still open until every two are related; a failed call is a gap.
+
+    Args:
+        reader: What compares; a step's prompts are asked at once, up to `max_concurrency` of them.
+        question: The standalone question.
+        sources: The contexts by number, best-ranked first.
+        tokens: What each takes in a prompt, by number.
+        settings: `corg_mode` and `relation_prompt_tokens` are read.
+        settled: Called after each step with the number of contexts that have no relation left open.
+    """
+    graph = RelationGraph(list(sources), mode=settings.corg_mode)
+    at_once = asyncio.Semaphore(settings.max_concurrency)
+    found = Related([], [], [], [Usage()])
+
+    async def compare(pivot: int, others: Sequence[int]) -> Reply[RelationReply]:
+        async with at_once:
+            return await _compare(reader, question, sources[pivot], [sources[n] for n in others])
+
+    while step := graph.next():
+        pivot, others = step
+        parts = cut(pivot, others, tokens, settings.relation_prompt_tokens)
+        replies = await asyncio.gather(*(compare(pivot, part) for part in parts))
+        reply = merged([each.value for each in replies])
+        found.spent.extend(each.usage for each in replies)
+        found.gaps.extend((pivot, note) for each in replies for note in each.notes)
+        unread = [n for n in others if n not in reply.kinds]
+        found.gaps.extend((n, f"how it relates to context {pivot} could not be read: none") for n in unread)
+        graph.absorb(pivot, others, reply)
+        settled(graph.settled())
+        if not reply.kinds and not reply.notes:
+            # A reader that says nothing at all would be asked once a class, in vain each time.
+            break
+    by_rule = await asyncio.to_thread(_notes_by_rule, question, sources)
+    found.relations.extend(graph.relations(by_rule))
+    found.contexts.extend(graph.context(n, by_rule) for n in sources)
+    return found
+
+
+async def _compare(reader: Reader, question: str, pivot: Source, others: Sequence[Source]) -> Reply[RelationReply]:
+    """What the reader says; a call that fails says nothing, and its cost and error are kept."""
+    try:
+        return await reader.relate(question=question, pivot=pivot, others=others)
+    except ModelError as error:
+        return Reply(RelationReply({}, {}), Usage.model_validate(error.spent or {"calls": 1}), (str(error),))
+
+
+def _notes_by_rule(question: str, sources: Mapping[int, Source]) -> dict[int, ContextNote]:
+    return {n: note_by_rule(question, source) for n, source in sources.items()}
+
+
+def cut(pivot: int, others: Sequence[int], tokens: Mapping[int, int], most: int) -> Iterator[list[int]]:
+    """The others in runs that fit one prompt of `most` tokens beside the pivot; one context at least is in each."""
+    run: list[int] = []
+    left = most - tokens[pivot]
+    for n in others:
+        if run and left < tokens[n]:
+            yield run
+            run, left = [], most - tokens[pivot]
+        run.append(n)
+        left -= tokens[n]
+    if run:
+        yield run
+
+
+def merged(parts: Sequence[RelationReply]) -> RelationReply:
+    """The replies about one pivot as one; the first note of a context counts, one with an answer before one without."""
+    kinds: dict[int, RelationKind] = {}
+    notes: dict[int, ContextNote] = {}
+    for part in parts:
+        kinds.update(part.kinds)
+        for n, note in part.notes.items():
+            if n not in notes or (notes[n].answer is None and note.answer is not None):
+                notes[n] = note
+    return RelationReply(kinds, notes)
 
 
 class RelationGraph:
-    """The contexts of one question while they are being related: ask `next`, `absorb` the reply, at last read `edges`.
+    """The contexts of one question while they are related: ask `next`, `absorb` the reply, at last read `relations`.
 
     Args:
         contexts: Their numbers, best-ranked first.
@@ -92,18 +192,18 @@ class RelationGraph:
             return None
         return self._next_class() or self._most_open()
 
-    def absorb(self, pivot: int, others: Collection[int], comparison: Comparison) -> None:
+    def absorb(self, pivot: int, others: Collection[int], reply: RelationReply) -> None:
         """Take in a reply; a context without a kind is unreadable, and numbers that were not asked about are ignored.
 
         A context that relates to another by its answer has one, whatever its note says.
         """
         self.pivots.append(pivot)
-        kinds = {n: comparison.kinds[n] for n in others if n in comparison.kinds}
+        kinds = {n: reply.kinds[n] for n in others if n in reply.kinds}
         answered = {n for n, kind in kinds.items() if kind in _ANSWERED}
         if answered:
             answered.add(pivot)
         for n in (pivot, *others):
-            note = comparison.notes.get(n)
+            note = reply.notes.get(n)
             if note is not None and (note.answer is not None or n not in answered):
                 self.notes.setdefault(n, note)
         for n in others:
@@ -115,33 +215,43 @@ class RelationGraph:
         self._live = set(self.relevant)
 
     def settled(self) -> int:
-        """How many contexts have no relation left that is neither told nor follows."""
+        """How many contexts have no relation left that was neither asked about nor follows."""
         return sum(n not in self._live or not self._open(n) for n in self.contexts)
 
-    def edges(self, by_rule: Mapping[int, ContextNote]) -> list[Edge]:
+    def relations(self, by_rule: Mapping[int, ContextNote]) -> list[Relation[int]]:
         """The relation of every two relevant contexts.
 
         Args:
             by_rule: Notes for contexts that no reply has noted.
         """
-        return [self._edge(a, b, by_rule) for a, b in combinations(self.relevant, 2)]
+        return [self._relation(a, b, by_rule) for a, b in combinations(self.relevant, 2)]
+
+    def context(self, n: int, by_rule: Mapping[int, ContextNote]) -> ContextNote:
+        """What is known of a context: as the replies said, and by rule where they left it out."""
+        note, ruled = self.notes.get(n, by_rule[n]), by_rule[n]
+        return replace(
+            note,
+            rank=n,
+            entity=note.entity or ruled.entity,
+            descriptor=(note.descriptor or ruled.descriptor) if self.described(n, by_rule) else None,
+            told=n in self.notes,
+            relevant=n in self.relevant,
+        )
 
     def described(self, n: int, by_rule: Mapping[int, ContextNote]) -> bool:
-        """Whether a context tells its bearer of the name from others."""
+        """Whether a context tells its entity from others of that name."""
         if n in self.notes:
             return self.notes[n].descriptor is not None
         return self._known_described(n) or by_rule[n].descriptor is not None
 
-    def _edge(self, a: int, b: int, by_rule: Mapping[int, ContextNote]) -> Edge:
+    def _relation(self, a: int, b: int, by_rule: Mapping[int, ContextNote]) -> Relation[int]:
         if b in self._asked[a]:
-            return Edge(a, b, self._asked[a][b], False)
+            return Relation[int](a=a, b=b, kind=self._asked[a][b])
         possible = self._possible(a, b)
-        told = a in self.notes and b in self.notes
-        if frozenset({a, b}) in self._unreadable and len(possible) > 1:
-            return Edge(a, b, "none", True)
-        if not told and possible == ANY:
-            return Edge(a, b, "none", True)
-        return Edge(a, b, _settled(possible, self._note(a, by_rule), self._note(b, by_rule)), True)
+        unreadable = frozenset({a, b}) in self._unreadable and len(possible) > 1
+        unknown = possible == ANY and not (a in self.notes and b in self.notes)
+        kind = "none" if unreadable or unknown else _settled(possible, self._note(a, by_rule), self._note(b, by_rule))
+        return Relation[int](a=a, b=b, kind=kind, inferred=True)
 
     def _note(self, n: int, by_rule: Mapping[int, ContextNote]) -> ContextNote:
         return self.notes.get(n) or by_rule[n]
@@ -223,7 +333,7 @@ class RelationGraph:
         return self._descriptor(n) is not None
 
     def _known_described(self, n: int) -> bool:
-        """Whether a relation that was told holds only of contexts with a descriptor."""
+        """Whether a relation that a reply gave holds only of contexts with a descriptor."""
         return any(kind in _DESCRIBED for other, kind in self._asked[n].items() if other in self._live)
 
     def _known_undescribed(self, n: int) -> bool:

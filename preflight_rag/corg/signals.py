@@ -28,7 +28,7 @@ from itertools import combinations, pairwise
 from pathlib import Path
 
 from preflight_rag.corg.agreement import same_answer
-from preflight_rag.corg.descriptors import Bearer, bearer, leading_names
+from preflight_rag.corg.entities import NamedEntity, leading_names, named_entity
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader, PassageReading
 from preflight_rag.state.reading import Source
 from preflight_rag.state.schema import PassageRef
@@ -174,7 +174,7 @@ def measure(
     duplicates, edited, copies = copied(pairs)
     different, unlike = differing(question, pairs)
     signals = {
-        "names": told_apart(question, read),
+        "names": distinguished(question, read),
         "values": max(different, edited, key=lambda signal: signal.score),
         "duplicates": duplicates,
         "dates": far_apart([*unlike, *copies]),
@@ -254,17 +254,17 @@ def naming(question: str, read: Sequence[Reading]) -> list[Reading]:
     return [reading for reading, count in zip(read, counts, strict=True) if count == max(counts)]
 
 
-def told_apart(question: str, read: Sequence[Reading]) -> Signal:
-    """Names: how many bearers of one name the passages tell apart, and how much the second of them bears."""
+def distinguished(question: str, read: Sequence[Reading]) -> Signal:
+    """Names: how many entities of one name the passages tell apart, and how near to the question the second stands."""
     asked, place = frozenset(words(question)), tokens(question)
     names = set(surface_names(question))
     for reading in read:
         names.update(leading_names(reading.source.title, reading.source.text, place))
     best = Signal()
     for name in sorted(names, key=lambda name: (-len(name), name)):
-        apart: list[tuple[Bearer, Reading]] = []
+        apart: list[tuple[NamedEntity, Reading]] = []
         for reading in (reading for reading in read if position(name, reading.tokens) >= 0):
-            item = bearer(name, reading.source.title, reading.source.text, asked)
+            item = named_entity(name, reading.source.title, reading.source.text, asked)
             if item and all(_distinct(item, other) for other, _ in apart):
                 apart.append((item, reading))
         if len(apart) > 1:
@@ -362,7 +362,7 @@ def _is_telling(token: str) -> bool:
     return token[0].isdigit() or (token[0].isupper() and token.casefold() not in STOP_WORDS)
 
 
-def _distinct(a: Bearer, b: Bearer) -> bool:
+def _distinct(a: NamedEntity, b: NamedEntity) -> bool:
     return not (a.words <= b.words or b.words <= a.words)
 
 

@@ -20,17 +20,18 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from preflight_rag.corg.agreement import note_by_rule
-from preflight_rag.corg.differing import untold
+from preflight_rag.corg.composition import undescribed
+from preflight_rag.corg.entities import note_by_rule
 from preflight_rag.corg.grouping import organise
-from preflight_rag.corg.relations import Edge, Mode, RelationGraph
+from preflight_rag.corg.relations import Mode, RelationGraph
 from preflight_rag.evaluation.experiments.relations import Question
 from preflight_rag.evaluation.reading_metrics import holds
 from preflight_rag.models.protocol import Reader
 from preflight_rag.offline.evidence import sentences_of
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.state.errors import BadReply
-from preflight_rag.state.reading import Comparison, ContextNote, Draft, Extract, Reply, Source
+from preflight_rag.state.reading import ContextNote, Draft, Extract, RelationReply, Reply, Source
+from preflight_rag.state.values import Relation
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,7 +55,7 @@ class Shown:
         groups: Number of groups answered.
         beside: The wrong answers of contexts that contradict one with a right answer.
         together: The wrong answers shown together with a right one as differing: as contradicting, be it through a
-            third answer, or because one context does not say which bearer of the name it means (`models.differing`).
+            third answer, or because one context does not say which entity of that name it means.
     """
 
     lines: tuple[str, ...]
@@ -137,7 +138,7 @@ class Related:
 
     Attributes:
         relevant: Numbers of those that answer.
-        described: Those of them that tell their bearer of the name from others.
+        described: Those of them that tell their entity from others of that name.
         edges: The relation of every two relevant ones.
         notes: What the replies said of each.
         calls: Reader calls that compared contexts.
@@ -145,7 +146,7 @@ class Related:
 
     relevant: tuple[int, ...]
     described: tuple[int, ...]
-    edges: tuple[Edge, ...]
+    edges: tuple[Relation[int], ...]
     notes: dict[int, ContextNote]
     calls: int
 
@@ -272,13 +273,13 @@ class Systems(Generic[R]):
             try:
                 told = (await asked).value
             except BadReply:
-                told = Comparison({}, {})
+                told = RelationReply({}, {})
             graph.absorb(pivot, others, told)
             if not told.kinds and not told.notes:
                 break
         by_rule = {n: note_by_rule(question.text, source) for n, source in sources.items()}
         described = tuple(n for n in graph.relevant if graph.described(n, by_rule))
-        return Related(tuple(graph.relevant), described, tuple(graph.edges(by_rule)), graph.notes, calls)
+        return Related(tuple(graph.relevant), described, tuple(graph.relations(by_rule)), graph.notes, calls)
 
     async def _answered(self, question: Question, groups: Sequence[Sequence[Source]]) -> Shown:
         """The reader's answer to each group, one behind the other."""
@@ -364,7 +365,7 @@ def _sides(
     unclear = [
         (e.a, e.b)
         for e in related.edges
-        if e.kind == "none" and {e.a, e.b} <= notes.keys() and untold(notes[e.a], notes[e.b])
+        if e.kind == "none" and {e.a, e.b} <= notes.keys() and undescribed(notes[e.a], notes[e.b])
     ]
     quotes = [(n, quote) for draft in drafts for n, quote in draft.quotes if n in kept]
     beside = set_beside(question, quotes, {frozenset(pair) for pair in against})

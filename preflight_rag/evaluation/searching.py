@@ -71,7 +71,7 @@ def search_all(
     library: Library, queries: Sequence[Sample], progress: Progress, *, name: str, **settings: Any
 ) -> Iterator[tuple[Sample, Rankings]]:
     """Search for each query in turn, its text normalised as a turn's question is; `settings` go to `Library.search`."""
-    from preflight_rag.nodes.rewrite import normalised
+    from preflight_rag.conversation.questions import normalised
 
     for done, query in enumerate(queries, 1):
         asked = Sample(query.id, normalised(query.question))

@@ -16,9 +16,9 @@ from preflight_rag.evaluation.reader_data import CLAPNQ, SCIFACT, SETS, examples
 from preflight_rag.evaluation.reader_examples import Example, Verdict
 from preflight_rag.evaluation.records import as_published, find, json_lines
 from preflight_rag.evaluation.samples import READ_PARTS, ReaderPart, check_selection, reader_part_of
-from preflight_rag.models.reading.statements import Claim
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Passage
+from preflight_rag.text.citations import Claim
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.words import words
 from training.reader_cloze import Text, candidates, statements

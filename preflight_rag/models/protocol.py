@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader
-from preflight_rag.state.reading import Comparison, Draft, Earlier, Extract, Message, Reply, Rewrite, Source, Talk
+from preflight_rag.state.reading import Draft, Earlier, Extract, Message, RelationReply, Reply, Rewrite, Source, Talk
 
-__all__ = ["Comparison", "Draft", "Earlier", "Extract", "Message", "Reader", "Reply", "Rewrite", "Source", "Talk"]
+__all__ = ["Draft", "Earlier", "Extract", "Message", "Reader", "RelationReply", "Reply", "Rewrite", "Source", "Talk"]
 
 
 @runtime_checkable
@@ -46,7 +46,7 @@ class Reader(Protocol):
         """Make one answer of the partitions' extracts; quotes are those of the extracts."""
         ...
 
-    async def relate(self, *, question: str, pivot: Source, others: Sequence[Source]) -> Reply[Comparison]:
+    async def relate(self, *, question: str, pivot: Source, others: Sequence[Source]) -> Reply[RelationReply]:
         """Compare one context with others (COrg, Algorithm 1), and say what each is about."""
         ...
 

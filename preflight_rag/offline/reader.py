@@ -29,7 +29,7 @@ from preflight_rag.offline.evidence import (
     sentences_of,
 )
 from preflight_rag.offline.relations import Contexts, Said
-from preflight_rag.state.reading import Comparison, Draft, Earlier, Extract, Message, Reply, Rewrite, Source, Talk
+from preflight_rag.state.reading import Draft, Earlier, Extract, Message, RelationReply, Reply, Rewrite, Source, Talk
 from preflight_rag.text.concepts import rewrite_by_rules
 from preflight_rag.text.condense import condense
 from preflight_rag.text.question_forms import form_of
@@ -87,7 +87,7 @@ class OfflineReader:
         """What `answer` makes of the passages that the extracts are from."""
         return Reply(await asyncio.to_thread(self._reduce, question, extracts, options))
 
-    async def relate(self, *, question: str, pivot: Source, others: Sequence[Source]) -> Reply[Comparison]:
+    async def relate(self, *, question: str, pivot: Source, others: Sequence[Source]) -> Reply[RelationReply]:
         """Relations by small trained models over features of the contexts; see `offline_relations.py`."""
         return Reply(await asyncio.to_thread(self.contexts.compare, question, pivot, others))
 

@@ -21,12 +21,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from preflight_rag.corg.agreement import same_answer
-from preflight_rag.corg.descriptors import descriptor_of, heading_of
+from preflight_rag.corg.entities import descriptor_of, heading_of
 from preflight_rag.models.cache import PureCache
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader, Pair, PassageReading, Span
 from preflight_rag.offline.evidence import quote_around
 from preflight_rag.state.errors import UsageError
-from preflight_rag.state.reading import Comparison, ContextNote, Source
+from preflight_rag.state.reading import ContextNote, RelationReply, Source
 from preflight_rag.state.values import RelationKind
 from preflight_rag.text.names import proper_terms, speaks_of, surface_name
 from preflight_rag.text.values import Kind, Value, asked_kind, excerpt, same_value, values
@@ -177,7 +177,7 @@ class Contexts:
         high = reading.best is not None and reading.best.score >= self._floor
         return high and probability(model, reading.features) >= model["threshold"]
 
-    def compare(self, question: str, pivot: Source, others: Sequence[Source]) -> Comparison:
+    def compare(self, question: str, pivot: Source, others: Sequence[Source]) -> RelationReply:
         """The pivot's relation to each other context, and the notes of all."""
         mine, *rest = self.read_all(question, [pivot, *others])
         known = {source.n: self.note(question, source) for source in (pivot, *others)}
@@ -185,7 +185,7 @@ class Contexts:
             other.n: relation(mine, reading, known[pivot.n], known[other.n], self.models)
             for other, reading in zip(others, rest, strict=True)
         }
-        return Comparison(kinds, known)
+        return RelationReply(kinds, known)
 
 
 def by_sentences(question: str, source: Source, ranked: Sequence[Scored]) -> Reading:

@@ -1,13 +1,23 @@
-"""Citation marks, `[1][2]`: finding them, taking them out, numbering them anew.
+"""Citations: the `[n]` marks of an answer, the statements before them, and the passages' own words behind them.
 
-Models write them in other ways too, `[1, 4]` or `[2-4]`; `separate_marks` brings these to the one way that the rest
+A citation is verified when the quote that the reader gave for it, or else the statement that it stands behind, is found
+in the passage; it then carries the passage's own words with their offsets. What cannot be verified stays in the answer
+and is marked so.
+
+Models write marks in other ways too, `[1, 4]` or `[2-4]`; `separate_marks` brings these to the one way that the rest
 reads.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from preflight_rag.state.reading import Draft
+from preflight_rag.state.values import Citation, Group, Passage
+from preflight_rag.text.quotes import locate, strongest, support
+from preflight_rag.text.sentences import sentence_spans
 
 MARK = re.compile(r"\[(\d+)\]")
 MARKS = re.compile(r"(?:\s*\[\d+\])+")
@@ -16,6 +26,9 @@ JOINT_MARK = re.compile(r"\[(\s*\d+(?:\s*[,;]\s*\d+|\s*[-–]\s*\d+)*\s*)\]")
 """A mark of one or several numbers, as models write them."""
 MOST_IN_RANGE = 100
 """Numbers that `[2-4]` may stand for; in a longer range, as `[1990-2020]`, only the ends are marks."""
+FRAGMENT = 4
+"""Words below which a clause between two marks is read with what stands before it in its sentence (a guess)."""
+_MARKUP = re.compile(r"^[\s>#*•-]+|^\d+[.)]\s+|\*\*|__|`")
 
 
 def cited_numbers(text: str) -> list[int]:
@@ -26,15 +39,6 @@ def cited_numbers(text: str) -> list[int]:
 def without_marks(text: str) -> str:
     """A text without its marks and the space before them."""
     return MARKS.sub("", text)
-
-
-def renumbered(text: str, numbers: Mapping[int, int]) -> str:
-    """A text in which each mark has its new number.
-
-    Raises:
-        KeyError: A mark has none.
-    """
-    return MARK.sub(lambda mark: f"[{numbers[int(mark[1])]}]", text)
 
 
 def separate_marks(text: str) -> str:
@@ -48,3 +52,153 @@ def separate_marks(text: str) -> str:
         return "".join(f"[{number}]" for number in numbers)
 
     return JOINT_MARK.sub(spread, text)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement with the numbers that it cites."""
+
+    text: str
+    citations: tuple[int, ...]
+
+
+def claims(text: str) -> list[Claim]:
+    """The statements of an answer: for each run of marks the last sentence, or clause, before it, without marks."""
+    found: list[Claim] = []
+    at = 0
+    for run in MARKS.finditer(text):
+        before, numbers = text[at : run.start()], tuple(cited_numbers(run[0]))
+        spans = sentence_spans(before)
+        if spans and any(character.isalnum() for character in before):
+            statement = _MARKUP.sub("", before[slice(*spans[-1])]).strip(" .;,\n")
+            if found and len(statement.split()) < FRAGMENT and _continues_sentence(text[:at], before):
+                statement = f"{found[-1].text} {statement}"
+            found.append(Claim(statement, numbers))
+        elif found:
+            found[-1] = replace(found[-1], citations=tuple(dict.fromkeys((*found[-1].citations, *numbers))))
+        at = run.end()
+    return found
+
+
+def _continues_sentence(before: str, clause: str) -> bool:
+    """Whether a clause behind marks belongs to the sentence that they stand in."""
+    ended = without_marks(before).rstrip().endswith((".", "!", "?", ":"))
+    return not ended and "\n" not in clause and clause.lstrip()[:1] not in ".!?;"
+
+
+def claims_of_answer(text: str, groups: Sequence[Group]) -> list[Claim]:
+    """The statements of an answer: of several groups, each group's answer with what it is the answer for."""
+    by_group = []
+    for group in groups:
+        if group.citations:
+            about = f"{group.entity} ({group.descriptor})" if group.descriptor else group.entity
+            by_group.append(Claim(f"{about}: {group.answer}" if about else group.answer, group.citations))
+    return by_group or claims(text)
+
+
+def renumbered(text: str) -> tuple[str, dict[int, int]]:
+    """The text with its marks numbered 1, 2, 3 in order of first use, and the new number of each old one."""
+    numbers = {mark: n for n, mark in enumerate(cited_numbers(text), 1)}
+    return MARK.sub(lambda mark: f"[{numbers[int(mark[1])]}]", text), numbers
+
+
+def cited_ranks(text: str, quotes: Sequence[tuple[int, str]]) -> list[int]:
+    """The ranks that a text cites, else those that it has quotes of, each once."""
+    return cited_numbers(text) or list(dict.fromkeys(n for n, _ in quotes))
+
+
+def is_verifiable(draft: Draft, texts: Mapping[int, str]) -> bool:
+    """Whether at least one citation of a draft stands in its passage; without marks, whether a passage says it."""
+    ranks = cited_ranks(draft.text, ())
+    if not ranks:
+        bodies = list(texts.values())
+        return any(strongest(draft.text[slice(*span)], bodies) is not None for span in sentence_spans(draft.text))
+    return any(_spans(rank, draft.text, draft.quotes, texts[rank]) for rank in ranks if rank in texts)
+
+
+def attributed(text: str, passages: Mapping[int, Passage]) -> tuple[str, list[str]]:
+    """A text that cites something as it is; in one that cites nothing, each sentence is given the passage that says it.
+
+    Returns:
+        The text, and a note that its citations are not the reader's own.
+    """
+    if MARK.search(text) or not passages:
+        return text, []
+    ranks = list(passages)
+    bodies = [passages[rank].text for rank in ranks]
+    out, at, matched = "", 0, False
+    for start, end in sentence_spans(text):
+        sentence = text[start:end].rstrip()
+        best = strongest(sentence, bodies)
+        mark = "" if best is None else f" [{ranks[best]}]"
+        matched = matched or bool(mark)
+        closing = re.search(r"[.!?]*$", sentence)
+        cut = start + (closing.start() if closing else len(sentence))
+        out += text[at:cut] + mark + text[cut:end]
+        at = end
+    how = "its citations were matched by their words" if matched else "no passage matches it"
+    return out + text[at:], [f"the reply cites nothing; {how}"]
+
+
+def find_citation(
+    n: int, rank: int, text: str, quotes: Sequence[tuple[int, str]], passages: Mapping[int, Passage]
+) -> Citation:
+    """The citation of one passage: the first of its quotes, else of the statements that cite it, that can be found.
+
+    Args:
+        n: The citation's number in the finished answer.
+        rank: The passage's number in the text.
+        text: The answer, its marks being ranks.
+        quotes: `(rank, words)` that the reader gave.
+        passages: The passages that the reader was given, by rank.
+    """
+    passage = passages.get(rank)
+    own = [quote for number, quote in quotes if number == rank]
+    unverified = (own or statements_citing(text, rank) or [""])[0]
+    if passage is None:
+        return unknown_citation(n, unverified)
+    span = next(iter(_spans(rank, text, quotes, passage.text)), None)
+    start, end = span or (0, 0)
+    return Citation(
+        n=n,
+        passage_id=passage.id,
+        document_id=passage.document_id,
+        title=passage.title,
+        source=passage.source,
+        quote=passage.text[start:end] if span else unverified,
+        start=start,
+        end=end,
+        verified=span is not None,
+        page=passage.page_at(start),
+        date=passage.date,
+    )
+
+
+def _spans(rank: int, text: str, quotes: Sequence[tuple[int, str]], passage: str) -> list[tuple[int, int]]:
+    """Where a passage says what cites it: the quotes that can be found, then the statements."""
+    found = [locate(quote, passage) for number, quote in quotes if number == rank]
+    found += [support(statement, passage) for statement in statements_citing(text, rank)]
+    return [span for span in found if span]
+
+
+def unknown_citation(n: int, quote: str = "") -> Citation:
+    """A citation of nothing that was given to the reader."""
+    return Citation(
+        n=n, passage_id="", document_id="", title="", source="", quote=quote, start=0, end=0, verified=False
+    )
+
+
+def statements_citing(text: str, rank: int) -> list[str]:
+    """The statements that cite a passage, without marks."""
+    return [claim.text for claim in claims(text) if rank in claim.citations]
+
+
+def plain(text: str) -> str:
+    """A text on one line, without marks and asterisks, so that it can stand inside a line of Markdown."""
+    return " ".join(MARK.sub("", text).replace("*", "").split())
+
+
+def labelled(entity: str, descriptor: str | None) -> str:
+    """A name with what tells it from others of that name."""
+    entity, descriptor = plain(entity), plain(descriptor or "")
+    return f"{entity} ({descriptor})" if descriptor and descriptor.casefold() not in entity.casefold() else entity

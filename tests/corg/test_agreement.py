@@ -1,13 +1,8 @@
-"""Answers that agree, statements that contradict each other, notes by rule."""
+"""Answers that agree, statements that contradict each other."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from preflight_rag.corg.agreement import contradiction, contradicts, nearest_sentence, note_by_rule, same_answer
-from preflight_rag.state.reading import Source
-
-QUESTION = "How many people live in Broken Bow?"
+from preflight_rag.corg.agreement import contradiction, contradicts, same_answer
 
 
 @pytest.mark.parametrize(
@@ -107,26 +102,3 @@ def test_only_different_parts_are_compared():
     both = "Saturn has 82 known moons [1]. Saturn has 274 known moons [2]."
     assert contradiction([both, "Rust is iron oxide [3]."]) is None
     assert contradiction([both, "Saturn has 62 known moons [4]."])
-
-
-@pytest.mark.parametrize(
-    ("title", "text", "entity", "descriptor", "answer"),
-    [
-        ("Broken Bow, Nebraska", "The city has 3,559 residents.", "Broken Bow", "Nebraska", "3,559 residents"),
-        ("Broken Bow (Oklahoma)", "It lies in a valley. 4,120 live there.", "Broken Bow", "Oklahoma", "4,120"),
-        ("Rhubarb", "A plant.", "Rhubarb", None, "A plant."),
-        ("", "Nothing at all.", "Broken Bow", None, "Nothing at all."),
-    ],
-)
-def test_a_note_by_rule(title, text, entity, descriptor, answer):
-    note = note_by_rule(QUESTION, Source(4, "id", title, text))
-    assert (note.n, note.entity, note.descriptor) == (4, entity, descriptor)
-    assert note.answer.startswith(answer[:5])
-
-
-@given(st.text(max_size=80), st.text(max_size=80), st.text(max_size=80))
-def test_any_text_has_a_note_with_an_answer(question, title, text):
-    note = note_by_rule(question, Source(1, "id", title, text))
-    assert note.entity
-    assert note.answer is not None
-    assert nearest_sentence(question, text) in text

@@ -5,9 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from preflight_rag.corg.choices import chosen
+from preflight_rag.state.values import Choice
 
 STATES = ["Nebraska", "Oklahoma", "Texas"]
-CHOICES = [{"label": f"Broken Bow ({state})", "entity": "Broken Bow", "descriptor": state} for state in STATES]
+CHOICES = [Choice(label=f"Broken Bow ({state})", entity="Broken Bow", descriptor=state) for state in STATES]
 
 
 @pytest.mark.parametrize(
@@ -48,4 +49,4 @@ def test_what_a_reply_chooses(reply, states):
 @given(st.one_of(st.text(max_size=40), st.lists(st.text(max_size=10), max_size=4), st.integers(), st.floats()))
 def test_any_reply_is_read(reply):
     found = chosen(reply, CHOICES)
-    assert found is None or set(found) <= {choice["label"] for choice in CHOICES}
+    assert found is None or set(found) <= {choice.label for choice in CHOICES}

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preflight_rag.corg.composition import Groups, compose
-from preflight_rag.corg.differing import UNTOLD
-from preflight_rag.state.values import Passage
+from preflight_rag.corg.composition import UNDESCRIBED, Groups, compose
+from preflight_rag.state.reading import ContextNote
+from preflight_rag.state.values import Passage, Relation
 
 NUMBERS = {1: "3,559", 2: "3,506", 3: "4,120", 4: "3,559"}
 
@@ -20,10 +20,11 @@ def passage(rank, date=None, document=None):
 
 def context(rank, descriptor="Nebraska", answer="", told=True):
     answer = NUMBERS[rank] if answer == "" else answer
-    return {
-        "rank": rank, "entity": "Broken Bow", "descriptor": descriptor, "answer": answer, "told": told,
-        "relevant": answer is not None,
-    }  # fmt: skip
+    return ContextNote(rank, "Broken Bow", descriptor, answer, told, relevant=answer is not None)
+
+
+def relation(a, b, kind):
+    return Relation[int](a=a, b=b, kind=kind)
 
 
 def draft(group, ranks, text, *quotes, status="answered"):
@@ -36,7 +37,7 @@ def groups(drafts, *, against=(), sources=None, passages=None, contexts=None):
         question="How many people live in Broken Bow?",
         drafts=drafts,
         contexts=contexts or {r: context(r, "Oklahoma" if r == 3 else "Nebraska") for r in ranks},
-        relations=[{"a": a, "b": b, "kind": "counterfactual", "inferred": False} for a, b in against],
+        relations=[relation(a, b, "counterfactual") for a, b in against],
         organisation={"groups": [d["ranks"] for d in drafts], "dropped": [], "sources": sources or {}},
         passages=passages or {r: passage(r, f"20{r:02}-01-01") for r in ranks},
     )
@@ -44,17 +45,17 @@ def groups(drafts, *, against=(), sources=None, passages=None, contexts=None):
 
 def test_a_contradiction_shows_both_quotes_with_dates_newest_first():
     found = compose(groups([draft(1, [1], "3,559 [1]"), draft(2, [2], "3,506 [2]")], against=[(1, 2)]))
-    assert found.draft["text"].splitlines() == [
+    assert found.draft.text.splitlines() == [
         "**Broken Bow (Nebraska)**: the sources contradict each other:",
         '- 3,506 [2] (T2, 2002-01-01): "3,506 people live in the town."',
         '- 3,559 [1] (T1, 2001-01-01): "3,559 people live in the town."',
     ]
-    assert (1, "3,559 people live in the town[3].") in found.draft["quotes"]
+    assert (1, "3,559 people live in the town[3].") in found.draft.quotes
 
 
 def test_a_side_whose_words_are_not_in_its_passage_makes_no_contradiction():
     drafts = [draft(1, [1], "3,559 [1]"), draft(2, [2], "9,999 [2]", (2, "9,999 people live in the town"))]
-    text = compose(groups(drafts, against=[(1, 2)])).draft["text"]
+    text = compose(groups(drafts, against=[(1, 2)])).draft.text
     assert "not verified" in text
     assert "contradict each other:" not in text
     assert "3,559" in text
@@ -74,14 +75,14 @@ def test_a_side_whose_words_are_not_in_its_passage_makes_no_contradiction():
 @pytest.mark.parametrize("told", [True, False])
 def test_a_contradiction_needs_both_quotes_word_for_word(second, verified, told):
     contexts = {rank: context(rank, told=told) for rank in (1, 2)}
-    text = compose(groups([draft(1, [1], "3,559 [1]"), second], against=[(1, 2)], contexts=contexts)).draft["text"]
+    text = compose(groups([draft(1, [1], "3,559 [1]"), second], against=[(1, 2)], contexts=contexts)).draft.text
     assert ("contradict each other:" in text) is verified
     assert ("not verified" in text) is not verified
 
 
 def test_equal_answers_are_no_contradiction_whatever_the_relation_says():
     text = compose(groups([draft(1, [1], "3,559 [1]"), draft(2, [4], "3,559 people [4]")], against=[(1, 4)]))
-    assert "contradict" not in text.draft["text"]
+    assert "contradict" not in text.draft.text
 
 
 @pytest.mark.parametrize(("name", "shown"), [("Broken Bow", True), ("Mercury", False)])
@@ -91,9 +92,9 @@ def test_a_context_by_rule_is_quoted_only_if_it_names_what_is_asked_about(name, 
         rank: Passage(id=f"p{rank}", document_id=f"d{rank}", text=t, title=f"T{rank}") for rank, t in texts.items()
     }
     contexts = {1: context(1), 2: context(2, "element", "80", told=False)}
-    relations = [{"a": 1, "b": 2, "kind": "distracting", "inferred": False}]
+    relations = [relation(1, 2, "distracting")]
     found = replace(groups([draft(1, [1, 2], "3,559 [1]")], passages=passages, contexts=contexts), relations=relations)
-    assert ("[2]" in compose(found).draft["text"]) is shown
+    assert ("[2]" in compose(found).draft.text) is shown
 
 
 def test_an_edited_statement_is_a_contradiction_though_it_shares_its_year_and_what_was_noted():
@@ -104,21 +105,21 @@ def test_an_edited_statement_is_a_contradiction_though_it_shares_its_year_and_wh
     passages = {rank: Passage(id=f"p{rank}", document_id=f"d{rank}", text=text) for rank, text in told.items()}
     contexts = {rank: context(rank, "film", "Canadian") for rank in told}
     drafts = [draft(rank, [rank], f"{text.rstrip('.')} [{rank}]", (rank, text)) for rank, text in told.items()]
-    text = compose(groups(drafts, against=[(1, 2)], passages=passages, contexts=contexts)).draft["text"]
+    text = compose(groups(drafts, against=[(1, 2)], passages=passages, contexts=contexts)).draft.text
     assert "contradict each other:" in text
 
 
 def test_duplicates_count_as_agreement_and_two_passages_of_one_document_as_one_source():
     other = {r: passage(r) for r in (1, 2, 3, 4)}
     drafts = [draft(1, [1], "3,559 [1]"), draft(2, [2], "3,506 [2]")]
-    assert "2 sources" in compose(groups(drafts, sources={"1": [4]}, passages=other)).draft["text"]
+    assert "2 sources" in compose(groups(drafts, sources={"1": [4]}, passages=other)).draft.text
     other[4] = passage(4, document="d1")
-    assert "2 sources" not in compose(groups(drafts, sources={"1": [4]}, passages=other)).draft["text"]
+    assert "2 sources" not in compose(groups(drafts, sources={"1": [4]}, passages=other)).draft.text
 
 
 def test_a_single_group_keeps_the_readers_words():
     found = compose(groups([draft(1, [1, 3], "Nebraska: 3,559 [1]\nOklahoma: 4,120 [3]")]))
-    assert found.draft["text"] == "Nebraska: 3,559 [1]\nOklahoma: 4,120 [3]"
+    assert found.draft.text == "Nebraska: 3,559 [1]\nOklahoma: 4,120 [3]"
     assert [(e["descriptor"], e["answer"], e["ranks"]) for e in found.entries] == [
         ("Nebraska", "3,559", [1]),
         ("Oklahoma", "4,120", [3]),
@@ -138,18 +139,18 @@ def test_a_group_that_cites_nothing_is_given_the_context_that_says_it():
 @pytest.mark.parametrize("status", ["unreadable", "failed", "nothing"])
 def test_what_a_group_leaves_out_stands_as_it_was_noted(status):
     found = compose(groups([draft(1, [1], "3,559 [1]"), draft(2, [3], "", status=status)]))
-    assert "**Broken Bow (Oklahoma)**: 4,120 [3]" in found.draft["text"]
+    assert "**Broken Bow (Oklahoma)**: 4,120 [3]" in found.draft.text
     assert any("context 3" in gap["error"] for gap in found.gaps)
-    assert ("Note: 1 of 2 groups" in found.draft["text"]) is (status != "nothing")
+    assert ("Note: 1 of 2 groups" in found.draft.text) is (status != "nothing")
 
 
 @pytest.mark.parametrize("answered", [True, False])
 def test_answers_that_differ_stand_only_behind_an_answer(answered):
     contexts = {1: context(1, None), 2: context(2, None), 3: context(3, answer="4,120" if answered else None)}
-    relations = [{"a": 1, "b": 2, "kind": "none", "inferred": False}]
+    relations = [relation(1, 2, "none")]
     drafts = [draft(1, [3], "4,120 [3]" if answered else "", status="answered" if answered else "nothing")]
     found = compose(replace(groups(drafts, contexts=contexts), relations=relations)).draft
-    assert (found["found"], UNTOLD in found["text"]) == (answered, answered)
+    assert (found.found, UNDESCRIBED in found.text) == (answered, answered)
 
 
 RANKS = st.permutations([1, 2, 3, 4])
@@ -171,4 +172,4 @@ def test_no_answer_is_ever_dropped(ranks, count, texts, against):
     found = compose(groups(drafts, against=[(a, b) for a, b in against if a < b]))
     held = {rank for entry in found.entries for rank in entry["ranks"]}
     assert held >= {1, 2, 3, 4}
-    assert all(f"[{rank}]" in found.draft["text"] for rank in ranks)
+    assert all(f"[{rank}]" in found.draft.text for rank in ranks)

@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from preflight_rag.corg.grouping import organise
-from preflight_rag.corg.relations import Edge
+from preflight_rag.state.values import Relation
 
 KINDS = ["distracting", "ambiguous", "counterfactual", "duplicated", "none"]
 
 
 def edges_of(table):
-    return [Edge(a, b, kind, False) for (a, b), kind in table.items()]
+    return [Relation[int](a=a, b=b, kind=kind) for (a, b), kind in table.items()]
 
 
 def organised(count, table, **options):

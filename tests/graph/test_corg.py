@@ -4,10 +4,10 @@ from itertools import combinations
 
 import pytest
 from broken_bow import QUESTION, STATES, relation_calls, script
+from paper_table import relation
 from scripted_server import Reply, ScriptedServer, prompt_of
 
 from preflight_rag import Answer, StageEvent
-from preflight_rag.corg.relations import related
 from preflight_rag.state.errors import AllPartitionsFailed
 from preflight_rag.state.reading import ContextNote
 
@@ -22,7 +22,7 @@ def test_eight_contexts_of_three_classes(opened, notes):
     assert relation_calls(server) == answer.receipt.by_stage["relate_contexts"].calls <= 4
     known = {ids[f"d{n}"]: ContextNote(n, "", STATES[f[0]], f[1:]) for n, f in enumerate(EIGHT, 1)}
     assert {frozenset((r.a, r.b)): r.kind for r in answer.relations} == {
-        frozenset((a, b)): related(known[a], known[b]) for a, b in combinations(known, 2)
+        frozenset((a, b)): relation(known[a], known[b]) for a, b in combinations(known, 2)
     }
     assert server.peak == answer.receipt.by_stage["answer_group"].calls == 2
     assert {(g.descriptor, g.answer) for g in answer.groups} == {
@@ -44,7 +44,7 @@ def test_contradictions_stand_side_by_side_newest_first_with_their_agreement(ope
     assert "2001-01-01" in lines[2]
 
 
-def test_several_bearers_of_a_name_in_one_group_are_answered_directly(opened):
+def test_several_entities_of_a_name_in_one_group_are_answered_directly(opened):
     facts = ["A1", "B2", "C3", "A1"]
     with ScriptedServer(script(facts)) as server, opened(server, facts) as app:
         answer = app.ask(QUESTION)
@@ -175,7 +175,7 @@ def test_a_question_with_options_gets_one_answer(opened):
     assert answer.choice == "few"
 
 
-async def test_the_stages_of_a_turn_are_told(opened):
+async def test_the_stages_of_a_turn_are_events(opened):
     with ScriptedServer(script(EIGHT)) as server, opened(server, EIGHT) as app:
         events = [event async for event in app.astream(QUESTION)]
     stages = [event.stage for event in events if isinstance(event, StageEvent)]

@@ -10,6 +10,8 @@ from preflight_rag.state.errors import AllPartitionsFailed
 from preflight_rag.state.reading import Draft, Reply
 from preflight_rag.state.values import Passage
 
+ROUTE = {"decision": {"name": "map_reduce", "forced": True}, "escalations": []}
+
 
 def mapped(*extracts, gaps=()):
     rows = [
@@ -23,6 +25,7 @@ def mapped(*extracts, gaps=()):
         "partitions": [[number] for number in range(1, len(rows) + 1)],
         "extracts": rows,
         "gaps": list(gaps),
+        **ROUTE,
     }
 
 

@@ -1,14 +1,11 @@
 """The node `relate_contexts`."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from langgraph.runtime import Runtime
 from scripted_server import Reply, ScriptedServer
 
-from preflight_rag.nodes.relate_contexts import cut, merged, relate_contexts
+from preflight_rag.nodes.relate_contexts import relate_contexts
 from preflight_rag.state.context import Context, Settings
-from preflight_rag.state.reading import Comparison, ContextNote
 
 QUESTION = "How many people live in Broken Bow?"
 
@@ -66,17 +63,3 @@ async def test_one_context_needs_no_call(related, ranks):
     with ScriptedServer(default="Context2 - Duplicated") as server:
         update = await related(server, ranks or (2,))
     assert (server.count(), update["relations"], len(update["contexts"])) == (0, [], 1)
-
-
-@given(st.lists(st.integers(1, 900), max_size=20), st.integers(256, 2000))
-def test_runs_fit_or_hold_one_context(sizes, most):
-    tokens = dict(enumerate([100, *sizes]))
-    runs = list(cut(0, list(range(1, len(tokens))), tokens, most))
-    assert [n for run in runs for n in run] == list(range(1, len(tokens)))
-    assert all(len(run) == 1 or 100 + sum(tokens[n] for n in run) <= most for run in runs)
-
-
-def test_a_note_with_an_answer_counts_before_one_without():
-    none, some = ContextNote(1, "x", None, None), ContextNote(1, "x", None, "3")
-    told = merged([Comparison({2: "none"}, {1: none}), Comparison({3: "duplicated"}, {1: some})])
-    assert told == Comparison({2: "none", 3: "duplicated"}, {1: some})

@@ -1,15 +1,12 @@
 """The node `rewrite`."""
 
-import pytest
-from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 from scripted_server import ScriptedServer
 
-from preflight_rag.conversation.history import said_before
-from preflight_rag.nodes.rewrite import before, last_question, normalised, rewrite
+from preflight_rag.nodes.rewrite import rewrite
 from preflight_rag.state.context import Context, Settings
-from preflight_rag.state.errors import UsageError
 
 TALK = [HumanMessage("What is the dose of aspirin?"), AIMessage("300 mg [1]."), HumanMessage("And in\nchildren?")]
 
@@ -47,7 +44,7 @@ async def test_parts_concepts_and_corrections_go_into_the_state(library):
         "How does aspirin lower fever?",
     ]
     made = update["rewrite"]
-    assert (made["by"], made["corrections"], made["concepts"][0]) == ("rules", [("asprin", "aspirin")], "lower fever")
+    assert (made["by"], made["corrections"], made["concepts"][0]) == ("rules", [["asprin", "aspirin"]], "lower fever")
     assert (made["expressions"][-1], update["rungs"]) == ('"lower fever" OR aspirin', [])
 
 
@@ -57,29 +54,3 @@ async def test_off_only_normalises(library, chat_reader):
         update = await rewrite({"messages": TALK}, Runtime(context=context))
     assert (update["queries"], server.count()) == (["And in children?"], 0)
     assert update["rewrite"] == {"by": "", "corrections": [], "concepts": [], "expressions": []}
-
-
-@pytest.mark.parametrize(
-    ("messages", "says"),
-    [
-        ([], "empty"),
-        ([AIMessage("hello")], "empty"),
-        ([HumanMessage(" \n\0 ")], "empty"),
-        ([HumanMessage("x" * 100_000)], "100,000 characters"),
-    ],
-)
-def test_a_question_that_cannot_be_asked(messages, says):
-    with pytest.raises(UsageError, match=says):
-        last_question(messages, 8_000)
-
-
-def test_history_is_what_people_and_assistants_said():
-    messages = [SystemMessage("be kind"), *TALK]
-    assert last_question(messages, 8_000) == "And in children?"
-    history = [said.message for said in said_before(before(messages), "And in children?")]
-    assert [(m.role, m.text) for m in history] == [("user", TALK[0].text), ("assistant", TALK[1].text)]
-
-
-@pytest.mark.parametrize(("text", "clean"), [(" a\tb\n", "a b"), ("e\u0301", "é"), ("a\0b", "a b"), ("\ud800x", "x")])
-def test_normalised(text, clean):
-    assert normalised(text) == clean

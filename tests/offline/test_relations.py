@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from value_reader import ValueReader
 
-from preflight_rag.corg.descriptors import descriptor_of, heading_of
+from preflight_rag.corg.entities import descriptor_of, heading_of
 from preflight_rag.offline import relations as offline_relations
 from preflight_rag.offline.reader import NOT_FOUND, OfflineReader
 from preflight_rag.offline.relations import Contexts

@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from preflight_rag.conversation.questions import normalised
 from preflight_rag.evaluation.intervals import bootstrap, mean
 from preflight_rag.evaluation.metrics import Confusion, f1, roc_area, roc_area_gain
 from preflight_rag.evaluation.report import Report, Table, figures, number
 from preflight_rag.evaluation.samples import DataSet, Sample
 from preflight_rag.evaluation.searching import collection_library, inputs
-from preflight_rag.nodes.preflight import ALWAYS_PLAIN_PASSAGES, foretell
-from preflight_rag.nodes.rewrite import normalised
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.routing.calibration import Case, calibrate, is_issue, turn_passages
 from preflight_rag.routing.costs import cost, overheads
+from preflight_rag.routing.decision import ALWAYS_PLAIN_PASSAGES, predict_loss
 from preflight_rag.routing.known_questions import KnownQuestion, make_questions
 from preflight_rag.routing.risk import RiskModel, fold, shipped_model
 from preflight_rag.routing.risk_features import risk_features
@@ -127,7 +127,7 @@ def _asked(library: Library, query: Sample, relevant: frozenset[str], settings: 
     return Asked(
         query=Sample(query.id, question),
         case=Case(risk_features(question, refs, sources), is_issue(refs, relevant)),
-        iou=foretell(question, refs, sources, settings, None).iou,
+        iou=predict_loss(question, refs, sources, settings, None).iou,
         plain=cost("plain", overhead, tokens, settings.partition_size),
         mapped=cost("map_reduce", overhead, tokens, settings.partition_size),
         eligible=len(refs) > ALWAYS_PLAIN_PASSAGES and sum(tokens) >= settings.map_prompt_tokens,

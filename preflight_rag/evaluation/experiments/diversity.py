@@ -94,7 +94,7 @@ def candidates(collection: DataSet, run: Run) -> Iterator[tuple[CasesOf, dict[st
         with cached_embedder(run) as embedder:
             yield _units(collection, embedder, run)
         return
-    from preflight_rag.nodes.rewrite import normalised
+    from preflight_rag.conversation.questions import normalised
 
     with collection_library(collection, run) as library:
 

@@ -100,7 +100,7 @@ def _outcome(
 ) -> Outcome:
     """What the product's own rule says of these passages."""
     from preflight_rag.library.search.retrieval import reference
-    from preflight_rag.nodes.preflight import decide, dense_order
+    from preflight_rag.routing.decision import decide, dense_order
     from preflight_rag.state.reading import Source
     from preflight_rag.state.retrieval import Candidate
 
@@ -125,7 +125,7 @@ def _outcome(
 
 def branch(decision: RouteDecision, settings: Settings) -> str:
     """Which rule of the router decided: a key of `ROUTES`."""
-    from preflight_rag.nodes.preflight import ALWAYS_PLAIN_PASSAGES
+    from preflight_rag.routing.decision import ALWAYS_PLAIN_PASSAGES
 
     if decision.name in ("abstain", "corg"):
         return decision.name

@@ -99,8 +99,8 @@ def run(collection: DataSet, run: Run) -> Report:
 
 def ask_all(collection: DataSet, library: Library, run: Run) -> list[Asked]:
     """The part's questions with their passages as the reader judges them."""
+    from preflight_rag.conversation.questions import normalised
     from preflight_rag.library.search.retrieval import retrieve_passages
-    from preflight_rag.nodes.rewrite import normalised
 
     reader = open_named(run.extractive_reader)
     queries = collection.select(run.part, run.limit)

@@ -72,13 +72,13 @@ def run(found: DataSet, run: Run) -> Report:
 
 def _agreement(rankings: dict[str, dict[str, Ranking]]) -> list[Row]:
     """How alike two rankings are: whether the first passage is the same, and the IoU of the first ones."""
-    from preflight_rag.nodes.preflight import agreement
+    from preflight_rag.routing.decision import rank_agreement
 
     rows = []
     for one, other in (("dense", "BM25"), ("dense", "fused"), ("BM25", "fused")):
         for name, ranking in rankings[one].items():
             a, b = ([hit.passage_id for hit in ranked] for ranked in (ranking, rankings[other][name]))
             scores = {"same first": float(a[:1] == b[:1])}
-            scores |= {f"IoU@{depth}": agreement(a, b, depth) for depth in AGREEMENT_DEPTHS}
+            scores |= {f"IoU@{depth}": rank_agreement(a, b, depth) for depth in AGREEMENT_DEPTHS}
             rows += [Row(name, arm=f"{one}, {other}", measure=key, score=score) for key, score in scores.items()]
     return rows

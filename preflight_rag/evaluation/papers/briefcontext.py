@@ -14,8 +14,8 @@ from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer
 from preflight_rag.evaluation.harness.asking import Asking
 from preflight_rag.evaluation.samples import Sample
 from preflight_rag.models.chat.chat_reader import add
-from preflight_rag.nodes.preflight import partition
 from preflight_rag.prompts import fences
+from preflight_rag.routing.decision import partition
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import ModelError
 from preflight_rag.state.reading import Draft, Extract, Reply, Source

@@ -20,8 +20,8 @@ from preflight_rag.evaluation.plots import Axis, Bars, Series, recorded
 from preflight_rag.evaluation.reading_metrics import holds
 from preflight_rag.evaluation.report import Report, Table, figures, number
 from preflight_rag.evaluation.samples import DataSet, Sample
-from preflight_rag.models.reading.statements import Claim, check, claims
-from preflight_rag.text.citations import MARK
+from preflight_rag.models.reading.statements import check
+from preflight_rag.text.citations import MARK, claims_of_answer
 from preflight_rag.text.sentences import sentence_spans
 
 if TYPE_CHECKING:
@@ -116,9 +116,7 @@ def hold(
         passages: The cited passages, as they are stored, by the answer's numbers.
         reader: What reads; one without verdicts leaves what is word for word.
     """
-    from preflight_rag.nodes.cite import named
-
-    said = [Claim(named(group), group.citations) for group in answer.groups if group.citations] or claims(answer.answer)
+    said = claims_of_answer(answer.answer, answer.groups)
     said = [claim for claim in said if any(n in passages for n in claim.citations)]
     verdicts = check(reader, answer.standalone_question, said, passages)
     told = []

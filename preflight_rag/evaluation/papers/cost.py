@@ -24,7 +24,7 @@ from preflight_rag.evaluation.plots import Axis, Bars, Series
 from preflight_rag.evaluation.report import Report, Table, figures, number
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet, Sample
-from preflight_rag.nodes.preflight import decide
+from preflight_rag.routing.decision import decide
 from preflight_rag.routing.library_risk import risk_model_of
 
 if TYPE_CHECKING:
@@ -85,8 +85,8 @@ def run(found: DataSet, run: Run) -> Report:
 
 def plan(question: Sample, searched: Searched, reader: Reader, extractive: ExtractiveReader | None) -> Planned:
     """The router's choice for the retrieved passages, and the cost model's figures for each way to read them."""
+    from preflight_rag.conversation.questions import normalised
     from preflight_rag.library.search.retrieval import retrieve_passages
-    from preflight_rag.nodes.rewrite import normalised
     from preflight_rag.routing.costs import cost, overheads
 
     asked = normalised(question.question)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from preflight_rag.models.chat.chat_reader import add
 from preflight_rag.models.protocol import Reader
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader
-from preflight_rag.state.reading import Comparison, Draft, Earlier, Extract, Message, Reply, Rewrite, Source, Talk
+from preflight_rag.state.reading import Draft, Earlier, Extract, Message, RelationReply, Reply, Rewrite, Source, Talk
 from preflight_rag.state.values import Usage
 
 T = TypeVar("T")
@@ -51,7 +51,7 @@ class Metered:
         asked = self.reader.reduce(question=question, extracts=extracts, options=options)
         return await self._count(asked, [question, *options, *(extract.text for extract in extracts)])
 
-    async def relate(self, *, question: str, pivot: Source, others: Sequence[Source]) -> Reply[Comparison]:
+    async def relate(self, *, question: str, pivot: Source, others: Sequence[Source]) -> Reply[RelationReply]:
         """As `Reader.relate`."""
         asked = self.reader.relate(question=question, pivot=pivot, others=others)
         return await self._count(asked, [question, *texts([pivot, *others])])
@@ -108,7 +108,7 @@ def written(value: Any) -> str:
     match value:
         case Draft() | Extract():
             return "\n".join([value.text, *(quote for _, quote in value.quotes)])
-        case Comparison():
+        case RelationReply():
             notes = (f"{note.entity} {note.descriptor or ''} {note.answer or ''}" for note in value.notes.values())
             return "\n".join([*value.kinds.values(), *notes])
         case Rewrite():

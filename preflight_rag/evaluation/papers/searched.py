@@ -58,8 +58,8 @@ class Searched:
 
     def retrieved(self, question: Sample, k: int) -> tuple[Source, ...]:
         """The k passages that a turn retrieves for the question, best first."""
+        from preflight_rag.conversation.questions import normalised
         from preflight_rag.library.search.retrieval import retrieve_passages
-        from preflight_rag.nodes.rewrite import normalised
 
         settings = SETTINGS.model_copy(update={"k": k})
         return tuple(retrieve_passages(self.library, [normalised(question.question)], settings).sources())

@@ -25,7 +25,7 @@ from preflight_rag.prompts import (
 )
 from preflight_rag.prompts.replies import choices_line, match_option
 from preflight_rag.state.errors import BadReply, ModelError
-from preflight_rag.state.reading import Comparison, Draft, Earlier, Extract, Message, Reply, Rewrite, Source, Talk
+from preflight_rag.state.reading import Draft, Earlier, Extract, Message, RelationReply, Reply, Rewrite, Source, Talk
 from preflight_rag.state.values import Usage
 from preflight_rag.text.concepts import expressions, rewrite_by_rules
 from preflight_rag.text.condense import condense as condense_by_rule
@@ -98,13 +98,13 @@ class ChatReader:
         quotes = draft.quotes or tuple(quote for extract in extracts for quote in extract.quotes)
         return Reply(Draft(draft.text, quotes, draft.found, draft.choice), reply.usage, reply.notes)
 
-    async def relate(self, *, question: str, pivot: Source, others: Sequence[Source]) -> Reply[Comparison]:
+    async def relate(self, *, question: str, pivot: Source, others: Sequence[Source]) -> Reply[RelationReply]:
         """How the pivot relates to each other context; relations that are missing are asked for once more, together."""
         contexts = [pivot, *others]
         prompt = relate_contexts.render(question=question, contexts=contexts)
         text, usage = await self._call(prompt)
-        told = relate_contexts.parse(text, len(contexts))
-        missing = [n for n in range(2, len(contexts) + 1) if n not in told.kinds]
+        reply = relate_contexts.parse(text, len(contexts))
+        missing = [n for n in range(2, len(contexts) + 1) if n not in reply.kinds]
         if missing:
             try:
                 text, more = await self._repair(prompt, text, relate_contexts.repair(missing))
@@ -112,12 +112,11 @@ class ChatReader:
                 more = Usage.model_validate(error.spent or {"calls": 1})
             else:
                 repaired = relate_contexts.parse(text, len(contexts))
-                told.kinds = repaired.kinds | told.kinds
-                told.notes = repaired.notes | told.notes
+                reply = RelationReply(repaired.kinds | reply.kinds, repaired.notes | reply.notes)
             usage = add(usage, more)
         own = {n: source.n for n, source in enumerate(contexts, 1)}
-        notes = {own[n]: replace(note, n=own[n]) for n, note in told.notes.items()}
-        return Reply(Comparison({own[n]: kind for n, kind in told.kinds.items()}, notes), usage)
+        notes = {own[n]: replace(note, rank=own[n]) for n, note in reply.notes.items()}
+        return Reply(RelationReply({own[n]: kind for n, kind in reply.kinds.items()}, notes), usage)
 
     async def answer_group(self, *, question: str, sources: Sequence[Source], plural: bool) -> Reply[Draft]:
         """One answer for each entity that the group's contexts speak of."""

@@ -6,57 +6,15 @@ statement ("About 465 °C") says little by itself, so the question that it answe
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from preflight_rag.models.reading.bundled_reader import settings
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader, PassageReading
 from preflight_rag.state.values import Passage, Statement
-from preflight_rag.text.citations import MARKS, cited_numbers, without_marks
-from preflight_rag.text.sentences import sentence_spans
+from preflight_rag.text.citations import Claim
 
 SHORT = 15
 """Words below which a statement is read behind its question."""
-FRAGMENT = 4
-"""Words below which a clause between two marks is read with what stands before it in its sentence."""
-_MARKUP = re.compile(r"^[\s>#*•-]+|^\d+[.)]\s+|\*\*|__|`")
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A statement with the numbers that it cites."""
-
-    text: str
-    citations: tuple[int, ...]
-
-
-def claims(text: str) -> list[Claim]:
-    """The statements of an answer: for each run of marks the last sentence, or clause, before it, without marks."""
-    found: list[Claim] = []
-    at = 0
-    for run in MARKS.finditer(text):
-        before, numbers = text[at : run.start()], tuple(cited_numbers(run[0]))
-        spans = sentence_spans(before)
-        if spans and any(character.isalnum() for character in before):
-            said = _plain(before[slice(*spans[-1])])
-            if found and len(said.split()) < FRAGMENT and _goes_on(text[:at], before):
-                said = f"{found[-1].text} {said}"
-            found.append(Claim(said, numbers))
-        elif found:
-            found[-1] = replace(found[-1], citations=tuple(dict.fromkeys((*found[-1].citations, *numbers))))
-        at = run.end()
-    return found
-
-
-def _goes_on(before: str, clause: str) -> bool:
-    """Whether a clause behind marks belongs to the sentence that they stand in."""
-    ended = without_marks(before).rstrip().endswith((".", "!", "?", ":"))
-    return not ended and "\n" not in clause and clause.lstrip()[:1] not in ".!?;"
-
-
-def _plain(sentence: str) -> str:
-    return _MARKUP.sub("", sentence).strip(" .;,\n")
 
 
 def check(

@@ -1,45 +1,20 @@
-"""Statements of an answer: how they are found, and what their passages say of them."""
+"""What their passages say of the statements of an answer."""
 
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from word_reader import WordReader
 
 from preflight_rag.graph.readers import extractive_for
 from preflight_rag.models.opening import open_extractive_reader
-from preflight_rag.models.reading.statements import Claim, check, claims, pair
+from preflight_rag.models.reading.statements import check, pair
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.state.values import Passage
+from preflight_rag.text.citations import Claim
 
 TEA = Passage(id="t", document_id="t", title="Tea", text="Green tea is brewed at about 80 degrees Celsius in China.")
 OATS = Passage(id="o", document_id="o", title="Oats", text="Oats are sown in early spring.")
 PASSAGES = {1: TEA, 2: OATS}
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("A is b [1]. C is d [2][1].", [("A is b", (1,)), ("C is d", (2, 1))]),
-        ("A is b. [1] C is d. [2]", [("A is b", (1,)), ("C is d", (2,))]),
-        ("No mark here. A is b [1], [2].", [("A is b", (1, 2))]),
-        ("- **Tea**: 80 degrees [1]\n- Oats: spring [2]", [("Tea: 80 degrees", (1,)), ("Oats: spring", (2,))]),
-        ("Tea warms the body [1] and mind [2].", [("Tea warms the body", (1,)), ("Tea warms the body and mind", (2,))]),
-        ("Tea is hot [1]. Oats [2].", [("Tea is hot", (1,)), ("Oats", (2,))]),
-        ("[1] begins", []),
-        ("nothing cited", []),
-    ],
-)
-def test_statements_with_what_they_cite(text, found):
-    assert claims(text) == [Claim(*item) for item in found]
-
-
-@given(st.text(alphabet="ab .!\n[]123-*", max_size=80))
-def test_any_text_has_statements_with_words(text):
-    for claim in claims(text):
-        assert claim.citations
-        assert any(character.isalnum() for character in claim.text)
 
 
 @pytest.mark.parametrize(

@@ -1,19 +1,18 @@
-"""Answers that nothing tells apart stand side by side."""
+"""Answers of which not all say which entity they mean stand side by side."""
 
 import pytest
 
-from preflight_rag.corg.differing import UNTOLD, differing, untold
+from preflight_rag.corg.composition import UNDESCRIBED, undescribed, undescribed_answers
 from preflight_rag.state.reading import ContextNote
+from preflight_rag.state.values import Relation
 
 
 def context(rank, answer, descriptor=None, entity="Broken Bow", **more):
-    return {
-        "rank": rank, "entity": entity, "descriptor": descriptor, "answer": answer, "told": True, "relevant": True
-    } | more  # fmt: skip
+    return ContextNote(rank, entity, descriptor, answer, **more)
 
 
 def relation(a, b, kind):
-    return {"a": a, "b": b, "kind": kind, "inferred": False}
+    return Relation[int](a=a, b=b, kind=kind)
 
 
 @pytest.mark.parametrize(
@@ -26,17 +25,17 @@ def relation(a, b, kind):
         (("3,491", None), (None, None), False),
     ],
 )
-def test_answers_are_not_told_apart_where_a_descriptor_is_missing(a, b, found):
+def test_answers_are_undescribed_where_a_descriptor_is_missing(a, b, found):
     first, second = (ContextNote(n, "Broken Bow", side[1], side[0]) for n, side in enumerate((a, b), 1))
-    assert untold(first, second) is untold(second, first) is found
+    assert undescribed(first, second) is undescribed(second, first) is found
 
 
 def test_all_answers_of_the_name_stand_in_one_paragraph():
     contexts = {1: context(1, "3,491", "Nebraska"), 2: context(2, "9,000"), 3: context(3, "9,000"), 4: context(4, "5")}
     relations = [relation(1, 2, "none"), relation(2, 3, "duplicated"), relation(1, 3, "none")]
     relations += [relation(1, 4, "counterfactual")]
-    (paragraph,) = differing(contexts, relations)
-    assert paragraph == f"**Broken Bow**: {UNTOLD} 3,491 (Nebraska) [1]; 9,000 [2][3]; 5 [4]."
+    (paragraph,) = undescribed_answers(contexts, relations)
+    assert paragraph == f"**Broken Bow**: {UNDESCRIBED} 3,491 (Nebraska) [1]; 9,000 [2][3]; 5 [4]."
 
 
 @pytest.mark.parametrize(
@@ -49,5 +48,5 @@ def test_all_answers_of_the_name_stand_in_one_paragraph():
         (context(2, "9,000", relevant=False), "none"),
     ],
 )
-def test_nothing_is_added_where_the_relation_says_it_or_no_reader_told(other, kind):
-    assert differing({1: context(1, "3,491", "Nebraska"), 2: other}, [relation(1, 2, kind)]) == []
+def test_nothing_is_added_where_the_relation_says_it_or_no_reader_said_it(other, kind):
+    assert undescribed_answers({1: context(1, "3,491", "Nebraska"), 2: other}, [relation(1, 2, kind)]) == []

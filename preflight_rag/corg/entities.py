@@ -1,7 +1,7 @@
-"""What a context tells its subject by from others of the name: its descriptor, by rule (COrg, section 2.1).
+"""What a context is about, by rule: its entity, the descriptor that tells it from others of that name, its answer.
 
 "Broken Bow, Oklahoma", "Bobby Carpenter (American football)" and "Araki Station is a railway station in Abiko" each
-hold a surface name and a descriptor.
+hold a surface name and a descriptor (COrg, section 2.1).
 """
 
 from __future__ import annotations
@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from preflight_rag.text.names import CAPITAL, NAME, Name, position, tokens
-from preflight_rag.text.values import IS_A
+from preflight_rag.state.reading import ContextNote, Source
+from preflight_rag.text.names import CAPITAL, NAME, Name, position, surface_name, tokens
+from preflight_rag.text.sentences import sentence_spans
+from preflight_rag.text.values import IS_A, asked_kind, values
 from preflight_rag.text.words import STOP_WORDS, words
 
 _SEPARATORS = re.compile(r"\s+[-–—|:]\s+|\s*[|·]\s*|:\s+")
@@ -44,11 +46,44 @@ _MAX_WORDS = 10
 
 
 @dataclass(frozen=True)
-class Bearer:
-    """What a passage tells a bearer of a name by: index terms of the descriptor, and the words that show it."""
+class NamedEntity:
+    """An entity that a passage tells from others of its name: index terms of the descriptor, and the words for it."""
 
     words: frozenset[str]
     shown: str
+
+
+def note_by_rule(question: str, source: Source) -> ContextNote:
+    """What a context is about, from its title, its opening and its nearest sentence; it always has an answer."""
+    name = surface_name(question)
+    title = " ".join(source.title.split())
+    entity = name if name and name.casefold() in f"{title} {source.text}".casefold() else _head(title) or name
+    named = title if entity.casefold() in title.casefold() else ""
+    descriptor = descriptor_of(entity, named, source.text) if entity else None
+    return ContextNote(source.n, entity or f"context {source.n}", descriptor, answer_by_rule(question, source.text))
+
+
+def answer_by_rule(question: str, text: str) -> str:
+    """The value that the question asks for in the sentence nearest to it, else that sentence."""
+    sentence = nearest_sentence(question, text)
+    found = values(sentence, asked_kind(question), question)
+    return found[0].text if found else sentence
+
+
+def nearest_sentence(question: str, text: str) -> str:
+    """Of the sentences with a value of the kind asked for, else of all, the one that shares most with the question."""
+    asked, kind = frozenset(words(question)), asked_kind(question)
+    sentences = [text[slice(*span)].strip() for span in sentence_spans(text)] or [text.strip()]
+
+    def nearness(i: int) -> tuple[bool, int, int]:
+        shared = len(asked.intersection(words(sentences[i])))
+        return bool(values(sentences[i], kind, question)), shared, -i
+
+    return sentences[max(range(len(sentences)), key=nearness)]
+
+
+def _head(title: str) -> str:
+    return re.split(r"\s?[(,:|]|\s[-–—]\s", title, maxsplit=1)[0].strip()
 
 
 def heading_of(text: str) -> str:
@@ -64,7 +99,7 @@ def heading_of(text: str) -> str:
 
 
 def descriptor_of(name: str, title: str, text: str) -> str | None:
-    """What tells the bearer of a name from others: of the title, the text's heading, or what stands behind the name."""
+    """What tells the entity of a name from others: of the title, the text's heading, or what stands behind the name."""
     head = re.split(r"[,(]", name)[0].strip()
     if not head:
         return None
@@ -82,14 +117,14 @@ def _from_heading(head: str, name: str, heading: str) -> str | None:
     parentheses = re.search(r"\(([^()]{2,60})\)", heading)
     if parentheses and not _LIFE_DATES.search(parentheses[1]):
         return parentheses[1]
-    asked, held = set(words(name)), set(words(heading))
-    if not asked & set(words(heading)) and len(heading.split()) > _MAX_WORDS:
+    asked, terms = set(words(name)), set(words(heading))
+    if not asked & terms and len(heading.split()) > _MAX_WORDS:
         return None
     at = heading.casefold().find(head.casefold())
     rest = heading[at + len(head) :].strip(" ,:;-–") if at == 0 else ""
     if rest and set(words(rest)) - asked and heading[len(head) : len(head) + 1] == ",":
         return rest
-    return heading if held - asked and asked & held and len(heading.split()) <= _MAX_NAME_WORDS else None
+    return heading if terms - asked and asked & terms and len(heading.split()) <= _MAX_NAME_WORDS else None
 
 
 def _behind(rest: str, name: str) -> str | None:
@@ -130,8 +165,8 @@ def leading_names(title: str, text: str, question: Name) -> list[Name]:
     return found
 
 
-def bearer(name: Name, title: str, text: str, asked: frozenset[str]) -> Bearer | None:
-    """What the passage says to tell the bearer of a name from others, or None where it says nothing.
+def named_entity(name: Name, title: str, text: str, asked: frozenset[str]) -> NamedEntity | None:
+    """The entity of a name that the passage speaks of, or None where it does not tell it from others of that name.
 
     Args:
         name: The surface name.
@@ -145,18 +180,18 @@ def bearer(name: Name, title: str, text: str, asked: frozenset[str]) -> Bearer |
         around = f"{title[: match.start()]} {head[match.end() :]}" if match.end() <= len(head) else ""
         found = _terms(around, name, asked)
         if 0 < len(found) <= _MOST_TERMS and not _RELATING & set(tokens(around)):
-            return Bearer(found, head.strip())
+            return NamedEntity(found, head.strip())
     lead = pattern.search(text, 0, _LEAD)
     if lead and lead.group()[0].isupper() and _CAPITALISED.fullmatch(text, 0, lead.start()):
         found = _terms(text[: lead.start()], name, asked)
         if 0 < len(found) <= _MOST_TERMS and not _SECTIONS & set(tokens(text[: lead.start()])):
-            return Bearer(found, text[: lead.end()].strip())
+            return NamedEntity(found, text[: lead.end()].strip())
     for match in pattern.finditer(text):
         after = _PARENTHESIS.match(text, match.end()) or (
             _APPOSITION.match(text, match.end()) if match.start() <= _LEAD else None
         )
         if after and _describes(after[1], name) and (found := _terms(after[1], name, asked)):
-            return Bearer(found, text[match.start() : after.end()].strip(" ,"))
+            return NamedEntity(found, text[match.start() : after.end()].strip(" ,"))
     return None
 
 

@@ -1,0 +1,49 @@
+"""The question of a turn: found among the messages, normalised, checked."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+
+from langchain_core.messages import AnyMessage, HumanMessage
+
+from preflight_rag.state.errors import UsageError
+
+
+def last_question(messages: Sequence[AnyMessage], longest: int) -> str:
+    """The last human message, normalised.
+
+    Raises:
+        UsageError: There is no such message, it is empty, or it is longer than `longest` characters.
+    """
+    at = _last_human(messages)
+    question = normalised(str(messages[at].text)) if at is not None else ""
+    check_question(question, longest)
+    return question
+
+
+def messages_before(messages: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
+    """The messages before the last human one."""
+    return messages[: _last_human(messages)]
+
+
+def _last_human(messages: Sequence[AnyMessage]) -> int | None:
+    return next((i for i in range(len(messages) - 1, -1, -1) if isinstance(messages[i], HumanMessage)), None)
+
+
+def check_question(question: str, longest: int) -> None:
+    """Raise UsageError unless the question has words and a sensible length."""
+    if not question.strip():
+        raise UsageError("the question is empty", help='Ask something, as in: preflight ask "What is ...?"')
+    if len(question) > longest:
+        raise UsageError(
+            f"the question has {len(question):,} characters; at most {longest:,} are read",
+            help="Ingest the text as a document and ask about it, or raise PREFLIGHT_MAX_QUESTION_CHARS.",
+        )
+
+
+def normalised(text: str) -> str:
+    """Text in Unicode's composed form, without control characters, with single spaces."""
+    composed = unicodedata.normalize("NFC", text)
+    printable = "".join(c if unicodedata.category(c) not in ("Cc", "Cs") else " " for c in composed)
+    return " ".join(printable.split())

@@ -1,0 +1,203 @@
+"""Decisions on a turn's route: the preflight's, before anything is read, and the step to a dearer route after a draft.
+
+Passages that speak of several things of one name, or that contradict each other, go to COrg (`corg.signals`). Of the
+others it is predicted whether the key passage would be lost, that is whether it stands below the dense top 3. Two rules
+do that. The calibrated one gives the probability of it (`routing.risk`) and sends the question to map/reduce from its
+threshold on. The paper's compares the dense ranking of the retrieved passages with a BM25 ranking of the same passages:
+where their first n agree (IoU > threshold), plain RAG serves; else map/reduce (BriefContext, section 5.2, equation 1).
+It also serves where nothing was calibrated for the library's embedder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+from preflight_rag.corg.agreement import contradiction
+from preflight_rag.corg.signals import read_signals
+from preflight_rag.models.reading.extractive_reader import ExtractiveReader
+from preflight_rag.routing.risk import RiskModel
+from preflight_rag.routing.risk_features import FEATURES, has_places, risk_features
+from preflight_rag.state.context import Settings
+from preflight_rag.state.reading import Draft, Source
+from preflight_rag.state.schema import Escalation, PassageRef
+from preflight_rag.state.values import RouteDecision, RouteName
+from preflight_rag.text.bm25 import pool_bm25
+from preflight_rag.text.citations import is_verifiable
+from preflight_rag.text.words import words
+
+ALWAYS_PLAIN_PASSAGES = 3
+"""Up to so many passages nothing can be lost in the middle: the dense top 3 holds them all."""
+FORCED: dict[str, RouteName] = {"plain": "plain", "map-reduce": "map_reduce", "corg": "corg"}
+
+
+@dataclass(frozen=True)
+class LossPrediction:
+    """Whether the key passage would be lost, in the words of a reason and in numbers; `risk` is held to `threshold`."""
+
+    lost: bool
+    reason: str
+    iou: float
+    risk: float
+    threshold: float
+    signals: Mapping[str, float]
+
+
+def decide(
+    question: str,
+    refs: Sequence[PassageRef],
+    sources: Sequence[Source],
+    settings: Settings,
+    risk_model: RiskModel | None = None,
+    extractive: ExtractiveReader | None = None,
+) -> RouteDecision:
+    """The route for these passages, with the numbers behind it.
+
+    Args:
+        question: The standalone question.
+        refs: The passages that go on.
+        sources: Their texts, in the same order.
+        settings: `preflight` names the rule, `threshold` and `top_n` are the IoU rule's.
+        risk_model: As `risk_model_of` gives it for the collection; without one the IoU rule decides.
+        extractive: What reads the passages for COrg's signal `answers`; without one the other signals decide.
+    """
+    tokens = sum(ref["tokens"] for ref in refs)
+    corg = read_signals(question, refs, sources, extractive)
+    signals = {"passages": float(len(refs)), "context_tokens": float(tokens), **corg.as_numbers()}
+    if not refs:
+        reason = "nothing was found in the library"
+        return RouteDecision(
+            name="abstain", reason=reason, top_n=settings.top_n, threshold=settings.threshold, signals=signals
+        )
+    prediction = predict_loss(question, refs, sources, settings, risk_model)
+
+    def decision(name: RouteName, reason: str, *, forced: bool = False) -> RouteDecision:
+        return RouteDecision(
+            name=name,
+            reason=reason,
+            forced=forced,
+            iou=prediction.iou,
+            top_n=settings.top_n,
+            threshold=prediction.threshold,
+            risk=prediction.risk,
+            signals={**signals, **prediction.signals},
+        )
+
+    if settings.route != "auto":
+        return decision(FORCED[settings.route], f"the route was forced to {settings.route}", forced=True)
+    if corg.score >= settings.corg_threshold:
+        return decision("corg", f"COrg score {corg.score:.2g} >= {settings.corg_threshold:g}: {'; '.join(corg.fired)}")
+    if len(refs) <= ALWAYS_PLAIN_PASSAGES:
+        return decision("plain", f"only {len(refs)} passage{'s' * (len(refs) > 1)}: nothing can be lost between them")
+    if tokens < settings.map_prompt_tokens:
+        return decision("plain", f"the passages have {tokens} tokens: they fit one map prompt")
+    return decision("map_reduce" if prediction.lost else "plain", prediction.reason)
+
+
+def predict_loss(
+    question: str,
+    refs: Sequence[PassageRef],
+    sources: Sequence[Source],
+    settings: Settings,
+    risk_model: RiskModel | None,
+) -> LossPrediction:
+    """What the rule says that the settings name; the IoU rule where there is no calibrated model."""
+    top_n, threshold = settings.top_n, settings.threshold
+    iou = rank_agreement(dense_order(refs), lexical_order(question, sources), top_n)
+    if settings.preflight == "calibrated" and risk_model is not None and has_places(refs):
+        return _calibrated(risk_model, risk_features(question, refs, sources), iou)
+    lost = iou <= threshold
+    relation = f"disagree (IoU {iou:.2g} <= {threshold:g})" if lost else f"agree (IoU {iou:.2g} > {threshold:g})"
+    fallback = "" if settings.preflight == "iou" else _fallback(risk_model)
+    return LossPrediction(lost, f"{fallback}dense and BM25 top {top_n} {relation}", iou, 1 - iou, threshold, {})
+
+
+def _fallback(risk_model: RiskModel | None) -> str:
+    """Why the IoU rule decides though the calibrated one was wanted."""
+    if risk_model is None:
+        return "nothing is calibrated for the library's embedder, so by IoU: "
+    return "the passages come without their places in the collection's rankings, so by IoU: "
+
+
+def _calibrated(model: RiskModel, values: Mapping[str, float], iou: float) -> LossPrediction:
+    risk = model.risk(values)
+    lost = risk >= model.threshold
+    sign = ">=" if lost else "<"
+    strongest = [FEATURES[name].risky if lost else FEATURES[name].safe for name in model.loudest(values, risky=lost)]
+    grounds = f": {'; '.join(strongest)}" if strongest else ""
+    reason = f"risk {risk:.2g} {sign} {model.threshold:.2g} ({model.grounds}){grounds}"
+    signals = {f"risk_{name}": round(values[name], 4) for name in model.terms}
+    return LossPrediction(lost, reason, iou, risk, model.threshold, signals)
+
+
+def dense_order(refs: Sequence[PassageRef]) -> list[int]:
+    """Ranks of the passages in the dense ranking's order (R_LLM of equation 1), or by cosine where it misses some."""
+    places = [ref.get("dense_rank") for ref in refs]
+    ranked = [(place, ref) for place, ref in zip(places, refs, strict=True) if place is not None]
+    if len(ranked) == len(refs):
+        return [ref["rank"] for _, ref in sorted(ranked, key=lambda pair: (pair[0], pair[1]["rank"]))]
+    return [ref["rank"] for ref in sorted(refs, key=lambda ref: (-ref["cosine"], ref["rank"]))]
+
+
+def lexical_order(question: str, sources: Sequence[Source]) -> list[int]:
+    """Ranks of the passages that share a word with the question, ordered by BM25 among them (R_BM25 of equation 1)."""
+    scores = pool_bm25(words(question), [f"{source.title} {source.text}" for source in sources])
+    ranked = [(-score, source.n) for score, source in zip(scores, sources, strict=True) if score is not None]
+    return [n for _, n in sorted(ranked)]
+
+
+def rank_agreement(a: Sequence[Hashable], b: Sequence[Hashable], top_n: int) -> float:
+    """Intersection over union of the first n of two rankings, in [0, 1]; 0 when both are empty."""
+    first, second = set(a[:top_n]), set(b[:top_n])
+    union = first | second
+    return len(first & second) / len(union) if union else 0.0
+
+
+def partition(count: int, size: int) -> list[list[int]]:
+    """Ranks 1 to count in runs of at most `size`, as equal in length as can be."""
+    parts = ceil(count / size)
+    bounds = [round(i * count / parts) for i in range(parts + 1)] if parts else []
+    return [list(range(bounds[i] + 1, bounds[i + 1] + 1)) for i in range(parts)]
+
+
+def unread_note(extracts: Sequence[Mapping[str, Any]]) -> str:
+    """A sentence about the partitions that could not be read, as the state holds them; empty when all were read."""
+    failed = sum(extract["failed"] for extract in extracts)
+    if not failed:
+        return ""
+    parts = f"{failed} of {len(extracts)} parts of the passages"
+    return f"\n\nNote: {parts} could not be read; the answer may lack what they say."
+
+
+def current_route(decision: Mapping[str, Any], escalations: Sequence[Escalation]) -> str:
+    """The route that a turn is on: the one decided on, or the dearer one that it has gone on to."""
+    return escalations[-1]["to"] if escalations else str(decision.get("name"))
+
+
+def may_escalate(decision: Mapping[str, Any], escalations: Sequence[Escalation], route: str) -> bool:
+    """Whether this is the route that preflight chose freely, and the turn has not gone on to another yet."""
+    return decision.get("name") == route and not decision.get("forced") and not escalations
+
+
+def escalation(draft: Draft, sources: Sequence[Source], partition_size: int) -> Escalation | None:
+    """The step that a plain answer calls for, if any; map/reduce of one partition would read the same again."""
+    quotes: dict[int, str] = {}
+    for n, quote in draft.quotes:
+        quotes[n] = f"{quotes.get(n, '')}\n{quote}".strip()
+    if draft.found and len(quotes) > 1 and (sides := contradiction(list(quotes.values()))):
+        return to_corg("plain", sides)
+    if len(sources) <= partition_size:
+        return None
+    if not draft.found:
+        return {"from": "plain", "to": "map_reduce", "reason": "the plain answer found nothing"}
+    if not is_verifiable(draft, {source.n: source.text for source in sources}):
+        return {"from": "plain", "to": "map_reduce", "reason": "no citation of the plain answer could be verified"}
+    return None
+
+
+def to_corg(route: str, sides: tuple[str, str]) -> Escalation:
+    """The step from a route to COrg, for two statements that contradict each other."""
+    first, second = (" ".join(side.split())[:80] for side in sides)
+    return {"from": route, "to": "corg", "reason": f'passages contradict each other: "{first}" / "{second}"'}

@@ -1,0 +1,213 @@
+"""Decisions on the route: the preflight's rule, its numbers and partitions, and the steps to a dearer route."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from preflight_rag.routing.decision import (
+    decide,
+    escalation,
+    lexical_order,
+    may_escalate,
+    partition,
+    rank_agreement,
+    unread_note,
+)
+from preflight_rag.routing.risk import RiskModel, Term, shipped_model
+from preflight_rag.state.context import Settings
+from preflight_rag.state.reading import Draft, Source
+
+NEAR = "the capital of France is Paris, a city on the Seine"
+FAR = "bread is baked from flour and water in an oven"
+
+
+def passages(texts, cosines, tokens=300):
+    refs = [
+        {
+            "id": str(i),
+            "document_id": str(i),
+            "title": "",
+            "source": "",
+            "rank": i,
+            "score": 1.0,
+            "cosine": cosine,
+            "tokens": tokens,
+            "preview": "",
+        }
+        for i, cosine in enumerate(cosines, 1)
+    ]
+    return refs, [Source(i, str(i), "", text) for i, text in enumerate(texts, 1)]
+
+
+def with_places(refs, bm25):
+    """The passages with places in the collection's rankings, as `retrieve` gives them."""
+    dense = sorted(range(len(refs)), key=lambda i: -refs[i]["cosine"])
+    lexical = [i for i in sorted(range(len(refs)), key=lambda i: -bm25[i]) if bm25[i]]
+    return [
+        ref
+        | {
+            "dense_rank": dense.index(i) + 1,
+            "lexical_rank": lexical.index(i) + 1 if bm25[i] else None,
+            "bm25": bm25[i] or None,
+        }
+        for i, ref in enumerate(refs)
+    ]
+
+
+FOUND = passages([NEAR, NEAR, NEAR, FAR, FAR, FAR, FAR, FAR], [0.9, 0.8, 0.7, 0.1, 0.1, 0.1, 0.1, 0.1])
+LOST = passages([NEAR, FAR, FAR, FAR, FAR, FAR, FAR, FAR], [0.1, 0.5, 0.48, 0.46, 0.45, 0.44, 0.43, 0.42])
+
+
+@pytest.mark.parametrize(
+    ("case", "bm25", "name", "sign"),
+    [
+        (FOUND, [9, 8, 7, 0, 0, 0, 0, 0], "plain", "<"),
+        (LOST, [9, 0, 0, 0, 0, 0, 0, 0], "map_reduce", ">="),
+    ],
+)
+def test_the_calibrated_rule_decides_and_says_on_what_grounds(case, bm25, name, sign):
+    refs, sources = case
+    model = shipped_model()
+    decision = decide("capital of France", with_places(refs, bm25), sources, Settings(), model)
+    assert decision.name == name
+    assert decision.reason.startswith(f"risk {decision.risk:.2g} {sign} {model.threshold:.2g} (calibrated on six")
+    assert decision.threshold == model.threshold
+    assert decision.iou is not None
+    assert {f"risk_{feature}" for feature in model.terms} <= set(decision.signals)
+
+
+def test_the_setting_iou_is_the_papers_rule_whatever_is_calibrated():
+    refs, sources = LOST
+    asked = ("capital of France", with_places(refs, [9, 0, 0, 0, 0, 0, 0, 0]), sources)
+    always = RiskModel("test", "e", -9.0, {"uncovered": Term(0.1, 0.0, 1.0)}, 0.9)
+    assert decide(*asked, Settings(), always).name == "plain"
+    by_iou = decide(*asked, Settings(preflight="iou"), always)
+    assert (by_iou.name, by_iou.threshold, by_iou.risk) == ("map_reduce", 0.2, 1 - by_iou.iou)
+    assert by_iou.reason.startswith("dense and BM25 top 3 disagree")
+
+
+def test_where_the_calibrated_rule_cannot_judge_the_reason_says_why():
+    refs, sources = LOST
+    unknown = decide("capital of France", refs, sources, Settings())
+    assert unknown.reason.startswith("nothing is calibrated for the library's embedder, so by IoU: dense and BM25")
+    bare = decide("capital of France", refs, sources, Settings(), shipped_model())
+    assert bare.reason.startswith("the passages come without their places in the collection's rankings, so by IoU")
+
+
+def test_rankings_that_agree_go_plain():
+    refs, sources = passages([NEAR, NEAR, NEAR, FAR, FAR, FAR, FAR, FAR], [0.9, 0.8, 0.7, 0.1, 0.1, 0.1, 0.1, 0.1])
+    decision = decide("capital of France", refs, sources, Settings())
+    assert (decision.name, decision.iou, decision.risk) == ("plain", 1.0, 0.0)
+
+
+def test_rankings_that_disagree_go_to_map_reduce():
+    refs, sources = passages([NEAR, NEAR, NEAR, FAR, FAR, FAR, FAR, FAR], [0.1, 0.1, 0.1, 0.9, 0.8, 0.7, 0.2, 0.2])
+    decision = decide("capital of France", refs, sources, Settings())
+    assert (decision.name, decision.iou) == ("map_reduce", 0.0)
+    assert "IoU 0 <= 0.2" in decision.reason
+
+
+@pytest.mark.parametrize(("count", "tokens", "words"), [(3, 300, "only 3 passages"), (8, 100, "fit one map prompt")])
+def test_a_short_context_goes_plain_with_its_reason(count, tokens, words):
+    refs, sources = passages([FAR] * count, [0.5] * count, tokens)
+    decision = decide("capital of France", refs, sources, Settings())
+    assert decision.name == "plain"
+    assert words in decision.reason
+
+
+TOWNS = ["Broken Bow, Oklahoma, had 4,228 people in 2020.", "Broken Bow, Nebraska, had 3,506 people in 2020."]
+
+
+def test_two_things_of_one_name_go_to_corg_though_the_context_is_short():
+    refs, sources = passages(TOWNS, [0.8, 0.8])
+    decision = decide("How many people live in Broken Bow?", refs, sources, Settings())
+    assert (decision.name, decision.forced) == ("corg", False)
+    assert decision.signals["corg"] >= Settings().corg_threshold
+    assert decision.signals["corg_names"] > 0
+    assert "Broken Bow, Oklahoma; Broken Bow, Nebraska" in decision.reason
+
+
+def test_the_threshold_of_corg_is_a_setting():
+    refs, sources = passages(TOWNS, [0.8, 0.8])
+    decision = decide("How many people live in Broken Bow?", refs, sources, Settings(corg_threshold=1.0))
+    assert decision.name == "plain"
+    assert decision.signals["corg"] > 0.5
+
+
+@pytest.mark.parametrize(("route", "name"), [("plain", "plain"), ("map-reduce", "map_reduce"), ("corg", "corg")])
+def test_a_forced_route_keeps_the_numbers(route, name):
+    refs, sources = passages([NEAR] * 8, [0.5] * 8)
+    decision = decide("capital of France", refs, sources, Settings(route=route))
+    assert (decision.name, decision.forced) == (name, True)
+    assert decision.iou is not None
+    assert "corg" in decision.signals
+
+
+def test_nothing_found_is_a_route_of_its_own():
+    assert decide("anything", [], [], Settings()).name == "abstain"
+
+
+def test_passages_without_a_word_of_the_question_have_no_lexical_rank():
+    _, sources = passages([FAR, NEAR, ""], [0, 0, 0])
+    assert lexical_order("Paris?", sources) == [2]
+    assert lexical_order("?!", sources) == []
+    assert lexical_order("Paris", [Source(1, "1", "", "")]) == []
+
+
+@pytest.mark.parametrize(("shared", "iou"), [(0, 0.0), (1, 0.2), (2, 0.5), (3, 1.0)])
+def test_two_top_threes_have_four_possible_ious(shared, iou):
+    assert rank_agreement([1, 2, 3], [*range(1, shared + 1), 7, 8, 9], 3) == iou
+
+
+@given(st.integers(0, 200), st.integers(1, 20))
+def test_partitions_are_even_and_whole(count, size):
+    parts = partition(count, size)
+    assert [rank for part in parts for rank in part] == list(range(1, count + 1))
+    assert all(len(part) <= size for part in parts)
+    assert not parts or max(map(len, parts)) - min(map(len, parts)) <= 1
+
+
+def test_partitions_that_could_not_be_read_are_named():
+    assert unread_note([{"failed": False}, {"failed": True}]).strip().startswith("Note: 1 of 2 parts")
+    assert unread_note([{"failed": False}]) == ""
+
+
+SOURCES = [
+    Source(n, str(n), "", text)
+    for n, text in enumerate(["Saturn has 82 known moons.", "Saturn has 274 known moons.", "Rust is iron oxide."], 1)
+]
+
+
+@pytest.mark.parametrize(
+    ("draft", "size", "to"),
+    [
+        (Draft("It has 82 moons [1].", ((1, "Saturn has 82 known moons"),)), 1, None),
+        (Draft("Saturn has 82 known moons."), 1, None),
+        (Draft("", found=False), 1, "map_reduce"),
+        (Draft("", found=False), 3, None),
+        (Draft("It has 999 moons [1].", ((1, "999 moons"),)), 1, "map_reduce"),
+        (Draft("It has 999 moons [77]."), 1, "map_reduce"),
+        (
+            Draft("82 [1] or 274 [2].", ((1, "Saturn has 82 known moons."), (2, "Saturn has 274 known moons."))),
+            3,
+            "corg",
+        ),
+    ],
+)
+def test_a_step_follows_from_the_draft(draft, size, to):
+    step = escalation(draft, SOURCES, size)
+    assert (step and step["to"]) == to
+
+
+@pytest.mark.parametrize(
+    ("state", "may"),
+    [
+        ({"decision": {"name": "plain", "forced": False}, "escalations": []}, True),
+        ({"decision": {"name": "plain", "forced": True}, "escalations": []}, False),
+        ({"decision": {"name": "map_reduce"}, "escalations": []}, False),
+        ({"decision": {"name": "plain"}, "escalations": [{"from": "plain", "to": "corg", "reason": ""}]}, False),
+        ({}, False),
+    ],
+)
+def test_only_a_route_chosen_freely_is_left_and_only_once(state, may):
+    assert may_escalate(state.get("decision", {}), state.get("escalations", []), "plain") is may
