@@ -15,9 +15,7 @@ STATE = {
         {"rank": n, "entity": "Broken Bow", "descriptor": name, "answer": "1"} for n, name in enumerate(NAMES, 1)
     ],
     "organisation": {"groups": [[1], [2]], "dropped": [], "sources": {"2": [3]}},
-    "choices": [
-        {"label": f"Broken Bow ({name})", "entity": "Broken Bow", "descriptor": name, "answer": "1"} for name in NAMES
-    ],
+    "choices": [{"label": f"Broken Bow ({name})", "entity": "Broken Bow", "descriptor": name} for name in NAMES],
 }
 
 
