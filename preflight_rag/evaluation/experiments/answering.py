@@ -12,15 +12,16 @@ with a gold document cited.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from preflight_rag.evaluation.compare import compare
 from preflight_rag.evaluation.experiments.reading import READER, SENTENCES, open_named
-from preflight_rag.evaluation.harness.paired import sign_test
-from preflight_rag.evaluation.intervals import Estimate, average, bootstrap, mean_difference, wilson
+from preflight_rag.evaluation.intervals import wilson
 from preflight_rag.evaluation.reading_metrics import holds, is_right
-from preflight_rag.evaluation.report import Report, Table, figures, number
+from preflight_rag.evaluation.report import Report, Table, number
+from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.samples import DataSet
 from preflight_rag.evaluation.searching import collection_library, inputs
 
@@ -77,18 +78,20 @@ def run(collection: DataSet, run: Run) -> Report:
             READER: (OfflineReader(library.embedder, extractive), Settings(extractive_reader=own)),
             SENTENCES: (OfflineReader(library.embedder), Settings(extractive_reader="none")),
         }
-        rows = asyncio.run(_ask_all(library, collection, queries, systems, run))
+        turns_of = asyncio.run(_ask_all(library, collection, queries, systems, run))
         given = inputs(collection, library, k=Settings().k, extractive_reader=extractive.name)
-    kinds = {"all": rows}
-    for kind in sorted({query.label for query in queries}):
-        kinds[kind] = [row for query, row in zip(queries, rows, strict=True) if query.label == kind]
-    parts = {kind: _compared(kind, chosen, run.seed) for kind, chosen in kinds.items()}
+    asked = [row for query, turns in zip(queries, turns_of, strict=True) for row in _rows(query, turns)]
+    parts = {}
+    for kind in ("all", *sorted({query.label for query in queries})):
+        chosen = [row for row in asked if kind in ("all", row.condition)]
+        turns = [t for query, t in zip(queries, turns_of, strict=True) if kind in ("all", query.label)]
+        parts[kind] = _compared(kind, chosen, turns, run.seed)
     return Report(
         experiment="answering",
         dataset=collection.title,
         about=f"{len(queries):,} questions ({run.part} part), {given['library']['documents']:,} documents.",
         tables=tuple(table for table, _ in parts.values()),
-        rows=tuple(_row(query, row) for query, row in zip(queries, rows, strict=True)),
+        rows=tuple(asked),
         figures={kind: numbers for kind, (_, numbers) in parts.items()},
         inputs=given,
     )
@@ -197,68 +200,40 @@ def _words(answer: Answer) -> int:
     return sum(not word.startswith("[") for word in answer.answer.split())
 
 
-def _compared(kind: str, rows: Sequence[dict[str, Turn]], seed: int) -> tuple[Table, dict[str, Any]]:
+def _compared(
+    kind: str, rows: Sequence[Row], turns: Sequence[dict[str, Turn]], seed: int
+) -> tuple[Table, dict[str, Any]]:
     """Both readers on the same questions, and their paired difference."""
-    measured = [name for name in MEASURES if name != "wrong" or any(t.measures[name] for r in rows for t in r.values())]
-    columns = {
-        system: {name: [row[system].measures[name] for row in rows] for name in measured}
-        for system in (READER, SENTENCES)
-    }
-    numbers: dict[str, Any] = {"questions": len(rows)}
-    cells = []
-    for system, values in columns.items():
-        found = {name: _share(column, seed) for name, column in values.items()}
-        words = sum(row[system].words for row in rows) / len(rows)
-        numbers[system] = {**figures(found), "words": round(words, 2)}
-        cells.append((system, *(number(estimate, percent=True) for estimate in found.values()), f"{words:.0f}"))
-    gain = {
-        name: bootstrap(mean_difference, columns[READER][name], columns[SENTENCES][name], seed=seed)
-        for name in measured
-    }
-    test = mcnemar(columns[READER][HEADLINE], columns[SENTENCES][HEADLINE])
-    ceiling = wilson(sum(row[READER].found for row in rows), len(rows))
-    numbers |= {"difference": figures(gain), "mcnemar": test, "ceiling": ceiling.as_json()}
-    cells.append(("difference", *(number(e, percent=True, signed=True) for e in gain.values()), ""))
+    measured = [m for m in MEASURES if m != "wrong" or any(row.score for row in rows if row.measure == m)]
+    found = compare(rows, by="measure", columns=measured, pairs=[(READER, SENTENCES)], seed=seed)
+    ceiling = wilson(sum(row[READER].found for row in turns), len(turns))
+    test = found.tests[f"{HEADLINE}: {READER} − {SENTENCES}"]
     note = (
         f"A right passage is among those read: {number(ceiling, percent=True)} %. First column: only the reader is "
-        f"right {test['first']} times, only the sentence reader {test['second']} times (McNemar's exact test: "
-        f"p = {test['p']:.2g}). "
+        f"right {test.wins} times, only the sentence reader {test.losses} times (McNemar's exact test: "
+        f"p = {test.p:.2g}). "
         "[95 %: Wilson for shares, bootstrap for recall and the paired differences.]"
     )
-    title = f"{len(rows):,} questions: {kind}"
-    return Table(title, ("system", *(MEASURES[name] for name in measured), "words"), tuple(cells), note), numbers
+    table = found.means(f"{len(turns):,} questions: {kind}", note, head="system", intervals="", differences=True)
+    words = {name: f"{sum(row[name].words for row in turns) / len(turns):.0f}" for name in (READER, SENTENCES)}
+    columns = ("system", *(MEASURES[name] for name in measured), "words")
+    table = replace(table, columns=columns, rows=tuple((*row, words.get(row[0], "")) for row in table.rows))
+    return table, {**found.figures, "words": words, "ceiling": ceiling.as_json()}
 
 
-def _share(values: Sequence[float], seed: int) -> Estimate:
-    if all(value in (0.0, 1.0) for value in values):
-        return wilson(int(sum(values)), len(values))
-    return average(values, seed=seed)
-
-
-def mcnemar(first: Sequence[float], second: Sequence[float]) -> dict[str, Any]:
-    """McNemar's exact test of two systems' successes on the same questions: how often only one of them had success."""
-    only = [sum(a > b for a, b in zip(x, y, strict=True)) for x, y in ((first, second), (second, first))]
-    return {"first": only[0], "second": only[1], "p": round(sign_test(*only), 6)}
-
-
-def _row(query: Sample, row: dict[str, Turn]) -> dict[str, Any]:
-    """One line of results.jsonl."""
-    return {
-        "id": query.id,
-        "question": query.question,
-        "kind": query.label,
-        "gold": [list(names) for names in query.answers],
-        "found": row[READER].found,
-        "systems": {
-            system: {
-                "measures": turn.measures,
-                "words": turn.words,
-                "route": turn.answer.route.name,
-                "short": turn.short,
-                "answer": turn.answer.answer,
-                "choice": turn.answer.choice,
-                "cited": [citation.document_id for citation in turn.answer.citations],
-            }
-            for system, turn in row.items()
-        },
-    }
+def _rows(query: Sample, turns: dict[str, Turn]) -> Iterator[Row]:
+    """What each reader's turn measured."""
+    for system, turn in turns.items():
+        details = {
+            "question": query.question,
+            "gold": [list(names) for names in query.answers],
+            "found": turn.found,
+            "words": turn.words,
+            "route": turn.answer.route.name,
+            "short": turn.short,
+            "answer": turn.answer.answer,
+            "choice": turn.answer.choice,
+            "cited": [citation.document_id for citation in turn.answer.citations],
+        }
+        for place, (name, value) in enumerate(turn.measures.items()):
+            yield Row(query.id, query.label, system, value, measure=name, details={} if place else details)
