@@ -39,7 +39,7 @@ def known_pairs(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     Raises:
         UsageError: There is none.
     """
-    found = [row for row in rows if row["known"] and row["id"].split()[0] in POOLED]
+    found = [row for row in rows if row["details"].get("known") and row["sample"].split()[0] in POOLED]
     if not found:
         raise UsageError("no row is of a set with known answers", help=f"Run `reading` on {', '.join(POOLED)}.")
     return found
@@ -47,8 +47,8 @@ def known_pairs(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 def columns(rows: Sequence[Mapping[str, Any]], system: str) -> tuple[list[float], list[bool]]:
     """A system's confidence in each pair, and whether its answer is wrong."""
-    told = [row["systems"][system] for row in rows]
-    return [item["confidence"] for item in told], [item["wrong"] for item in told]
+    mine = [row for row in rows if row["arm"] == system]
+    return [row["details"]["confidence"] for row in mine], [not row["score"] for row in mine]
 
 
 def report(rows: Sequence[Mapping[str, Any]], seed: int = 0) -> Report:
@@ -57,13 +57,14 @@ def report(rows: Sequence[Mapping[str, Any]], seed: int = 0) -> Report:
     cells, numbers = [], {}
     for system in DRAWN:
         found = selective(*columns(known, system), seed)
-        cells.append((system, f"{len(known):,}", *selective_cells(found)))
+        cells.append((system, f"{len(known) // len(DRAWN):,}", *selective_cells(found)))
         numbers[system] = figures(found)
-    answerable = sum(bool(row["gold"]) for row in known)
+    known_once = [row for row in known if row["arm"] == READER]
+    answerable = sum(bool(row["details"]["gold"]) for row in known_once)
     return Report(
         experiment="risk and coverage",
         dataset=", ".join(POOLED),
-        about=f"{len(known):,} pairs of question and passage, of which {answerable:,} hold the answer.",
+        about=f"{len(known_once):,} pairs of question and passage, of which {answerable:,} hold the answer.",
         tables=(Table("Answering some, leaving the rest", SELECTIVE_COLUMNS, tuple(cells), SELECTIVE_NOTE),),
         rows=(),
         figures=numbers,
@@ -77,7 +78,7 @@ def draw(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
         UsageError: matplotlib is not installed.
     """
     known = known_pairs(rows)
-    share = sum(bool(row["gold"]) for row in known) / len(known)
+    share = sum(bool(row["details"]["gold"]) for row in known) / len(known)
     figure = open_figure()
     axes = figure.subplots()
     best = [(step / 100, max(0.0, 1 - share / (step / 100))) for step in range(1, 101)]

@@ -8,12 +8,13 @@ the passage that most probably answers is taken as well.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from preflight_rag.evaluation.intervals import Estimate, average, wilson
+from preflight_rag.evaluation.compare import compare
+from preflight_rag.evaluation.intervals import Estimate, wilson
 from preflight_rag.evaluation.metrics import roc_area, roc_area_gain
 from preflight_rag.evaluation.reading_metrics import (
     above_most_frequent,
@@ -28,6 +29,7 @@ from preflight_rag.evaluation.reading_metrics import (
 )
 from preflight_rag.evaluation.reading_sets import WHOLE_ABSTRACTS
 from preflight_rag.evaluation.report import Report, Table, checksums, figures, number
+from preflight_rag.evaluation.rows import Row
 
 if TYPE_CHECKING:
     from preflight_rag.evaluation.reader_examples import Example
@@ -125,7 +127,7 @@ def run(collection: ReadingSet, run: Run) -> Report:
         dataset=collection.title,
         about=f"{questions:,} questions ({run.part} part), {len(chosen):,} passages put to them; {reader.name}.",
         tables=tuple(part[0] for part in parts.values() if part),
-        rows=tuple(_row(collection.name, place, put) for place, put in enumerate(puts)),
+        rows=tuple(_rows(collection.name, puts)),
         figures={name: part[1] for name, part in parts.items() if part},
         inputs=_inputs(collection, run.extractive_reader) | {"embedder": embedder.name, "reader": reader.name},
     )
@@ -163,23 +165,31 @@ def _spans(puts: Sequence[Put], seed: int) -> Part | None:
     kinds = {"a passage with the answer": marked}
     if several:
         kinds["the most probable of a question's passages"] = several
-    rows, numbers = [], {}
-    for name, chosen in kinds.items():
-        found = {
-            "f1": average([span_f1(put.span, put.example.gold) for put in chosen], seed=seed),
-            "exact_match": wilson(sum(exact_match(put.span, put.example.gold) for put in chosen), len(chosen)),
-            "right": wilson(sum(is_right(put.span, put.example.gold) for put in chosen), len(chosen)),
-            "sentence_holds": wilson(sum(holds(put.sentence, put.example.gold) for put in chosen), len(chosen)),
-        }
-        rows.append((name, f"{len(chosen):,}", *(number(e, percent=True) for e in found.values())))
-        numbers[name] = {"cases": len(chosen), **figures(found)}
-    columns = ("span of", "cases", "F1", "exact match %", "right %", "best sentence holds an answer %")
+    rows = [
+        Row(str(place), arm=kind, measure=measure, score=float(of(put)))
+        for kind, chosen in kinds.items()
+        for place, put in enumerate(chosen)
+        for measure, of in SPAN_MEASURES.items()
+    ]
+    found = compare(rows, by="measure", pairs=[], seed=seed)
     note = (
         "Best of the gold answers, SQuAD's normalisation; right: F1 at least 0.5. In the second row the answers of all "
         "the question's passages count. The last column is the sentence reader, whose sentence is longer than a span. "
         "[95 %: Wilson, F1 bootstrap.]"
     )
-    return Table("Spans", columns, tuple(rows), note), numbers
+    table = found.means("Spans", note, head="span of", intervals="")
+    counted = tuple((name, f"{len(kinds[name]):,}", *cells) for name, *cells in table.rows)
+    table = replace(table, columns=("span of", "cases", *table.columns[1:]), rows=counted)
+    numbers = {name: {"cases": len(kinds[name]), **means} for name, means in found.figures["means"].items()}
+    return table, numbers
+
+
+SPAN_MEASURES: dict[str, Callable[[Put], float]] = {
+    "F1": lambda put: span_f1(put.span, put.example.gold),
+    "exact match %": lambda put: exact_match(put.span, put.example.gold),
+    "right %": lambda put: is_right(put.span, put.example.gold),
+    "best sentence holds an answer %": lambda put: holds(put.sentence, put.example.gold),
+}
 
 
 def _most_probable(group: Sequence[Put]) -> Put:
@@ -329,26 +339,23 @@ def _choices(name: str, puts: Sequence[Put], readers: dict[str, OfflineReader], 
     return Table("Options", ("system", *ACCURACY_COLUMNS, "no choice"), tuple(rows), note), numbers
 
 
-def _row(name: str, place: int, put: Put) -> dict[str, Any]:
-    """One line of results.jsonl."""
-    example, reading = put.example, put.reading
-    return {
-        "id": f"{name} {place}",
-        "group": example.group,
-        "question": example.question,
-        "answerable": example.answerable,
-        "relevant": example.relevant,
-        "gold": list(example.gold) if put.marked else [],
-        "verdict": example.verdict,
-        "span": put.span,
-        "f1": round(span_f1(put.span, example.gold), 6) if put.marked else None,
-        "sentence": put.sentence,
-        "probability": reading.answerable,
-        "relevance": reading.relevance,
-        "verdict_told": reading.verdict,
-        "known": put.marked or example.answerable is False,
-        "systems": {
-            READER: {"confidence": reading.answerable, "wrong": not put.right},
-            SENTENCES: {"confidence": put.score, "wrong": not put.quoted},
-        },
-    }
+def _rows(name: str, puts: Sequence[Put]) -> Iterator[Row]:
+    """Whether each reader is right about a pair, and how sure it is."""
+    for place, put in enumerate(puts):
+        example, reading = put.example, put.reading
+        known = {
+            "group": example.group,
+            "question": example.question,
+            "gold": list(example.gold) if put.marked else [],
+            "known": put.marked or example.answerable is False,
+        }
+        told = {
+            "confidence": reading.answerable,
+            "span": put.span,
+            "relevance": reading.relevance,
+            "verdict": reading.verdict,
+            "labels": [example.answerable, example.relevant, example.verdict],
+        }
+        yield Row(f"{name} {place}", arm=READER, score=float(put.right), details=known | told)
+        said = {"confidence": put.score, "sentence": put.sentence}
+        yield Row(f"{name} {place}", arm=SENTENCES, score=float(put.quoted), details=known | said)
