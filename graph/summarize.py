@@ -1,4 +1,4 @@
-"""Summarisation without a query: a document's most telling sentences, read as one text.
+"""Summarisation without a query: the sentences that stand for a document best, read as one text.
 
 The sentences are selected within a token budget (`library/search/summary.py`) and given to the reader in the
 document's order. What is longer than one prompt is read in parts, in parallel, and the parts'
@@ -72,7 +72,7 @@ class Spending:
 def summarize_file(
     path: Path, model: Any = None, *, embedder: Any = None, tokens: int = TOKENS, **settings: Any
 ) -> Summary:
-    """A file in short; no library is needed.
+    """The summary of a file; no library is needed.
 
     Args:
         path: Of any kind that the loaders read.
@@ -183,7 +183,7 @@ async def summarize(
     alpha: float = selection.SUMMARY_ALPHA,
     prompt_tokens: int = PROMPT_TOKENS,
 ) -> Summary:
-    """The document in short.
+    """The summary of a document.
 
     Args:
         subject: What `subject_of_file` or `subject_of_library` gave.

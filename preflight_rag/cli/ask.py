@@ -62,7 +62,7 @@ def ask(
 
 
 def _may_create(settings: dict[str, Any]) -> bool:
-    """With PubMed a question needs no library beforehand."""
+    """With PubMed a question needs no library beforehand: what is found makes one."""
     return bool(settings.get("pubmed"))
 
 
@@ -82,10 +82,10 @@ def chat(
     *,
     settings: dict[str, Any],
 ) -> None:
-    """Hold a conversation in the terminal; an empty line or Ctrl-D ends it, the same thread goes on later.
+    """Hold a conversation in the terminal; an empty line or Ctrl-D ends it, and the same thread goes on later.
 
-    With --clarify, a question about many things of one name is answered with a numbered list; reply with a number,
-    several, a name, or "all".
+    With --clarify, a question about a name that many things share is answered with a numbered list; reply with a
+    number, several numbers, a name, or "all".
     """
     from preflight_rag.app import Preflight
 
@@ -134,7 +134,8 @@ def _turn(preflight: Preflight, question: str, thread: str) -> None:
             streamed.append(event.text)
             typer.echo(event.text, nl=False)
         elif isinstance(event, StageEvent) and event.stage == "preflight":
-            typer.echo(f"[{event.update['decision']['reason']}]", err=True)
+            decision = event.update["decision"]
+            typer.echo(f"[{show.way(decision['name'], decision['reason'])}]", err=True)
         elif isinstance(event, StageEvent) and event.update.get("escalations"):
             typer.echo(f"\n[{event.update['escalations'][-1]['reason']}]", err=True)
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from preflight_rag.routing.calibration import Calibration, Operation
     from preflight_rag.routing.known_questions import KnownQuestion
 
-MADE = 300
-RECALL = 0.926
+MADE = 300  # from this many on all weights are fitted, not only offset and slope
+RECALL = 0.926  # BriefContext's preflight finds this share of the lost key passages (its section 5.2)
 
 
 @app.command(epilog="Example: preflight calibrate --library my-library --questions questions.jsonl")
@@ -28,14 +28,14 @@ def calibrate(
         typer.Option(
             "--questions",
             help='Lines of {"question": "...", "documents": ["id"]}, or question, tab, ids. Without it, questions are '
-            "made of the library's own passages, which are easier than real ones.",
+            "made of the library's own passages; they are easier than real ones.",
         ),
     ] = None,
     count: Annotated[int, typer.Option("--count", min=1, help="How many questions are made.")] = MADE,
     recall: Annotated[
-        float, typer.Option("--recall", min=0.01, max=1, help="Share of lost key passages that must be foretold.")
+        float, typer.Option("--recall", min=0.01, max=1, help="Share of lost key passages that must be predicted.")
     ] = RECALL,
-    seed: Annotated[int, typer.Option("--seed", help="Of the questions that are made.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Random seed of the questions that are made.")] = 0,
     try_only: Annotated[bool, typer.Option("--try", help="Only say what would change.")] = False,
     json: JsonOption = False,
 ) -> None:
@@ -81,11 +81,14 @@ def _tell(found: Calibration, recall: float) -> None:
     typer.echo(f"after:  {_line(found.after)}")
     if found.made:
         typer.echo(
-            "Made questions are easier than real ones: they were weighed to be lost as often as real ones and "
-            "set the risk only, not its threshold. Real questions (--questions FILE) are much better."
+            "Questions made of passages are easier than real ones. They are weighted as if they were lost as often, "
+            "and they fit the risk only, not its threshold. Real questions (--questions FILE) are much better."
         )
     else:
-        typer.echo(f"The threshold is set to find {recall:.1%}; the line above judges each question by the others.")
+        typer.echo(
+            f"The threshold is set to find {recall:.1%} of the lost; "
+            "for the line above, each question is judged by a model that was fitted to the others."
+        )
 
 
 def _line(operation: Operation) -> str:

@@ -1,4 +1,4 @@
-"""`demo`: a first look, with documents shipped in the package, no key and no network."""
+"""`demo`: a first look at documents that come with the package; it needs no key and no network."""
 
 from __future__ import annotations
 

@@ -16,9 +16,9 @@ def mcp(
     transport: Annotated[
         Literal["stdio", "http"], typer.Option("--transport", help="stdio, for a client that starts it, or http.")
     ] = "stdio",
-    host: Annotated[str, typer.Option("--host", help="Where to listen; elsewhere than here only with keys.")] = (
-        "127.0.0.1"
-    ),
+    host: Annotated[
+        str, typer.Option("--host", help="Where to listen; any other address than this machine's own needs a key.")
+    ] = ("127.0.0.1"),
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port; 0 for a free one.")] = 8790,
     model: ModelOption = None,
     embedder: EmbedderOption = None,

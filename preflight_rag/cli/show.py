@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Any
@@ -21,9 +22,14 @@ if TYPE_CHECKING:
     )
 
 ROUTES = {
-    **{"plain": "plain", "map_reduce": "map/reduce", "corg": "COrg"},
-    **{"abstain": "abstain", "conversation": "conversation"},
+    "plain": "read in one go (plain)",
+    "map_reduce": "read in parts (map/reduce)",
+    "corg": "compared and grouped (COrg)",
+    "abstain": "not answered (abstain)",
+    "conversation": "answered from the conversation",
 }
+# "risk 0.05 < 0.11 (five features): " and "COrg score 0.83 >= 0.53: ", before the words; not "only 1 passage: ".
+COMPARISON = re.compile(r"^(?:risk|COrg score) \S+ (?:>=|<) [\d.]+(?: \([^)]*\))?(?:: )?")
 
 
 def as_json(value: Any) -> None:
@@ -39,7 +45,7 @@ def model_line(name: str) -> None:
 
 
 def answer(found: Answer, *, explain: bool = False, with_text: bool = True) -> None:
-    """The answer, its sources, and how it came about in one line."""
+    """The answer, its sources, and how the passages were read, in one line each."""
     if with_text:
         typer.echo(found.answer)
     if found.choice is not None:
@@ -54,7 +60,7 @@ def answer(found: Answer, *, explain: bool = False, with_text: bool = True) -> N
     for citation in found.citations:
         _source(citation)
     _missing(found)
-    typer.echo(f"\nroute: {ROUTES[found.route.name]} - {found.route.reason}")
+    typer.echo(f"\nroute: {way(found.route.name, found.route.reason)}")
     receipt = found.receipt
     about = "about " if receipt.estimated else ""
     typer.echo(
@@ -65,12 +71,18 @@ def answer(found: Answer, *, explain: bool = False, with_text: bool = True) -> N
         explanation(found)
 
 
+def way(route: str, reason: str) -> str:
+    """How the passages are read, and why, in words; `--explain` shows the numbers."""
+    why = COMPARISON.sub("", reason)
+    return f"{ROUTES[route]}: {why}" if why else ROUTES[route]
+
+
 def _missing(found: Answer) -> None:
     """What the answer lacks, and how much of the conversation was not read word for word."""
     for gap in found.gaps:
         typer.echo(f"gap: {gap.stage} {gap.item}: {gap.error}")
     if found.condensed:
-        typer.echo(f"note: {found.condensed} earlier messages were read in short")
+        typer.echo(f"note: {found.condensed} earlier messages were condensed")
 
 
 def _source(citation: Citation) -> None:
@@ -108,7 +120,8 @@ def explanation(found: Answer) -> None:
     for rung in found.expressions:
         note = f" ({rung.note})" if rung.note else ""
         typer.echo(f"expression in {rung.where}: {rung.expression}: {rung.hits:,} hits{note}")
-    typer.echo(_foretold(found.route))
+    typer.echo(f"reason for the route: {found.route.reason}")
+    typer.echo(_risk(found.route))
     for name, value in found.route.signals.items():
         typer.echo(f"signal {name}: {value:g}")
     _graph(found)
@@ -128,10 +141,10 @@ def explanation(found: Answer) -> None:
         typer.echo(f"{stage:<18}{row.calls:>6}{row.input_tokens:>8}{row.output_tokens:>8}{row.seconds:>9.3f}")
 
 
-def _foretold(route: RouteDecision) -> str:
+def _risk(route: RouteDecision) -> str:
     """The risk of a lost key passage, and the agreement of the rankings."""
     if route.iou is None or route.risk is None:
-        return "risk of a lost key passage: not foretold"
+        return "risk of a lost key passage: not estimated"
     iou = f"IoU of the top {route.top_n}: {route.iou:.2g}"
     if any(name.startswith("risk_") for name in route.signals):
         return f"risk of a lost key passage: {route.risk:.2g} (map/reduce from {route.threshold:.2g}); {iou}"
@@ -159,7 +172,7 @@ def search(found: SearchResult, titles: dict[str, tuple[str, str]]) -> None:
         typer.echo(f"{hit.rank:>5} {places}  {title or hit.document_id}: {preview}")
     for gap in found.gaps:
         typer.echo(f"gap: {gap.item}: {gap.error}")
-    typer.echo(f"\npreflight: {ROUTES[found.preflight.route]} - {found.preflight.reason}")
+    typer.echo(f"\npreflight: {way(found.preflight.route, found.preflight.reason)}")
 
 
 def _places(ranking: Ranking) -> dict[str, str]:

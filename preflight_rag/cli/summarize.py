@@ -1,4 +1,4 @@
-"""`summarize`: a document in short, without a question."""
+"""`summarize`: a summary of one document, without a question."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def summarize(
     json: JsonOption = False,
     embedder: EmbedderOption = None,
 ) -> None:
-    """Summarise a document: its most telling sentences, in their order, and what the model makes of them."""
+    """Summarise a document: the sentences that stand for it best, in their order, and what the model makes of them."""
     from preflight_rag.graph.summarize import is_on_disk, summarize_file
 
     if is_on_disk(document):

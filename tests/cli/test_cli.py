@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -105,7 +106,7 @@ def test_ask_shows_sources_route_and_cost(run, own_folder):
     result = run("ask", QUESTION, "--library", own_folder, "--explain")
     assert result.exit_code == 0
     assert "venus.md" in result.stdout
-    assert "route: plain" in result.stdout
+    assert "route: read in one go (plain)" in result.stdout
     assert "IoU of the top 3" in result.stdout
     assert "model: preflight reader" in result.stderr
 
@@ -227,12 +228,13 @@ def test_the_demo_takes_three_routes(run, tmp_path):
     assert result.exit_code == 0
     plain, map_reduce, corg = result.stdout.split("\n> ")[1:]
     assert "about 465 °C" in plain
-    assert "route: plain - risk 0.0" in plain
+    assert "route: read in one go (plain): " in plain
     assert "Alexander Fleming discovered penicillin" in map_reduce
-    assert "route: map/reduce - risk 0." in map_reduce
+    assert "route: read in parts (map/reduce): " in map_reduce
     assert "Broken Bow (Oklahoma): 4,228" in corg
     assert "Broken Bow (Nebraska): 3,559" in corg
-    assert "route: COrg - COrg score" in corg
+    assert "route: compared and grouped (COrg): " in corg
+    assert not re.search(r"risk|score|[<>]=?", "".join(re.findall("^route: .*", result.stdout, re.MULTILINE)))
 
 
 def test_help_and_questions_import_nothing_heavy(own_folder):
