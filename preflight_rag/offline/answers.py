@@ -26,7 +26,7 @@ from preflight_rag.offline.evidence import (
     statement,
     verdict_options,
 )
-from preflight_rag.offline.verdicts import Chooser, Read
+from preflight_rag.offline.verdicts import ReadPassage, VerdictReader
 from preflight_rag.state.reading import Draft, Extract, Source
 from preflight_rag.text.question_forms import form_of
 from preflight_rag.text.sentences import sentence_spans
@@ -54,7 +54,7 @@ SETTLED = 4
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundAnswer:
     """An answer in one passage.
 
     Attributes:
@@ -91,7 +91,7 @@ class AnswerGroup:
     `confidence` is the likeliest one's probability, raised a little by those that agree.
     """
 
-    found: tuple[Found, ...]
+    found: tuple[FoundAnswer, ...]
     confidence: float
 
     @property
@@ -131,13 +131,13 @@ class AnswerReader:
 
     def __init__(self, extractive: ExtractiveReader, sentences: SentenceReader) -> None:
         self.extractive, self.sentences, self.threshold = extractive, sentences, extractive.threshold
-        self.chooser = Chooser(extractive, sentences, self.threshold)
+        self.chooser = VerdictReader(extractive, sentences, self.threshold)
 
-    def read(self, question: str, sources: Sequence[Source]) -> list[Read]:
+    def read(self, question: str, sources: Sequence[Source]) -> list[ReadPassage]:
         """The passages with their readings, by number."""
         ordered = sorted(sources, key=lambda source: source.n)
         readings = self.extractive.read([(question, source.title, source.text) for source in ordered])
-        return [Read(source, reading) for source, reading in zip(ordered, readings, strict=True)]
+        return [ReadPassage(source, reading) for source, reading in zip(ordered, readings, strict=True)]
 
     def draft(self, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Draft:
         """The answer of all passages, or NOT_FOUND with the probability that none holds one."""
@@ -167,18 +167,18 @@ class AnswerReader:
         best = max(near, key=lambda item: (item.reading.answerable, -item.source.n), default=None)
         return _extract(answers_of(best)[:1]) if best else Extract("")
 
-    def _answering(self, read: Sequence[Read]) -> list[Read]:
+    def _answering(self, read: Sequence[ReadPassage]) -> list[ReadPassage]:
         return [item for item in read if item.reading.spans and item.reading.answerable >= self.threshold]
 
-    def _nearly(self, item: Read) -> bool:
+    def _nearly(self, item: ReadPassage) -> bool:
         return item.reading.answerable >= self.threshold - NEAR or item.bearing >= self.threshold
 
-    def _kept(self, item: Read, *, several: bool) -> list[Found]:
+    def _kept(self, item: ReadPassage, *, several: bool) -> list[FoundAnswer]:
         """A passage's best answer, and with `several` all that reach the threshold by themselves."""
         found = answers_of(item, several=several)
         return found[:1] + [other for other in found[1:] if several and other.probability >= self.threshold]
 
-    def _shown(self, answering: Sequence[Read], *, several: bool) -> list[AnswerGroup]:
+    def _shown(self, answering: Sequence[ReadPassage], *, several: bool) -> list[AnswerGroup]:
         """The answers to show, best first: one, those about as good, or with `several` all that passages give."""
         if several:
             found = [item for read in answering for item in self._kept(read, several=True)]
@@ -186,7 +186,7 @@ class AnswerReader:
         groups = grouped([item for read in answering for item in answers_of(read)])
         return [group for group in groups[:MAX_ANSWERS] if group.worth >= groups[0].worth - CLOSE]
 
-    def _explanation(self, question: str, answering: Sequence[Read]) -> Draft:
+    def _explanation(self, question: str, answering: Sequence[ReadPassage]) -> Draft:
         """Sentences of the likeliest passages; those around their best spans come sooner."""
         chosen = sorted(answering, key=lambda item: (-item.reading.answerable, item.source.n))[:MAX_EXPLAINING]
         ranked = self.sentences.rank(question, sentences_of([item.source for item in chosen]))
@@ -198,20 +198,20 @@ class AnswerReader:
         text = "\n\n".join(statement(group) for group in groups)
         return Draft(text, tuple(quotes), confidence=chosen[0].reading.answerable)
 
-    def _chosen(self, question: str, answering: Sequence[Read], options: Sequence[str]) -> Draft:
+    def _chosen(self, question: str, answering: Sequence[ReadPassage], options: Sequence[str]) -> Draft:
         """The option that the passages support best, with the answer that comes nearest to it as its evidence."""
         groups = grouped([item for read in answering for item in answers_of(read)])
         answers = [(group.text, group.confidence) for group in groups]
         choice = self.chooser.choose(question, answering, options, answers)
-        said = next((group for group in groups if same_answer(group.text, choice)), None)
-        held = next((group for group in groups if choice.casefold() in group.found[0].quote.casefold()), None)
-        evidence = said or held or groups[0]
+        equal = next((group for group in groups if same_answer(group.text, choice)), None)
+        quoting = next((group for group in groups if choice.casefold() in group.found[0].quote.casefold()), None)
+        evidence = equal or quoting or groups[0]
         n, quote = evidence.quotes()[0]
         text = f"{choice} {evidence.marks}\n\n{plain(quote)} [{n}]" if choice.strip() else f"{plain(quote)} [{n}]"
         return Draft(text, tuple(evidence.quotes()), choice=choice, short=choice, confidence=evidence.confidence)
 
 
-def answers_of(item: Read, *, several: bool = False) -> list[Found]:
+def answers_of(item: ReadPassage, *, several: bool = False) -> list[FoundAnswer]:
     """The different answers of a passage, best first.
 
     The spans of a passage share its probability, as alternatives of which one is right; with `several`, where more
@@ -220,13 +220,13 @@ def answers_of(item: Read, *, several: bool = False) -> list[Found]:
     spans = within_sentences(item.source.text, item.reading.spans)
     top = max((span.margin for span in spans), default=0.0)
     odds = [math.exp(span.margin - top) for span in spans]
-    found: list[Found] = []
+    found: list[FoundAnswer] = []
     for span, odd in zip(spans, odds, strict=True):
         share = _above_none(span.margin) / _above_none(top) if several else odd / sum(odds)
         probability = round(item.reading.answerable * share, SETTLED)
         same = next((i for i, other in enumerate(found) if agree(other.text, span.text)), None)
         if same is None:
-            found.append(Found(item.source, span, probability))
+            found.append(FoundAnswer(item.source, span, probability))
         elif not several:
             total = round(found[same].probability + probability, SETTLED)
             found[same] = replace(found[same], probability=total)
@@ -250,12 +250,12 @@ def _above_none(margin: float) -> float:
     return 1 / (1 + math.exp(-max(-30.0, min(30.0, margin))))
 
 
-def grouped(found: Sequence[Found]) -> list[AnswerGroup]:
+def grouped(found: Sequence[FoundAnswer]) -> list[AnswerGroup]:
     """The answers of all passages, equal ones together, the best before the others.
 
     A passage is read by itself; that the search found it before others says something of it that the reading does not.
     """
-    groups: list[list[Found]] = []
+    groups: list[list[FoundAnswer]] = []
     for item in sorted(found, key=lambda item: (-item.worth, item.source.n, item.span.start)):
         group = next((group for group in groups if agree(group[0].text, item.text)), None)
         if group is None:
@@ -301,17 +301,17 @@ def _worth(readings: dict[int, PassageReading]) -> Callable[[Scored], float]:
 
     def worth(item: Scored) -> float:
         reading = readings[item.sentence.n]
-        held = reading.best is not None and reading.best.text in item.sentence.text
-        return round(item.score + SPAN_BONUS * reading.answerable * held, SETTLED)
+        holds = reading.best is not None and reading.best.text in item.sentence.text
+        return round(item.score + SPAN_BONUS * reading.answerable * holds, SETTLED)
 
     return worth
 
 
-def _not_found(read: Sequence[Read]) -> Draft:
+def _not_found(read: Sequence[ReadPassage]) -> Draft:
     likeliest = max((item.reading.answerable for item in read), default=0.0)
     return Draft(NOT_FOUND, found=False, confidence=round(1 - likeliest, SETTLED))
 
 
-def _extract(found: Sequence[Found]) -> Extract:
+def _extract(found: Sequence[FoundAnswer]) -> Extract:
     kept = dict.fromkeys((item.source.n, item.source.title, item.quote) for item in found)
     return extract_of(list(kept))

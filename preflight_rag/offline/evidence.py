@@ -131,11 +131,11 @@ class SentenceReader:
     def agreement(self, question: str, options: Sequence[str], evidence: Sequence[Scored]) -> list[float]:
         """How well each option agrees with sentences: by vectors with the nearest, by words with all of them."""
         claims = _unit(self.embedder.encode_passages([encodable(f"{question} {option}") for option in options]))
-        held = frozenset[str]().union(*(item.sentence.terms for item in evidence))
+        there = frozenset[str]().union(*(item.sentence.terms for item in evidence))
         found = []
         for claim, option in zip(claims, options, strict=True):
             terms = frozenset(words(option))
-            share = len(terms & held) / len(terms) if terms else 0.0
+            share = len(terms & there) / len(terms) if terms else 0.0
             found.append(weighted(max(float(claim @ item.vector) for item in evidence), share))
         return found
 
@@ -168,12 +168,12 @@ def _lexical_shares(question: frozenset[str], sentences: Sequence[Sentence]) -> 
     total = sum(weights.values()) or 1.0
     shares = []
     for sentence in sentences:
-        held = sum(
+        found_weight = sum(
             weight * (1.0 if term in sentence.terms else _TITLE_SHARE)
             for term, weight in weights.items()
             if term in sentence.terms or term in sentence.title_terms
         )
-        shares.append(round(held / total, 6))
+        shares.append(round(found_weight / total, 6))
     return shares
 
 
@@ -182,10 +182,10 @@ def sentences_of(sources: Sequence[Source]) -> list[Sentence]:
     found: list[Sentence] = []
     for source in sources:
         quotes = [quote for span in sentence_spans(source.text) for quote in _quotable(source.text[slice(*span)])]
-        telling = [quote for quote in quotes if not quote.endswith("?") and len(words(quote)) > 2]
+        stating = [quote for quote in quotes if not quote.endswith("?") and len(words(quote)) > 2]
         title_terms = frozenset(words(source.title))
         found += [
-            Sentence(source.n, quote, source.title, frozenset(words(quote)), title_terms) for quote in telling or quotes
+            Sentence(source.n, quote, source.title, frozenset(words(quote)), title_terms) for quote in stating or quotes
         ]
     return found
 

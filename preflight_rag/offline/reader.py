@@ -1,8 +1,8 @@
 """`OfflineReader`: answers from the passages' own words. No key, no network, no language model.
 
-With an extractive reader it reads: short answers with the sentences around them (`offline_answers.py`), verdicts and
-choices (`offline_choices.py`). Without one it quotes the sentences that are nearest to the question
-(`offline_sentences.py`).
+With an extractive reader it reads: short answers with the sentences around them (`answers.py`), verdicts and
+choices (`verdicts.py`). Without one it quotes the sentences that are nearest to the question
+(`evidence.py`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from preflight_rag.offline.evidence import (
     same_statement,
     sentences_of,
 )
-from preflight_rag.offline.relations import Contexts, Said
+from preflight_rag.offline.relations import ContextAnswer, ContextReader
 from preflight_rag.state.reading import Draft, Earlier, Extract, Message, RelationReply, Reply, Rewrite, Source, Talk
 from preflight_rag.text.concepts import rewrite_by_rules
 from preflight_rag.text.condense import condense
@@ -65,7 +65,7 @@ class OfflineReader:
         self.embedder, self.extractive, self.threshold = embedder, extractive, threshold
         self.name = extractive.name if extractive else NAME
         self.sentences = SentenceReader(embedder, threshold)
-        self.contexts = Contexts(
+        self.contexts = ContextReader(
             lambda question, source: self.rank(question, sentences_of([source])), threshold, extractive
         )
         self._answers = AnswerReader(extractive, self.sentences) if extractive else None
@@ -88,7 +88,7 @@ class OfflineReader:
         return Reply(await asyncio.to_thread(self._reduce, question, extracts, options))
 
     async def relate(self, *, question: str, pivot: Source, others: Sequence[Source]) -> Reply[RelationReply]:
-        """Relations by small trained models over features of the contexts; see `offline_relations.py`."""
+        """Relations by small trained models over features of the contexts; see `relations.py`."""
         return Reply(await asyncio.to_thread(self.contexts.compare, question, pivot, others))
 
     async def answer_group(self, *, question: str, sources: Sequence[Source], plural: bool) -> Reply[Draft]:
@@ -106,7 +106,7 @@ class OfflineReader:
         return Reply(Draft(text, tuple((item.n, item.text) for section in sections for item in section)))
 
     async def converse(self, *, message: str, talk: Talk, history: Sequence[Message], earlier: Earlier) -> Reply[Draft]:
-        """What the conversation and its sources say themselves; see `told.py`."""
+        """What the conversation and its sources say themselves; see `small_talk.py`."""
         return Reply(told(talk, history, earlier))
 
     async def condense(self, *, summary: str, messages: Sequence[Message]) -> Reply[str]:
@@ -142,7 +142,7 @@ class OfflineReader:
         return self._draft(question, behind, options)
 
     def _group_draft(self, question: str, sources: Sequence[Source], plural: bool) -> Draft:
-        lines: dict[str, list[tuple[int, Said]]] = {}
+        lines: dict[str, list[tuple[int, ContextAnswer]]] = {}
         answerable: dict[int, float] = {}
         whole = self.extractive is None or form_of(question) == "explanation"
         for source, reading in zip(sources, self.contexts.read_all(question, sources), strict=True):
@@ -152,28 +152,28 @@ class OfflineReader:
             described = f"{note.entity} ({note.descriptor})" if note.descriptor else note.entity
             label = f"{described}: " if plural and described else ""
             answerable[source.n] = reading.answerable or 0.0
-            for said in reading.said:
-                own = label + (elided(said.quote, said.sentence) if whole else plain(said.value.text))
+            for answer in reading.answers:
+                own = label + (elided(answer.quote, answer.sentence) if whole else plain(answer.value.text))
                 alike = (
                     line
-                    for line, held in lines.items()
-                    if line.startswith(label) and _alike(held[0][1], said, whole=whole)
+                    for line, known in lines.items()
+                    if line.startswith(label) and _alike(known[0][1], answer, whole=whole)
                 )
-                lines.setdefault(next(alike, own), []).append((source.n, said))
+                lines.setdefault(next(alike, own), []).append((source.n, answer))
         if not lines:
             return Draft(NOT_FOUND, found=False)
-        numbers = {line: list(dict.fromkeys(n for n, _ in held)) for line, held in lines.items()}
+        numbers = {line: list(dict.fromkeys(n for n, _ in given)) for line, given in lines.items()}
         text = "\n".join(f"{line} " + "".join(f"[{n}]" for n in marks) for line, marks in numbers.items())
-        draft = Draft(text, tuple(dict.fromkeys((n, said.quote) for held in lines.values() for n, said in held)))
+        draft = Draft(text, tuple(dict.fromkeys((n, answer.quote) for given in lines.values() for n, answer in given)))
         if whole or len(lines) > 1:
             return draft
         _, first = next(iter(lines.values()))[0]
         return replace(draft, short=plain(first.value.text), confidence=agreed(list(answerable.values())))
 
 
-def _alike(a: Said, b: Said, *, whole: bool) -> bool:
+def _alike(a: ContextAnswer, b: ContextAnswer, *, whole: bool) -> bool:
     """Whether two contexts say the same: in whole sentences, or in short answers."""
     if not whole:
         return same_answer(a.value.text, b.value.text)
-    first, second = (Sentence(0, said.sentence, "", said.terms, frozenset()) for said in (a, b))
+    first, second = (Sentence(0, answer.sentence, "", answer.terms, frozenset()) for answer in (a, b))
     return same_statement(first, second)

@@ -63,7 +63,7 @@ Rank = Callable[[str, Source], "list[Scored]"]
 
 
 @dataclass(frozen=True)
-class Said:
+class ContextAnswer:
     """One answer of a context.
 
     Attributes:
@@ -80,11 +80,11 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Reading:
+class ContextReading:
     """One context, read for a question.
 
     Attributes:
-        said: Its answers, best first; by sentences one at most.
+        answers: Its answers, best first; by sentences one at most.
         descriptor: What tells the context's subject from others of the name.
         features: By sentences, of the model that says whether it answers.
         terms: Index terms of title and text.
@@ -95,7 +95,7 @@ class Reading:
         answerable: By spans, the probability that the context answers; to a yes/no question, that it says either.
     """
 
-    said: tuple[Said, ...]
+    answers: tuple[ContextAnswer, ...]
     descriptor: str | None
     features: Features
     terms: frozenset[str]
@@ -108,15 +108,15 @@ class Reading:
     @property
     def value(self) -> Value | None:
         """The answer that it gives first."""
-        return self.said[0].value if self.said else None
+        return self.answers[0].value if self.answers else None
 
     @property
     def sentence_terms(self) -> frozenset[str]:
         """Index terms of the sentence with that answer."""
-        return self.said[0].terms if self.said else frozenset()
+        return self.answers[0].terms if self.answers else frozenset()
 
 
-class Contexts:
+class ContextReader:
     """Readings and relations of contexts; the same whichever pivot they are asked for. Thread-safe.
 
     Args:
@@ -136,15 +136,15 @@ class Contexts:
         """The models for the way that contexts are read here."""
         return models()[SENTENCES if self._extractive is None else SPANS]
 
-    def read(self, question: str, source: Source) -> Reading:
+    def read(self, question: str, source: Source) -> ContextReading:
         """What a context says on a question."""
         return self.read_all(question, [source])[0]
 
-    def read_all(self, question: str, sources: Sequence[Source]) -> list[Reading]:
+    def read_all(self, question: str, sources: Sequence[Source]) -> list[ContextReading]:
         """What contexts say on a question; those that are new are read together."""
         return self._readings.get([(question, source.title, source.text) for source in sources])
 
-    def _read(self, keys: Sequence[Pair]) -> list[Reading]:
+    def _read(self, keys: Sequence[Pair]) -> list[ContextReading]:
         # Made of question, title and text alone: the number of a source is its place in one turn's passages, and a
         # reading that held it would differ between turns.
         contexts = [(question, Source(0, "", title, text)) for question, title, text in keys]
@@ -164,12 +164,12 @@ class Contexts:
         answer = reading.value.text if reading.value and self.answers(reading) else None
         return ContextNote(source.n, entity, reading.descriptor, answer)
 
-    def answers(self, reading: Reading) -> bool:
+    def answers(self, reading: ContextReading) -> bool:
         """Whether a context counts as answering: as the reader's threshold says, or by model and sentence score.
 
         One that speaks of something else does not answer, whatever its sentences look like.
         """
-        if not reading.said or not reading.on_subject:
+        if not reading.answers or not reading.on_subject:
             return False
         if reading.answerable is not None:
             return reading.answerable >= self._floor
@@ -188,7 +188,7 @@ class Contexts:
         return RelationReply(kinds, known)
 
 
-def by_sentences(question: str, source: Source, ranked: Sequence[Scored]) -> Reading:
+def by_sentences(question: str, source: Source, ranked: Sequence[Scored]) -> ContextReading:
     """Choose the sentence and the value that answer, and gather the features of a context."""
     kind = asked_kind(question)
     valued = [(item, values(item.sentence.text, kind, question)) for item in ranked]
@@ -211,13 +211,13 @@ def by_sentences(question: str, source: Source, ranked: Sequence[Scored]) -> Rea
         "named": share,
         "lowest": min((item.score for item in ranked), default=0.0),
     }
-    said: tuple[Said, ...] = ()
+    answers: tuple[ContextAnswer, ...] = ()
     if best is not None:
         sentence = best.sentence.text
         quote = _quote(sentence, heading_of(source.text), kind, question)
-        said = (Said(found[0] if found else _first_words(sentence), quote, sentence, best.sentence.terms),)
-    return Reading(
-        said,
+        answers = (ContextAnswer(found[0] if found else _first_words(sentence), quote, sentence, best.sentence.terms),)
+    return ContextReading(
+        answers,
         descriptor_of(name, source.title, source.text),
         features,
         terms,
@@ -228,7 +228,7 @@ def by_sentences(question: str, source: Source, ranked: Sequence[Scored]) -> Rea
     )
 
 
-def by_spans(question: str, source: Source, passage: PassageReading, behind: float) -> Reading:
+def by_spans(question: str, source: Source, passage: PassageReading, behind: float) -> ContextReading:
     """Take the reader's spans for answers: the best one, and others near it that differ from it.
 
     Args:
@@ -238,23 +238,23 @@ def by_spans(question: str, source: Source, passage: PassageReading, behind: flo
         behind: How far, in logits, a further span may lie behind the best one; it must score above "no answer".
     """
     kind, name = asked_kind(question), surface_name(question)
-    said: list[Said] = []
+    answers: list[ContextAnswer] = []
     for span in passage.spans:
-        if said and not max(0.0, passage.spans[0].margin - behind) <= span.margin:
+        if answers and not max(0.0, passage.spans[0].margin - behind) <= span.margin:
             break
         answer = _verdict(passage.verdict) if kind == "verdict" and passage.verdict else _typed(span.text, kind)
-        if not any(same_answer(answer.text, other.value.text) for other in said):
-            said.append(_around(source.text, span, answer))
+        if not any(same_answer(answer.text, other.value.text) for other in answers):
+            answers.append(_around(source.text, span, answer))
     terms, proper, _ = _terms(source, frozenset(words(question)), frozenset(words(name)))
-    told = round(sum(passage.verdict[:2]), 4) if kind == "verdict" and passage.verdict else passage.answerable
-    return Reading(
-        tuple(said),
-        _distinctive(descriptor_of(name, source.title, source.text) or passage.descriptor, question, said),
+    answerable = round(sum(passage.verdict[:2]), 4) if kind == "verdict" and passage.verdict else passage.answerable
+    return ContextReading(
+        tuple(answers),
+        _distinctive(descriptor_of(name, source.title, source.text) or passage.descriptor, question, answers),
         {},
         terms,
         proper,
         speaks_of(name, source.title, source.text),
-        answerable=told,
+        answerable=answerable,
     )
 
 
@@ -267,11 +267,11 @@ def _terms(
     return terms, proper_terms(whole) - asked, len(named & terms) / len(named) if named else 0.5
 
 
-def _distinctive(descriptor: str | None, question: str, said: Sequence[Said]) -> str | None:
+def _distinctive(descriptor: str | None, question: str, answers: Sequence[ContextAnswer]) -> str | None:
     """A descriptor that says more than the question; of a date or number, more than that figure."""
     given = frozenset(words(question))
-    if said and said[0].value.kind in ("date", "number"):
-        given |= frozenset(words(said[0].value.text))
+    if answers and answers[0].value.kind in ("date", "number"):
+        given |= frozenset(words(answers[0].value.text))
     return descriptor if descriptor and frozenset(words(descriptor)) - given else None
 
 
@@ -287,14 +287,14 @@ def _typed(text: str, kind: Kind) -> Value:
     return Value(text, found[0].kind, found[0].key) if found else Value(text, "name", frozenset(words(text)))
 
 
-def _around(text: str, span: Span, answer: Value) -> Said:
+def _around(text: str, span: Span, answer: Value) -> ContextAnswer:
     """The sentence around a span; of many words those around it, without the heading that the text begins with."""
     start, end = quote_around(text, span.start, span.end)
     sentence, heading = text[start:end], heading_of(text)
     if start == 0 and len(heading) < span.start:
         start = len(heading)
     quote = _words_around(text[start:end], span.start - start, span.end - start)
-    return Said(answer, quote, sentence, frozenset(words(sentence)))
+    return ContextAnswer(answer, quote, sentence, frozenset(words(sentence)))
 
 
 def _words_around(text: str, start: int, end: int) -> str:
@@ -331,12 +331,12 @@ def _mean(vectors: Sequence[np.ndarray]) -> np.ndarray | None:
     return mean
 
 
-def pair_features(a: Reading, b: Reading) -> Features:
+def pair_features(a: ContextReading, b: ContextReading) -> Features:
     """What two contexts share and where they differ; the same in either order."""
     first, second = frozenset(words(a.descriptor or "")), frozenset(words(b.descriptor or ""))
     both = bool(first and second)
     shared = len(first & second) / min(len(first), len(second)) if both else 0.0
-    held = _held(first, b.terms), _held(second, a.terms)
+    held = _share_of(first, b.terms), _share_of(second, a.terms)
     copied = _overlap(a.terms, b.terms)
     sentences = a.sentence_terms, b.sentence_terms
     typed = a.value is not None and b.value is not None and a.value.kind == b.value.kind != "name"
@@ -365,7 +365,7 @@ def pair_features(a: Reading, b: Reading) -> Features:
     }
 
 
-def _way_features(a: Reading, b: Reading) -> Features:
+def _way_features(a: ContextReading, b: ContextReading) -> Features:
     """What only one way of reading gives: vectors of sentences, or the reader's probabilities."""
     if a.answerable is None or b.answerable is None:
         return {
@@ -375,21 +375,21 @@ def _way_features(a: Reading, b: Reading) -> Features:
     return {"answerable_least": min(a.answerable, b.answerable)}
 
 
-def _unsaid(a: Reading, b: Reading) -> bool:
-    """Whether the answers that were read differ for sure, so that a context dropped for the other takes one with it.
+def _surely_differ(a: ContextReading, b: ContextReading) -> bool:
+    """Whether the answers that were read differ for sure: dropping one context for the other would lose an answer.
 
     None of one is one of the other, and they are two dates or numbers, or names neither of which stands in the sentence
     that holds the other.
     """
     if a.value is None or b.value is None:
         return False
-    if any(same_answer(mine.value.text, other.value.text) for mine in a.said for other in b.said):
+    if any(same_answer(mine.value.text, other.value.text) for mine in a.answers for other in b.answers):
         return False
     figures = a.value.kind == b.value.kind != "name"
     return figures or max(_value_quoted(a, b), _value_quoted(b, a)) < 1
 
 
-def _same(a: Reading, b: Reading) -> bool:
+def _same(a: ContextReading, b: ContextReading) -> bool:
     """Whether the contexts' answers mean the same; values in sentences by their type, spans as answers."""
     if a.value is None or b.value is None:
         return False
@@ -403,12 +403,12 @@ def _both_own(a: frozenset[str], b: frozenset[str]) -> bool:
     return bool(a - b) and bool(b - a)
 
 
-def _value_held(a: Reading, b: Reading) -> float:
-    return _held(_value_terms(a.value), b.terms)
+def _value_held(a: ContextReading, b: ContextReading) -> float:
+    return _share_of(_value_terms(a.value), b.terms)
 
 
-def _value_quoted(a: Reading, b: Reading) -> float:
-    return _held(_value_terms(a.value), b.sentence_terms)
+def _value_quoted(a: ContextReading, b: ContextReading) -> float:
+    return _share_of(_value_terms(a.value), b.sentence_terms)
 
 
 def _value_terms(value: Value | None) -> frozenset[str]:
@@ -417,7 +417,7 @@ def _value_terms(value: Value | None) -> frozenset[str]:
     return frozenset(term for term in terms if any(map(str.isdigit, term))) or terms
 
 
-def _held(wanted: frozenset[str], terms: frozenset[str]) -> float:
+def _share_of(wanted: frozenset[str], terms: frozenset[str]) -> float:
     return len(wanted & terms) / len(wanted) if wanted else 0.0
 
 
@@ -434,12 +434,12 @@ def _cosine(a: np.ndarray | None, b: np.ndarray | None) -> float:
 
 
 def relation(
-    a: Reading, b: Reading, note_a: ContextNote, note_b: ContextNote, trained: dict[str, Model]
+    a: ContextReading, b: ContextReading, note_a: ContextNote, note_b: ContextNote, trained: dict[str, Model]
 ) -> RelationKind:
     """The relation of two contexts (COrg, section 2.1); `none` where one does not answer.
 
     Contexts that the model takes for one thing count as of one descriptor, also where one of them lacks it; then a
-    smaller probability may do (`undescribed`), for they are not told apart. Of two answers read as spans that surely
+    smaller probability may do (`undescribed`), for nothing distinguishes them. Of two answers read as spans that surely
     differ the model does not make one.
     """
     if note_a.answer is None or note_b.answer is None:
@@ -449,12 +449,12 @@ def relation(
     least = entity["threshold"] if described == 2 else entity.get("undescribed", entity["threshold"])
     one_thing = probability(entity, features) >= least
     one_answer = probability(trained["same_answer"], features) >= trained["same_answer"]["threshold"]
-    unsaid = a.answerable is not None and _unsaid(a, b)
+    differ = a.answerable is not None and _surely_differ(a, b)
     if not one_thing:
         return "distracting" if described == 2 else "none"
-    if one_answer and unsaid and described == 1:
+    if one_answer and differ and described == 1:
         return "none"
-    if not one_answer or unsaid:
+    if not one_answer or differ:
         return "counterfactual"
     return "ambiguous" if described == 1 else "duplicated"
 

@@ -23,11 +23,11 @@ MAX_READ = 3
 """Passages, likeliest first, that options are read against."""
 MAX_NEAR = 16
 """Sentences of all passages, nearest to the question, that are read by themselves for a verdict."""
-MAX_TELLING = 3
+MAX_SUREST = 3
 """Of these, how many, likeliest to answer first, make the verdict."""
-SAYS_WEIGHT = 0.1
+VERDICT_WEIGHT = 0.1
 """Weight of a sentence's own verdict against its nearness to the question, where sentences are chosen to be cited."""
-HELD_WEIGHT = 0.5
+ANSWER_WEIGHT = 0.5
 """What an option gains that is an answer of the passages, as probable as that answer is."""
 LIKENESS_WEIGHT = 0.5
 """Weight of the likeness of an option and the passages' sentences."""
@@ -39,7 +39,7 @@ _ASKS = re.compile(r"\bwhether\b", re.I)
 
 
 @dataclass(frozen=True)
-class Read:
+class ReadPassage:
     """A passage with what the reader says of it."""
 
     source: Source
@@ -57,7 +57,7 @@ class Read:
 
 
 @dataclass(frozen=True)
-class Stated:
+class ReadSentence:
     """A sentence, read by itself."""
 
     near: Scored
@@ -81,10 +81,10 @@ class Stated:
 
     def clearness(self, at: int) -> float:
         """How near it is to the question, and a little how surely it says yes (0), no (1) or neither (2)."""
-        return round(self.near.score + SAYS_WEIGHT * self.verdict[at], 4)
+        return round(self.near.score + VERDICT_WEIGHT * self.verdict[at], 4)
 
 
-class Chooser:
+class VerdictReader:
     """Verdicts and choices by an extractive reader.
 
     Args:
@@ -96,7 +96,7 @@ class Chooser:
     def __init__(self, extractive: ExtractiveReader, sentences: SentenceReader, threshold: float) -> None:
         self.extractive, self.sentences, self.threshold = extractive, sentences, threshold
 
-    def verdict(self, question: str, read: Sequence[Read], options: Mapping[str, str]) -> Draft | None:
+    def verdict(self, question: str, read: Sequence[ReadPassage], options: Mapping[str, str]) -> Draft | None:
         """Yes, no or maybe with the sentences that say so; None where none takes a side.
 
         A passage says many things, and its own verdict mixes them; so the sentences that are nearest to the question
@@ -108,14 +108,14 @@ class Chooser:
             read: The passages.
             options: The verdicts to choose from by their plain names; empty where none were given.
         """
-        stated = self._stated(question, read)
+        stated = self._read_sentences(question, read)
         sides = [[item for item in stated if item.side == at] for at in (0, 1)]
         if not stated or not (any(sides) or options):
             return None
         yes, no, neither = verdict_of(stated)
         share = yes / (yes + no) if yes + no else 0.5
         if not any(sides) and "maybe" in options:
-            text, quotes = _said(stated, 2)
+            text, quotes = _evidence(stated, 2)
             return Draft(
                 f"{UNDECIDED}\n\n{text}", quotes, choice=options["maybe"], short=options["maybe"], confidence=neither
             )
@@ -123,7 +123,7 @@ class Chooser:
         if yes_by - no_by and no_by - yes_by and abs(2 * share - 1) <= BALANCE:
             return _balanced(sides, options, round(share, 4))
         at = int(share < 0.5)
-        text, quotes = _said(sides[at] or stated, at)
+        text, quotes = _evidence(sides[at] or stated, at)
         name = ("yes", "no")[at]
         marks = "".join(f"[{n}]" for n in sorted({n for n, _ in quotes}))
         return Draft(
@@ -134,16 +134,16 @@ class Chooser:
             confidence=round(max(share, 1 - share), 4),
         )
 
-    def _stated(self, question: str, read: Sequence[Read]) -> list[Stated]:
+    def _read_sentences(self, question: str, read: Sequence[ReadPassage]) -> list[ReadSentence]:
         """Sentences of the passages that bear on the question, nearest first, each read alone; none that asks it."""
-        told = [item.source for item in read if item.reading.spans and item.bearing >= self.threshold]
-        telling = [sentence for sentence in sentences_of(told) if not _ASKS.search(sentence.text)]
-        ranked = self.sentences.rank(question, telling)[:MAX_NEAR]
+        sources = [item.source for item in read if item.reading.spans and item.bearing >= self.threshold]
+        stating = [sentence for sentence in sentences_of(sources) if not _ASKS.search(sentence.text)]
+        ranked = self.sentences.rank(question, stating)[:MAX_NEAR]
         readings = self.extractive.read([(question, "", item.sentence.text) for item in ranked])
-        return [Stated(near, reading) for near, reading in zip(ranked, readings, strict=True)]
+        return [ReadSentence(near, reading) for near, reading in zip(ranked, readings, strict=True)]
 
     def choose(
-        self, question: str, read: Sequence[Read], options: Sequence[str], answers: Sequence[tuple[str, float]]
+        self, question: str, read: Sequence[ReadPassage], options: Sequence[str], answers: Sequence[tuple[str, float]]
     ) -> str:
         """The option that the passages support best; the first of equals.
 
@@ -165,22 +165,22 @@ class Chooser:
         likeness = self.sentences.agreement(question, options, ranked) if ranked else [0.0] * len(options)
 
         def worth(i: int) -> tuple[float, int]:
-            said = max(yes for yes, _, _ in verdicts[i * len(chosen) : (i + 1) * len(chosen)])
-            held = max((confidence for text, confidence in answers if same_answer(text, options[i])), default=0.0)
-            return round(said + HELD_WEIGHT * held + LIKENESS_WEIGHT * likeness[i], 4), -i
+            agreed = max(yes for yes, _, _ in verdicts[i * len(chosen) : (i + 1) * len(chosen)])
+            answered = max((confidence for text, confidence in answers if same_answer(text, options[i])), default=0.0)
+            return round(agreed + ANSWER_WEIGHT * answered + LIKENESS_WEIGHT * likeness[i], 4), -i
 
         return options[max(range(len(options)), key=worth)]
 
 
-def verdict_of(stated: Sequence[Stated]) -> tuple[float, float, float]:
+def verdict_of(stated: Sequence[ReadSentence]) -> tuple[float, float, float]:
     """Probabilities of yes, no and neither: their mean over the sentences that most surely answer, weighted by that."""
-    telling = sorted(stated, key=lambda item: -item.reading.answerable)[:MAX_TELLING]
-    total = sum(item.reading.answerable for item in telling) or 1.0
-    means = [round(sum(item.reading.answerable * item.verdict[at] for item in telling) / total, 4) for at in range(3)]
+    surest = sorted(stated, key=lambda item: -item.reading.answerable)[:MAX_SUREST]
+    total = sum(item.reading.answerable for item in surest) or 1.0
+    means = [round(sum(item.reading.answerable * item.verdict[at] for item in surest) / total, 4) for at in range(3)]
     return means[0], means[1], means[2]
 
 
-def _said(stated: Sequence[Stated], at: int) -> tuple[str, tuple[tuple[int, str], ...]]:
+def _evidence(stated: Sequence[ReadSentence], at: int) -> tuple[str, tuple[tuple[int, str], ...]]:
     """What the clearest sentences for yes (0), no (1) or neither (2) say, one a passage: the first as text."""
     clearest: dict[int, str] = {}
     for item in sorted(stated, key=lambda item: -item.clearness(at)):
@@ -189,10 +189,10 @@ def _said(stated: Sequence[Stated], at: int) -> tuple[str, tuple[tuple[int, str]
     return f"{plain(quotes[0][1])} [{quotes[0][0]}]", quotes
 
 
-def _balanced(sides: Sequence[Sequence[Stated]], options: Mapping[str, str], yes: float) -> Draft:
-    told = [_said(side, at) for at, side in enumerate(sides)]
-    text = "\n\n".join(f"{name}: {said}" for name, (said, _) in zip(("Yes", "No"), told, strict=True))
-    quotes = tuple(quote for _, quotes in told for quote in quotes)
+def _balanced(sides: Sequence[Sequence[ReadSentence]], options: Mapping[str, str], yes: float) -> Draft:
+    found = [_evidence(side, at) for at, side in enumerate(sides)]
+    text = "\n\n".join(f"{name}: {text}" for name, (text, _) in zip(("Yes", "No"), found, strict=True))
+    quotes = tuple(quote for _, quotes in found for quote in quotes)
     likelier = "yes" if yes >= 0.5 else "no"
     choice = options.get("maybe", options.get(likelier)) if options else None
     return Draft(f"{DISAGREE}\n\n{text}", quotes, choice=choice, short="Maybe", confidence=max(yes, round(1 - yes, 4)))

@@ -125,7 +125,8 @@ def _calibrated(model: RiskModel, values: Mapping[str, float], iou: float) -> Lo
     risk = model.risk(values)
     lost = risk >= model.threshold
     sign = ">=" if lost else "<"
-    strongest = [FEATURES[name].risky if lost else FEATURES[name].safe for name in model.loudest(values, risky=lost)]
+    named = model.strongest_signals(values, risky=lost)
+    strongest = [FEATURES[name].risky if lost else FEATURES[name].safe for name in named]
     grounds = f": {'; '.join(strongest)}" if strongest else ""
     reason = f"risk {risk:.2g} {sign} {model.threshold:.2g} ({model.grounds}){grounds}"
     signals = {f"risk_{name}": round(values[name], 4) for name in model.terms}

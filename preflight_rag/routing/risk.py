@@ -30,7 +30,7 @@ PRIOR = 10.0
 """What holds the slope of a recalibration to the shipped one: the penalty of its squared distance."""
 FULL_REFIT = 300
 """From so many questions on, a library's own calibration fits all weights."""
-TOLD = 2
+NAMED_SIGNALS = 2
 
 
 @dataclass(frozen=True)
@@ -76,10 +76,10 @@ class RiskModel:
         """Whether each row's risk reaches the threshold."""
         return [self.risk(values) >= self.threshold for values in rows]
 
-    def loudest(self, values: Mapping[str, float], *, risky: bool) -> list[str]:
+    def strongest_signals(self, values: Mapping[str, float], *, risky: bool) -> list[str]:
         """The features that speak most for a risk, or most against it."""
         parts = {name: term.adds(values[name]) * (1 if risky else -1) for name, term in self.terms.items()}
-        return [name for name, part in sorted(parts.items(), key=lambda item: -item[1])[:TOLD] if part > 0]
+        return [name for name, part in sorted(parts.items(), key=lambda item: -item[1])[:NAMED_SIGNALS] if part > 0]
 
     def to_json(self) -> dict[str, Any]:
         """As the weights' file holds it."""

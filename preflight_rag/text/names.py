@@ -125,13 +125,13 @@ def same_name(a: Sequence[str], b: Sequence[str]) -> bool:
     left = list(more)
     whole = False
     for token in sorted(fewer, key=len, reverse=True):
-        held = next((other for other in left if other == token), None) or next(
+        same = next((other for other in left if other == token), None) or next(
             (other for other in left if _initial(token, other)), None
         )
-        if held is None:
+        if same is None:
             return False
-        left.remove(held)
-        whole = whole or (held == token and len(token) > 1)
+        left.remove(same)
+        whole = whole or (same == token and len(token) > 1)
     return whole
 
 

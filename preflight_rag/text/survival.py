@@ -15,18 +15,18 @@ _LIKE = 0.6
 
 def lost(message: str, rewritten: str) -> list[str]:
     """Numbers and codes of a message that a rewrite lacks, and "a negation" where it lacks the only one or all."""
-    held = {_plain(token) for token in _TOKEN.findall(rewritten)}
+    kept_words = {_plain(token) for token in _TOKEN.findall(rewritten)}
     shouted = not any(char.islower() for char in message)
     tokens = [token for token in _TOKEN.findall(message) if _CODE.search(token)]
     codes = [token for token in tokens if not shouted or any(map(str.isdigit, token))]
-    missing = [token for token in dict.fromkeys(codes) if _plain(token) not in held]
+    missing = [token for token in dict.fromkeys(codes) if _plain(token) not in kept_words]
     return missing + (["a negation"] if negated(message) and not negated(rewritten) else [])
 
 
 def strays(message: str, rewritten: str) -> bool:
     """Whether a rewrite of a message that stands alone holds less than half of its content words, slips apart."""
-    asked, held = words(message), words(rewritten)
-    kept = sum(any(word == other or _alike(word, other) for other in held) for word in asked)
+    asked, kept_words = words(message), words(rewritten)
+    kept = sum(any(word == other or _alike(word, other) for other in kept_words) for word in asked)
     return 2 * kept < len(asked)
 
 

@@ -12,7 +12,7 @@ from preflight_rag.models.reading.extractive_reader import EVEN, PassageReading,
 from preflight_rag.offline.answers import LEAST, agreed, answers_of, grouped
 from preflight_rag.offline.evidence import NOT_FOUND, quote_around
 from preflight_rag.offline.reader import NAME, OfflineReader
-from preflight_rag.offline.verdicts import Read
+from preflight_rag.offline.verdicts import ReadPassage
 from preflight_rag.state.reading import Extract, Source
 
 QUESTION = "How many people live in Broken Bow?"
@@ -163,7 +163,7 @@ async def test_a_group_of_contexts_gives_an_answer_for_each_name(own):
 def reading(*margins, answerable=0.9):
     text = " ".join(f"word{i}." for i in range(len(margins)))
     spans = tuple(Span(7 * i, 7 * i + 5, f"word{i}", margin) for i, margin in enumerate(margins))
-    return Read(Source(1, "p", "", text), PassageReading(spans, answerable))
+    return ReadPassage(Source(1, "p", "", text), PassageReading(spans, answerable))
 
 
 @given(st.lists(st.floats(-8, 8), min_size=1, max_size=4), st.floats(0, 1))

@@ -26,7 +26,7 @@ def read(text, *spans, question=QUESTION, title="", **scores):
 def test_the_answer_is_the_span_and_the_quote_its_sentence():
     found = read(TEXT, span(TEXT, "3,491"))
     assert (found.value.text, found.value.kind) == ("3,491", "number")
-    assert [said.quote for said in found.said] == ["It had 3,491 people in 2020."]
+    assert [answer.quote for answer in found.answers] == ["It had 3,491 people in 2020."]
     assert (found.descriptor, found.answerable, found.best) == ("Nebraska", 0.9, None)
 
 
@@ -41,17 +41,17 @@ def test_the_answer_is_the_span_and_the_quote_its_sentence():
 )
 def test_further_spans_count_where_they_differ_and_lie_near_the_best(others, answers):
     found = read(TEXT, span(TEXT, "3,491"), *(span(TEXT, words, margin) for words, margin in others))
-    assert [said.value.text for said in found.said] == answers
+    assert [answer.value.text for answer in found.answers] == answers
 
 
 def test_a_quote_begins_behind_the_heading():
     text = "Broken Bow, Nebraska Broken Bow is a city of 3,491."
-    assert read(text, span(text, "3,491")).said[0].quote == "Broken Bow is a city of 3,491."
+    assert read(text, span(text, "3,491")).answers[0].quote == "Broken Bow is a city of 3,491."
 
 
 def test_of_a_long_sentence_the_words_around_the_span_are_quoted():
     text = " ".join(["salt"] * 60 + ["3,491"] + ["salt"] * 60)
-    quote = read(text, span(text, "3,491")).said[0].quote
+    quote = read(text, span(text, "3,491")).answers[0].quote
     assert "3,491" in quote
     assert len(quote.split()) == EXCERPT
 
@@ -81,4 +81,4 @@ def test_any_span_of_any_text_is_quoted_verbatim(text, data):
     start = data.draw(st.integers(0, len(text) - 1))
     end = data.draw(st.integers(start + 1, len(text)))
     found = read(text, Span(start, end, text[start:end], 1.0))
-    assert all(said.quote in text for said in found.said)
+    assert all(answer.quote in text for answer in found.answers)

@@ -13,7 +13,7 @@ from value_reader import ValueReader
 from preflight_rag.corg.entities import descriptor_of, heading_of
 from preflight_rag.offline import relations as offline_relations
 from preflight_rag.offline.reader import NOT_FOUND, OfflineReader
-from preflight_rag.offline.relations import Contexts
+from preflight_rag.offline.relations import ContextReader
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Source
 from preflight_rag.text.names import speaks_of, surface_name
@@ -167,7 +167,7 @@ async def test_what_was_read_is_bounded(embedder, monkeypatch):
 
 
 @pytest.fixture
-def spans(embedder) -> Contexts:
+def spans(embedder) -> ContextReader:
     return OfflineReader(embedder, ValueReader()).contexts
 
 

@@ -75,7 +75,7 @@ def test_the_shipped_model_is_for_its_embedder_and_tells_the_two_apart(embedder)
     assert shipped("another") is None
     agreed, split = (risk_features(QUESTION, *passages(rows)) for rows in (AGREED, SPLIT))
     assert model.risk(agreed) < model.threshold < model.risk(split)
-    assert set(model.loudest(split, risky=True)) <= set(FEATURES)
+    assert set(model.strongest_signals(split, risky=True)) <= set(FEATURES)
 
 
 def test_every_fold_leaves_something_out_and_no_weight_is_negative():
@@ -169,4 +169,4 @@ def test_the_score_is_a_sum_of_terms():
     model = RiskModel("test", "e", -1.0, {"uncovered": Term(2.0, 0.5, 0.25)}, 0.5)
     assert model.score({"uncovered": 0.75}) == pytest.approx(1.0)
     assert model.risk({"uncovered": 0.5}) == pytest.approx(0.2689)
-    assert model.loudest({"uncovered": 0.75}, risky=False) == []
+    assert model.strongest_signals({"uncovered": 0.75}, risky=False) == []

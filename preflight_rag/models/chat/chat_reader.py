@@ -65,20 +65,20 @@ class ChatReader:
         """
         prompt = rewrite.render(message=message, history=history)
         text, usage = await self._call(prompt)
-        told = rewrite.parse(text)
-        if told is None:
+        made = rewrite.parse(text)
+        if made is None:
             text, more = await self._repair(prompt, text, rewrite.REPAIR)
-            usage, told = add(usage, more), rewrite.parse(text)
-        if told is None:
+            usage, made = add(usage, more), rewrite.parse(text)
+        if made is None:
             note = "the model's rewrite could not be read; the message was searched as it is"
             return Reply(rewrite_by_rules(message), usage, (note,))
-        if missing := lost(message, told.question):
+        if missing := lost(message, made.question):
             note = f"the model's rewrite lost {', '.join(missing)}; the message was searched as it is"
             return Reply(rewrite_by_rules(message), usage, (note,))
-        if not history and strays(message, told.question):
+        if not history and strays(message, made.question):
             note = "the model's rewrite is about something else; the message was searched as it is"
             return Reply(rewrite_by_rules(message), usage, (note,))
-        return Reply(_completed(told, message), usage)
+        return Reply(_completed(made, message), usage)
 
     async def answer(self, *, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Reply[Draft]:
         """One answer from all sources."""
@@ -211,16 +211,16 @@ class ChatReader:
         )
 
 
-def _completed(told: Rewrite, message: str) -> Rewrite:
+def _completed(made: Rewrite, message: str) -> Rewrite:
     """A model's rewrite with what it leaves out, by rule."""
-    ruled = rewrite_by_rules(told.question)
-    concepts = told.concepts or ruled.concepts
+    ruled = rewrite_by_rules(made.question)
+    concepts = made.concepts or ruled.concepts
     return replace(
-        told,
-        subquestions=told.subquestions or ruled.subquestions,
+        made,
+        subquestions=made.subquestions or ruled.subquestions,
         concepts=concepts,
-        expressions=told.expressions or expressions(concepts),
-        corrections=corrections(message, told.question),
+        expressions=made.expressions or expressions(concepts),
+        corrections=corrections(message, made.question),
     )
 
 

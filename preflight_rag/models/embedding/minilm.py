@@ -43,7 +43,7 @@ class MiniLM(Embedder):
     The model is loaded at the first use, by whichever thread comes first.
 
     Args:
-        threads: Threads of one forward pass; at most 2 unless said otherwise.
+        threads: Threads of one forward pass; at most 2 unless given.
     """
 
     name = NAME

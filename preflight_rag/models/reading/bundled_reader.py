@@ -81,7 +81,7 @@ class BundledReader:
 
     Args:
         model: Another ONNX file than the package's; only that is checked against the checksum.
-        threads: Threads of one forward pass; at most 2 unless said otherwise.
+        threads: Threads of one forward pass; at most 2 unless given.
     """
 
     def __init__(self, model: Path | None = None, threads: int | None = None) -> None:
@@ -143,8 +143,8 @@ class BundledReader:
         except ExtractiveReaderError:
             raise
         except Exception as error:
-            said = first_line(error)
-            raise ExtractiveReaderError(f"the reader's model cannot be loaded: {said}", help=_AGAIN) from error
+            problem = first_line(error)
+            raise ExtractiveReaderError(f"the reader's model cannot be loaded: {problem}", help=_AGAIN) from error
 
 
 def _reading(spans: tuple[Span, ...], descriptor: str | None, scores: dict[str, float]) -> PassageReading:

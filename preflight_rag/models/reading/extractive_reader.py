@@ -243,8 +243,8 @@ def decode(
     scores: dict[str, float] = {}
     for window, (start, end, d_start, d_end, pooled) in zip(windows, outputs, strict=True):
         spans += answer_spans(title, text, window, start, end)
-        told = best_spans(whole, window, d_start, d_end)
-        described += [span for span in told if not span.start < window.shift < span.end]
+        found = best_spans(whole, window, d_start, d_end)
+        described += [span for span in found if not span.start < window.shift < span.end]
         logits = {name: round(float(value), DECIMALS) for name, value in zip(SCORES, pooled, strict=True)}
         if not scores or logits["answerable"] > scores["answerable"]:
             scores = logits

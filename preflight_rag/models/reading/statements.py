@@ -18,7 +18,7 @@ SHORT = 15
 
 
 def check(
-    reader: ExtractiveReader, question: str, said: Sequence[Claim], passages: Mapping[int, Passage]
+    reader: ExtractiveReader, question: str, stated: Sequence[Claim], passages: Mapping[int, Passage]
 ) -> list[Statement]:
     """Each statement held to the passages that it cites; empty where the reader has no verdict.
 
@@ -28,15 +28,15 @@ def check(
     Args:
         reader: What reads; one reading a statement and passage.
         question: What the statements answer.
-        said: The statements.
+        stated: The statements.
         passages: The passages by the numbers that the statements cite.
 
     Raises:
         ExtractiveReaderError: The reader cannot be loaded.
     """
     levels = settings()["support"]
-    places = [(i, n) for i, claim in enumerate(said) for n in claim.citations if n in passages]
-    readings = reader.read([pair(question, said[i].text, passages[n]) for i, n in places])
+    places = [(i, n) for i, claim in enumerate(stated) for n in claim.citations if n in passages]
+    readings = reader.read([pair(question, stated[i].text, passages[n]) for i, n in places])
     by_claim: dict[int, list[PassageReading]] = {}
     for (i, _), reading in zip(places, readings, strict=True):
         by_claim.setdefault(i, []).append(reading)
@@ -44,7 +44,7 @@ def check(
         return []
     return [
         judged(claim, by_claim.get(i, []), float(levels["threshold"]), float(levels["contradicted"]))
-        for i, claim in enumerate(said)
+        for i, claim in enumerate(stated)
     ]
 
 
