@@ -19,6 +19,7 @@ from typing import Any
 
 from preflight_rag.conversation.questions import normalised
 from preflight_rag.evaluation.datasets import open_dataset
+from preflight_rag.evaluation.experiments.calibration import FUSED, SAMPLE
 from preflight_rag.evaluation.experiments.reranking import GROUPS
 from preflight_rag.evaluation.runs import Progress, Run, no_progress
 from preflight_rag.evaluation.samples import DataSet
@@ -27,13 +28,9 @@ from preflight_rag.library.library import Library
 from preflight_rag.routing.calibration import Case, measure, turn_passages
 from preflight_rag.routing.known_questions import KnownQuestion
 from preflight_rag.routing.risk import WEIGHTS, RiskModel, fit
-from preflight_rag.state.context import Settings
 
 TRAINING = GROUPS
 """Data set to the group of those that share its questions or documents."""
-SAMPLE = 600
-FUSED = Settings(preflight="iou", reranker="none")
-"""The fused passages as they are: the reranker was trained on these collections."""
 NUMBERS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 

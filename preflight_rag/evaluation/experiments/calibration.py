@@ -13,6 +13,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from preflight_rag.conversation.questions import normalised
+from preflight_rag.evaluation.experiments.reranking import GROUPS
 from preflight_rag.evaluation.intervals import bootstrap, mean
 from preflight_rag.evaluation.metrics import Confusion, f1, roc_area, roc_area_gain
 from preflight_rag.evaluation.report import Report, Table, figures, number
@@ -27,13 +28,16 @@ from preflight_rag.routing.risk import RiskModel, fold, shipped_model
 from preflight_rag.routing.risk_features import risk_features
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import UsageError
-from training.train_preflight import FUSED, SAMPLE, TRAINING
 
 if TYPE_CHECKING:
     from preflight_rag.evaluation.runs import Run
     from preflight_rag.library.library import Library
 
+FUSED = Settings(preflight="iou", reranker="none")
+"""The fused passages as they are: the reranker was trained on these collections."""
 RERANKED = Settings(preflight="iou")
+SAMPLE = 600
+"""Most development questions of a collection that weights are fitted to."""
 BINS = 10
 MADE = 300
 IOU = "IoU rule (BriefContext)"
@@ -106,7 +110,7 @@ def run(collection: DataSet, run: Run) -> Report:
         dataset=collection.title,
         about=(
             f"{len(asked):,} questions ({run.part} part), {given['library']['documents']:,} documents; weights trained "
-            f"without {' and '.join(name for name, group in TRAINING.items() if group == _group(collection))}."
+            f"without {' and '.join(name for name, group in GROUPS.items() if group == _group(collection))}."
         ),
         tables=(rules, reliable, work, second),
         rows=tuple(_row(place, item, judged) for place, item in enumerate(asked)),
@@ -116,7 +120,7 @@ def run(collection: DataSet, run: Run) -> Report:
 
 
 def _group(collection: DataSet) -> str:
-    return TRAINING.get(collection.name, collection.name)
+    return GROUPS.get(collection.name, collection.name)
 
 
 def _asked(library: Library, query: Sample, relevant: frozenset[str], settings: Settings) -> Asked:
