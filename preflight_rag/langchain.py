@@ -30,12 +30,13 @@ if TYPE_CHECKING:
     from preflight_rag.app import Preflight
     from preflight_rag.conversation.rewriter import QueryRewriter
     from preflight_rag.library.collection import Collection
-    from preflight_rag.library.pubmed import EntrezClient, fetch_documents, merge
+    from preflight_rag.library.pubmed import EntrezClient, fetch_documents
     from preflight_rag.library.pubmed.retriever import PubMedRetriever
     from preflight_rag.library.query.ladder import search_until_enough
     from preflight_rag.library.query.mesh import Mesh
     from preflight_rag.library.query.spelling import Speller
     from preflight_rag.library.search.filters import Filter
+    from preflight_rag.library.search.merging import merge
     from preflight_rag.library.search.passage_reranker import PassageReranker
     from preflight_rag.library.search.retriever import LibraryRetriever as PreflightRetriever
     from preflight_rag.library.search.selection import FPSSelector, MMRSelector, Reorder, TokenBudget
@@ -49,12 +50,13 @@ if TYPE_CHECKING:
 
 _PIECES = {
     "preflight_rag.conversation.rewriter": ("QueryRewriter",),
-    "preflight_rag.library.pubmed": ("EntrezClient", "fetch_documents", "merge"),
+    "preflight_rag.library.pubmed": ("EntrezClient", "fetch_documents"),
     "preflight_rag.library.pubmed.retriever": ("PubMedRetriever",),
     "preflight_rag.library.query.ladder": ("search_until_enough",),
     "preflight_rag.library.query.mesh": ("Mesh",),
     "preflight_rag.library.query.spelling": ("Speller",),
     "preflight_rag.library.search.filters": ("Filter",),
+    "preflight_rag.library.search.merging": ("merge",),
     "preflight_rag.library.search.passage_reranker": ("PassageReranker",),
     "preflight_rag.library.search.selection": ("FPSSelector", "MMRSelector", "Reorder", "TokenBudget"),
     "preflight_rag.library.splitting.semantic_splitter": ("SemanticOverlapSplitter",),

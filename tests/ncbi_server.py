@@ -29,9 +29,9 @@ from preflight_rag.evaluation.experiments import sources as search
 from preflight_rag.evaluation.experiments.sources import DocumentSearch, Key
 from preflight_rag.library.loaders.jats import read_jats
 from preflight_rag.library.loaders.pubmed import read_pubmed
-from preflight_rag.library.query.ladder import Expression, Operation, Term, parse
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Document
+from preflight_rag.text.boolean import Expression, Operation, Term, parse
 from preflight_rag.text.words import words
 
 _PROLOGUE = '<?xml version="1.0" encoding="UTF-8" ?>\n'

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from preflight_rag.library import Library
     from preflight_rag.library.index.dense import IndexKind
     from preflight_rag.library.ingest import IngestEvent, IngestReport
-    from preflight_rag.library.splitting.passage_splitter import SplitterName
+    from preflight_rag.library.splitting import SplitterName
 
 library_commands = typer.Typer(help="The collection itself.", no_args_is_help=True)
 app.add_typer(library_commands, name="library")

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from preflight_rag.conversation.follow_ups import standalone
-from preflight_rag.library.query.ladder import expand, parse
 from preflight_rag.library.query.mesh import Mesh
 from preflight_rag.library.query.spelling import Speller
 from preflight_rag.state.errors import LibraryError, UsageError
 from preflight_rag.state.reading import Message, Reply, Rewrite
+from preflight_rag.text.boolean import expand, parse
 from preflight_rag.text.concepts import expressions, rewrite_by_rules, subquestions
 
 if TYPE_CHECKING:

@@ -12,16 +12,17 @@ from preflight_rag.library.index.dense import FLAT_LIMIT, IndexKind, check_kind
 from preflight_rag.library.index.generations import CurrentIndex, Index
 from preflight_rag.library.ingest import DEADLINE, IngestReport, InternReport, Progress, unicode_text
 from preflight_rag.library.loaders.files import DEFAULT_MAX_BYTES
-from preflight_rag.library.query.ladder import ENOUGH, parse
+from preflight_rag.library.query.ladder import ENOUGH
 from preflight_rag.library.search.fusion import RRF_K
 from preflight_rag.library.search.hybrid import CANDIDATES, TOP_K, Rankings, check_query, hybrid_search
-from preflight_rag.library.splitting.passage_splitter import SplitterName, check_splitter
+from preflight_rag.library.splitting import SplitterName, check_splitter
 from preflight_rag.library.storage.recorded_embedder import RecordedEmbedder
 from preflight_rag.library.storage.store import BUSY_SECONDS, Store
 from preflight_rag.library.stored import StoredCollection
 from preflight_rag.library.writer import Writer
 from preflight_rag.state.errors import LibraryCorrupt, PreflightError, UsageError
 from preflight_rag.state.values import Document
+from preflight_rag.text.boolean import parse
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
@@ -228,7 +229,7 @@ class Library(StoredCollection):
         """Documents that fit a Boolean expression, and how many passages fit.
 
         Args:
-            expression: In PubMed's syntax, as `ladder.parse` takes it; field tags count for nothing.
+            expression: In PubMed's syntax, as `text.boolean.parse` takes it; field tags count for nothing.
             limit: Most documents, at least 1.
 
         Returns:

@@ -24,7 +24,7 @@ from preflight_rag.library.ingest import (
     storable,
 )
 from preflight_rag.library.loaders import find_files
-from preflight_rag.library.splitting.passage_splitter import DEFAULT_SPLITTER, SplitterName, open_splitter
+from preflight_rag.library.splitting import DEFAULT_SPLITTER, SplitterName, open_splitter
 from preflight_rag.library.storage.store import BUSY_SECONDS, Store
 from preflight_rag.state.errors import LibraryCorrupt, LibraryError
 from preflight_rag.state.values import Document

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preflight_rag.library.query.ladder import parse
+from preflight_rag.text.boolean import parse
 from preflight_rag.text.concepts import expressions, key_concepts, rewrite_by_rules, subquestions
 from preflight_rag.text.survival import corrections, lost
 

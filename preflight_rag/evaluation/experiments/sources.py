@@ -24,8 +24,8 @@ from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet, Sample
 from preflight_rag.evaluation.searching import collection_library, inputs
 from preflight_rag.library.pubmed import SearchReply
-from preflight_rag.library.query.ladder import Expression, Operation, Term, parse
 from preflight_rag.library.search.fusion import RRF_K
+from preflight_rag.text.boolean import Expression, Operation, Term, parse
 from preflight_rag.text.words import words
 
 if TYPE_CHECKING:
@@ -238,7 +238,7 @@ def _ranked(
     ids: Mapping[tuple[str, str], str],
     origins: Mapping[str, str],
 ) -> _Ranked:
-    from preflight_rag.library.pubmed import merge
+    from preflight_rag.library.search.merging import merge
 
     semantic = _semantic(library, query.question)
     term = _term(client, query.question, ids)

@@ -133,7 +133,7 @@ def _headings(found: DataSet) -> dict[str, list[str]]:
 
 def ordered(searched: Searched, question: Sample) -> Order:
     """The first passages of each method, and how each orders the passage that answers among hard negatives."""
-    from preflight_rag.library.pubmed import merge
+    from preflight_rag.library.search.merging import merge
 
     library = searched.library
     dense = library.passages([hit.passage_id for hit in library.search(question.question, k=TOP).dense])

@@ -30,7 +30,7 @@ from preflight_rag.library.external.documents import Chunk, chunk_of
 from preflight_rag.library.ingest import DEADLINE, InternReport, passages_of, unicode_text
 from preflight_rag.library.search.fusion import RRF_K, reciprocal_rank_fusion
 from preflight_rag.library.search.hybrid import CANDIDATES, TOP_K, Rankings, check_query, cosines
-from preflight_rag.library.splitting.passage_splitter import DEFAULT_SPLITTER, open_splitter
+from preflight_rag.library.splitting import DEFAULT_SPLITTER, open_splitter
 from preflight_rag.library.storage.identity import passage_id, vector_key
 from preflight_rag.library.storage.recorded_embedder import RecordedEmbedder
 from preflight_rag.library.storage.store import Store

@@ -18,8 +18,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from preflight_rag.library.query.ladder import Expression, Term
 from preflight_rag.state.errors import LibraryCorrupt
+from preflight_rag.text.boolean import Expression, Term
 
 if TYPE_CHECKING:
     import numpy as np

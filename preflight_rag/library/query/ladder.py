@@ -1,61 +1,25 @@
-"""Boolean search expressions in PubMed's syntax: a parser, synonyms put into them, and the search down a ladder.
+"""The ladder: search expressions from the most specific to the most general (CPQA, section III.B).
 
-A ladder holds expressions from the most specific to the most general (CPQA, section III.B). Its rungs are tried in
-order until enough documents are found:
+They are tried in order until enough documents are found:
 
     ("muscle pain") AND ("statins")
     ("muscle pain") OR ("statins")
-
-As in PubMed, AND, OR and NOT are written in capitals and read from left to right, whatever stands in parentheses
-first; terms side by side are joined by AND; quotation marks hold a phrase together; `[tiab]` and other field tags
-follow the term that they belong to.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
-
-from preflight_rag.state.errors import UsageError
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from preflight_rag.state.schema import Rung
 
 ENOUGH = 20
-MESH_TAG = "MeSH Terms"
+"""Documents that are enough; a guess, never tuned."""
 
 Search = Callable[[str], tuple[Sequence[str], int, str]]
 """From an expression to ids of documents, best first, the number of hits, and a note or ""."""
-
-_TOKEN = re.compile(
-    r"\s*(?:(?P<open>\()|(?P<close>\))|(?P<tag>\[[^\[\]]*\])|(?P<quote>[\"“”])(?P<phrase>[^\"“”]*)(?P<end>[\"“”]?)"
-    r"|(?P<word>[^\s()\[\]\"“”]+)|(?P<stray>\S))"
-)
-_OPERATORS = ("AND", "OR", "NOT")
-_HELP = 'Write it like ("statins" OR "simvastatin") AND "muscle pain".'
-_DEEPEST = 50
-
-
-@dataclass(frozen=True)
-class Term:
-    """A word, several words that must all occur, or a phrase; with the field tag that followed it, without brackets."""
-
-    text: str
-    phrase: bool = False
-    tag: str = ""
-
-
-@dataclass(frozen=True)
-class Operation:
-    """`AND` or `OR` of all parts, or `NOT`: the first part without the others."""
-
-    operator: Literal["AND", "OR", "NOT"]
-    parts: tuple[Term | Operation, ...]
-
-
-Expression = Term | Operation
 
 
 @dataclass(frozen=True)
@@ -94,128 +58,3 @@ def search_until_enough(
         ids.update(dict.fromkeys(found))
         rungs.append({"where": where, "expression": expression, "hits": hits, "note": note})
     return LadderSearch(tuple(ids)[:limit], tuple(rungs))
-
-
-def parse(expression: str) -> Expression:
-    """The tree of an expression.
-
-    Raises:
-        UsageError: A parenthesis or quotation mark is not closed, an operator lacks a side, or there is no term.
-    """
-    return _Parser(expression).whole()
-
-
-def written(expression: Expression) -> str:
-    """A tree as an expression that parses to the same tree."""
-    if isinstance(expression, Term):
-        text = f'"{expression.text}"' if expression.phrase else expression.text
-        return f"{text}[{expression.tag}]" if expression.tag else text
-    parts = [written(part) if isinstance(part, Term) else f"({written(part)})" for part in expression.parts]
-    return f" {expression.operator} ".join(parts)
-
-
-def expand(expression: str, alternatives: Callable[[str], Sequence[Term]]) -> str:
-    """An expression in which each term without a field tag is joined by OR with its alternatives.
-
-    Args:
-        expression: What `parse` takes.
-        alternatives: From a term's text to other terms for the same; `Mesh.alternatives` is one.
-
-    Raises:
-        UsageError: As `parse`.
-    """
-
-    def expanded(part: Expression) -> Expression:
-        if isinstance(part, Operation):
-            return Operation(part.operator, tuple(expanded(inner) for inner in part.parts))
-        more = [] if part.tag else [term for term in alternatives(part.text) if not _same(term, part)]
-        return Operation("OR", (part, *more)) if more else part
-
-    return written(expanded(parse(expression)))
-
-
-def _same(a: Term, b: Term) -> bool:
-    return a.tag == b.tag and a.text.casefold() == b.text.casefold()
-
-
-class _Parser:
-    """Recursive descent over the tokens of one expression."""
-
-    def __init__(self, expression: str) -> None:
-        self.expression = expression
-        self.tokens = [match for match in _TOKEN.finditer(expression)]
-        self.at = 0
-
-    def whole(self) -> Expression:
-        tree = self.sequence(0)
-        if self.at < len(self.tokens):
-            raise self.wrong("closes a parenthesis that was not opened")
-        return tree
-
-    def wrong(self, what: str) -> UsageError:
-        return UsageError(f"the search expression {self.expression!r} {what}", help=_HELP)
-
-    def peek(self) -> str:
-        """Kind of the next token: an operator, or the name of its group, or "" at the end."""
-        if self.at >= len(self.tokens):
-            return ""
-        match = self.tokens[self.at]
-        return match["word"] if match["word"] in _OPERATORS else str(match.lastgroup)
-
-    def sequence(self, depth: int) -> Expression:
-        """Operands and operators up to a closing parenthesis or the end, from left to right."""
-        if depth > _DEEPEST:
-            raise self.wrong(f"has more than {_DEEPEST} parentheses in each other")
-        tree = self.operand(depth)
-        while (kind := self.peek()) and kind != "close":
-            operator: Literal["AND", "OR", "NOT"] = "AND"
-            if kind in _OPERATORS:
-                operator = kind  # type: ignore[assignment]  # one of the three
-                self.at += 1
-                if operator == "AND" and self.peek() == "NOT":
-                    operator = "NOT"
-                    self.at += 1
-            tree = _joined(operator, tree, self.operand(depth))
-        return tree
-
-    def operand(self, depth: int) -> Expression:
-        kind = self.peek()
-        if kind == "open":
-            self.at += 1
-            inner = self.sequence(depth + 1)
-            if self.peek() != "close":
-                raise self.wrong("opens a parenthesis that is not closed")
-            self.at += 1
-            return inner
-        if kind == "end":
-            return self.phrase()
-        if kind == "word":
-            words = []
-            while self.peek() == "word":
-                words.append(self.tokens[self.at]["word"])
-                self.at += 1
-            return Term(" ".join(words), tag=self.tag())
-        raise self.wrong("lacks a term" if kind in {"", "close", *_OPERATORS} else "has a field tag without a term")
-
-    def phrase(self) -> Term:
-        match = self.tokens[self.at]
-        if not match["end"]:
-            raise self.wrong("opens a quotation mark that is not closed")
-        self.at += 1
-        text = " ".join(match["phrase"].split())
-        if not text:
-            raise self.wrong("has an empty phrase")
-        return Term(text, phrase=True, tag=self.tag())
-
-    def tag(self) -> str:
-        if self.peek() != "tag":
-            return ""
-        self.at += 1
-        return self.tokens[self.at - 1]["tag"][1:-1].strip()
-
-
-def _joined(operator: Literal["AND", "OR", "NOT"], left: Expression, right: Expression) -> Expression:
-    """Both sides under an operator; a left side under the same one takes the right side in."""
-    if isinstance(left, Operation) and left.operator == operator:
-        return Operation(operator, (*left.parts, right))
-    return Operation(operator, (left, right))

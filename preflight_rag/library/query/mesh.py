@@ -21,12 +21,13 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from preflight_rag.cache import cache_dir
-from preflight_rag.library.query.ladder import MESH_TAG, Term
 from preflight_rag.state.errors import UnreadableDocument, UsageError
+from preflight_rag.text.boolean import Term
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
+MESH_TAG = "MeSH Terms"
 MOST_SYNONYMS = 8
 """Synonyms of a term that an expression gets."""
 LONGEST_TERM = 8

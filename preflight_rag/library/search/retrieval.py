@@ -234,7 +234,7 @@ def _fetched(
 def _merged(
     library: Collection, question: str, pool: list[Candidate], live: _Live, settings: Settings, where: Filter | None
 ) -> list[Candidate]:
-    from preflight_rag.library.pubmed import merge
+    from preflight_rag.library.search.merging import merge
 
     passages = list(live.passages)
     if where is not None:

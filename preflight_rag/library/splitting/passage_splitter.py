@@ -1,4 +1,4 @@
-"""What the splitters share: passages with their offsets, pages and sections, LangChain's interface, and their names."""
+"""What the splitters share: passages with their offsets, pages and sections, LangChain's interface."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import copy
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 from langchain_core.documents import Document as LangChainDocument
 from langchain_text_splitters import TextSplitter
@@ -15,12 +15,6 @@ from preflight_rag.library.splitting.sentence_units import TokenCounter, UnitRea
 from preflight_rag.library.storage.identity import passage_id
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Document, Passage
-
-if TYPE_CHECKING:
-    from preflight_rag.models.embedding.embedder import Embedder
-
-SplitterName = Literal["sentence", "semantic"]
-DEFAULT_SPLITTER: SplitterName = "sentence"
 
 SPECIAL_TOKENS = 2
 """What a BERT-like tokenizer adds to a passage: [CLS] and [SEP]."""
@@ -142,29 +136,3 @@ def longest_passage(embedder: TokenCounter) -> int:
 def _places(span: Span) -> dict[str, int]:
     places = {"start_index": span.start}
     return places if span.overlap_start is None else {**places, "overlap_start": span.overlap_start}
-
-
-def check_splitter(name: str) -> None:
-    """Refuse what names no splitter.
-
-    Raises:
-        UsageError: There is none.
-    """
-    if name not in get_args(SplitterName):
-        raise UsageError(f"splitter is {name!r}", help=f"Choose {' or '.join(get_args(SplitterName))}")
-
-
-def open_splitter(name: str, embedder: Embedder) -> PassageSplitter:
-    """A splitter for what an embedder reads: `sentence` packs sentences, `semantic` breaks where the subject changes.
-
-    Raises:
-        UsageError: There is no such splitter.
-    """
-    check_splitter(name)
-    if name == "semantic":
-        from preflight_rag.library.splitting.semantic_splitter import SemanticOverlapSplitter
-
-        return SemanticOverlapSplitter(embedder)
-    from preflight_rag.library.splitting.sentence_splitter import SentenceSplitter
-
-    return SentenceSplitter(embedder)

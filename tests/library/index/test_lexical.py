@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from preflight_rag.library.index.lexical import ANALYSER, FIELD, MAX_TERMS, LexicalIndex, write_lexical
-from preflight_rag.library.query.ladder import parse
 from preflight_rag.state.errors import LibraryCorrupt
+from preflight_rag.text.boolean import parse
 
 PASSAGES = [
     (3, "Aspirin", "Aspirin lowers fever and prevents clots."),

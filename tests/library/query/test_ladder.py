@@ -1,68 +1,11 @@
-"""Boolean expressions: parser, synonyms, the search down a ladder, and the library's own matching."""
+"""The search down a ladder, and the library's own matching of Boolean expressions."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from preflight_rag.library.library import Library
-from preflight_rag.library.query.ladder import Operation, Term, expand, parse, search_until_enough, written
+from preflight_rag.library.query.ladder import search_until_enough
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Document
-
-A, B, C = Term("a"), Term("b"), Term("c")
-
-
-@pytest.mark.parametrize(
-    ("expression", "tree"),
-    [
-        ("muscle pain", Term("muscle pain")),
-        ('"muscle  pain"[tiab]', Term("muscle pain", phrase=True, tag="tiab")),
-        ("a AND b AND c", Operation("AND", (A, B, C))),
-        ("a OR b AND c", Operation("AND", (Operation("OR", (A, B)), C))),
-        ("a OR (b AND c)", Operation("OR", (A, Operation("AND", (B, C))))),
-        ("a (b OR c)", Operation("AND", (A, Operation("OR", (B, C))))),
-        ("a AND NOT b", Operation("NOT", (A, B))),
-        ("IL-6 and rats", Term("IL-6 and rats")),
-    ],
-)
-def test_parses_as_pubmed_reads(expression, tree):
-    assert parse(expression) == tree
-    assert parse(written(tree)) == tree
-
-
-@pytest.mark.parametrize(
-    ("expression", "says"),
-    [
-        ("", "lacks a term"),
-        ("a AND", "lacks a term"),
-        ("OR a", "lacks a term"),
-        ("NOT a", "lacks a term"),
-        ("(a", "not closed"),
-        ("a)", "not opened"),
-        ('"a', "not closed"),
-        ('"" OR a', "empty phrase"),
-        ("[tiab]", "without a term"),
-        ("(" * 60 + "a" + ")" * 60, "parentheses"),
-    ],
-)
-def test_what_cannot_be_read_is_named(expression, says):
-    with pytest.raises(UsageError, match=says):
-        parse(expression)
-
-
-@given(st.text("abAND OR NOT()[]\"'“”x ", max_size=60))
-def test_any_text_is_parsed_or_refused(text):
-    try:
-        tree = parse(text)
-    except UsageError:
-        return
-    assert parse(written(tree)) == tree
-
-
-def test_alternatives_join_each_untagged_term():
-    known = {"statin": [Term("statins", phrase=True), Term("Statin"), Term("Statins", phrase=True, tag="MeSH Terms")]}
-    expanded = expand("statin AND (pain[ti] OR rats)", lambda term: known.get(term, []))
-    assert expanded == '(statin OR "statins" OR "Statins"[MeSH Terms]) AND (pain[ti] OR rats)'
 
 
 def searched(found):

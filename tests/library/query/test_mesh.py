@@ -5,9 +5,9 @@ import gzip
 import pytest
 from mesh_sample import HEADINGS, xml
 
-from preflight_rag.library.query.ladder import expand
 from preflight_rag.library.query.mesh import Mesh, read_descriptors
 from preflight_rag.state.errors import UnreadableDocument, UsageError
+from preflight_rag.text.boolean import expand
 
 
 @pytest.fixture(scope="module")
