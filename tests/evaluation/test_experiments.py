@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from preflight_rag.evaluation.datasets import open_dataset
-from preflight_rag.evaluation.experiments import EXPERIMENTS, run
-from preflight_rag.evaluation.experiments.preflight import branch
+from preflight_rag.evaluation.experiments import EXPERIMENTS, preflight, run
+from preflight_rag.evaluation.experiments.preflight import PRODUCT, ROUTES, branch
+from preflight_rag.evaluation.report import Report
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.searching import collection_library, library_folder
 from preflight_rag.state.context import Settings
@@ -30,28 +32,31 @@ def test_retrieval_finds_every_answer_first(beir_data: Path, settings: Run) -> N
     assert report.inputs["library"]["documents"] == 5
 
 
+def outcomes(report: Report) -> dict[str, dict[str, Any]]:
+    """What the rule said of the product's passages, by question."""
+    return {row.sample: dict(row.details) for row in report.rows if row.condition == PRODUCT}
+
+
 def test_preflight_counts_every_question_once(beir_data: Path, settings: Run) -> None:
     (report,) = run("preflight", beir_data, ["small"], settings)
     product = report.figures["product"]
-    assert product["tp"] + product["fp"] + product["fn"] + product["tn"] == len(report.rows) == 4
-    assert not any(row["issue"] for row in report.rows)
-    assert all(row["flagged"] == (row["iou"] <= 0.2) for row in report.rows)
+    assert product["tp"] + product["fp"] + product["fn"] + product["tn"] == len(outcomes(report)) == 4
+    assert not any(told["issue"] for told in outcomes(report).values())
+    assert all(told["flagged"] == (told["iou"] <= 0.2) for told in outcomes(report).values())
     assert sum(route["questions"] for route in report.figures["routes"].values()) == 4
-    assert report.figures["routes"]["short"]["questions"] == 4
+    assert report.figures["routes"][ROUTES["short"]]["questions"] == 4
 
 
 def test_the_gold_passage_at_the_fourth_dense_place_is_an_issue(beir_data: Path, settings: Run) -> None:
     collection = open_dataset("small", beir_data)
     (before,) = run("preflight", beir_data, ["small"], settings)
-    far = {"q1": {"boiling": 1}}
-    from preflight_rag.evaluation.experiments import preflight
-
-    after = preflight.run(replace(collection, samples=collection.samples[:1], relevance=far), settings)
-    (row,) = after.rows
-    assert row["gold_places"][0] > 3
-    assert row["issue"]
-    assert after.figures["levels"][f"{row['iou']:.2g}"]["gold_further_down"]["value"] == 1.0
-    assert {r["id"]: r["issue"] for r in before.rows}["q1"] is False
+    far = replace(collection, samples=collection.samples[:1], relevance={"q1": {"boiling": 1}})
+    after = preflight.run(far, settings)
+    (told,) = outcomes(after).values()
+    assert told["gold"][0] > 3
+    assert told["issue"]
+    assert after.figures["levels"][f"{told['iou']:.2g}"]["gold_further_down"]["value"] == 1.0
+    assert outcomes(before)["q1"]["issue"] is False
 
 
 @pytest.mark.parametrize("experiment", [name for name, entry in EXPERIMENTS.items() if entry.datasets == ".datasets"])

@@ -7,14 +7,15 @@ most 0.2.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from preflight_rag.evaluation.intervals import wilson
 from preflight_rag.evaluation.metrics import Confusion, by_document, f1, gold_ranks, roc_area
 from preflight_rag.evaluation.plots import Axis, Bars, Lines, Plot, Reference, Series, recorded
 from preflight_rag.evaluation.report import Report, Table, figures, number
+from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet, Sample
 from preflight_rag.evaluation.searching import collection_library, inputs, search_all
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from preflight_rag.state.context import Settings
     from preflight_rag.state.values import Hit, Passage, RouteDecision
 
+IOU = "IoU rule"
+PRODUCT, DENSE_ONLY = "fused passages", "dense passages"
+"""What the rule is put to: the product's passages, and the paper's."""
 PAPER = ("paper: MedCPT over PubMed", "–", "–", "–", "–", "50.2", "92.6", "65.1", "–", "–", "–")
 COLUMNS = ("setting", "TP", "FP", "FN", "TN", "precision %", "recall %", "F1 %", "issues %", "flagged %", "ROC area")
 ROUTES = {
@@ -64,13 +68,14 @@ def run(collection: DataSet, run: Run) -> Report:
     queries = collection.select(run.part, run.limit)
     with collection_library(collection, run) as library:
         sizes = {"k": settings.k, "candidates": settings.candidates, "rrf_k": settings.rrf_k}
-        product, paper, rows = [], [], []
+        product, paper = [], []
+        rows: list[Row] = []
         for query, found in search_all(library, queries, run.progress, name=collection.name, **sizes):
             relevant = collection.relevant(query.id)
             product.append(_outcome(library, query, found.fused, found.dense_scores, relevant, settings))
             dense_scores = {hit.passage_id: hit.score for hit in found.dense}
             paper.append(_outcome(library, query, found.dense, dense_scores, relevant, settings))
-            rows.append(_row(query, found, relevant, product[-1], paper[-1]))
+            rows += _rows(query, found, relevant, {PRODUCT: product[-1], DENSE_ONLY: paper[-1]})
         rule = {
             "top_n": settings.top_n,
             "threshold": settings.threshold,
@@ -136,23 +141,13 @@ def branch(decision: RouteDecision, settings: Settings) -> str:
     return "disagree" if decision.name == "map_reduce" else "agree"
 
 
-def _row(query: Sample, found: Rankings, relevant: frozenset[str], product: Outcome, paper: Outcome) -> dict[str, Any]:
-    """One line of results.jsonl."""
-    return {
-        "id": query.id,
-        "question": query.question,
-        "gold_ranks": {
-            "dense": gold_ranks(by_document(found.dense), relevant),
-            "BM25": gold_ranks(by_document(found.lexical), relevant),
-            "fused": gold_ranks(by_document(found.fused), relevant),
-        },
-        "iou": product.iou,
-        "flagged": product.flagged,
-        "issue": product.issue,
-        "gold_places": product.gold,
-        "branch": product.branch,
-        "dense_only": {"iou": paper.iou, "flagged": paper.flagged, "issue": paper.issue},
-    }
+def _rows(query: Sample, found: Rankings, relevant: frozenset[str], outcomes: Mapping[str, Outcome]) -> Iterator[Row]:
+    """Whether the rule was right about the question, with each setting's passages."""
+    rankings = {"dense": found.dense, "BM25": found.lexical, "fused": found.fused}
+    ranks = {name: gold_ranks(by_document(ranking), relevant) for name, ranking in rankings.items()}
+    for setting, outcome in outcomes.items():
+        details = {"question": query.question, "gold_ranks": ranks, **asdict(outcome)}
+        yield Row(query.id, setting, IOU, float(outcome.flagged == outcome.issue), details=details)
 
 
 def _tables(
@@ -171,9 +166,18 @@ def _tables(
         "Issue: no gold document's passage in the dense top 3. Flagged: IoU of the dense and BM25 top 3 at most 0.2; "
         "in the second row: sent to map/reduce. [95 % intervals: Wilson; F1 and ROC area of 1 − IoU bootstrap.]",
     )
-    levels, level_figures = _levels(product)
-    routes, route_figures = _routes(product)
-    return (confusion, levels, routes), {
+    by_iou = {f"{iou:.2g}": [o for o in product if o.iou == iou] for iou in sorted({o.iou for o in product})}
+    levels, level_figures = _groups(by_iou, len(product), further=True)
+    by_branch = {name: [o for o in product if o.branch == key] for key, name in ROUTES.items()}
+    routes, route_figures = _groups(by_branch, len(product))
+    further = "Further down: in the fused passages, below the dense top 3; the other issues have no gold passage there."
+    heads = ("questions", "share %", "issues %")
+    tables = (
+        confusion,
+        Table("By IoU, fused passages", ("IoU", *heads, "of issues: gold further down %"), levels, further),
+        Table("Routes taken", ("route", *heads), routes),
+    )
+    return tables, {
         "product": {**ours_figures, **figures({"roc_area": areas[0]})},
         "as_routed": routed_figures,
         "dense_only": {**dense_figures, **figures({"roc_area": areas[1]})},
@@ -214,7 +218,7 @@ def _plots(numbers: Mapping[str, Any]) -> tuple[Plot, ...]:
         "Routes taken",
         Axis("questions", percent=True),
         tuple(ROUTES.values()),
-        (Series("share", tuple(recorded(numbers["routes"][key]["share"]) for key in ROUTES)),),
+        (Series("share", tuple(recorded(numbers["routes"][name]["share"]) for name in ROUTES.values())),),
         note="Intervals: 95 %, Wilson's.",
     )
     return foretold, by_iou, routes
@@ -238,35 +242,16 @@ def _prediction(
     return row, {**dict(zip(("tp", "fp", "fn", "tn"), cells, strict=True)), **figures(shares)}
 
 
-def _levels(outcomes: Sequence[Outcome]) -> tuple[Table, dict[str, Any]]:
-    """Issue rate at each IoU, and how many issues have a gold passage further down, where map/reduce can find it."""
+def _groups(
+    groups: Mapping[str, Sequence[Outcome]], total: int, *, further: bool = False
+) -> tuple[tuple[tuple[str, ...], ...], dict[str, Any]]:
+    """Share and issue rate of groups of questions, and how many issues have a gold passage further down."""
     rows, numbers = [], {}
-    for iou in sorted({o.iou for o in outcomes}):
-        here = [o for o in outcomes if o.iou == iou]
+    for name, here in groups.items():
         issues = [o for o in here if o.issue]
-        rates = {
-            "share": wilson(len(here), len(outcomes)),
-            "issue_rate": wilson(len(issues), len(here)),
-            "gold_further_down": wilson(sum(bool(o.gold) for o in issues), len(issues)),
-        }
-        rows.append((f"{iou:.2g}", str(len(here)), *(number(e, percent=True) for e in rates.values())))
-        numbers[f"{iou:.2g}"] = {"questions": len(here), **figures(rates)}
-    columns = ("IoU", "questions", "share %", "issues %", "of issues: gold further down %")
-    note = (
-        "Further down: in the fused passages, below the dense top 3; the other issues have no gold passage among them."
-    )
-    return Table("By IoU, fused passages", columns, tuple(rows), note), numbers
-
-
-def _routes(outcomes: Sequence[Outcome]) -> tuple[Table, dict[str, Any]]:
-    """What the product does with the questions, by the rule that decided."""
-    rows, numbers = [], {}
-    for key, name in ROUTES.items():
-        here = [o for o in outcomes if o.branch == key]
-        rates = {
-            "share": wilson(len(here), len(outcomes)),
-            "issue_rate": wilson(sum(o.issue for o in here), len(here)),
-        }
+        rates = {"share": wilson(len(here), total), "issue_rate": wilson(len(issues), len(here))}
+        if further:
+            rates["gold_further_down"] = wilson(sum(bool(o.gold) for o in issues), len(issues))
         rows.append((name, str(len(here)), *(number(e, percent=True) for e in rates.values())))
-        numbers[key] = {"questions": len(here), **figures(rates)}
-    return Table("Routes taken", ("route", "questions", "share %", "issues %"), tuple(rows)), numbers
+        numbers[name] = {"questions": len(here), **figures(rates)}
+    return tuple(rows), numbers
