@@ -26,10 +26,9 @@ def drawn_rules(rows: Sequence[Mapping[str, Any]]) -> dict[str, tuple[list[float
     """Risks and issues of all questions by rule; a rule that is missing for a collection lacks its questions."""
     found: dict[str, tuple[list[float], list[bool]]] = {name: ([], []) for name in DRAWN}
     for row in rows:
-        for name in DRAWN:
-            if name in row["risks"]:
-                found[name][0].append(row["risks"][name])
-                found[name][1].append(row["issue"])
+        if row["arm"] in found:
+            found[row["arm"]][0].append(row["details"]["risk"])
+            found[row["arm"]][1].append(row["details"]["issue"])
     return found
 
 

@@ -7,7 +7,7 @@ that were trained without the collection and those that share its questions. The
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from preflight_rag.evaluation.experiments.reranking import GROUPS
 from preflight_rag.evaluation.intervals import bootstrap, mean
 from preflight_rag.evaluation.metrics import Confusion, f1, roc_area, roc_area_gain
 from preflight_rag.evaluation.report import Report, Table, figures, number
+from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.samples import DataSet, Sample
 from preflight_rag.evaluation.searching import collection_library, inputs
 from preflight_rag.offline.reader import OfflineReader
@@ -113,7 +114,7 @@ def run(collection: DataSet, run: Run) -> Report:
             f"without {' and '.join(name for name, group in GROUPS.items() if group == _group(collection))}."
         ),
         tables=(rules, reliable, work, second),
-        rows=tuple(_row(place, item, judged) for place, item in enumerate(asked)),
+        rows=tuple(row for place, item in enumerate(asked) for row in _rows(place, item, judged)),
         figures={"rules": rule_figures, "reliability": bins, "work": work_figures, "reranked": second_figures},
         inputs=given | {"models": {name: model.to_json() for name, model in models.items()}},
     )
@@ -282,14 +283,10 @@ def _cell(value: float | None, scale: int, form: str) -> str:
     return "–" if value is None else f"{value * scale:{form}}"
 
 
-def _row(place: int, item: Asked, judged: Sequence[Judged]) -> dict[str, Any]:
-    """One line of results.jsonl."""
-    return {
-        "id": item.query.id,
-        "question": item.query.question,
-        "issue": item.case.issue,
-        "iou": item.iou,
-        "features": dict(item.case.values),
-        "risks": {rule.name: rule.risks[place] for rule in judged},
-        "flagged": {rule.name: rule.flagged[place] for rule in judged},
-    }
+def _rows(place: int, item: Asked, judged: Sequence[Judged]) -> Iterator[Row]:
+    """Whether each rule was right about a question, and the risk that it gave."""
+    for number_of, rule in enumerate(judged):
+        details: dict[str, Any] = {"risk": rule.risks[place], "flagged": rule.flagged[place], "issue": item.case.issue}
+        if not number_of:
+            details |= {"question": item.query.question, "iou": item.iou, "features": dict(item.case.values)}
+        yield Row(item.query.id, arm=rule.name, score=float(rule.flagged[place] == item.case.issue), details=details)
