@@ -308,12 +308,12 @@ class CachedChatModel(BaseChatModel):
 def _stored(messages: list[BaseMessage], result: ChatResult, seconds: float) -> StoredReply:
     generation = result.generations[0]
     message = generation.message
-    known = {**message.response_metadata, **(generation.generation_info or {})}
+    metadata = {**message.response_metadata, **(generation.generation_info or {})}
     usage: Any = getattr(message, "usage_metadata", None)
     known = bool(usage and usage["input_tokens"])
     return StoredReply(
         text=str(message.text),
-        finish_reason=known.get("finish_reason") or known.get("stop_reason") or known.get("done_reason"),
+        finish_reason=metadata.get("finish_reason") or metadata.get("stop_reason") or metadata.get("done_reason"),
         refusal=message.additional_kwargs.get("refusal"),
         input_tokens=usage["input_tokens"] if known else count_tokens_approximately(messages),
         output_tokens=usage["output_tokens"] if known else count_tokens_approximately([message]),
