@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from preflight_rag.conversation.follow_ups import standalone
-from preflight_rag.conversation.small_talk import told
 from preflight_rag.corg.agreement import same_answer
 from preflight_rag.offline.answers import AnswerReader, agreed
 from preflight_rag.offline.evidence import (
@@ -71,9 +69,8 @@ class OfflineReader:
         self._answers = AnswerReader(extractive, self.sentences) if extractive else None
 
     async def rewrite(self, *, message: str, history: Sequence[Message]) -> Reply[Rewrite]:
-        """The message, joined by rule with the last question it depends on where it cannot stand alone."""
-        question = standalone(message, [turn.text for turn in history if turn.role == "user"])
-        return Reply(rewrite_by_rules(question))
+        """The message by itself; the rewriter joins it with earlier questions and asks no reader that goes by rule."""
+        return Reply(rewrite_by_rules(" ".join(message.split())))
 
     async def answer(self, *, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Reply[Draft]:
         """The short answer and the sentence around it; without an extractive reader one to three sentences."""
@@ -106,8 +103,9 @@ class OfflineReader:
         return Reply(Draft(text, tuple((item.n, item.text) for section in sections for item in section)))
 
     async def converse(self, *, message: str, talk: Talk, history: Sequence[Message], earlier: Earlier) -> Reply[Draft]:
-        """What the conversation and its sources say themselves; see `small_talk.py`."""
-        return Reply(told(talk, history, earlier))
+        """The last answer again; the stage `converse` has words of its own where a reader goes by rule."""
+        quotes = tuple((source.n, source.text) for source in earlier.sources)
+        return Reply(Draft(earlier.answer, quotes, found=bool(earlier.answer)))
 
     async def condense(self, *, summary: str, messages: Sequence[Message]) -> Reply[str]:
         """Each question with the beginning of its answer."""

@@ -10,7 +10,7 @@ from preflight_rag.models.embedding.embedder import Embedder
 from preflight_rag.models.protocol import Reader
 from preflight_rag.offline.evidence import NOT_FOUND
 from preflight_rag.offline.reader import OfflineReader
-from preflight_rag.state.reading import Extract, Message, Source
+from preflight_rag.state.reading import Earlier, Extract, Message, Source, Talk
 from preflight_rag.state.values import Usage
 
 BATS = "Most bats hunt at night. They steer by the echoes of their calls. Some sleep through the winter."
@@ -130,35 +130,17 @@ async def test_chooses_an_option(reader, question, text, options, choice):
     assert (await reader.answer(question=question, sources=sources(text), options=options)).value.choice == choice
 
 
-ADULTS = "What is the normal heart rate of adults?"
+async def test_a_rewrite_is_the_message_with_its_concepts_whatever_was_asked_before(reader):
+    made = (
+        await reader.rewrite(message="  Why is\nthe sky blue? ", history=[Message("user", "What is dengue?")])
+    ).value
+    assert (made.question, made.concepts) == ("Why is the sky blue?", ("sky blue",))
 
 
-@pytest.mark.parametrize(
-    ("earlier", "message", "expected"),
-    [
-        ([], "  Why is\nthe sky blue? ", "Why is the sky blue?"),
-        ([ADULTS], "and in children?", "What is the normal heart rate in children?"),
-        ([ADULTS, "and in children?"], "and in newborns?", "What is the normal heart rate in newborns?"),
-        ([ADULTS], "what about infants?", "What is the normal heart rate of infants?"),
-        (["How is pneumonia treated?"], "and in children?", "How is pneumonia treated in children?"),
-        (["How high is Mount Everest?"], "What about K2?", "How high is K2?"),
-        (["What are tides?"], "why do they differ?", "What are tides? why do they differ?"),
-        (
-            ["What are tides?", "why do they differ?"],
-            "And why is that?",
-            "What are tides? why do they differ? And why is that?",
-        ),
-        (["What is dengue?"], "What are the symptoms?", "What is dengue? What are the symptoms?"),
-        (["What is dengue?"], "side effects", "What is dengue? side effects"),
-        (["What is dengue?"], "What is IFITM?", "What is IFITM?"),
-        (["What is dengue?"], "Who discovered penicillin?", "Who discovered penicillin?"),
-        (["What is dengue?"], "How do bats find their way?", "How do bats find their way?"),
-        (["What is dengue?"], "How long does it take to boil an egg?", "How long does it take to boil an egg?"),
-    ],
-)
-async def test_rewrites_follow_ups(reader, earlier, message, expected):
-    history = [turn for text in earlier for turn in (Message("user", text), Message("assistant", "They say so [1]."))]
-    assert (await reader.rewrite(message=message, history=history)).value.question == expected
+async def test_talk_is_answered_with_the_last_answer(reader):
+    earlier = Earlier("Why?", "Because [1].", (Source(1, "p1", "", "Because it is so."),))
+    draft = (await reader.converse(message="again", talk=Talk("repeat"), history=[], earlier=earlier)).value
+    assert (draft.text, draft.quotes) == ("Because [1].", ((1, "Because it is so."),))
 
 
 def test_counts_the_embedder_s_tokens(reader):

@@ -1,0 +1,34 @@
+"""Follow-up questions by rule."""
+
+import pytest
+
+from preflight_rag.conversation.follow_ups import standalone
+
+ADULTS = "What is the normal heart rate of adults?"
+
+
+@pytest.mark.parametrize(
+    ("earlier", "message", "expected"),
+    [
+        ([], "  Why is\nthe sky blue? ", "Why is the sky blue?"),
+        ([ADULTS], "and in children?", "What is the normal heart rate in children?"),
+        ([ADULTS, "and in children?"], "and in newborns?", "What is the normal heart rate in newborns?"),
+        ([ADULTS], "what about infants?", "What is the normal heart rate of infants?"),
+        (["How is pneumonia treated?"], "and in children?", "How is pneumonia treated in children?"),
+        (["How high is Mount Everest?"], "What about K2?", "How high is K2?"),
+        (["What are tides?"], "why do they differ?", "What are tides? why do they differ?"),
+        (
+            ["What are tides?", "why do they differ?"],
+            "And why is that?",
+            "What are tides? why do they differ? And why is that?",
+        ),
+        (["What is dengue?"], "What are the symptoms?", "What is dengue? What are the symptoms?"),
+        (["What is dengue?"], "side effects", "What is dengue? side effects"),
+        (["What is dengue?"], "What is IFITM?", "What is IFITM?"),
+        (["What is dengue?"], "Who discovered penicillin?", "Who discovered penicillin?"),
+        (["What is dengue?"], "How do bats find their way?", "How do bats find their way?"),
+        (["What is dengue?"], "How long does it take to boil an egg?", "How long does it take to boil an egg?"),
+    ],
+)
+def test_a_follow_up_is_joined_with_the_question_that_it_leans_on(earlier, message, expected):
+    assert standalone(message, earlier) == expected
