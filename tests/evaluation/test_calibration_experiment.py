@@ -16,7 +16,6 @@ from preflight_rag.evaluation.experiments.calibration import (
     reliability,
 )
 from preflight_rag.evaluation.metrics import roc_area_gain
-from preflight_rag.evaluation.reliability import draw, drawn_rules
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.routing.calibration import Case
 from preflight_rag.routing.risk import RiskModel
@@ -76,16 +75,3 @@ def test_training_leaves_each_group_out_once() -> None:
     assert set(model.terms) == {"uncovered"}
     assert found["without"]["bioasq"]["grounds"] == "calibrated on two collections"
     assert set(TRAINING.values()) >= set(found["without"])
-
-
-def test_the_diagram_is_a_picture(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    risks = {IOU: lambda n: 0.5, SHIPPED: lambda n: n / 40}
-    rows = [
-        {"arm": rule, "details": {"issue": n % 4 == 0, "risk": risk(n)}}
-        for n in range(40)
-        for rule, risk in risks.items()
-    ]
-    assert len(drawn_rules(rows)[SHIPPED][0]) == 40
-    draw(rows, tmp_path / "figure.png")
-    assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")

@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-from preflight_rag.evaluation import risk_coverage
 from preflight_rag.evaluation.experiments import run
 from preflight_rag.evaluation.experiments.reading import open_named
 from preflight_rag.evaluation.reader_data import SETS
@@ -141,18 +140,3 @@ def test_a_network_is_named_by_its_file():
     )
     with pytest.raises(UsageError, match="'none' reads nothing"):
         open_named("none")
-
-
-def test_the_curve_is_drawn_and_told(report, tmp_path, capsys):
-    results, figure = tmp_path / "results.jsonl", tmp_path / "curve.png"
-    results.write_text("".join(json.dumps(row.to_json()) + "\n" for row in report.rows), encoding="utf-8")
-    risk_coverage.main([str(results), "--figure", str(figure)])
-    assert figure.read_bytes().startswith(b"\x89PNG")
-    assert f"| sentence reader | {len(report.rows) // 2} |" in capsys.readouterr().out
-
-
-def test_rows_of_other_sets_draw_no_curve(report):
-    told = [row.to_json() for row in report.rows]
-    others = [{**row, "sample": row["sample"].replace("ramdocs", "clapnq")} for row in told]
-    with pytest.raises(UsageError, match="Run `reading` on"):
-        risk_coverage.report(others)
