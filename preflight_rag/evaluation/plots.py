@@ -285,8 +285,7 @@ def draw(plot: Plot, name: str, width: int = WIDE) -> str:
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    plot = legible(plot)
-    written = io.StringIO()
+    plot, written = legible(plot), io.StringIO()
     with rc_context(LOOKS), warnings.catch_warnings():
         # A page's font has letters that matplotlib's lacks; they are measured as boxes and drawn by the browser.
         warnings.filterwarnings("ignore", message="Glyph")
@@ -300,8 +299,7 @@ def draw(plot: Plot, name: str, width: int = WIDE) -> str:
         handles, labels = axes.get_legend_handles_labels()
         if labels and not (isinstance(plot, Bars) and len(plot.series) == 1 and not plot.references):
             longest = max(map(len, labels)) * CHARACTER + 50
-            columns = max(1, int(width / longest))
-            figure.legend(handles, labels, loc="outside upper left", ncols=columns)
+            figure.legend(handles, labels, loc="outside upper left", ncols=max(1, int(width / longest)))
         figure.savefig(written, format="svg", transparent=True, metadata={"Date": None})
     return _for_page(written.getvalue(), plot, name)
 
