@@ -1,0 +1,72 @@
+"""Long regular expressions, each with a text that it matches and one that it must not."""
+
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+from preflight_rag import text
+from preflight_rag.text import boolean, concepts, dates, names, negation, question_forms, sentences, values, words
+
+LONG = 80
+EXAMPLES = [
+    (boolean, "_TOKEN", '"muscle pain"', ""),
+    (dates, "_PUBLISHED", "Published online: 12 March 2021", "Founded: 12 March 2021"),
+    (dates, "_STAMP", "arXiv:2103.01234v2 [cs.CL] 12 Mar 2021", "arXiv:2103.01234v2"),
+    (dates, "_ALONE", "12 March 2021", "It closed on 12 March 2021 for good."),
+    (dates, "_EVENT", "She was born ", "She was born here"),
+    (dates, "_DATELINE", "PARIS, 12 March 2021 -", "In the city 12 March 2021 -"),
+    (dates, "_PERIOD", "For the fiscal year ended March 31, 2021", "For the years until March 31, 2021"),
+    (dates, "_HISTORY", "Accepted: 12 March 2021", "Rejected: 12 March 2021"),
+    (dates, "_ISO_PATH", "https://example.org/2021/03/12/news", "https://example.org/news?2021/03"),
+    (dates, "_COPYRIGHT", "Copyright 2021 by the authors", "Copyright 2019-2021"),
+    (concepts, "_ASKS", "in which year did it end", "aspirin and fever"),
+    (concepts, "_AND_ASKS", "What is dengue and how is it treated", "What are salt and pepper"),
+    (concepts, "_INCOMPLETE", "what are the side effects", "what are the side effects of it"),
+    (names, "NAME", "Republic of the Congo", "republic of congo"),
+    (names, "_INTERROGATIVE", "In which year", "Aspirin in which"),
+    (negation, "DENIAL", "The trial failed to show it", "The trial showed it"),
+    (negation, "TYPED_NEGATION", "dont give it", "a donation to give"),
+    (question_forms, "_POLITE", "Could you please tell", "Could aspirin help"),
+    (question_forms, "_EXPLANATION", "What is the role of the liver", "What is the capital of Peru"),
+    (question_forms, "_DEFINITION", "What is a black hole?", "What is the capital?"),
+    (question_forms, "_NO_DEFINITION", "capital of Peru", "black hole"),
+    (question_forms, "_LIST", "Which proteins bind zinc", "Which protein binds zinc"),
+    (sentences, "_CONTINUES", "a dose of", "a dose."),
+    (values, "DATE", "14 March 1879", "14 apples"),
+    (values, "NUMBER", "3.5 million km", "IL6"),
+    (values, "_ASKS_DATE", "What year did it end?", "How many years did it last?"),
+    (values, "_ASKS_NUMBER", "How many people live there?", "How do people live there?"),
+    (values, "_ASKS_VERDICT", "Does it work?", "Why does it work?"),
+    (values, "IS_A", "Ceres is a dwarf planet that orbits", "Ceres orbits the sun"),
+    (values, "_WORD_NUMBER", "twenty-one days", "often tone"),
+    (values, "_ISO_DATE", "on 2021-03-14.", "on 2021-13-14."),
+    (words, "_TOKEN", "U.S.", "?!"),
+    (words, "_SCRIPT_RUN", "肝臓", ""),
+]
+
+MATCHED_AT_THE_START = {"_ASKS", "_EXPLANATION", "_DEFINITION", "_LIST", "_ASKS_VERDICT"}
+"""Patterns that are asked with `match`."""
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "matching", "other"), EXAMPLES, ids=lambda value: getattr(value, "__name__", None)
+)
+def test_a_pattern_matches_its_example_and_not_the_other(module, name, matching, other):
+    pattern = getattr(module, name)
+    find = pattern.match if name in MATCHED_AT_THE_START else pattern.search
+    assert find(matching)
+    assert not find(other)
+
+
+def test_every_long_pattern_has_an_example():
+    shown = {(module.__name__, name) for module, name, _, _ in EXAMPLES}
+    for info in pkgutil.iter_modules(text.__path__, "preflight_rag.text."):
+        module = importlib.import_module(info.name)
+        source = Path(module.__file__).read_text(encoding="utf-8")
+        for name, value in vars(module).items():
+            own = re.search(rf"^{name} = (?:re\.compile|_pattern)", source, re.MULTILINE)
+            if own and len(value.pattern) > LONG:
+                assert (info.name, name) in shown, f"{info.name}.{name} has no example"
