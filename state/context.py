@@ -161,7 +161,7 @@ class Context:
 
     Attributes:
         reader: What reads and writes language: `ChatReader`, `OfflineReader`, or anything with a `Reader`'s methods.
-        library: The collection: an open `Library`.
+        library: The collection: an open `Library`, or anything else that keeps the protocol `library.Collection`.
         settings: The numbers of a turn.
         pubmed: An `EntrezClient`, which is asked where the settings say so.
         extractive: An `ExtractiveReader`; with None nothing is pruned, no statement checked, no answers are compared.

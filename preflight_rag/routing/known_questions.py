@@ -10,10 +10,10 @@ from __future__ import annotations
 import csv
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from preflight_rag.state.errors import UnreadableDocument, UsageError
 from preflight_rag.text.sentences import sentence_spans
@@ -93,7 +93,7 @@ def _json_lines(text: str, name: str) -> Iterator[KnownQuestion]:
             record = json.loads(line)
         except ValueError as error:
             raise UnreadableDocument(f"line {number} of {name} is not JSON: {error}", help=FORM) from None
-        fields: dict[str, Any] = record if isinstance(record, dict) else {}
+        fields: dict[str, object] = record if isinstance(record, dict) else {}
         given = fields.get("documents")
         listed = [given] if isinstance(given, str) else given if isinstance(given, list) else []
         yield _known(fields.get("question"), listed, f"line {number} of {name}")
@@ -107,7 +107,7 @@ def _tab_separated(text: str, name: str) -> Iterator[KnownQuestion]:
         yield _known(row[0], documents, f"line {number} of {name}")
 
 
-def _known(question: Any, documents: list[Any], place: str) -> KnownQuestion:
+def _known(question: object, documents: Sequence[object], place: str) -> KnownQuestion:
     ids = frozenset(str(name) for name in documents if str(name).strip())
     if not isinstance(question, str) or not question.strip() or not ids:
         raise UnreadableDocument(f"{place} has no question with document ids", help=FORM)

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from preflight_rag.state.errors import UsageError
+from preflight_rag.text import boolean
 from preflight_rag.text.boolean import Operation, Term, expand, parse, written
 
 A, B, C = Term("a"), Term("b"), Term("c")
@@ -61,3 +62,8 @@ def test_alternatives_join_each_untagged_term():
     known = {"statin": [Term("statins", phrase=True), Term("Statin"), Term("Statins", phrase=True, tag="MeSH Terms")]}
     expanded = expand("statin AND (pain[ti] OR rats)", lambda term: known.get(term, []))
     assert expanded == '(statin OR "statins" OR "Statins"[MeSH Terms]) AND (pain[ti] OR rats)'
+
+
+def test_tokens_are_words_phrases_tags_and_parentheses_but_no_spaces():
+    assert boolean._TOKEN.fullmatch(' "muscle pain"')["phrase"] == "muscle pain"
+    assert not boolean._TOKEN.fullmatch("muscle pain")

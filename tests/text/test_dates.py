@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from preflight_rag.state.errors import UsageError
+from preflight_rag.text import dates
 from preflight_rag.text.dates import PartialDate, find_date, known_date, parse_date
 
 KNOWN = [
@@ -158,3 +159,40 @@ def test_abstracts_hold_no_false_dates(data_dir):
     texts = [path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.txt"))]
     assert texts
     assert [find_date(text) for text in texts] == [None] * len(texts)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "example", "other"),
+    [
+        (dates._FORMS[2], "2021-03-12 10:00:00Z", "2021-03/12"),
+        (dates._FORMS[3], "D:20210312101112+02'00'", "2021031"),
+        (dates._FORMS[4], "03/04/2021", "03/04.2021"),
+        (dates._FORMS[5], "12th of March, 2021", "12 Marches 2021"),
+        (dates._FORMS[6], "March 12th, 2021", "March 123, 2021"),
+        (dates._FORMS[7], "Mar-Apr 2021", "12 March 2021"),
+        (dates._FORMS[8], "2021 Mar-Apr", "2021 Mar 12"),
+        (dates._FORMS[9], "2021 Mar 12", "2021 Mar"),
+    ],
+)
+def test_a_form_is_that_of_its_example_and_not_of_the_other(pattern, example, other):
+    assert pattern.fullmatch(example)
+    assert not pattern.fullmatch(other)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "example", "other"),
+    [
+        (dates._PUBLISHED, "Published online: 12 March 2021", "He published a book of 12 March 2021"),
+        (dates._STAMP, "arXiv:2103.01234v2 [cs.CL] 12 Mar 2021", "arXiv:2103.01234v2 [cs.CL]"),
+        (dates._ALONE, "By Ann Other | 12 March 2021", "It was 12 March 2021 when it rained."),
+        (dates._EVENT, "Date of birth: born", "Published"),
+        (dates._DATELINE, "PARIS, France, March 12, 2021 - The minister said", "On March 12, 2021 the minister said"),
+        (dates._PERIOD, "for the fiscal year ended March 31, 2021", "in the year of March 31, 2021"),
+        (dates._HISTORY, "Last updated: March 2021", "The updated plan of March 2021"),
+        (dates._ISO_PATH, "https://news.example/2021/03/12/rain", "https://news.example/2021-rain"),
+        (dates._COPYRIGHT, "\u00a9 The Authors 2021", "\u00a9 The Authors 2019-2021"),
+    ],
+)
+def test_a_label_is_found_in_its_example_and_not_in_the_other(pattern, example, other):
+    assert pattern.search(example)
+    assert not pattern.search(other)

@@ -85,12 +85,12 @@ def plain(value: Any, depth: int = 0) -> Any:
     return unicode_text(value.isoformat() if hasattr(value, "isoformat") else str(value))
 
 
-def _first_text(facts: Mapping[str, Any], names: tuple[str, ...]) -> str:
+def _first_text(facts: Mapping[str, object], names: tuple[str, ...]) -> str:
     values = (facts.get(name) for name in names)
     return next((text for value in values if isinstance(value, str | int) and (text := str(value).strip())), "")
 
 
-def _whole_number(facts: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
+def _whole_number(facts: Mapping[str, object], names: tuple[str, ...]) -> int | None:
     for name in names:
         value = facts.get(name)
         if isinstance(value, float) and value.is_integer():
@@ -102,6 +102,6 @@ def _whole_number(facts: Mapping[str, Any], names: tuple[str, ...]) -> int | Non
     return None
 
 
-def _authors(value: Any) -> tuple[str, ...]:
+def _authors(value: object) -> tuple[str, ...]:
     names = value if isinstance(value, list) else [value]
     return tuple(name if isinstance(name, str) else json.dumps(name) for name in names if name)

@@ -19,29 +19,27 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import floor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from preflight_rag.state.errors import UsageError
 
 if TYPE_CHECKING:
     import numpy as np
+    from numpy.typing import ArrayLike
 
 POOL = 512
 
-Vector = Any
-"""One number a candidate or a dimension: anything that numpy makes an array of."""
-
 
 def mmr(
-    vectors: Any,
-    query: Vector | None,
+    vectors: ArrayLike,
+    query: ArrayLike | None,
     *,
     alpha: float = 0.5,
     window: int | None = None,
     k: int | None = None,
     tokens: Sequence[int] | None = None,
     budget: int | None = None,
-    relevance: Vector | None = None,
+    relevance: ArrayLike | None = None,
 ) -> list[int]:
     """Maximal marginal relevance (Carbonell and Goldstein 1998) with a window (Diversity, eq. 1).
 
@@ -67,14 +65,14 @@ def mmr(
 
 
 def fps(
-    vectors: Any,
-    query: Vector | None,
+    vectors: ArrayLike,
+    query: ArrayLike | None,
     *,
     alpha: float = 0.0,
     k: int | None = None,
     tokens: Sequence[int] | None = None,
     budget: int | None = None,
-    relevance: Vector | None = None,
+    relevance: ArrayLike | None = None,
 ) -> list[int]:
     """Farthest point sampling (Diversity, eq. 2), and the modified one where `alpha` is above 0.
 
@@ -157,7 +155,7 @@ def check_limits(
         raise UsageError(f"compression is {compression!r}", help="Choose a share above 0 and at most 1")
 
 
-def unit_scaled(scores: Vector) -> np.ndarray:
+def unit_scaled(scores: ArrayLike) -> np.ndarray:
     """Scores of any range, shifted and scaled so that the lowest is 0 and the highest 1; all 1 where they are equal."""
     import numpy as np
 
@@ -213,7 +211,7 @@ class _Space:
     norms: np.ndarray
 
     @classmethod
-    def of(cls, vectors: Any) -> _Space:
+    def of(cls, vectors: ArrayLike) -> _Space:
         import numpy as np
 
         given = np.asarray(vectors)
@@ -261,14 +259,14 @@ def _distance(redundancy: np.ndarray) -> np.ndarray:
 
 
 def _select(
-    vectors: Any,
-    query: Vector | None,
+    vectors: ArrayLike,
+    query: ArrayLike | None,
     alpha: float,
     window: int | None,
     k: int | None,
     tokens: Sequence[int] | None,
     budget: int | None,
-    relevance: Vector | None,
+    relevance: ArrayLike | None,
     novelty: Callable[[np.ndarray], np.ndarray],
 ) -> list[int]:
     """Check what is given, then pick."""
@@ -289,7 +287,7 @@ def _select(
     return basket.taken
 
 
-def _relevance(space: _Space, query: Vector | None, relevance: Vector | None) -> np.ndarray:
+def _relevance(space: _Space, query: ArrayLike | None, relevance: ArrayLike | None) -> np.ndarray:
     """Relevance of each candidate, (n,)."""
     import numpy as np
 

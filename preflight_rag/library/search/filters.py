@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from preflight_rag.library.storage.store import Store
 
 Operator: TypeAlias = Literal["=", "!=", "<", "<=", ">", ">=", "~", "in", "exists", "missing"]
-Predicate: TypeAlias = Callable[[Any], bool]
+Predicate: TypeAlias = Callable[[object], bool]
 
 ALIASES = {"author": "authors", "document_id": "id", "document": "id"}
 DATE_FIELDS = ("date", "year")
@@ -116,7 +116,7 @@ class Condition:
             )
         return number, day
 
-    def _check_numbers(self, values: Iterable[Any]) -> None:
+    def _check_numbers(self, values: Iterable[object]) -> None:
         for value in values:
             if _number(value) is None:
                 raise UsageError(f"'{self.field}' is a number, not {value!r}", help="Give a number, such as page=3")
@@ -159,7 +159,7 @@ class Filter:
         """Whether undated documents are left out."""
         return any(item.name == "date" and not item.is_negative for item in self.conditions)
 
-    def fits(self, metadata: Mapping[str, Any]) -> bool:
+    def fits(self, metadata: Mapping[str, object]) -> bool:
         """Whether metadata in memory fit: those of any LangChain document, with `date`, `title`, `page` among them."""
         return all(_holds(condition, metadata) for condition in self.conditions)
 
@@ -177,7 +177,7 @@ def _parsed(text: str) -> Condition:
     raise UsageError(f"The filter {text!r} cannot be read", help=_EXAMPLE)
 
 
-def _holds(condition: Condition, metadata: Mapping[str, Any]) -> bool:
+def _holds(condition: Condition, metadata: Mapping[str, object]) -> bool:
     folded = {key.lower(): value for key, value in metadata.items()}
     name = condition.name.lower()
     values = _entries(folded.get(name, folded.get(condition.field.lower())))
@@ -189,7 +189,7 @@ def _holds(condition: Condition, metadata: Mapping[str, Any]) -> bool:
     return any(fits(value) for value in values) is not condition.is_negative
 
 
-def _entries(value: Any) -> list[Any]:
+def _entries(value: object) -> list[object]:
     """The values that a field holds: a list's entries or itself, without what is nested deeper."""
     entries = list(value) if isinstance(value, list | tuple | set | frozenset) else [value]
     return [entry for entry in entries if not isinstance(entry, Mapping | list | tuple | set | frozenset)]
@@ -200,7 +200,7 @@ def _any_of(predicates: Sequence[Predicate]) -> Predicate:
 
 
 def _dated(op: Operator, day: PartialDate) -> Predicate:
-    def fits(value: Any) -> bool:
+    def fits(value: object) -> bool:
         found = known_date(value)
         return found is not None and _compare_dates(op, found, day)
 
@@ -220,12 +220,12 @@ def _compare_dates(op: Operator, found: PartialDate, day: PartialDate) -> bool:
     return found.overlaps(day)
 
 
-def _equal_to(values: Iterable[Any]) -> Predicate:
+def _equal_to(values: Iterable[object]) -> Predicate:
     texts = {_text(value) for value in values}
     numbers = {number for value in values if (number := _number(value)) is not None}
     days = [day for value in values if (day := known_date(value)) is not None]
 
-    def fits(value: Any) -> bool:
+    def fits(value: object) -> bool:
         if value is None:
             return False
         if (number := _number(value)) is not None:
@@ -239,7 +239,7 @@ def _equal_to(values: Iterable[Any]) -> Predicate:
 
 
 def _ordered(op: Operator, number: float | None, day: PartialDate | None) -> Predicate:
-    def fits(value: Any) -> bool:
+    def fits(value: object) -> bool:
         given = _number(value)
         if given is not None and number is not None:
             return {"<": given < number, "<=": given <= number, ">": given > number, ">=": given >= number}[op]
@@ -249,7 +249,7 @@ def _ordered(op: Operator, number: float | None, day: PartialDate | None) -> Pre
     return fits
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     """The value as it is compared: without case, white space collapsed, `true` and `false` as words."""
     return " ".join(str(value).casefold().split())
 
@@ -263,7 +263,7 @@ def _of_text(text: str) -> float | None:
     return number if number - number == 0 else None
 
 
-def _number(value: Any) -> float | None:
+def _number(value: object) -> float | None:
     """The value as a finite number, or None."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
@@ -115,6 +115,6 @@ def _places(scores: dict[str, float]) -> dict[str, int]:
     return {name: rank for rank, name in enumerate(sorted(scores, key=lambda name: -scores[name]), 1)}
 
 
-def _marked(document: Document, added: dict[str, Any]) -> Document:
+def _marked(document: Document, added: dict[str, object]) -> Document:
     kept = {key: value for key, value in document.metadata.items() if key not in (SCORE, NOTE)}
     return document.model_copy(update={"metadata": kept | added})
