@@ -10,7 +10,9 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 CLOSING_SECONDS = 30
+"""How long closing waits for what still runs, and for the thread; a guess."""
 CANCEL_AGAIN_SECONDS = 1.0
+"""A task that goes on so long after it was cancelled is cancelled again; a guess."""
 _END = object()
 
 

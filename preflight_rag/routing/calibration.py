@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     from preflight_rag.library.collection import Collection
 
 FEWEST_QUESTIONS = 30
+"""Fewer questions are refused; a guess."""
 FEWEST_OF_A_KIND = 5
-"""Issues, and questions without one, that a calibration needs at least."""
+"""Issues, and questions without one, that a calibration needs at least; a guess."""
 USUAL_ISSUES = 0.25
 """Share of issues that made questions are weighed to have: about what the collections of real questions have."""
 FOLDS = 5
+"""Parts of the questions, each judged by a model fitted on the others."""
 
 Retrieved: TypeAlias = tuple[list[PassageRef], list[Source]]
 Retrieve: TypeAlias = Callable[[str], Retrieved]
@@ -94,7 +96,7 @@ def calibrate(
 
     Of fewer than `FULL_REFIT` questions, and of made ones, only offset and slope over the shipped weights are learned.
     Made questions are weighed so that `USUAL_ISSUES` of them are issues, and leave the threshold as it was: the issues
-    among them are easier to foretell than those of real questions.
+    among them are easier to predict than those of real questions.
 
     Args:
         library: The library.
@@ -153,8 +155,8 @@ def check_questions(library: Collection, questions: Sequence[KnownQuestion]) -> 
         raise UsageError(
             f"{len(questions)} questions are too few to calibrate on", help=f"Give {FEWEST_QUESTIONS} or more."
         )
-    held = {row["id"] for row in library.documents()}
-    unknown = sorted({name for question in questions for name in question.documents} - held)
+    known = {row["id"] for row in library.documents()}
+    unknown = sorted({name for question in questions for name in question.documents} - known)
     if unknown:
         raise UsageError(
             f"{len(unknown)} documents of the questions are not in the library, first {unknown[0]!r}",

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from preflight_rag.library.collection import Collection
 
 KEPT = (2, 3, 4, 5, 6)
-"""Words of a sentence that the made questions keep, in turn: from hardly enough to plenty."""
+"""Words of a sentence that the made questions keep, in turn: from hardly enough to plenty; a guess."""
 FEWEST_TERMS = 8
-"""A sentence with fewer different terms makes no question."""
+"""A sentence with fewer different terms makes no question; a guess."""
 FORM = 'Each line: {"question": "...", "documents": ["id", ...]}, or question, tab, document ids with commas between.'
 
 
@@ -59,7 +59,7 @@ def read_questions(path: Path) -> list[KnownQuestion]:
 def make_questions(library: Collection, count: int, *, seed: int = 0) -> list[KnownQuestion]:
     """At most `count` questions, each of a passage of its own; the same for the same library and seed.
 
-    Passages are taken in the order of their shuffled ids; one without a long sentence makes no question.
+    Passages come in the order of their shuffled ids; one without a long sentence makes no question.
     """
     ids = library.all_passage_ids()
     random.Random(seed).shuffle(ids)  # noqa: S311
@@ -80,9 +80,9 @@ def _question(text: str, kept: int, rng: random.Random) -> str:
     long = [sentence for sentence in sentences if len(set(words(sentence))) >= FEWEST_TERMS]
     if not long:
         return ""
-    telling = [word.strip(".,;:!?()[]\"'") for word in rng.choice(long).split() if words(word)]
-    places = sorted(rng.sample(range(len(telling)), min(kept, len(telling))))
-    return " ".join(telling[place] for place in places)
+    candidates = [word.strip(".,;:!?()[]\"'") for word in rng.choice(long).split() if words(word)]
+    places = sorted(rng.sample(range(len(candidates)), min(kept, len(candidates))))
+    return " ".join(candidates[place] for place in places)
 
 
 def _json_lines(text: str, name: str) -> Iterator[KnownQuestion]:

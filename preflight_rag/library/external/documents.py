@@ -20,8 +20,9 @@ from preflight_rag.state.values import Document
 from preflight_rag.text.dates import known_date
 
 LONGEST = 100_000
-"""Characters of one returned document that are read."""
+"""Characters of one returned document that are read, some 25 pages; a guess."""
 DEEPEST = 6
+"""Levels of lists and mappings in metadata that are kept as such; below, they become text."""
 IDS = ("document_id", "doc_id")
 SOURCES = ("source", "url", "link", "uri", "file_path", "path", "filename", "file_name")
 TITLES = ("title", "headline", "name")

@@ -33,17 +33,21 @@ IndexKind = Literal["auto", "flat", "compressed", "pca", "clusters", "pca+cluste
 KINDS: tuple[str, ...] = get_args(IndexKind)
 
 FLAT_LIMIT = 50_000
-"""Up to how many vectors `auto` is `flat`."""
+"""Up to how many vectors `auto` is `flat`: 100,000 take 7.7 ms a query (docs/RESULTS.md)."""
 FLAT, COMPRESSED = "Flat", "RaBitQfs,Refine(SQ8)"
 EXPLAINED_VARIANCE = 0.95
-"""Least share of the variance that the principal components keep."""
+"""Least share of the variance that the principal components keep; set, with the share of clusters and the factors of
+refinement, on questions of BioASQ's development half."""
 PROBED = 0.25
 """Share of the clusters that a search looks into."""
 CLUSTER_POINTS = 39
-"""Vectors that k-means is given for each cluster at least."""
+"""Vectors that k-means is given for each cluster at least; with fewer FAISS warns."""
 LEAST_CLUSTERS = 16
+"""Fewer clusters than that save nothing over a flat index; a guess."""
 LEAST_COMPRESSED = 16
+"""Fewer vectors than one-bit codes are of use for are compared one by one; a guess."""
 TRAINING_SAMPLE = 200_000
+"""Vectors that k-means and scalar quantizers are trained on at most; a guess."""
 COMPONENTS_SAMPLE = 50_000
 """Vectors that the principal components are found from at most."""
 REFINE_FACTOR = 16
@@ -52,6 +56,7 @@ COMPONENTS_REFINE_FACTOR = 2
 """The same of candidates by principal components."""
 
 _BLOCK = 16
+"""Dimensions that FAISS's scalar quantizers compare at once."""
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,11 @@ FIELD = "text"
 ROW = "row"
 ANALYSER = "preflight_english"
 LONGEST_TERM = 100
+"""Longer runs of characters are no words but data, and are not indexed; a guess."""
 MAX_TERMS = 1024
+"""Clauses of one query, the usual limit of Lucene and its kin."""
 WRITER_BYTES = 64_000_000
+"""Memory of tantivy's writer, which takes no less than 15 MB; a guess."""
 _TOKEN = re.compile(r"[^\W_]+")
 
 

@@ -22,11 +22,13 @@ if TYPE_CHECKING:
 
 WORDS = "words.db"
 LONGEST = 40
+"""Letters of the longest word that is kept; longer ones are no words. A guess."""
 HEAD, TAIL = 2, 3
 """Letters at the beginning or at the end that two spellings share for one to be looked for as the other."""
 
 _WORD = re.compile(r"[^\W\d_]+")
 _CHUNK = 500
+"""Words in one SQL statement: SQLite of some builds takes 999 parameters at most."""
 _TABLES = """
 PRAGMA journal_mode = OFF;
 PRAGMA synchronous = OFF;

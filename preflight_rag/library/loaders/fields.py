@@ -24,6 +24,7 @@ _FORMATS = ("%d %B %Y", "%B %d, %Y", "%d %b %Y", "%b %d, %Y", "%Y %b %d", "%Y %B
 
 
 TITLE_CHARACTERS = 150
+"""A longer line is no title; a guess."""
 DATE_FIELDS = ("date", "published", "publication_date", "pub_date", "pubdate", "year")
 AUTHOR_FIELDS = ("authors", "author")
 SOURCE_FIELDS = ("source", "url", "link")

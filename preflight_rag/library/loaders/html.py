@@ -41,6 +41,7 @@ _INVISIBLE = ("script", "style", "noscript", "template", "svg", "head", "iframe"
 _BOILERPLATE = ("nav", "footer", "aside", "form", "button", "select")
 _ENOUGH_CHARACTERS = 300
 _ENOUGH_SHARE = 0.3
+"""The main part of a page counts where it has so many characters and this share of the text; both are guesses."""
 
 
 def load_html(path: Path, max_bytes: int) -> Iterator[Document]:

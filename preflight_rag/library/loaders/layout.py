@@ -21,6 +21,7 @@ _NEIGHBOURS = 8
 _FULL_LINE = 0.75
 _EDGE_LINES = 2
 _MIN_PAGES = 4
+"""Fewer pages show no running heads; this number and the three above are guesses."""
 
 
 def vocabulary(lines: Sequence[str]) -> Counter[str]:

@@ -31,6 +31,7 @@ _IDS = ("id", "_id", "doc_id", "docid", "document_id", "documentid", "pmid", "ui
 _TITLES = ("title", "name", "headline", "subject")
 _FIELDS = {"id": _IDS, "title": _TITLES, "date": DATE_FIELDS, "authors": AUTHOR_FIELDS, "source": SOURCE_FIELDS}
 _LONG_TEXT = 80
+"""Mean characters of a column that holds sentences; this number and the next two are guesses."""
 _SAMPLE_ROWS = 200
 _HEADER_ROWS = 5
 _MAX_FIELD = 2**31 - 1

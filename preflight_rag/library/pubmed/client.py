@@ -30,8 +30,11 @@ if TYPE_CHECKING:
 NCBI_URL = "https://eutils.ncbi.nlm.nih.gov/entrez/eutils"
 TOOL = "preflight-rag"
 PER_SECOND, PER_SECOND_WITH_KEY = 3, 10
+"""NCBI's own limits: https://www.ncbi.nlm.nih.gov/books/NBK25497."""
 TIMEOUT = 10.0
+"""Seconds that NCBI may be silent; a guess."""
 PATIENCE = 30.0
+"""Seconds that a request may take with all its repetitions; a guess."""
 ATTEMPTS = 3
 
 Database = Literal["pubmed", "pmc"]
@@ -41,11 +44,16 @@ ALLOWANCE = 1.05
 """Requests start this much further apart than the limit asks for, since their ways to the server differ in length."""
 
 _LONGEST_QUERY = 1_500
+"""Longer parameters are sent by POST: servers cut long addresses off."""
 _MAX_BYTES = 64 * 1024 * 1024
+"""A larger reply is refused; a guess, far above 100 abstracts or 10 articles."""
 _FIRST_PAUSE = 0.5
+"""Seconds before the first repetition, twice as many before each further one; a guess."""
 _TOO_FAST_PAUSE = 1.0
+"""NCBI counts the requests of a second."""
 _PASSING_STATUS = (408, 500, 502, 503, 504)
 _OPEN_END = "3000"
+"""The year that NCBI's own pages take for "until now"."""
 _HELP = "Try again later, or ask without PubMed"
 
 
@@ -83,7 +91,7 @@ class Spacing:
         finally:
             self._turn.release()
 
-    def hold(self, seconds: float) -> None:
+    def pause(self, seconds: float) -> None:
         """Let no request start for so long, because the server said that they come too fast."""
         self._resume = max(self._resume, time.monotonic() + seconds)
 
@@ -211,7 +219,7 @@ class EntrezClient:
                 reason = failure.reason
                 pause = _FIRST_PAUSE * 2 ** (attempt - 1) if failure.wait is None else failure.wait
                 if reason.startswith(TOO_FAST):
-                    self._spacing.hold(max(pause, _TOO_FAST_PAUSE))
+                    self._spacing.pause(max(pause, _TOO_FAST_PAUSE))
                 if attempt == self._attempts:
                     break
                 if time.monotonic() + pause > deadline:

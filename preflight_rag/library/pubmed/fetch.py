@@ -1,6 +1,6 @@
 """From a ladder of expressions to documents: PubMed's abstracts, PMC's reviews, PMC's other articles.
 
-The three are searched at once, within one deadline. What fails is told, and what was found until then is kept.
+The three are searched at once, within one deadline. What fails is reported, and what was found until then is kept.
 Reviews are taken in full, other articles by their abstract: reviews tell what many studies together found, while the
 body of a single study is mostly method. A paper counts once: its review text before its abstract, PubMed's abstract
 before PMC's.
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from preflight_rag.state.values import Document
 
 DEADLINE = 20.0
+"""Seconds that a turn waits for NCBI; a guess at what a person waits."""
 PER_DATABASE = 20
+"""Documents of one kind that are fetched; never tuned."""
 
 _NOT_ASKED = "not asked"
 
@@ -80,7 +82,7 @@ def fetch_documents(
     deadline: float = DEADLINE,
     full_text: bool = False,
 ) -> Fetched:
-    """The documents that a ladder finds in PubMed and PMC; only the call itself can be wrong, NCBI's failures are told.
+    """The documents that a ladder finds in PubMed and PMC; NCBI's failures are among its problems and raise nothing.
 
     Args:
         client: Asks NCBI.

@@ -33,6 +33,7 @@ MOST_SYNONYMS = 8
 LONGEST_TERM = 8
 """Words of the longest term that is looked for in a text."""
 FORMAT = 1
+"""Version of the database in the cache; another one is built anew."""
 _ENDS = 1 << 20
 _CHUNK = 500
 _WORD = re.compile(r"[^\W_]+")

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 POOL = 512
+"""Candidates that are kept up to date between picks; it changes the time alone, and is a guess."""
 
 
 def mmr(

@@ -271,6 +271,7 @@ def _number(value: object) -> float | None:
 
 
 REMEMBERED = 16
+"""Filters whose rows are kept in memory; a guess."""
 
 _ROWS = "SELECT row FROM passages"
 _OF_DOCUMENT = "SELECT row FROM passages WHERE document_id IN ({documents})"

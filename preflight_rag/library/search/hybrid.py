@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from preflight_rag.library.storage.store import Store
 
 TOP_K = 16
+"""Passages that a turn reads; the figures of docs/RESULTS.md are of so many."""
 CANDIDATES = 100
+"""Passages of each ranking that are fused; every figure of docs/RESULTS.md is of this depth."""
 
 Scored = Sequence[tuple[int, float]]
 Identities = dict[int, tuple[str, str]]

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from preflight_rag.state.schema import PassageRef, Rung
 
 PREVIEW_CHARS = 120
+"""Characters of a passage that the state keeps, for people who look at it."""
 FOUND_BY = "found_by"
 
 
@@ -226,9 +227,9 @@ def _fetched(
         per_database=settings.pubmed_documents,
         since=settings.since,
     )
-    interned = library.intern(fetched.documents)
-    problems = [("pubmed", problem) for problem in (*fetched.problems, *interned.problems)]
-    return _Live(interned.passages, interned.new, list(fetched.rungs), problems)
+    stored = library.intern(fetched.documents)
+    problems = [("pubmed", problem) for problem in (*fetched.problems, *stored.problems)]
+    return _Live(stored.passages, stored.new, list(fetched.rungs), problems)
 
 
 def _merged(

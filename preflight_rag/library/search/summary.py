@@ -31,9 +31,13 @@ LONGEST = 120
 """Most tokens of one sentence; longer ones are lists and tables that lost their line ends."""
 
 _LEAST_WORDS = 5
+"""A statement has at least so many words; this number and the next two are guesses."""
 _LEAST_LETTERS = 0.6
+"""Of its characters, so many are letters: less is a table or a formula."""
 _LEAST_SHARE = 0.25
+"""Where whole statements are less of the document than that, everything with words counts."""
 _FAR = 1_500
+"""Characters between two statements that no longer belong together; a guess."""
 
 _LEAD = re.compile(r"(?:(?:[>*+|•·‣◦▪●■–—-]+|\(?\d{1,3}[.)]|\(?[a-z][.)])\s+)+")
 _ENDS = re.compile(r"[.!…。！।][\"'”’»)\]]*(?:\s?\[\d[\d\s,–-]*\])*$")
@@ -60,6 +64,7 @@ _BACK_MATTER = re.compile(
     re.IGNORECASE,
 )
 _HEADING_CHARACTERS = 100
+"""A longer line is no heading; a guess."""
 _LEANS = re.compile(
     r"(?:however|therefore|thus|hence|moreover|furthermore|additionally|in addition|also|but|and|or|so|then|yet"
     r"|instead|otherwise|consequently|as a result|nevertheless|nonetheless|similarly|likewise|meanwhile|conversely"
@@ -252,9 +257,9 @@ def _joined(sentences: Sequence[Statement], standing: Sequence[bool]) -> list[St
     return found
 
 
-def _together(held: Statement, before: Statement, sentence: Statement) -> Statement | None:
+def _together(earlier: Statement, before: Statement, sentence: Statement) -> Statement | None:
     """A statement that ends with the sentence `before`, with the next sentence; None where it would be too long."""
-    tokens = held.tokens + sentence.tokens
-    if held.end != before.end or held.passage_id != sentence.passage_id or tokens > LONGEST:
+    tokens = earlier.tokens + sentence.tokens
+    if earlier.end != before.end or earlier.passage_id != sentence.passage_id or tokens > LONGEST:
         return None
-    return replace(held, end=sentence.end, tokens=tokens)
+    return replace(earlier, end=sentence.end, tokens=tokens)

@@ -36,8 +36,10 @@ if TYPE_CHECKING:
     from preflight_rag.models.embedding.embedder import Embedder
 
 NEIGHBOURS = 1
+"""The k of the algorithm; CPQA names none, and it was not tuned."""
 BERT_CHUNK = 192
 CHUNK_SHARE = 0.75
+"""See `default_chunk_tokens` for this number and the one above."""
 
 _DECIMALS = 6
 

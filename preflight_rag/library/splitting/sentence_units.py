@@ -16,6 +16,7 @@ from preflight_rag.text.sentences import sentence_spans
 
 CHARACTERS_PER_TOKEN = 10
 HEADING_LEVELS = 3
+"""Headings in a row that stay with the text under them; a guess, as is the number above."""
 
 _BATCH_CHARACTERS = 100_000
 _HEADING_CHARACTERS = 120

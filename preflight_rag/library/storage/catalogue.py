@@ -29,7 +29,7 @@ class CatalogueEntry:
         kind: The ending of its file without the dot, such as "pdf"; "" where it came from no file.
         origin: The file that it was read from, or "".
         file: That file, where it is this document alone and still there.
-        added: When it was taken in, ISO 8601 in UTC.
+        added: When it was stored, ISO 8601 in UTC.
     """
 
     id: str

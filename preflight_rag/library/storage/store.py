@@ -36,7 +36,9 @@ if TYPE_CHECKING:
 
 DATABASE = "library.db"
 BUSY_SECONDS = 30.0
+"""How long one writer waits for another; a guess at what a large document takes."""
 CHUNK = 500
+"""Values in one SQL statement: SQLite of some builds takes 999 parameters at most."""
 
 _DAMAGE = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_ERROR")
 

@@ -34,7 +34,7 @@ def test_a_start_beyond_the_deadline_takes_no_place():
 
 def test_a_thread_that_waits_for_its_turn_gives_up_in_time():
     spacing = Spacing()
-    spacing.hold(0.3)
+    spacing.pause(0.3)
     with ThreadPoolExecutor(1) as threads:
         patient = threads.submit(spacing.wait, 10, soon())
         with pytest.raises(TimeoutError):
@@ -45,7 +45,7 @@ def test_a_thread_that_waits_for_its_turn_gives_up_in_time():
 def test_all_wait_when_the_server_asks_for_it():
     spacing = Spacing()
     begun = time.monotonic()
-    spacing.hold(0.2)
+    spacing.pause(0.2)
     assert spacing.wait(1000, soon()) - begun >= 0.2
 
 
