@@ -11,6 +11,7 @@ from typing import Any
 
 from preflight_rag.evaluation.experiments import run
 from preflight_rag.evaluation.report import Report
+from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.runs import Run
 
 PASSAGES = 110
@@ -37,6 +38,26 @@ def report_of(experiment: str, dataset: str, data: Path, library_cache: Path, **
     """One experiment on one data set."""
     (report,) = run(experiment, data, [dataset], Run(library_cache=library_cache, **settings))
     return report
+
+
+def answers(report: Report) -> dict[tuple[str, str], dict[str, Row]]:
+    """The answers of each sample under each condition, by arm."""
+    found: dict[tuple[str, str], dict[str, Row]] = {}
+    for row in report.rows:
+        assert isinstance(row, Row)
+        if not row.measure:
+            found.setdefault((row.sample, row.condition), {})[row.arm] = row
+    return found
+
+
+def passages(row: Row) -> list[str]:
+    """The texts of the passages that an arm was shown."""
+    return [passage["text"] for passage in row.details["passages"]]
+
+
+def prompts(row: Row) -> list[str]:
+    """What the model was asked for an answer."""
+    return [call["messages"][-1]["content"] for call in row.details["prompts"]]
 
 
 def _nq_open(data: Path, folder: Path) -> None:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from preflight_rag.evaluation.papers import corg_writing, pairs
+from preflight_rag.evaluation.experiments import corg_build, pairs
 from preflight_rag.prompts import relate_contexts, rewrite
 
 WORDS = 12
@@ -27,7 +27,7 @@ def reply(body: Mapping[str, Any]) -> str:
         return f"QUESTION: {_MESSAGE.findall(prompt)[-1]}"
     if system == relate_contexts.SYSTEM:
         return _related([int(n) for n in _CONTEXT.findall(prompt)])
-    if system == corg_writing.SYSTEM:
+    if system == corg_build.SYSTEM:
         return _passage(prompt)
     if system == pairs.SYSTEM:
         return f"What is known about {_beginning(_PASSAGE.findall(prompt)[0][1], 4)}?"

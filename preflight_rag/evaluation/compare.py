@@ -10,7 +10,7 @@ other; for right and wrong answers it is McNemar's exact test (McNemar 1947), so
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from statistics import fmean
@@ -188,6 +188,30 @@ class Comparison:
         note = f"Points, paired by question [95 %: bootstrap]; sign tests, corrected for the {len(self.tests)} of this "
         return Table(title, tuple(heads), tuple(lines), f"{note}table.")
 
+    def beside_baseline(self, title: str, note: str = "", *, head: str = "", percent: Collection[str] = ()) -> Table:
+        """One line each: its means, then for each column that is compared the difference and the corrected p.
+
+        Args:
+            title: Of the table.
+            note: How to read it.
+            head: Of the first column.
+            percent: Columns of shares, shown times 100.
+        """
+        tests = {cells[0]: self.tests[name] for name, cells in self.pairs.items()}
+        compared = [column for column in self.columns if any(cell[1] == column for cell in tests)]
+        lines = []
+        for line, row in self.estimates.items():
+            cells = [number(row[name], percent=name in percent) for name in self.columns]
+            for column in compared:
+                test = tests.get((line, column))
+                share = column in percent
+                cells += ["–", "–"] if test is None else [
+                    number(test.difference, percent=share, signed=True), p_value(test.holm)
+                ]  # fmt: skip
+            lines.append((line, *cells))
+        heads = [name for _ in compared for name in ("difference", "p (Holm)")]
+        return Table(title, (head, *self.columns, *heads), tuple(lines), note)
+
     def costs(
         self, title: str, note: str = "", *, label: Callable[[Row], str] | None = None, right: bool = False
     ) -> Table:
@@ -243,7 +267,7 @@ def compare(
     pairs: Mapping[str, tuple[Cell, Cell]] | Sequence[tuple[str, str]] | None = None,
     baseline: str | None = None,
     seed: int = 0,
-    wilson: bool = True,
+    wilson: bool | Collection[str] = True,
 ) -> Comparison:
     """Compare the scores of rows; samples that lack one anywhere are counted and left out.
 
@@ -259,7 +283,8 @@ def compare(
             other.
         baseline: A line. All comparisons of one call are one family for Holm's correction.
         seed: Of the bootstrap.
-        wilson: Whether shares have Wilson's interval; else they have the bootstrap's, too.
+        wilson: Whether shares have Wilson's interval, or the columns in which they have; else they have the
+            bootstrap's, too.
     """
     rows = list(rows)
     kept = complete(rows)
@@ -273,9 +298,11 @@ def compare(
         taken = {name: {name} for name in columns}
     names = lines if lines is not None else list(dict.fromkeys(str(getattr(row, line_field)) for row in kept))
     scores = {line: {name: _scores(kept, line_field, line, by, taken[name]) for name in taken} for line in names}
-    mean = share if wilson else average
+    shares = set(taken) if wilson is True else set(wilson or ())
     estimates = {
-        line: {name: mean(list(found.values()), seed=seed) for name, found in row.items()}
+        line: {
+            name: (share if name in shares else average)(list(found.values()), seed=seed) for name, found in row.items()
+        }
         for line, row in scores.items()
     }
     if pairs is None:

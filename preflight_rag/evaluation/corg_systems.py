@@ -1,11 +1,11 @@
-"""COrg and the baselines of its paper (section 5), each answering a question from the same contexts.
+"""COrg and the baselines of its paper (section 5) as arms, each answering a question from the same contexts.
 
 - Base: one answer over all contexts, and the same drawn out to COrg's length (further sentences in their order);
 - Random and KMeans: as many groups as COrg made, by chance or by the contexts' vectors, one answer each;
 - Separate: each context on its own, once with the reader's answer and once with its one best sentence;
 - Retrieve: one answer over as many contexts as COrg kept, those nearest to the question;
-- Summarize: what each context says of the question, by the prompt of a map stage, and one answer from that;
-- COrg: relations by Algorithm 1, organiser, one answer a group.
+- Summarize: what each context says of the question, by the product's map stage, and one answer from that;
+- COrg: the product's relating and organising (Algorithm 1, section 4), one answer a group.
 
 Any reader will do. A reply that is refused, cut off or empty is left out of an answer that others make up; where there
 is no other, it is the answer's error. Vectors and the order of contexts are the sentence reader's for every reader.
@@ -14,309 +14,231 @@ is no other, it is the answer's error. Vectors and the order of contexts are the
 from __future__ import annotations
 
 import random
-import re
-from collections.abc import Awaitable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from preflight_rag.corg.composition import undescribed
-from preflight_rag.corg.entities import note_by_rule
 from preflight_rag.corg.grouping import organise
-from preflight_rag.corg.relations import Mode, RelationGraph
-from preflight_rag.evaluation.experiments.relations import Question
-from preflight_rag.evaluation.reading_metrics import holds
+from preflight_rag.corg.relations import CONTEXT_OVERHEAD, relate_all
+from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer
+from preflight_rag.evaluation.samples import Sample
+from preflight_rag.evaluation.stages import Metered, Stages
+from preflight_rag.evaluation.vector_cache import Remembering
 from preflight_rag.models.protocol import Reader
 from preflight_rag.offline.evidence import sentences_of
 from preflight_rag.offline.reader import OfflineReader
-from preflight_rag.state.errors import BadReply
-from preflight_rag.state.reading import ContextNote, Draft, Extract, RelationReply, Reply, Source
-from preflight_rag.state.values import Relation
+from preflight_rag.state.context import Settings
+from preflight_rag.state.errors import BadReply, UsageError
+from preflight_rag.state.reading import ContextNote, Draft, Reply, Source
+from preflight_rag.state.values import Relation, Usage
 
 if TYPE_CHECKING:
     import numpy as np
 
-R = TypeVar("R", bound=Reader)
-T = TypeVar("T")
-SEED = 0
+    from preflight_rag.evaluation.harness.asking import Asking
+    from preflight_rag.evaluation.runs import Run
+
+BASE, CORG, SEPARATE = "Base", "COrg", "Separate"
+SYSTEMS = (BASE, "Retrieve", "Summarize", "Random", "KMeans", CORG, SEPARATE)
+"""The systems of the paper's tables, in the order of ours."""
+DRAWN_OUT, ONE_SENTENCE = "Base, drawn out to COrg's length", "Separate, one sentence each"
+ONE_AT_A_TIME = Settings(max_concurrency=1)
+"""So that the seconds of a question's calls add up."""
 KMEANS_STEPS = 20
-_MARK = re.compile(r"\s*\[\d+\]")
 
 
-@dataclass(frozen=True)
-class Shown:
-    """What a system showed for a question.
+def given_sources(question: Sample) -> list[Source]:
+    """The passages that come with a question, numbered from 1: what every arm is shown."""
+    return [
+        Source(n, given.id, given.title, given.text, given.source, given.date or None)
+        for n, given in enumerate(question.given, 1)
+    ]
 
-    Attributes:
-        lines: The answer's lines, marks of citations included.
-        quotes: What is quoted with it.
-        calls: Reader calls that answered.
-        relation_calls: Reader calls that compared contexts.
-        groups: Number of groups answered.
-        beside: The wrong answers of contexts that contradict one with a right answer.
-        together: The wrong answers shown together with a right one as differing: as contradicting, be it through a
-            third answer, or because one context does not say which entity of that name it means.
+
+def with_passages(questions: Sequence[Sample]) -> tuple[Sample, ...]:
+    """Those that come with passages to answer from.
+
+    Raises:
+        UsageError: None does.
     """
-
-    lines: tuple[str, ...]
-    calls: int
-    relation_calls: int = 0
-    groups: int = 1
-    beside: frozenset[str] = frozenset()
-    together: frozenset[str] = frozenset()
-    quotes: tuple[str, ...] = ()
-
-    @property
-    def text(self) -> str:
-        """The answer without citation marks."""
-        return "\n".join(_MARK.sub("", line) for line in self.lines)
-
-    @property
-    def whole(self) -> str:
-        """The answer with its quotes."""
-        return "\n".join((self.text, *self.quotes))
-
-    @property
-    def length(self) -> int:
-        """Words of the answer."""
-        return len(self.text.split())
-
-
-def plain(draft: Draft) -> tuple[str, ...]:
-    """The lines of a draft that found something."""
-    return tuple(line for line in draft.text.split("\n") if line.strip()) if draft.found else ()
-
-
-def quoted(drafts: Sequence[Draft]) -> tuple[str, ...]:
-    """The quotes of drafts that found something."""
-    return tuple(quote for draft in drafts if draft.found for _, quote in draft.quotes)
-
-
-def set_beside(
-    question: Question, quotes: Sequence[tuple[int, str]], against: Collection[frozenset[int]]
-) -> frozenset[str]:
-    """Wrong answers quoted from contexts that stand against one that is quoted with a right answer."""
-    right = {n for n, quote in quotes if holds(quote, question.gold)}
-    return frozenset(
-        answer
-        for answer in question.wrong
-        if any(
-            holds(quote, [answer]) and any(frozenset((n, other)) in against for other in right) for n, quote in quotes
+    kept = tuple(question for question in questions if question.given and question.answers)
+    if not kept:
+        raise UsageError(
+            "no question of this data set comes with passages and right answers",
+            help="Choose ramdocs, ambigdocs, wikicontradict, or questions of your own with contexts and answers.",
         )
-    )
-
-
-def connected(pairs: Sequence[tuple[int, int]]) -> set[frozenset[int]]:
-    """All pairs of contexts that are linked by pairs: an answer shows them together, as the sides of one matter."""
-    import networkx as nx
-
-    sides = nx.connected_components(nx.Graph(list(pairs)))
-    return {frozenset(pair) for side in sides for pair in combinations(side, 2)}
-
-
-@dataclass(frozen=True)
-class Variant:
-    """How COrg is run; the switches are those of `models.grouping.organise`, each a row of the paper's Table 11.
-
-    Attributes:
-        mode: Algorithm 1 with the product's care, or as the paper prints it.
-        reformulation: Whether a group of several contexts is asked in the plural.
-        random_duplicate: A seed: of duplicated contexts keep a random one, as the paper does.
-    """
-
-    mode: Mode = "careful"
-    keep_duplicates: bool = False
-    keep_undescribed: bool = False
-    no_grouping: bool = False
-    reformulation: bool = True
-    random_duplicate: int | None = None
-
-
-@dataclass(frozen=True)
-class Related:
-    """The contexts of a question, related.
-
-    Attributes:
-        relevant: Numbers of those that answer.
-        described: Those of them that tell their entity from others of that name.
-        edges: The relation of every two relevant ones.
-        notes: What the replies said of each.
-        calls: Reader calls that compared contexts.
-    """
-
-    relevant: tuple[int, ...]
-    described: tuple[int, ...]
-    edges: tuple[Relation[int], ...]
-    notes: dict[int, ContextNote]
-    calls: int
+    return kept
 
 
 @dataclass(frozen=True)
 class Organised:
-    """The groups that COrg makes of a question's contexts, by their numbers, and the relations behind them."""
+    """What COrg makes of a question's contexts.
 
-    related: Related
+    Attributes:
+        contexts: What each is about.
+        relations: How the relevant ones relate.
+        groups: Numbers of those that are kept, group by group.
+        calls: Reader calls that compared contexts.
+    """
+
+    contexts: tuple[ContextNote, ...]
+    relations: tuple[Relation[int], ...]
     groups: tuple[tuple[int, ...], ...]
+    calls: int
 
-    @property
+    @cached_property
     def kept(self) -> frozenset[int]:
         """The contexts that stand in a group."""
         return frozenset(n for group in self.groups for n in group)
 
+    @cached_property
+    def against(self) -> set[frozenset[int]]:
+        """The pairs of kept contexts that contradict each other."""
+        pairs = {frozenset((one.a, one.b)) for one in self.relations if one.kind == "counterfactual"}
+        return {pair for pair in pairs if pair <= self.kept}
 
-class Systems(Generic[R]):
-    """The systems over one reader; COrg goes first, because others take their numbers of groups and words from it.
+    @cached_property
+    def together(self) -> set[frozenset[int]]:
+        """The pairs that an answer shows as the sides of one matter.
+
+        They contradict each other, be it through a third context, or one does not say which entity of that name it is
+        about.
+        """
+        import networkx as nx
+
+        notes = {note.rank: note for note in self.contexts if note.told}
+        unclear = [
+            (one.a, one.b)
+            for one in self.relations
+            if one.kind == "none" and {one.a, one.b} <= notes.keys() and undescribed(notes[one.a], notes[one.b])
+        ]
+        sides = nx.connected_components(nx.Graph([*map(tuple, self.against), *unclear]))
+        return {frozenset(pair) for side in sides for pair in combinations(side, 2)}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question as a system is asked it."""
+
+    reader: Metered
+    question: str
+    sources: tuple[Source, ...]
+
+    async def answers(self, groups: Iterable[Sequence[Source]]) -> list[Draft]:
+        """The reader's answer to each group."""
+        return await _values(self.reader.answer(question=self.question, sources=group) for group in groups)
+
+    async def plural(self, groups: Iterable[Sequence[Source]], *, plural: bool = True) -> list[Draft]:
+        """The reader's answer to each group, asked in the plural as COrg asks."""
+        return await _values(
+            self.reader.answer_group(question=self.question, sources=group, plural=plural) for group in groups
+        )
+
+
+System: TypeAlias = Callable[[Asked, str], Awaitable[list[Draft]]]
+"""A draft for each group of a question, whose id comes last."""
+
+
+class Systems:
+    """The systems as arms over one reader.
+
+    Within a question COrg comes first: Random and KMeans make as many groups, Retrieve keeps as many contexts.
 
     Args:
         reader: What answers.
-        sentences: The reader of sentences, for the vectors and the order of contexts; `reader` itself if it is one.
+        sentences: The reader of sentences, whose vectors Retrieve and KMeans go by.
         seed: Of the random groups.
+        forgetful: Whether each arm gets a reader that remembers no passage, so that each pays for its own reading.
 
-    Raises:
-        TypeError: The reader reads no sentences, and none was given that does.
+    Attributes:
+        organised: What COrg made of each question, by its id.
     """
 
-    def __init__(self, reader: R, sentences: OfflineReader | None = None, *, seed: int = SEED) -> None:
-        own: object = sentences or reader
-        if not isinstance(own, OfflineReader):
-            raise TypeError(f"{reader.name} has no vectors of sentences; give the sentence reader too")
-        self.reader, self.seed = reader, seed
-        self._sentences = own
-
-    async def run(self, question: Question) -> dict[str, Shown]:
-        """What each system shows."""
-        corg, kept = await self.corg(question)
-        return {
-            "Base": await self.base(question),
-            "Base, drawn out to COrg's length": self.drawn_out(question, corg.length),
-            "Random groups": await self.by_chance(question, corg.groups),
-            "KMeans groups": await self.clustered(question, corg.groups),
-            "Separate": await self.separate(question),
-            "Separate, one sentence each": await self.sentences(question),
-            "Retrieve": await self.nearest(question, kept),
-            "COrg": corg,
+    def __init__(self, reader: Reader, sentences: OfflineReader, *, seed: int = 0, forgetful: bool = False) -> None:
+        self._reader, self._sentences, self._seed, self._forgetful = reader, sentences, seed, forgetful
+        self.organised: dict[str, Organised] = {}
+        self._texts: dict[str, str] = {}
+        self._systems: dict[str, System] = {
+            CORG: lambda asked, name: self._corg(asked, name, ONE_AT_A_TIME),
+            BASE: lambda asked, _: asked.answers([asked.sources]),
+            "Retrieve": self._nearest,
+            "Summarize": self._summarize,
+            "Random": self._by_chance,
+            "KMeans": self._clustered,
+            SEPARATE: lambda asked, _: asked.answers([source] for source in asked.sources),
+            DRAWN_OUT: self._drawn_out,
+            ONE_SENTENCE: lambda asked, _: asked.plural(([source] for source in asked.sources), plural=False),
         }
 
-    async def base(self, question: Question) -> Shown:
-        """One answer over all contexts."""
-        return await self._answered(question, [question.sources])
+    def arms(self, names: Sequence[str] = SYSTEMS) -> list[Arm]:
+        """The arms in the order in which they must be asked."""
+        return [self.arm(name) for name in (CORG, *(name for name in names if name != CORG))]
 
-    async def by_chance(self, question: Question, count: int) -> Shown:
-        """An answer to each of so many groups, dealt by chance."""
-        by_chance = random.Random(f"{self.seed} {question.text}")  # noqa: S311
-        shuffled = by_chance.sample(question.sources, len(question.sources))
-        return await self._answered(question, [shuffled[i::count] for i in range(count)])
+    def arm(self, name: str) -> Arm:
+        """One system as an arm."""
+        return self._arm(name, self._systems[name])
 
-    async def clustered(self, question: Question, count: int) -> Shown:
-        """An answer to each of so many clusters."""
-        return await self._answered(question, self.clusters(question, count))
+    def variant(self, name: str, **settings: object) -> Arm:
+        """COrg with other settings, as an arm of its own."""
+        chosen = ONE_AT_A_TIME.model_copy(update=settings)
+        return self._arm(name, lambda asked, question: self._corg(asked, question, chosen))
 
-    async def separate(self, question: Question) -> Shown:
-        """An answer to each context on its own."""
-        return await self._answered(question, [[source] for source in question.sources])
+    async def _corg(self, asked: Asked, name: str, settings: Settings) -> list[Draft]:
+        made = self.organised[name] = await organised(asked, settings)
+        sources = {source.n: source for source in asked.sources}
+        groups = [[sources[n] for n in group] for group in made.groups]
+        drafts = await asked.plural(groups, plural=not settings.no_reformulation)
+        self._texts[name] = text_of(drafts)
+        return drafts
 
-    async def nearest(self, question: Question, count: int) -> Shown:
-        """One answer over the so many contexts that are nearest to the question."""
-        best = sorted(question.sources, key=lambda source: -self._similarity(question.text, source))
-        return await self._answered(question, [best[:count]] if count else [])
+    def _made(self, name: str) -> Organised:
+        if name not in self.organised:
+            raise BadReply("COrg made no groups whose number could be taken", help="Its own error says why.")
+        return self.organised[name]
 
-    async def summarize(self, question: Question) -> Shown:
-        """One answer from what each context says of the question."""
-        asks = (self.reader.extract(question=question.text, sources=[source]) for source in question.sources)
-        extracts: list[Extract] = [extract for extract in await _values(asks) if extract.text]
-        calls = len(question.sources)
-        if not extracts:
-            return Shown((), calls)
-        draft = (await self.reader.reduce(question=question.text, extracts=extracts)).value
-        return Shown(plain(draft), calls + 1, quotes=quoted([draft]))
+    async def _nearest(self, asked: Asked, name: str) -> list[Draft]:
+        count = len(self._made(name).kept)
+        best = sorted(asked.sources, key=lambda source: -self._similarity(asked.question, source))
+        return await asked.answers([best[:count]] if count else [])
 
-    async def corg(self, question: Question, variant: Variant | None = None) -> tuple[Shown, int]:
-        """Algorithm 1, the organiser, and an answer a group; also how many contexts were kept."""
-        organised = await self.organise(question, variant)
-        return await self.grouped(question, organised, variant), len(organised.kept)
+    async def _summarize(self, asked: Asked, _: str) -> list[Draft]:
+        stages = Stages(asked.reader, asked.question, asked.sources, ONE_AT_A_TIME)
+        return [await stages.map_reduce([[source.n] for source in asked.sources])]
 
-    async def organise(self, question: Question, variant: Variant | None = None) -> Organised:
-        """Algorithm 1 and the organiser."""
-        chosen = variant or Variant()
-        related = await self.relate(question, chosen.mode)
-        groups = organise(
-            [source.n for source in question.sources],
-            related.edges,
-            relevant=related.relevant,
-            described=related.described,
-            keep_duplicates=chosen.keep_duplicates,
-            keep_undescribed=chosen.keep_undescribed,
-            no_grouping=chosen.no_grouping,
-            seed=chosen.random_duplicate,
-        )["groups"]
-        return Organised(related, tuple(map(tuple, groups)))
+    async def _by_chance(self, asked: Asked, name: str) -> list[Draft]:
+        count = len(self._made(name).groups)
+        by_chance = random.Random(f"{self._seed} {asked.question}")  # noqa: S311
+        shuffled = by_chance.sample(asked.sources, len(asked.sources))
+        return await asked.answers(shuffled[i::count] for i in range(count))
 
-    async def grouped(self, question: Question, organised: Organised, variant: Variant | None = None) -> Shown:
-        """An answer to each group."""
-        sources, related = {source.n: source for source in question.sources}, organised.related
-        groups = [[sources[n] for n in group] for group in organised.groups]
-        drafts = await self._groups(question, groups, plural=(variant or Variant()).reformulation)
-        beside, together = _sides(question, related, drafts, organised.kept)
-        lines = tuple(line for draft in drafts for line in plain(draft))
-        return Shown(lines, len(groups), related.calls, len(groups), beside, together, quoted(drafts))
+    async def _clustered(self, asked: Asked, name: str) -> list[Draft]:
+        return await asked.answers(self.clusters(asked, len(self._made(name).groups)))
 
-    async def relate(self, question: Question, mode: Mode = "careful") -> Related:
-        """How the contexts relate, by Algorithm 1; a reply that cannot be had ends the comparing, as in a turn."""
-        sources = {source.n: source for source in question.sources}
-        graph, calls = RelationGraph(list(sources), mode=mode), 0
-        while step := graph.next():
-            pivot, others = step
-            asked = self.reader.relate(
-                question=question.text, pivot=sources[pivot], others=[sources[n] for n in others]
-            )
-            calls += 1
-            try:
-                told = (await asked).value
-            except BadReply:
-                told = RelationReply({}, {})
-            graph.absorb(pivot, others, told)
-            if not told.kinds and not told.notes:
-                break
-        by_rule = {n: note_by_rule(question.text, source) for n, source in sources.items()}
-        described = tuple(n for n in graph.relevant if graph.described(n, by_rule))
-        return Related(tuple(graph.relevant), described, tuple(graph.relations(by_rule)), graph.notes, calls)
-
-    async def _answered(self, question: Question, groups: Sequence[Sequence[Source]]) -> Shown:
-        """The reader's answer to each group, one behind the other."""
-        drafts = await _values(self.reader.answer(question=question.text, sources=group) for group in groups)
-        lines = tuple(line for draft in drafts for line in plain(draft))
-        return Shown(lines, len(groups), groups=len(groups), quotes=quoted(drafts))
-
-    async def _groups(self, question: Question, groups: Sequence[Sequence[Source]], *, plural: bool) -> list[Draft]:
-        return await _values(
-            self.reader.answer_group(question=question.text, sources=group, plural=plural) for group in groups
-        )
-
-    async def sentences(self, question: Question) -> Shown:
-        """The best sentence of each context on its own."""
-        drafts = await self._groups(question, [[source] for source in question.sources], plural=False)
-        lines = tuple(line for draft in drafts for line in plain(draft))
-        return Shown(lines, len(question.sources), groups=len(question.sources), quotes=quoted(drafts))
-
-    def drawn_out(self, question: Question, length: int) -> Shown:
-        """The best sentences over all contexts, as many as come nearest to so many words."""
+    async def _drawn_out(self, asked: Asked, name: str) -> list[Draft]:
+        """The best sentences over all contexts, as many as come nearest to the words of COrg's answer."""
+        self._made(name)
+        length = len(self._texts[name].split())
         lines: dict[str, None] = {}
         used = 0
-        for item in self._sentences.rank(question.text, sentences_of(question.sources)):
+        for item in self._sentences.rank(asked.question, sentences_of(asked.sources)):
             more = len(item.sentence.text.split())
             if abs(used + more - length) > abs(used - length):
                 break
             if item.sentence.text not in lines:
                 lines[item.sentence.text] = None
                 used += more
-        return Shown(tuple(lines), 1)
+        asked.reader.usage = Usage(calls=1)
+        return [Draft("\n".join(lines), found=bool(lines))]
 
-    def clusters(self, question: Question, count: int) -> list[list[Source]]:
+    def clusters(self, asked: Asked, count: int) -> list[list[Source]]:
         """The contexts in clusters of their vectors: k-means from the contexts farthest apart (Gonzalez 1985)."""
         import numpy as np
 
-        sources = question.sources
-        vectors = np.asarray([self._vector(question.text, source) for source in sources])
+        sources = asked.sources
+        vectors = np.asarray([self._vector(asked.question, source) for source in sources])
         if not 0 < count <= len(sources):
             return []
         chosen = [0]
@@ -341,32 +263,78 @@ class Systems(Generic[R]):
         best = self._sentences.contexts.read(question, source).best
         return best.score if best else 0.0
 
+    def _arm(self, name: str, system: System) -> Arm:
+        async def answer(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
+            reader = Metered(unremembering(self._reader) if self._forgetful else self._reader)
+            drafts = await system(Asked(reader, question.question, tuple(sources)), question.id)
+            return arm_answer(drafts, reader)
 
-async def _values(asks: Iterable[Awaitable[Reply[T]]]) -> list[T]:
-    """What several calls gave, asked one after another; a reply that cannot be had is left out, unless all are."""
-    found: list[T] = []
-    failure: BadReply | None = None
+        return Arm(name, answer)
+
+
+async def organised(asked: Asked, settings: Settings = ONE_AT_A_TIME) -> Organised:
+    """The contexts related and organised as a turn of the product does it."""
+    reader, before = asked.reader, asked.reader.calls["relate"]
+    sources = {source.n: source for source in asked.sources}
+    tokens = {n: reader.reader.count_tokens(source.text) + CONTEXT_OVERHEAD for n, source in sources.items()}
+    related = await relate_all(cast("Reader", reader), asked.question, sources, tokens, settings)  # asks `relate` alone
+    reader.check()
+    groups = organise(
+        list(sources),
+        related.relations,
+        relevant={note.rank for note in related.contexts if note.relevant},
+        described={note.rank for note in related.contexts if note.descriptor is not None},
+        keep_duplicates=settings.keep_duplicates,
+        keep_undescribed=settings.keep_undescribed,
+        no_grouping=settings.no_grouping,
+        seed=settings.random_duplicate,
+    )["groups"]
+    contexts, relations, calls = tuple(related.contexts), tuple(related.relations), reader.calls["relate"] - before
+    return Organised(contexts, relations, tuple(map(tuple, groups)), calls)
+
+
+def text_of(drafts: Sequence[Draft]) -> str:
+    """The lines of the drafts that found something, one behind the other."""
+    return "\n".join(line for draft in drafts if draft.found for line in draft.text.split("\n") if line.strip())
+
+
+def arm_answer(drafts: Sequence[Draft], reader: Metered) -> ArmAnswer:
+    """What a system showed, with what it cost."""
+    text, groups = text_of(drafts), len(drafts)
+    quotes = tuple(quote for draft in drafts if draft.found for quote in draft.quotes)
+    route = f"{groups} groups" if groups != 1 else "1 group"
+    return ArmAnswer(text, quotes=quotes, usage=reader.usage, route=route, abstained=not text)
+
+
+def open_readers(asking: Asking, run: Run) -> tuple[Reader, OfflineReader]:
+    """The reader of the run, and the one of sentences for vectors, on one embedder."""
+    from preflight_rag.models.opening import open_embedder
+
+    embedder = Remembering(open_embedder(run.embedder))
+    return asking.reader(embedder), OfflineReader(embedder)
+
+
+def unremembering(reader: Reader) -> Reader:
+    """The same reader without memory of passages that it read; one that asks a language model has none."""
+    from preflight_rag.models.reading.extractive_reader import CachedReader
+
+    if not isinstance(reader, OfflineReader):
+        return reader
+    extractive = reader.extractive
+    embedder = reader.embedder.embedder if isinstance(reader.embedder, Remembering) else reader.embedder
+    return OfflineReader(embedder, extractive.reader if isinstance(extractive, CachedReader) else extractive)
+
+
+async def _values(asks: Iterable[Awaitable[Reply[Draft]]]) -> list[Draft]:
+    """What several calls gave, asked one after another; one that cannot be had found nothing, unless all are so."""
+    found: list[Draft] = []
+    failures: list[BadReply] = []
     for ask in asks:
         try:
             found.append((await ask).value)
         except BadReply as error:
-            failure = error
-    if failure is not None and not found:
-        raise failure
+            failures.append(error)
+            found.append(Draft("", found=False))
+    if failures and len(failures) == len(found):
+        raise failures[-1]
     return found
-
-
-def _sides(
-    question: Question, related: Related, drafts: Sequence[Draft], kept: Collection[int]
-) -> tuple[frozenset[str], frozenset[str]]:
-    """The wrong answers that are quoted beside a right one, and those that are shown together with one as differing."""
-    against = [(e.a, e.b) for e in related.edges if e.kind == "counterfactual" and {e.a, e.b} <= set(kept)]
-    notes = related.notes
-    unclear = [
-        (e.a, e.b)
-        for e in related.edges
-        if e.kind == "none" and {e.a, e.b} <= notes.keys() and undescribed(notes[e.a], notes[e.b])
-    ]
-    quotes = [(n, quote) for draft in drafts for n, quote in draft.quotes if n in kept]
-    beside = set_beside(question, quotes, {frozenset(pair) for pair in against})
-    return beside, set_beside(question, quotes, connected([*against, *unclear]))

@@ -93,3 +93,22 @@ def share(values: Sequence[float], *, seed: int) -> Estimate:
     if all(value in (0.0, 1.0) for value in values):
         return wilson(int(sum(values)), len(values))
     return average(values, seed=seed)
+
+
+def ratio(parts: Sequence[float], wholes: Sequence[float], *, seed: int) -> Estimate:
+    """The sum of parts as a share of the sum of wholes, with its bootstrap interval over the samples.
+
+    Args:
+        parts: One value a sample, of shape (n,).
+        wholes: What each is a part of; undefined where they sum to nothing.
+        seed: Of the bootstrap.
+    """
+
+    def statistic(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+        import numpy as np
+
+        totals = whole.sum(axis=-1)
+        shares: np.ndarray = np.where(totals > 0, part.sum(axis=-1) / np.where(totals > 0, totals, 1), np.nan)
+        return shares
+
+    return bootstrap(statistic, list(map(float, parts)), list(map(float, wholes)), seed=seed)

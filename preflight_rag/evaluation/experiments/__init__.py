@@ -27,7 +27,7 @@ class Experiment:
     """An experiment as it is declared: its module has `run(data set, Run) -> Report`.
 
     Attributes:
-        module: Where it lives.
+        module: Where it lives; behind a colon, the function's name where it is not `run`.
         summary: What it measures, in a few words.
         datasets: The module whose `open_dataset` reads its data.
         usual: The data sets that it is run on when none is named.
@@ -134,7 +134,7 @@ EXPERIMENTS = {
         ("conflicts-and-others",),
     ),
     "positions": Experiment(
-        "..papers.positions",
+        ".positions",
         "whether an answer gets lost where its passage stands in the middle, by RAG and by BriefContext",
         "..question_sets",
         ("nq_open_oracle", "mirage"),
@@ -142,7 +142,7 @@ EXPERIMENTS = {
         paper="BriefContext",
     ),
     "conflicts": Experiment(
-        "..papers.conflicts",
+        ".conflicts",
         "questions whose partitions disagree, and how many BriefContext gets right",
         "..question_sets",
         ("ramdocs", "conflictqa"),
@@ -150,7 +150,7 @@ EXPERIMENTS = {
         paper="BriefContext",
     ),
     "integration": Experiment(
-        "..papers.integration",
+        ".integration",
         "closed book, RAG, BriefContext and the auto route on each subset of MIRAGE",
         "..question_sets",
         ("mirage",),
@@ -158,7 +158,7 @@ EXPERIMENTS = {
         paper="BriefContext",
     ),
     "context-length": Experiment(
-        "..papers.context_length",
+        ".context_length",
         "right answers by the number of passages, beside an oracle and a closed book",
         "..question_sets",
         ("nq_open_oracle", "mirage"),
@@ -166,7 +166,7 @@ EXPERIMENTS = {
         paper="BriefContext",
     ),
     "distractors": Experiment(
-        "..papers.distractors",
+        ".distractors",
         "retrieved against random passages beside the one that answers",
         "..question_sets",
         ("nq_open_oracle", "mirage"),
@@ -174,7 +174,7 @@ EXPERIMENTS = {
         paper="BriefContext",
     ),
     "cost": Experiment(
-        "..papers.cost",
+        ".cost",
         "tokens and calls of each way to read, and what the preflight's router saves",
         "..question_sets",
         ("mirage",),
@@ -182,7 +182,7 @@ EXPERIMENTS = {
         paper="BriefContext",
     ),
     "open-ended": Experiment(
-        "..papers.open_ended",
+        ".open_ended",
         "long answers of BriefContext and RAG, judged in pairs in both orders",
         "..question_sets",
         ("bioasq",),
@@ -190,21 +190,21 @@ EXPERIMENTS = {
         paper="BriefContext",
     ),
     "routes": Experiment(
-        "..papers.routes",
+        ".routes",
         "every route's score, cost and time, and what the router chose beside the best",
         "..question_sets",
         ("biomix-bioasq", "ramdocs"),
         asks=True,
     ),
     "citations": Experiment(
-        "..papers.citations",
+        ".citations",
         "whether cited passages support an answer's statements and hold its quotes",
         "..question_sets",
         ("biomix-bioasq", "ramdocs"),
         asks=True,
     ),
     "split-level": Experiment(
-        "..papers.split_level",
+        ".split_level",
         "what sentences, stretches, passages or lines bring within a token budget, with and without diversity",
         "..span_datasets",
         ("covidqa", "qmsum"),
@@ -212,13 +212,13 @@ EXPERIMENTS = {
         paper="Diversity",
     ),
     "pairs": Experiment(
-        "..papers.pairs",
+        ".pairs",
         "Hits@5 and MRR@5 of each embedder with each reranker, on questions a model writes",
         asks=True,
         paper="CPQA",
     ),
     "cpqa": Experiment(
-        "..papers.cpqa",
+        ".cpqa",
         "closed book, naive RAG and the whole query pipeline; hard negatives",
         "..question_sets",
         ("pubmedqa",),
@@ -226,22 +226,29 @@ EXPERIMENTS = {
         paper="CPQA",
     ),
     "abstention": Experiment(
-        "..papers.abstention",
+        ".abstention",
         "whether it answers what its passages answer, and says so where they don't",
         "..question_sets",
         ("clapnq", "nq_open_oracle"),
         asks=True,
     ),
     "corg": Experiment(
-        "..papers.corg",
+        ".corg",
         "COrg beside Base, Retrieve, Summarize, Random, KMeans and Separate on identical contexts",
         "..question_sets",
         ("ramdocs",),
         asks=True,
         paper="COrg",
     ),
+    "corg-offline": Experiment(
+        ".corg_offline",
+        "what COrg shows with the reader that needs no model, and what it sets side by side",
+        "..question_sets",
+        ("ramdocs",),
+        paper="COrg",
+    ),
     "corg-factors": Experiment(
-        "..papers.corg_factors",
+        ".corg_factors",
         "which way of asking helps with each relation between contexts",
         "..question_sets",
         ("ramdocs",),
@@ -249,7 +256,7 @@ EXPERIMENTS = {
         paper="COrg",
     ),
     "corg-ablation": Experiment(
-        "..papers.corg_ablation",
+        ".corg:ablation",
         "COrg without each of its parts",
         "..question_sets",
         ("ramdocs",),
@@ -257,7 +264,7 @@ EXPERIMENTS = {
         paper="COrg",
     ),
     "corg-cost": Experiment(
-        "..papers.corg_cost",
+        ".corg:cost",
         "calls, tokens and seconds of COrg and its baselines",
         "..question_sets",
         ("ramdocs",),
@@ -265,7 +272,7 @@ EXPERIMENTS = {
         paper="COrg",
     ),
     "corg-stats": Experiment(
-        "..papers.corg_stats",
+        ".corg_stats",
         "which relations there are between given and between retrieved contexts",
         "..question_sets",
         ("ramdocs",),
@@ -273,7 +280,7 @@ EXPERIMENTS = {
         paper="COrg",
     ),
     "corg-build": Experiment(
-        "..papers.corg_build",
+        ".corg_build",
         "a corpus with all four relations, written and filtered by a model",
         "..question_sets",
         ("ramdocs",),
@@ -329,11 +336,12 @@ def run(experiment: str, data: Path | None, datasets: Sequence[str], settings: R
     entry = EXPERIMENTS[experiment]
     open_dataset = import_module(entry.datasets, __package__).open_dataset
     collections = [open_dataset(name, data) for name in dict.fromkeys(datasets or entry.usual)]
-    module = import_module(entry.module, __package__)
+    module, _, function = entry.module.partition(":")
+    ask = getattr(import_module(module, __package__), function or "run")
     reports: list[Report] = []
     for collection in collections:
         try:
-            report = module.run(_searched(collection, settings), settings)
+            report = ask(_searched(collection, settings), settings)
             reports.append(replace(report, about=_about(report, settings), summary=entry.summary))
         except BudgetUsedUp:
             if not reports:

@@ -14,12 +14,11 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from preflight_rag.evaluation.after_reading import NOT_READ, read_picks
 from preflight_rag.evaluation.coarse_to_fine import COARSE_ALPHAS, Best, search
 from preflight_rag.evaluation.compare import Comparison, compare
 from preflight_rag.evaluation.intervals import average
 from preflight_rag.evaluation.metrics import measure_rankings
-from preflight_rag.evaluation.papers.after_reading import NOT_READ
-from preflight_rag.evaluation.papers.diversity_reading import after_reading
 from preflight_rag.evaluation.plots import Axis, Curves, Plot, Trace
 from preflight_rag.evaluation.report import Report, Table, figures, number
 from preflight_rag.evaluation.rows import Row
@@ -181,7 +180,7 @@ def run(found: DataSet, run: Run) -> Report:
     passage_rows = _passages(found, cases, systems)
     passages = compare(passage_rows, by="measure", pairs=pairs, seed=run.seed, wilson=False)
     orderings, ordering_figures = _orderings(cases, systems, run.seed)
-    read = after_reading(found, cases, systems, ORDERINGS, run)
+    read = read_picks(found, cases, systems, ORDERINGS, run)
     unit = "turns or sentences" if samples[0].document else "documents"
     evaluations = sum(len(best.trace) for best in tuned.values())
     note = (
@@ -191,7 +190,7 @@ def run(found: DataSet, run: Run) -> Report:
     recall = budgets.means(
         "Recall within a token budget", note, head="selection", percent=False, intervals="", differences=True
     )
-    read_rows = [Row(name, arm="after reading", details=row) for name, row in read.rows.items()] if read else []
+    read_rows = list(read.rows) if read else []
     return Report(
         experiment="diversity",
         dataset=found.title,

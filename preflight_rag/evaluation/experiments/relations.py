@@ -13,20 +13,14 @@ on, so the models are fitted, and their thresholds chosen, on validation.
 
 from __future__ import annotations
 
-import hashlib
-import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import combinations
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from preflight_rag.evaluation.intervals import wilson
 from preflight_rag.evaluation.metrics import roc_area
 from preflight_rag.evaluation.reading_metrics import words_of
-from preflight_rag.evaluation.records import find, json_lines
 from preflight_rag.evaluation.report import Report, Table, number
 from preflight_rag.evaluation.samples import DataSet, Sample, digest, reader_part_of
 from preflight_rag.evaluation.searching import described
@@ -200,81 +194,3 @@ def _relations(found: Sequence[tuple[str, RelationKind, bool]]) -> Table:
 def _right(pairs: Sequence[tuple[str, RelationKind, bool]]) -> str:
     right = [kind in TRUTHS[truth] for truth, kind, _ in pairs]
     return number(wilson(sum(right), len(right)), percent=True) if right else "–"
-
-
-Type = Literal["correct", "misinfo", "noise"]
-
-
-@dataclass(frozen=True)
-class Context:
-    """A document of a question: what it is to the question, and the answer that the data set says it gives."""
-
-    source: Source
-    type: Type
-    answer: str
-
-
-@dataclass(frozen=True)
-class Question:
-    """A question of RAMDocs with its contexts, right and wrong answers, and the names of the things it may mean."""
-
-    text: str
-    contexts: tuple[Context, ...]
-    gold: tuple[str, ...]
-    wrong: tuple[str, ...]
-    entities: tuple[str, ...]
-
-    @property
-    def half(self) -> str:
-        """Where it stands for the sentence reader: development or test."""
-        return "test" if hashlib.sha256(self.text.encode()).digest()[0] % 2 else "development"
-
-    @property
-    def sources(self) -> list[Source]:
-        """The contexts as a reader takes them, numbered from 1."""
-        return [context.source for context in self.contexts]
-
-
-def questions(data: Path) -> list[Question]:
-    """RAMDocs, from github.com/HanNight/RAMDocs.
-
-    Raises:
-        UsageError: The file is not there.
-        UnreadableDocument: It is damaged.
-    """
-    path = find(data / "ramdocs", "RAMDocs_test.jsonl", origin=ORIGIN)
-    found = []
-    for _, entry in json_lines(path):
-        contexts = tuple(
-            Context(Source(n, f"p{n}", "", document["text"]), document["type"], document["answer"])
-            for n, document in enumerate(entry["documents"], 1)
-        )
-        entities = tuple(entry["disambig_entity"])
-        wrong = tuple(dict.fromkeys(entry["wrong_answers"]))
-        found.append(Question(entry["question"], contexts, tuple(entry["gold_answers"]), wrong, entities))
-    return found
-
-
-def normal(text: str) -> str:
-    """Words of a text, punctuation and case aside."""
-    return " ".join(re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold()))
-
-
-def things(question: Question) -> dict[int, str]:
-    """For each context by number the right answer of the thing that it is about, where that is known."""
-    right = {context.source.n: context for context in question.contexts if context.type == "correct"}
-    found = {n: normal(context.answer) for n, context in right.items()}
-    for context in question.contexts:
-        if context.type == "misinfo" and right:
-            alike = {n: _alike(context.source.text, other.source.text) for n, other in right.items()}
-            nearest = max(alike, key=lambda n: (alike[n], -n))
-            if alike[nearest] >= EDITED_COPY:
-                found[context.source.n] = normal(right[nearest].answer)
-    return found
-
-
-def select(asked: Sequence[Question], part: str, *, halves: bool) -> list[Question]:
-    """The questions of a part: a half (development or test), with a reader of spans one of its own parts; or all."""
-    if part == "development" or (halves and part == "test"):
-        return [question for question in asked if question.half == part]
-    return [question for question in asked if part in ("all", reader_part_of(question.text))]

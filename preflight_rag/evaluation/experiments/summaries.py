@@ -2,7 +2,7 @@
 
 Every method takes sentences from the same candidates until a token budget is filled, passing over what does not fit,
 and gives them in the document's order; so lengths are alike, and only the choice differs. With a language model, the
-summaries are also judged in pairs (`papers.judged_summaries`).
+summaries are also judged in pairs (`evaluation.judging`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from preflight_rag.evaluation.compare import compare
 from preflight_rag.evaluation.harness.asking import open_asking
-from preflight_rag.evaluation.papers.judged_summaries import NOT_JUDGED, Verdicts, judge_summaries
+from preflight_rag.evaluation.judging import NOT_JUDGED, Verdicts, judge_summaries
 from preflight_rag.evaluation.reading_metrics import rouge
 from preflight_rag.evaluation.report import Report, Table
 from preflight_rag.evaluation.rows import Row

@@ -1,0 +1,182 @@
+"""What an experiment over arms works with: its questions, the run's model, and the library that is searched for them.
+
+with open_bench(found, run, with_key) as bench:
+rows = bench.ask([plain(bench.reader), map_reduce(bench.reader)], bench.retrieved)
+return bench.report("name", compare(rows, baseline=RAG).tables(), rows, ...)
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from preflight_rag.evaluation.harness.arms import Arm, run_arms
+from preflight_rag.evaluation.harness.asking import Asking, open_asking
+from preflight_rag.evaluation.report import Report, Table, checksums
+from preflight_rag.evaluation.rows import Row, complete, samples_of
+from preflight_rag.evaluation.samples import DataSet, Sample, check_selection
+from preflight_rag.evaluation.searched import SETTINGS, Searched, open_searched
+from preflight_rag.evaluation.stages import Turns
+from preflight_rag.models.protocol import Reader
+from preflight_rag.state.errors import UsageError
+from preflight_rag.state.reading import Source
+
+if TYPE_CHECKING:
+    from preflight_rag.evaluation.plots import Plot
+    from preflight_rag.evaluation.runs import Run
+    from preflight_rag.state.context import Settings
+
+SCORED = ("choice", "yes/no", "claim", "short", "list")
+"""Kinds of question whose answers a rule tells right from wrong."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A run's questions, model and reader.
+
+    Attributes:
+        found: The data set.
+        run: What is asked of the experiment.
+        questions: Those that are put.
+        asking: The model, with its concurrency and budget.
+        reader: That of the model, or the offline one.
+        inputs: What the numbers depend on, for the manifest.
+    """
+
+    found: DataSet
+    run: Run
+    questions: tuple[Sample, ...]
+    asking: Asking
+    reader: Reader
+    inputs: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def model(self) -> str:
+        """How tables name it."""
+        return self.asking.name
+
+    @property
+    def offline(self) -> bool:
+        """Whether there is no language model."""
+        return self.asking.chat_model is None
+
+    def ask(
+        self,
+        arms: Sequence[Arm],
+        passages: Callable[[Sample], Sequence[Source] | Mapping[str, Sequence[Source]]],
+        questions: Sequence[Sample] | None = None,
+    ) -> list[Row]:
+        """Put the questions to the arms, under each condition with the same passages; a row an answer."""
+        chosen = self.questions if questions is None else questions
+        return asyncio.run(run_arms(arms, chosen, passages, self.asking, f"{self.found.name}: questions"))
+
+    def report(
+        self,
+        experiment: str,
+        tables: Sequence[Table],
+        rows: Sequence[Row],
+        figures: Mapping[str, Any],
+        plots: Sequence[Plot] = (),
+        *,
+        about: str = "",
+        more: str = "",
+        **settings: Any,
+    ) -> Report:
+        """The report of an experiment.
+
+        Args:
+            experiment: Its name.
+            tables: For people.
+            rows: What was answered.
+            figures: The tables' numbers.
+            plots: To look at.
+            about: What was measured, in one line; without it, the number of questions and the model.
+            more: A sentence behind that.
+            **settings: What else the numbers depend on, for the manifest.
+        """
+        asked = len(samples_of(complete(rows)))
+        line = about or f"{asked:,} questions ({self.run.part} part), {self.model}."
+        return Report(
+            experiment=experiment,
+            dataset=self.found.title,
+            about=f"{line} {more}".strip(),
+            tables=tuple(tables),
+            rows=tuple(rows),
+            figures=dict(figures),
+            inputs={**self.inputs, "model": self.model, **settings},
+            plots=tuple(plots),
+        )
+
+
+@dataclass(frozen=True)
+class SearchBench(Bench):
+    """A bench over the library of the data set's own corpus; `searched` is that library."""
+
+    searched: Searched = None  # type: ignore[assignment]
+
+    @property
+    def turns(self) -> Turns:
+        """Whole turns over the library."""
+        return Turns(self.reader, self.searched.library, turn_settings(self.run).extractive_reader)
+
+    def retrieved(self, k: int = SETTINGS.k) -> dict[str, tuple[Source, ...]]:
+        """Sample id to the k passages that a turn retrieves for it, best first."""
+        return {question.id: self.searched.retrieved(question, k) for question in self.in_turn()}
+
+    def in_turn(self) -> Iterator[Sample]:
+        """The questions, with progress: what follows each is its searches."""
+        for done, question in enumerate(self.questions, 1):
+            yield question
+            self.run.progress(f"{self.found.name}: searches", done, len(self.questions))
+
+
+@contextmanager
+def open_bench(found: DataSet, run: Run, questions: Callable[[Searched], Sequence[Sample]]) -> Iterator[SearchBench]:
+    """The library of a data set's corpus, and the run's model over the questions that are chosen with it.
+
+    Raises:
+        UsageError: The set has nothing to search, or no such question.
+    """
+    with open_searched(found, run) as searched:
+        chosen = tuple(questions(searched))
+        with open_asking(run, chosen, searched.gold_texts(chosen)) as asking:
+            reader = asking.reader(searched.library.embedder)
+            yield SearchBench(found, run, chosen, asking, reader, dict(searched.inputs), searched)
+
+
+def given_sources(question: Sample) -> list[Source]:
+    """The passages that come with a question, numbered from 1."""
+    return [
+        Source(n, given.id, given.title, given.text, given.source, given.date or None)
+        for n, given in enumerate(question.given, 1)
+    ]
+
+
+def data_inputs(found: DataSet) -> dict[str, Any]:
+    """What numbers depend on that come from a data set alone, for the manifest."""
+    return {"source": found.source, "licence": found.licence, "sha256": checksums(found.files)}
+
+
+def of_kinds(found: DataSet, run: Run, kinds: Sequence[str] = SCORED) -> tuple[Sample, ...]:
+    """The run's part and limit of the questions of some kinds that have an answer to compare with.
+
+    Raises:
+        UsageError: As `DataSet.select`, or there is no such question.
+    """
+    check_selection(run.part, run.limit)
+    chosen = [q for q in found.select(run.part) if q.kind in kinds and (q.options or q.answers or "long" in kinds)]
+    if not chosen:
+        raise UsageError(
+            f"{found.name} has no question of the kinds {', '.join(kinds)} in its {run.part} part",
+            help="Choose another data set, or --part all.",
+        )
+    return tuple(chosen[: run.limit])
+
+
+def turn_settings(run: Run) -> Settings:
+    """Those of whole turns: as `SETTINGS`, with the run's extractive reader where a turn can have it."""
+    own = "default" if run.extractive_reader.endswith(".onnx") else run.extractive_reader
+    return SETTINGS.model_copy(update={"extractive_reader": own})

@@ -1,0 +1,188 @@
+"""Experiments `corg`, `corg-ablation` and `corg-cost`: COrg beside its paper's baselines, without its parts, its cost.
+
+COrg's Tables 5, 6 and 10; Table 11; Table 12 and Fig. 4. Contexts are those that come with a question, so nothing
+depends on a search; the systems are told in `preflight_rag/evaluation/corg_systems.py`. Without a language model they
+run over the offline reader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from preflight_rag.evaluation.bench import Bench, data_inputs, given_sources
+from preflight_rag.evaluation.compare import Comparison, compare
+from preflight_rag.evaluation.corg_measures import MEASURES, Graded, Grader, graded
+from preflight_rag.evaluation.corg_systems import CORG, SEPARATE, SYSTEMS, Systems, open_readers, with_passages
+from preflight_rag.evaluation.harness.arms import Arm
+from preflight_rag.evaluation.harness.asking import open_asking
+from preflight_rag.evaluation.plots import Axis, Curves, Trace
+from preflight_rag.evaluation.report import Report, Table, number
+from preflight_rag.evaluation.rows import Row, complete
+from preflight_rag.evaluation.samples import DataSet, Sample
+from preflight_rag.models.chat.chat_models import OFFLINE
+
+if TYPE_CHECKING:
+    from preflight_rag.evaluation.runs import Run
+    from preflight_rag.offline.reader import OfflineReader
+
+PARTS = (
+    "Duplicates kept: no context stands for others of the same answer. Undescribed kept: neither does one that says "
+    "what it is about for one that does not. No grouping: all contexts that are kept in one group. No reformulation: "
+    "the question stays in the singular. Algorithm 1 as printed: relations are mirrored without care, and of "
+    "duplicates a random one is kept, as in the paper."
+)
+SPENT = {"calls": "calls", "input_tokens": "tokens read", "output_tokens": "tokens written", "seconds": "seconds"}
+ANSWERS, EAR = MEASURES["answers"], MEASURES["both"]
+
+
+@dataclass(frozen=True)
+class CorgBench(Bench):
+    """A bench over contexts that come with questions; `sentences` is the reader whose vectors baselines go by."""
+
+    sentences: OfflineReader = None  # type: ignore[assignment]
+
+    @property
+    def model(self) -> str:
+        """The model, offline with the reader that stands in for it."""
+        return f"{self.asking.name}: {self.reader.name}" if self.offline else self.asking.name
+
+    @property
+    def about(self) -> str:
+        """What is measured, in one line."""
+        contexts = sum(len(question.given) for question in self.questions)
+        counted = f"{len(self.questions):,} questions ({self.run.part} part) with {contexts:,} contexts given"
+        return f"{counted}; model: {self.model}."
+
+    def systems(self, *, forgetful: bool = False) -> Systems:
+        """The systems over the run's reader."""
+        return Systems(self.reader, self.sentences, seed=self.run.seed, forgetful=forgetful)
+
+
+@contextmanager
+def open_corg(
+    found: DataSet, run: Run, questions: Sequence[Sample], known: Sequence[Sample] | None = None
+) -> Iterator[CorgBench]:
+    """The run's model over questions with contexts; `known` is what a simulated one knows, where that is more."""
+    with open_asking(run, questions if known is None else known) as asking:
+        reader, sentences = open_readers(asking, run)
+        yield CorgBench(found, run, tuple(questions), asking, reader, data_inputs(found), sentences)
+
+
+def run(found: DataSet, run: Run) -> Report:
+    """Ask every system, and compare each with COrg."""
+    return _report("corg", found, run, lambda bench: bench.systems().arms(), SYSTEMS,
+                   "Every system is shown the same contexts; Retrieve keeps as many of them as COrg.")  # fmt: skip
+
+
+def ablation(found: DataSet, run: Run) -> Report:
+    """Ask every variant of COrg, and compare each with the whole of it."""
+
+    def arms(bench: CorgBench) -> list[Arm]:
+        systems = bench.systems()
+        return [systems.variant(name, **settings) for name, settings in variants(run.seed).items()]
+
+    return _report("corg-ablation", found, run, arms, tuple(variants(run.seed)), PARTS)
+
+
+def variants(seed: int) -> dict[str, dict[str, object]]:
+    """COrg, and COrg without each of its parts, by the settings of a turn."""
+    return {
+        CORG: {},
+        "duplicates kept": {"keep_duplicates": True},
+        "undescribed kept": {"keep_undescribed": True},
+        "no grouping": {"no_grouping": True},
+        "no reformulation": {"no_reformulation": True},
+        "Algorithm 1 as printed": {"corg_mode": "faithful", "random_duplicate": seed},
+    }
+
+
+def cost(found: DataSet, run: Run) -> Report:
+    """Ask every system, and count what it took.
+
+    A model's seconds are those that its replies took when they were asked for, so a run from the cache tells the same.
+    Without a language model every arm reads anew what it reads, one case at a time: the seconds are this machine's.
+    """
+    one_at_a_time = replace(run, concurrency=1) if run.model == OFFLINE else run
+    grader = Grader(run.extractive_reader)
+    with open_corg(found, one_at_a_time, with_passages(found.select(run.part, run.limit))) as bench:
+        rows = in_order(bench.ask(bench.systems(forgetful=True).arms(), given_sources), SYSTEMS)
+    told = graded(rows, bench.questions, grader, baseline=CORG, seed=run.seed)
+    spent = compare(_spent(rows), by="measure", pairs={}, seed=run.seed, wilson=False)
+    title = f"{spent.samples:,} questions, {bench.model}"
+    numbers = {**spent.figures, "measures": told.figures}
+    tables, plots = (_cost_table(spent, told, title), (_cost_plot(spent, told, title))) if spent.samples else ((), ())
+    return bench.report("corg-cost", tables, told.rows, numbers, plots, about=bench.about, disambig_reader=grader.name)
+
+
+def in_order(rows: Sequence[Row], names: Sequence[str]) -> list[Row]:
+    """The rows of each sample with its arms in the order of the tables."""
+    places = {sample: place for place, sample in enumerate(dict.fromkeys(row.sample for row in rows))}
+    return sorted(rows, key=lambda row: (places[row.sample], names.index(row.arm)))
+
+
+def _report(
+    name: str,
+    found: DataSet,
+    run: Run,
+    arms: Callable[[CorgBench], Sequence[Arm]],
+    order: Sequence[str],
+    note: str,
+) -> Report:
+    """The report on arms that are compared with COrg; `note` says what they are."""
+    grader = Grader(run.extractive_reader)
+    with open_corg(found, run, with_passages(found.select(run.part, run.limit))) as bench:
+        rows = in_order(bench.ask(arms(bench), given_sources), order)
+    told = graded(rows, bench.questions, grader, baseline=CORG, seed=run.seed)
+    whole = compare(rows, baseline=CORG, seed=run.seed)
+    title = f"{whole.samples:,} questions, {bench.model}"
+    tables = [told.table(title, note)]
+    if told.measured.tests:
+        tables.append(told.measured.difference_grid(f"{title}: compared with COrg"))
+    tables.append(whole.costs(f"{title}: whole answers and what they take", right=True))
+    numbers: dict[str, Any] = {**whole.figures, "measures": told.figures}
+    numbers["compared"] = told.measured.figures["paired"]
+    plots = told.plots(title, f"Disambig-F1 by {grader.name}.")
+    given = {"disambig_reader": grader.name, "settings": {"sentences": bench.sentences.embedder.name}}
+    return bench.report(name, tables, told.rows, numbers, plots, about=bench.about, **given)
+
+
+def _spent(rows: Sequence[Row]) -> Iterator[Row]:
+    """A row for each thing that an answer took."""
+    for row in complete(rows):
+        read, written = row.tokens
+        for name, value in zip(SPENT.values(), (row.calls, read, written, row.seconds), strict=True):
+            yield replace(row, measure=name, score=value)
+
+
+def _cost_table(spent: Comparison, told: Graded, title: str) -> tuple[Table]:
+    """One line a system: what it took, as a share of Separate's, and what it was right with."""
+    forms = dict(zip(SPENT.values(), (".2f", ",.0f", ",.0f", ".3f"), strict=True))
+    shared = (SPENT["calls"], SPENT["input_tokens"])
+    dearest = spent.estimates[SEPARATE]
+    lines = []
+    for arm, row in spent.estimates.items():
+        cells = [f"{row[name].value:{form}}" for name, form in forms.items()]
+        cells += [
+            f"{100 * row[name].value / dearest[name].value:.0f}" if dearest[name].value else "–" for name in shared
+        ]
+        cells += [number(told.measured.estimates[arm][name], percent=True) for name in (ANSWERS, EAR)]
+        lines.append((arm, *cells))
+    note = "For one question, as if no reply had been cached; COrg's calls relate contexts and answer. "
+    if any(row.details["estimated"] for row in told.rows if row.score is not None):
+        note += "Tokens are estimated: those of the texts given and written, without instructions. "
+    head = ("system", *forms, *(f"{name}, % of {SEPARATE}'s" for name in shared), f"{ANSWERS} %", f"{EAR} %")
+    return (Table(title, head, tuple(lines), f"{note}[95 %: bootstrap.]"),)
+
+
+def _cost_plot(spent: Comparison, told: Graded, title: str) -> tuple[Curves]:
+    """Answer recall over the tokens that it took, a point for each system."""
+    traces = tuple(
+        Trace(arm, ((row[SPENT["input_tokens"]].value, told.measured.estimates[arm][ANSWERS]),), joined=False)
+        for arm, row in spent.estimates.items()
+    )
+    axis = Axis(ANSWERS, percent=True, low=0.0, high=1.0)
+    note = "Up and to the left is better. Intervals: 95 %, bootstrap."
+    return (Curves(f"Right answers by cost, {title}", Axis("tokens read for a question"), axis, traces, note=note),)

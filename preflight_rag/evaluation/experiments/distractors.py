@@ -1,0 +1,58 @@
+"""Experiment `distractors`: passages that search finds against random ones beside the same key passage.
+
+BriefContext, Fig. 6. The key passage stands at the same place, drawn by the seed and the question's id, in both; RAG
+and map/reduce read identical passages.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+from preflight_rag.evaluation.bench import open_bench
+from preflight_rag.evaluation.compare import compare, spent
+from preflight_rag.evaluation.report import Report
+from preflight_rag.evaluation.rows import Row
+from preflight_rag.evaluation.samples import DataSet, Sample
+from preflight_rag.evaluation.searched import Searched, among
+from preflight_rag.evaluation.stages import MAP_REDUCE, RAG, map_reduce, plain
+from preflight_rag.state.reading import Source
+
+if TYPE_CHECKING:
+    from preflight_rag.evaluation.runs import Run
+
+SIZE = 16
+RETRIEVED, RANDOM = "retrieved", "random"
+CONDITIONS = (RETRIEVED, RANDOM)
+
+
+def run(found: DataSet, run: Run) -> Report:
+    """Ask each question among retrieved and among random passages."""
+    with open_bench(found, run, lambda searched: searched.with_key(found, run)) as bench:
+        passages = {question.id: _passages(bench.searched, question) for question in bench.in_turn()}
+        rows = bench.ask([plain(bench.reader), map_reduce(bench.reader)], lambda q: passages[q.id])
+    pairs = {f"{arm}: {RANDOM} − {RETRIEVED}": ((arm, RANDOM), (arm, RETRIEVED)) for arm in (RAG, MAP_REDUCE)}
+    pairs |= {f"{name}: {MAP_REDUCE} − {RAG}": ((MAP_REDUCE, name), (RAG, name)) for name in CONDITIONS}
+    compared = compare(rows, pairs=pairs, seed=run.seed)
+    note = f"{compared.left_out}One key passage among {SIZE - 1} others, at the same place in both. "
+    tables = (
+        compared.means(f"{SIZE} passages", note + bench.searched.where),
+        compared.differences("Paired"),
+        compared.costs("Beside the answers", label=_named),
+    )
+    plot = compared.bars("Retrieved and random distractors", note=f"{bench.model}. Intervals: 95 %, Wilson's.")
+    numbers = {**compared.figures, "spent": spent(compared.rows, seed=run.seed, label=_named)}
+    return bench.report("distractors", tables, rows, numbers, (plot,), passages=SIZE)
+
+
+def _passages(searched: Searched, question: Sample) -> dict[str, tuple[Source, ...]]:
+    key = searched.key(question)
+    place = random.Random(f"{searched.seed}|{question.id}|place").randrange(SIZE)  # noqa: S311
+    return {
+        RETRIEVED: among(key, searched.nearest(question, key, SIZE - 1), place),
+        RANDOM: among(key, searched.random(question, key, SIZE - 1), place),
+    }
+
+
+def _named(row: Row) -> str:
+    return f"{row.arm}, {row.condition}"

@@ -1,1 +1,0 @@
-"""The experiments of the four papers, one module each, run with any model."""

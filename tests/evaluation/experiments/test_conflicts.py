@@ -1,0 +1,129 @@
+"""Planted conflicts are counted, resolved ones too, and every arm reads the same passages."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from paper_files import answers, passages, prompts, report_of
+
+from preflight_rag.evaluation.bench import Bench
+from preflight_rag.evaluation.experiments.conflicts import (
+    CONFLICT,
+    NO_CONFLICT,
+    VOTE,
+    Noted,
+    Stand,
+    compared_by_conflict,
+    count,
+    map_reduce_noted,
+    parts_of,
+    shuffled,
+    stand_of,
+    vote,
+)
+from preflight_rag.evaluation.harness.asking import Asking
+from preflight_rag.evaluation.harness.simulated import Bias, SimulatedChat
+from preflight_rag.evaluation.runs import Run
+from preflight_rag.evaluation.samples import Context, Sample
+from preflight_rag.evaluation.stages import MAP_REDUCE, RAG, plain
+from preflight_rag.state.reading import Draft, Source
+
+PLANTED = {"apart": 5, "together": 4, "alone": 3}
+"""Both answers in two partitions, both in one, and the right one alone."""
+PLACES = {"apart": ("gold", *["noise"] * 4, "wrong"), "together": ("gold", "wrong"), "alone": ("gold",)}
+
+
+def planted() -> list[Sample]:
+    questions = []
+    for kind, times in PLANTED.items():
+        for n in range(times):
+            roles = [*PLACES[kind], *["noise"] * (8 - len(PLACES[kind]))]
+            given = tuple(
+                Context(f"{kind}{n}/{i}", "", f"On {kind} {n}, passage {i}.", role=role, answer="morphine")
+                for i, role in enumerate(roles)
+            )
+            question = Sample(f"{kind}{n}", f"What helps {kind} {n}?", "short", answers=(("aspirin",),), given=given)
+            questions.append(Sample(**{**vars(question), "wrong": ("morphine",)}))
+    return questions
+
+
+def in_order(question: Sample) -> tuple[Source, ...]:
+    return tuple(Source(n, passage.id, "", passage.text) for n, passage in enumerate(question.given, 1))
+
+
+@pytest.mark.parametrize(("resolves", "resolved"), [(1.0, 5), (0.0, 0)])
+def test_it_counts_what_was_planted(resolves: float, resolved: int, as_set) -> None:
+    questions = planted()
+    bias = Bias(edge=1.0, middle=1.0, resolves=resolves)
+    asking = Asking(Run(model="simulated"), SimulatedChat.of(questions, bias))
+    noted, bench = Noted(), Bench(as_set(*questions), asking.run, tuple(questions), asking, asking.prompts)
+    arms = [plain(asking.prompts), map_reduce_noted(asking.prompts, noted), vote(asking.prompts, noted)]
+    rows = bench.ask(arms, in_order)
+    assert {question.id for question in questions if noted.conflict(question.id)} == {f"apart{n}" for n in range(5)}
+    rows = [replace(row, condition=CONFLICT if noted.conflict(row.sample) else NO_CONFLICT) for row in rows]
+    compared = compared_by_conflict(rows, 0)
+    _, numbers = count(compared, {question.id: question for question in questions}, noted, "here")
+    counts = {name: (row["count"], row["of"]) for name, row in numbers["counts"].items()}
+    assert counts["partitions disagree"] == (PLANTED["apart"], len(questions))
+    assert counts["… and one of them is right by itself"] == (5, 5)
+    assert counts[f"… and {MAP_REDUCE} resolves it"] == counts[f"… and {RAG} resolves it"] == (resolved, 5)
+    assert counts[f"… and {VOTE} resolves it"] == (5, 5)
+    test = compared.tests[f"conflict: {MAP_REDUCE} − {RAG}"]
+    assert (test.difference.value, test.wins, test.ties, test.losses) == (0, 0, 5, 0)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "disagree"),
+    [
+        (Stand("Ada", frozenset({"Ada"})), Stand("Ada Lovelace", frozenset({"Ada"})), False),
+        (Stand("Ada", frozenset({"Ada"})), Stand("Babbage", frozenset({"Babbage"})), True),
+        (Stand("Ada and Babbage", frozenset({"Ada", "Babbage"})), Stand("Babbage", frozenset({"Babbage"})), False),
+        (Stand("Ada", frozenset({"Ada"})), Stand("Turing"), True),
+        (Stand("in 1843"), Stand("1843"), False),
+        (Stand("yes", frozenset({"yes"})), Stand("no", frozenset({"no"})), True),
+    ],
+)
+def test_answers_disagree(first: Stand, second: Stand, disagree: bool) -> None:
+    assert first.disagrees(second) is second.disagrees(first) is disagree
+
+
+def test_a_partition_without_an_answer_takes_no_side() -> None:
+    choice = Sample("c", "?", "yes/no", ("yes", "no"), "yes")
+    assert stand_of(choice, Draft("unclear", choice=None)) is None
+    assert stand_of(choice, Draft("It is [1].", choice="no")) == Stand("no", frozenset({"no"}))
+    short = Sample("s", "?", "short", answers=(("Ada", "A. L."),), wrong=("Turing",))
+    assert stand_of(short, Draft("", found=False)) is None
+    assert stand_of(short, Draft("It was A. L. [2], not Turing.")).known == {"Ada", "Turing"}
+
+
+@pytest.mark.parametrize(("count", "sizes"), [(2, [1, 1]), (3, [2, 1]), (5, [2, 3]), (8, [4, 4]), (16, [4] * 4)])
+def test_there_are_at_least_two_partitions(count: int, sizes: list[int]) -> None:
+    assert sorted(map(len, parts_of(count))) == sorted(sizes)
+    assert [rank for part in parts_of(count) for rank in part] == list(range(1, count + 1))
+
+
+def test_the_order_is_drawn_by_the_seed() -> None:
+    question = planted()[0]
+    assert shuffled(question, 0) == shuffled(question, 0)
+    assert {source.passage_id for source in shuffled(question, 1)} == {given.id for given in question.given}
+    assert len({tuple(source.text for source in shuffled(question, seed)) for seed in range(5)}) > 1
+
+
+@pytest.mark.parametrize("model", ["offline", "simulated"])
+@pytest.mark.parametrize("dataset", ["ramdocs", "conflictqa"])
+def test_it_runs_on_sets_with_planted_passages(small, library_cache, dataset, model) -> None:
+    report = report_of("conflicts", dataset, small, library_cache, model=model, limit=3)
+    found = answers(report)
+    assert report.figures["questions"] == len(found) == 3
+    for arms in found.values():
+        assert list(arms) == [RAG, MAP_REDUCE, VOTE]
+        assert passages(arms[RAG]) == passages(arms[MAP_REDUCE]) == passages(arms[VOTE])
+
+
+def test_passages_are_retrieved_where_none_are_planted(small, library_cache) -> None:
+    report = report_of("conflicts", "mirage-bioasq", small, library_cache, model="simulated", limit=2)
+    for arms in answers(report).values():
+        shown = passages(arms[VOTE])
+        assert len(shown) == 16
+        assert all(sum(text in prompt for prompt in prompts(arms[VOTE])) == 1 for text in shown)

@@ -1,0 +1,71 @@
+"""More passages, and other passages, beside the one that answers."""
+
+from __future__ import annotations
+
+from math import ceil
+
+import pytest
+from paper_files import answers, passages, prompts, report_of
+
+from preflight_rag.evaluation.experiments.context_length import LENGTHS, condition
+from preflight_rag.evaluation.experiments.distractors import RANDOM, RETRIEVED, SIZE
+from preflight_rag.evaluation.question_sets import open_dataset
+from preflight_rag.evaluation.reading_metrics import holds
+from preflight_rag.evaluation.stages import CLOSED_BOOK, MAP_REDUCE, ORACLE, RAG
+from preflight_rag.state.errors import UsageError
+
+
+def test_each_length_is_the_start_of_the_ranking(small, library_cache) -> None:
+    report = report_of("context-length", "nq_open_oracle", small, library_cache, model="simulated", limit=3)
+    found = answers(report)
+    for name in {sample for sample, _ in found}:
+        longest = passages(found[name, condition(LENGTHS[-1])][RAG])
+        assert len(longest) == LENGTHS[-1]
+        for k in LENGTHS:
+            plain, parts = (found[name, condition(k)][arm] for arm in (RAG, MAP_REDUCE))
+            assert passages(plain) == passages(parts) == longest[:k]
+            assert len(prompts(plain)) == 1
+            assert len(prompts(parts)) - ceil(k / 4) in (0, 1)
+        assert len(passages(found[name, ""][ORACLE])) == 1
+        assert passages(found[name, ""][CLOSED_BOOK]) == []
+    (plot,) = report.plots
+    assert [line.name for line in plot.references] == [ORACLE, CLOSED_BOOK]
+    assert [series.name for series in plot.series] == [RAG, MAP_REDUCE]
+    lines = {row[0]: row[1:] for row in report.tables[0].rows}
+    assert len(set(lines[ORACLE])) == 1
+    assert list(lines)[-1] == "a document that answers is among them"
+
+
+def test_offline_the_oracle_is_there_and_the_closed_book_is_not(small, library_cache) -> None:
+    report = report_of("context-length", "mirage", small, library_cache, limit=2)
+    assert [row[0] for row in report.tables[0].rows][:3] == [RAG, MAP_REDUCE, ORACLE]
+    assert [line.name for line in report.plots[0].references] == [ORACLE]
+    assert "Closed book is left out" in report.tables[0].note
+
+
+@pytest.mark.parametrize("model", ["offline", "simulated"])
+def test_the_key_is_at_one_place_among_two_kinds_of_others(small, library_cache, model) -> None:
+    report = report_of("distractors", "nq_open_oracle", small, library_cache, model=model, limit=4)
+    questions = {question.id: question for question in open_dataset("nq_open_oracle", small).samples}
+    found = answers(report)
+    for name in {sample for sample, _ in found}:
+        near, drawn = (passages(found[name, kind][RAG]) for kind in (RETRIEVED, RANDOM))
+        assert len(near) == len(drawn) == SIZE
+        same = [place for place in range(SIZE) if near[place] == drawn[place]]
+        keys = [place for place in same if near[place] in questions[name].given[0].text]
+        assert len(keys) == 1
+        others = [text for texts in (near, drawn) for place, text in enumerate(texts) if place != keys[0]]
+        assert not any(holds(text, questions[name].answers[0]) for text in others)
+
+
+def test_random_passages_are_those_of_the_seed(small, library_cache) -> None:
+    def drawn(seed: int) -> list[list[str]]:
+        report = report_of("distractors", "mirage", small, library_cache, model="simulated", limit=3, seed=seed)
+        return [passages(arms[RAG]) for (_, kind), arms in answers(report).items() if kind == RANDOM]
+
+    assert drawn(0) == drawn(0) != drawn(1)
+
+
+def test_what_cannot_be_asked_is_told(small, library_cache) -> None:
+    with pytest.raises(UsageError, match="no question of the test part of mirage-medqa"):
+        report_of("distractors", "mirage-medqa", small, library_cache, limit=2)

@@ -1,0 +1,159 @@
+"""What is read of selected passages: split levels, diversity's selections, and summaries that a model judges."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from paper_files import answers, passages
+from scripted_server import ScriptedServer
+
+from preflight_rag.evaluation.after_reading import BUDGET, NOT_READ, RECALL, word_recall
+from preflight_rag.evaluation.experiments import diversity, run, split_level
+from preflight_rag.evaluation.experiments.split_level import BASE, BUDGETS, levels, selections
+from preflight_rag.evaluation.harness.asking import open_asking
+from preflight_rag.evaluation.judging import judge_summaries
+from preflight_rag.evaluation.runs import Run
+from preflight_rag.evaluation.samples import Sample
+from preflight_rag.evaluation.span_datasets import open_dataset
+from preflight_rag.evaluation.unit_datasets import qmsum
+from preflight_rag.state.values import Document
+
+SAID = ("We met to plan the release.", "Milvexian inhibits factor XIa.", "Lunch is at noon.", "Factor XIa, yes.")
+
+
+@pytest.fixture
+def settings(tmp_path):
+    return Run(part="all", library_cache=tmp_path / "vectors", reply_cache=tmp_path / "replies.db")
+
+
+@pytest.fixture
+def meetings(tmp_path, write_lines):
+    """Two short meetings in QMSum's form, with answers that annotators wrote."""
+    asked = [
+        {"query": "Which factor does milvexian inhibit?", "answer": "Factor XIa.", "relevant_text_span": [["1", "1"]]},
+        {"query": "When is lunch?", "answer": "At noon.", "relevant_text_span": [["2", "2"]]},
+    ]
+    general = [{"query": "Summarise.", "answer": "They spoke about milvexian and lunch."}]
+    turns = [{"speaker": "A", "content": text} for text in SAID]
+    record = {"meeting_transcripts": turns, "specific_query_list": asked, "general_query_list": general}
+    write_lines(tmp_path / "qmsum" / "val.jsonl", [record, record])
+    return tmp_path
+
+
+def test_units_of_every_level_stand_in_the_document(embedder):
+    text = "One is here. Two is there. Three is away.\nFour is alone."
+    document = Document(id="d", text=text, source="d")
+    units = {name: [text[c.start : c.end] for c in split(document)] for name, split in levels(embedder).items()}
+    assert [unit.strip() for unit in units["sentence"]] == [
+        "One is here.", "Two is there.", "Three is away.", "Four is alone.",
+    ]  # fmt: skip
+    assert units["line"] == text.split("\n")
+    assert len(units["3 sentences"]) == 2
+    assert all(letter in "".join(found) for found in units.values() for letter in text.split())
+
+
+def test_split_levels_are_compared_and_read_on_real_questions(data_dir, settings):
+    found = open_dataset("covidqa", data_dir)
+    lengths = {document.id: len(document.text) for document in found.documents()}
+    short = min(found.samples, key=lambda question: lengths[question.document])
+    settings = replace(settings, model="simulated")
+    report = split_level.run(replace(found, samples=(short,), relevance={short.id: {short.document: 1}}), settings)
+    arms = {f"{level}, {name}" for level in ("sentence", "3 sentences", "passage", "line") for name in selections()}
+    measured = {(row.arm, row.condition) for row in report.rows if row.condition}
+    assert measured == {(arm, f"{budget} tokens") for arm in arms for budget in BUDGETS}
+    assert {row.arm for row in report.rows if not row.condition} == arms
+    assert "simulated" in report.tables[1].note
+    assert report.figures["after reading"]["questions"] == 1
+
+
+def test_a_model_reads_no_more_than_the_budget(meetings, settings, embedder):
+    with ScriptedServer(default="Factor XIa, at noon [1].") as server, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_BASE_URL", server.url)
+        (report,) = run("split-level", meetings, ["qmsum"], replace(settings, model="openai:scripted"))
+    read = [row for row in report.rows if not row.condition]
+    assert read
+    for row in read:
+        assert passages(row), row.arm
+        assert sum(map(embedder.count_tokens, passages(row))) <= BUDGET
+        assert row.score == 1.0
+    assert report.figures["after reading"]["means"][BASE][RECALL]["value"] == 1.0
+
+
+def test_without_a_model_nothing_is_read(meetings, settings):
+    (report,) = run("split-level", meetings, ["qmsum"], settings)
+    assert NOT_READ in report.about
+    assert "after reading" not in report.figures
+    assert report.figures["means"][BASE]["2048 tokens"]["value"] == 1.0
+
+
+def test_diversitys_selections_are_read_in_every_ordering(meetings, settings):
+    with ScriptedServer(default="NOT IN THE PASSAGES") as server, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_BASE_URL", server.url)
+        report = diversity.run(qmsum(meetings / "qmsum"), replace(settings, model="openai:scripted"))
+    told = report.figures["after reading"]["means"]
+    assert {f"similarity, ordering {name}" for name in diversity.ORDERINGS[1:]} < set(told)
+    assert {"similarity", "FPS"} < set(told)
+    assert all(figures[RECALL]["value"] == 0.0 for figures in told.values())
+    texts = {arm: set(passages(row)) for arm, row in next(iter(answers(report).values())).items()}
+    assert texts["similarity"] == texts["similarity, ordering 1:1"]
+    assert diversity.run(qmsum(meetings / "qmsum"), settings).about.endswith(NOT_READ)
+
+
+@pytest.mark.parametrize(
+    ("reply", "answers", "recall"),
+    [
+        ("It is factor XIa.", ["Factor XIa"], 1.0),
+        ("Factor X", ["Factor XIa"], 0.5),
+        ("the noon", ["At noon", "noon"], 1.0),
+        ("", ["noon"], 0.0),
+        ("noon", [], 0.0),
+    ],
+)
+def test_word_recall_takes_the_nearest_answer(reply, answers, recall):
+    assert word_recall(reply, answers) == recall
+
+
+@pytest.mark.parametrize(
+    ("letters", "wins", "ties", "by_place"), [("AB", 1, 0, 0), ("AA", 0, 1, 1), ("BA", 0, 0, 0), ("CC", 0, 1, 0)]
+)
+def test_summaries_are_judged_in_both_orders(settings, letters, wins, ties, by_place):
+    replies = {'<answer n="1">\nours': letters[0], '<answer n="2">\nours': letters[1]}
+    question = Sample("q", "What was said?", "long", answers=(("Noon.",),))
+    texts = {"q": {"MMR": "ours", "lead": "theirs", "random": "ours"}}
+
+    def judge(body):
+        prompt = body["messages"][-1]["content"]
+        return next(f"CHOICE: {letter}" for place, letter in replies.items() if place in prompt)
+
+    with ScriptedServer(judge) as server, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_BASE_URL", server.url)
+        with open_asking(replace(settings, model="openai:scripted")) as asking:
+            found = judge_summaries(asking, [question], texts, "MMR", title="Judged")
+        assert server.count() == 2
+    told = found.figures["lead"]
+    assert (told["wins"], told["ties"], told["by place"]) == (wins, ties, by_place)
+    assert found.figures["random"]["ties"] == 1
+    assert found.rows["q"]["lead"]["verdict"] == {"AB": 1, "BA": -1}.get(letters, 0)
+
+
+def test_summaries_of_a_data_set_are_judged(meetings, settings):
+    (report,) = run("summaries", meetings, ["qmsum"], replace(settings, model="simulated", limit=1))
+    assert report.tables[-1].title == "Judged beside the abstractive summaries"
+    (verdicts,) = (row.details for row in report.rows if row.arm == "judge")
+    assert set(verdicts) == {"lead", "closest to the mean", "random"}
+    assert report.inputs["model"].startswith("simulated")
+
+
+def test_summaries_are_not_judged_without_a_model(meetings, settings):
+    (report,) = run("summaries", meetings, ["qmsum"], settings)
+    assert "No summaries are judged" in report.about
+    assert "judged" not in report.figures
+
+
+@pytest.mark.parametrize(("old", "name"), [("splitting", "splitters"), ("hsrdr", "sources")])
+def test_other_names_of_experiments_still_run(old, name, meetings, beir_data, library_cache):
+    settings = Run(part="all", library_cache=library_cache)
+    data, dataset = (meetings, "qmsum") if name == "splitters" else (beir_data, "small")
+    (report,) = run(old, data, [dataset], settings)
+    assert report.experiment == name
