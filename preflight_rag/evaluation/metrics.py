@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from preflight_rag.evaluation.intervals import Estimate, bootstrap, wilson
@@ -94,45 +92,25 @@ def recall(grades: Mapping[str, int], found: Iterable[str]) -> float:
     return len(relevant.intersection(found)) / len(relevant)
 
 
-@dataclass(frozen=True)
-class Confusion:
-    """Counts of a yes/no prediction: `flagged` is what was predicted, `issue` what is the case."""
+def prediction(flagged: Sequence[bool], issue: Sequence[bool], *, seed: int) -> dict[str, Estimate]:
+    """How well a yes/no prediction does: precision, recall, F1, and the shares of issues and of what is flagged.
 
-    tp: int
-    fp: int
-    fn: int
-    tn: int
+    Shares have Wilson's interval, F1 a bootstrap's. Precision is undefined when nothing was flagged, recall without an
+    issue.
 
-    @classmethod
-    def of(cls, flagged: Sequence[bool], issue: Sequence[bool]) -> Confusion:
-        """Count pairs of prediction and truth."""
-        pairs = list(zip(flagged, issue, strict=True))
-        return cls(*(pairs.count(pair) for pair in ((True, True), (True, False), (False, True), (False, False))))
-
-    @cached_property
-    def total(self) -> int:
-        """All cases."""
-        return self.tp + self.fp + self.fn + self.tn
-
-    @property
-    def precision(self) -> Estimate:
-        """TP / (TP + FP) with Wilson's interval; undefined when nothing was flagged."""
-        return wilson(self.tp, self.tp + self.fp)
-
-    @property
-    def recall(self) -> Estimate:
-        """TP / (TP + FN) with Wilson's interval; undefined without an issue."""
-        return wilson(self.tp, self.tp + self.fn)
-
-    @property
-    def issue_rate(self) -> Estimate:
-        """Share of issues with Wilson's interval."""
-        return wilson(self.tp + self.fn, self.total)
-
-    @property
-    def flagged_share(self) -> Estimate:
-        """Share of flagged cases with Wilson's interval."""
-        return wilson(self.tp + self.fp, self.total)
+    Args:
+        flagged: What was predicted.
+        issue: What is the case.
+        seed: Of the bootstrap.
+    """
+    hits, total = sum(a and b for a, b in zip(flagged, issue, strict=True)), len(issue)
+    return {
+        "precision": wilson(hits, sum(flagged)),
+        "recall": wilson(hits, sum(issue)),
+        "f1": f1(flagged, issue, seed=seed),
+        "issue_rate": wilson(sum(issue), total),
+        "flagged_share": wilson(sum(flagged), total),
+    }
 
 
 def f1(flagged: Sequence[bool], issue: Sequence[bool], *, seed: int) -> Estimate:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from preflight_rag.conversation.questions import normalised
 from preflight_rag.evaluation.experiments.reranking import GROUPS
 from preflight_rag.evaluation.intervals import bootstrap, mean
-from preflight_rag.evaluation.metrics import Confusion, f1, roc_area, roc_area_gain
+from preflight_rag.evaluation.metrics import prediction, roc_area, roc_area_gain
 from preflight_rag.evaluation.report import Report, Table, figures, number
 from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.samples import DataSet, Sample
@@ -177,14 +177,7 @@ def _rules(asked: Sequence[Asked], judged: Sequence[Judged], seed: int) -> tuple
     issue = [item.case.issue for item in asked]
     rows, numbers = [], {}
     for rule in judged:
-        counts = Confusion.of(rule.flagged, issue)
-        shares = {
-            "precision": counts.precision,
-            "recall": counts.recall,
-            "f1": f1(rule.flagged, issue, seed=seed),
-            "issue_rate": counts.issue_rate,
-            "flagged_share": counts.flagged_share,
-        }
+        shares = prediction(rule.flagged, issue, seed=seed)
         areas = {"roc_area": roc_area(rule.risks, issue, seed=seed)}
         if rule is not judged[0]:
             areas["above_iou"] = roc_area_gain(rule.risks, judged[0].risks, issue, seed=seed)
@@ -268,8 +261,8 @@ def _reranked(asked: Sequence[Asked], model: RiskModel, threshold: float, seed: 
     issue = [item.case.issue for item in asked]
     rows, numbers = [], {}
     for rule in (_by_iou(asked, threshold), _by_model(asked, SHIPPED, model)):
-        counts = Confusion.of(rule.flagged, issue)
-        shares = {"precision": counts.precision, "recall": counts.recall, "flagged_share": counts.flagged_share}
+        shares = prediction(rule.flagged, issue, seed=seed)
+        shares = {name: shares[name] for name in ("precision", "recall", "flagged_share")}
         areas = {"roc_area": roc_area(rule.risks, issue, seed=seed)}
         cells = (*(number(share, percent=True) for share in shares.values()), number(areas["roc_area"]))
         rows.append((rule.name, *cells))

@@ -7,12 +7,13 @@ most 0.2.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from preflight_rag.evaluation.intervals import wilson
-from preflight_rag.evaluation.metrics import Confusion, by_document, f1, gold_ranks, roc_area
+from preflight_rag.evaluation.metrics import by_document, gold_ranks, prediction, roc_area
 from preflight_rag.evaluation.plots import Axis, Bars, Lines, Plot, Reference, Series, recorded
 from preflight_rag.evaluation.report import Report, Table, figures, number
 from preflight_rag.evaluation.rows import Row
@@ -229,15 +230,8 @@ def _prediction(
 ) -> tuple[tuple[str, ...], dict[str, Any]]:
     """A row of the first table, and its numbers."""
     flagged, issue = [predicted(o) for o in outcomes], [o.issue for o in outcomes]
-    counts = Confusion.of(flagged, issue)
-    shares = {
-        "precision": counts.precision,
-        "recall": counts.recall,
-        "f1": f1(flagged, issue, seed=seed),
-        "issue_rate": counts.issue_rate,
-        "flagged_share": counts.flagged_share,
-    }
-    cells = (counts.tp, counts.fp, counts.fn, counts.tn)
+    counts, shares = Counter(zip(flagged, issue, strict=True)), prediction(flagged, issue, seed=seed)
+    cells = [counts[pair] for pair in ((True, True), (True, False), (False, True), (False, False))]
     row = (name, *map(str, cells), *(number(e, percent=True) for e in shares.values()))
     return row, {**dict(zip(("tp", "fp", "fn", "tn"), cells, strict=True)), **figures(shares)}
 
