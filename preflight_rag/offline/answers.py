@@ -32,21 +32,26 @@ from preflight_rag.text.question_forms import form_of
 from preflight_rag.text.sentences import sentence_spans
 
 PLACE = 0.2
-"""What each place in the search's order takes from the log odds of a passage's answers, when answers are ranked."""
+"""What each place in the search's order takes from the log odds of a passage's answers, when answers are ranked.
+Chosen on BioASQ's development questions."""
 CLOSE = 1.2
-"""How far below the best answer, in log odds, a different answer may rank and still be shown beside it."""
+"""How far below the best answer, in log odds, a different answer may rank and still be shown beside it. Set by hand;
+no command shows it."""
 AGREEMENT = 0.15
-"""Power of the number of passages that agree, in the odds of their answer."""
+"""Power of the number of passages that agree, in the odds of their answer. Set by hand; no command shows it."""
 MAX_ANSWERS = 3
+"""Different answers shown beside each other; set by hand, so that an answer fits a screen."""
 MAX_LISTED = 10
+"""Answers in a list; set by hand, as above."""
 MAX_EXPLAINING = 3
-"""Passages, likeliest first, whose sentences make an explanation."""
+"""Passages, likeliest first, whose sentences make an explanation. Set by hand."""
 SPAN_BONUS = 0.2
-"""What a sentence of an explanation gains that holds the best span of a passage that surely answers."""
+"""What a sentence of an explanation gains that holds the best span of a passage that surely answers. Set by hand."""
 NEAR = 0.15
-"""How far below the threshold a partition's likeliest passage may lie and its best sentence still be handed on."""
+"""How far below the threshold a partition's likeliest passage may lie and its best sentence still be handed on. Set
+by hand."""
 MAX_MORE = 6
-"""Words that one of two equal answers may have more than the other."""
+"""Words that one of two equal answers may have more than the other. A guess."""
 LEAST = 1e-4
 """Least distance of a probability from 0 and 1 when its odds are taken."""
 SETTLED = 4

@@ -2,9 +2,9 @@
 
 A sentence's score is a weighted sum of its cosine similarity to the question (embedded under its passage's title) and
 of the share of the question's terms that it holds, each term weighted by its inverse document frequency over the
-sentences at hand. Position plays no part. Weight, threshold and margin were set on the development half of public
-question sets, for the default embedder, all-MiniLM-L6-v2; `preflight eval keyless-abstention` shows what
-they do there and on the other half.
+sentences at hand. Position plays no part. Similarity weight, threshold and margin were chosen on the development half
+of public question sets, for the default embedder, all-MiniLM-L6-v2 (`preflight eval keyless-abstention` shows what they
+do on either half); least score of an extract, sentences embedded and least collection were set by hand on that half.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ EXTRACT_THRESHOLD = 0.30
 MARGIN = 0.10
 """How far below the best sentence's score a further sentence may lie and still be quoted."""
 MAX_QUOTED = 3
+"""Sentences of one answer; set by hand."""
 MAX_EXTRACTED = 4
+"""Sentences that a partition hands on; set by hand."""
 MAX_EMBEDDED = 32
 """Sentences that are embedded for one question, chosen by their lexical share."""
 
@@ -48,8 +50,11 @@ NOT_FOUND = "The documents do not answer this question."
 VERDICTS = frozenset({"yes", "no", "maybe"})
 
 _TITLE_SHARE = 0.5
+"""What a term in the title alone counts, of one in the sentence; set by hand."""
 _SAME_WORDS = 0.8
+"""Share of common terms from which two sentences may say the same; a guess."""
 _MAX_QUOTE = 600
+"""Characters of a quote; what is longer (a table, a list without full stops) is cut. A guess."""
 _LEAD = re.compile(r"(?:(?:[#>*+|•·‣◦–-]+|\(?\d{1,3}[.)])\s+)+")
 _REFERENCE = re.compile(r"\s?\[\d+(?:\s?[,;–-]\s?\d+)*\]")
 _EMPHASIS = re.compile(r"\*\*|__|`")

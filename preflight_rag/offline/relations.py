@@ -41,16 +41,20 @@ WEIGHTS = Path(__file__).with_name("relations.json")
 CACHED_CONTEXTS = 256
 """Contexts whose reading is kept, so that each is read once and not for every pivot; a guess."""
 TYPED_BONUS = 0.4
-"""What a date or number adds to the score of a sentence, where the question asks for one."""
+"""What a date or number adds to the score of a sentence, where the question asks for one. This and the next two: set
+on the development half of RAMDocs."""
 ATTRIBUTE_BONUS = 0.3
 """What a sentence gains that holds all of the question's terms besides the name it asks about."""
 WHOLE_SENTENCE = 36
 """Words up to which a sentence is quoted whole; of a longer one (a table, a menu) `EXCERPT` words are."""
 EXCERPT = 30
+"""Words of an excerpt; as above."""
 SLACK = 0.15
-"""How far below the answer threshold a context's best sentence may lie and the context still count as answering."""
+"""How far below the answer threshold a context's best sentence may lie and the context still count as answering. Set
+on the development half of RAMDocs."""
 EDITED = 0.75
-"""Share of the shorter context's terms in the longer one, from which differing names and numbers count as an edit."""
+"""Share of the shorter context's terms in the longer one, from which differing names and numbers count as an edit.
+Set on the development half of RAMDocs."""
 EDITED_SENTENCE = 0.6
 """The same for two sentences of which each holds terms that the other lacks."""
 

@@ -16,21 +16,23 @@ from preflight_rag.offline.evidence import MAX_QUOTED, Scored, SentenceReader, p
 from preflight_rag.state.reading import Draft, Source
 
 BALANCE = 0.1
-"""Difference of the shares of yes and no up to which the passages do not agree."""
+"""Difference of the shares of yes and no up to which the passages do not agree. A guess."""
 DECIDED = 0.5
-"""Least probability of yes and no together at which a sentence takes a side."""
+"""Least probability of yes and no together at which a sentence takes a side: as likely as neither."""
 MAX_READ = 3
-"""Passages, likeliest first, that options are read against."""
+"""Passages, likeliest first, that options are read against. Set by hand."""
 MAX_NEAR = 16
-"""Sentences of all passages, nearest to the question, that are read by themselves for a verdict."""
+"""Sentences of all passages, nearest to the question, that are read by themselves for a verdict. This and the next
+were chosen on validation questions of PubMedQA and SciFact and development questions of BioASQ."""
 MAX_SUREST = 3
 """Of these, how many, likeliest to answer first, make the verdict."""
 VERDICT_WEIGHT = 0.1
-"""Weight of a sentence's own verdict against its nearness to the question, where sentences are chosen to be cited."""
+"""Weight of a sentence's own verdict against its nearness to the question, where sentences are chosen to be cited.
+Set by hand."""
 ANSWER_WEIGHT = 0.5
-"""What an option gains that is an answer of the passages, as probable as that answer is."""
+"""What an option gains that is an answer of the passages, as probable as that answer is. Set by hand."""
 LIKENESS_WEIGHT = 0.5
-"""Weight of the likeness of an option and the passages' sentences."""
+"""Weight of the likeness of an option and the passages' sentences. Set by hand."""
 
 DISAGREE = "The passages do not agree."
 UNDECIDED = "The passages do not decide it."

@@ -18,7 +18,9 @@ from preflight_rag.state.schema import PassageRef
 from preflight_rag.text.words import words_by_token
 
 TOP = 3
+"""Passages that the question must be answered by: BriefContext's preflight looks at as many."""
 DEPTH = 10
+"""Places behind the top that it is compared with; a guess."""
 UNRANKED = 200
 """The place that counts for a passage which a ranking of the collection did not reach."""
 

@@ -13,8 +13,11 @@ from preflight_rag.state.reading import Rewrite
 from preflight_rag.text.words import STOP_WORDS
 
 MOST_CONCEPTS = 6
+"""Concepts of one question; a guess."""
 MOST_PARTS = 4
+"""Parts of one question; what has more is not taken apart. A guess."""
 LONGEST_CONCEPT = 4
+"""Words of one concept; longer runs are cut in two. A guess."""
 
 _TOKEN = re.compile(r"[^\W_]+(?:[-‐'’./+][^\W_]+)*\+?|[^\w\s]")
 _QUOTED = re.compile(r"[\"“«]([^\"“”«»]{2,80})[\"”»]")

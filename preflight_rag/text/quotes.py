@@ -17,10 +17,12 @@ from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.words import words
 
 FUZZY_SCORE = 88.0
-"""Least similarity (0 to 100, normalised edit distance of the best window) at which a quote counts as found."""
+"""Least similarity (0 to 100, normalised edit distance of the best window) at which a quote counts as found; set by
+hand."""
 SHORTEST_FUZZY = 12
+"""Characters below which a quote has to be found as it is: a few edits turn a short one into another. A guess."""
 SUPPORT_COVERAGE = 0.6
-"""Least share of a statement's content words that a supporting sentence holds."""
+"""Least share of a statement's content words that a supporting sentence holds; set by hand."""
 
 _SAME = str.maketrans({"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "–": "-", "—": "-", "\u00a0": " "})
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")

@@ -22,7 +22,9 @@ _CONTINUES = re.compile(
     re.IGNORECASE,
 )
 _WRAPPED_LINE = 40
+"""Characters from which a line that ends without a mark may go on in the next one; a guess."""
 _TAIL = 400
+"""Characters of a sentence's end that are looked at where a boundary is in doubt."""
 _MARKER = re.compile(r"(?:[-*+•·‣◦▪●■–—]|[(\[]?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,5})[.)\]])$")
 _NUMBER_AHEAD = re.compile(r"[(\[]?[\dA-Z]?\d|[(\[]?[IVXivx]+\b|[A-Z]\b")
 _CITATION = re.compile(r"\s?(?:\[\d+(?:\s?[,;–-]\s?\d+)*\]|\(\d+(?:\s?[,;–-]\s?\d+)*\)(?=\s|$))+")

@@ -62,7 +62,9 @@ IS_A = re.compile(
     r"produced|established|founded|born|known)\b|[.,;:(\[]|$)"
 )
 _MAX_NAME = 80
+"""Characters of a name that is shown as an answer; a guess."""
 _MAX_WORDS = 10
+"""Words of a sentence that stand for it where no value is found; a guess."""
 
 _ONES = (
     "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",

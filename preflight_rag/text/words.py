@@ -49,7 +49,9 @@ _APOSTROPHE = re.compile("['’]")
 _MICRO = re.compile("μ(?=[A-Za-z])")
 _ACRONYMS = frozenset({"WHO", "US", "IT", "ALL"})
 _MAX_LENGTH = 64
+"""Characters of a term; longer ones are sequences, hashes or addresses. A guess."""
 _MAX_COMPOUND = 3
+"""Parts of a hyphenated word that may be a code, as `IL-6`; a guess."""
 
 STOP_WORDS = frozenset(
     _listed(

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 OFFLINE = "offline"
 DEFAULT_OPENAI_MODEL = "gpt-4.1-mini"
 MAX_RETRIES = 2
+"""Attempts of the client besides the first; the graph's nodes add none of their own."""
 _OVERFLOW = ("context_length", "context length", "maximum context", "too many tokens", "context window")
 
 

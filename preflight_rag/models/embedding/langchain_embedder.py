@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 CHUNK = 128
+"""Texts in one call, so that progress shows and servers with limits take it; a guess."""
 NAME_ATTRIBUTES = ("model", "model_name", "model_id", "repo_id", "deployment")
 
 

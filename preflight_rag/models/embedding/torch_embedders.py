@@ -21,9 +21,13 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 CHUNK = 256
+"""Texts between two calls of `progress`."""
 BATCH = 32
+"""Texts of one forward pass: sentence-transformers' own default."""
 UNBOUNDED = 512
+"""Tokens read by a model that names no limit: the positions of BERT."""
 MEDCPT_QUERY_TOKENS = 64
+"""As the authors of MedCPT encode queries, and below articles."""
 MEDCPT_ARTICLE_TOKENS = 512
 
 

@@ -29,7 +29,7 @@ Pair: TypeAlias = tuple[str, str, str]
 BUNDLED, NO_READER = "default", "none"
 """Names of the reader that comes with the package, and of no reader."""
 MAX_TOKENS = 256
-"""Word pieces of one input: what all-MiniLM-L6-v2, the bundled reader's encoder, was trained on."""
+"""Word pieces of one input: what all-MiniLM-L6-v2, the bundled reader's encoder, is set to read."""
 MAX_QUESTION = 64
 """Word pieces of a question that are read; a guess: people ask in fewer."""
 STRIDE = 64

@@ -35,6 +35,7 @@ WINDOW = 384
 STRIDE = 128
 """Tokens by which two windows of a passage overlap, where the window has room for it."""
 LEAST_WINDOW = 16
+"""Tokens below which a window has no room for a question and a passage; a guess."""
 HEADS = ("ForQuestionAnswering", "ForQuestionAnsweringSimple")
 """Endings of architectures that were saved with scores of starts and ends."""
 RESERVED_POSITIONS = 2

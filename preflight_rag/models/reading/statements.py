@@ -14,7 +14,7 @@ from preflight_rag.state.values import Passage, Statement
 from preflight_rag.text.citations import Claim
 
 SHORT = 15
-"""Words below which a statement is read behind its question."""
+"""Words below which a statement is read behind its question. A guess; the threshold of support was set with it."""
 
 
 def check(

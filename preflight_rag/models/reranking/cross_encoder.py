@@ -23,6 +23,7 @@ ALIASES = {
     "ms-marco": "cross-encoder/ms-marco-MiniLM-L6-v2",
 }
 BATCH = 16
+"""Pairs of one forward pass; smaller, the deadline is kept more closely. A guess."""
 WINDOW = 512
 """Tokens of question and passage together where the model sets no smaller window."""
 

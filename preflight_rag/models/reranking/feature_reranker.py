@@ -36,10 +36,11 @@ ALL = "all"
 RANK_OFFSET = 10
 """Added to ranks before their reciprocal is taken: less flat than RRF's 60, since here the weight is learned."""
 K1, B = 1.2, 0.75
+"""BM25's usual constants (Robertson and Zaragoza 2009)."""
 FEEDBACK = 5
-"""How many of the best candidates the others are compared with."""
+"""How many of the best candidates the others are compared with; a guess."""
 LONGEST = 1000
-"""Terms of a passage that are read."""
+"""Terms of a passage that are read; a guess."""
 
 RANKING = (
     "dense z", "dense gap", "dense share", "dense reciprocal rank", "dense log rank", "dense missing",

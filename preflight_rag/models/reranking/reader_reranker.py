@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 BATCH = 8
+"""Passages between two looks at the deadline; a guess."""
 
 
 @dataclass(frozen=True)
