@@ -1,7 +1,11 @@
 """`Preflight` in Python."""
 
+import gc
+import weakref
+
 import pytest
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
+from serving import running
 
 from preflight_rag import Answer, Preflight
 from preflight_rag.state.errors import LibraryMissing, UsageError
@@ -50,3 +54,22 @@ def test_a_wrong_setting_of_a_turn_is_refused(own_folder, changes):
 def test_a_library_that_is_not_there(tmp_path):
     with pytest.raises(LibraryMissing):
         Preflight.open(tmp_path / "none", "offline")
+
+
+@pytest.mark.parametrize("served", [False, True])
+def test_a_closed_application_leaves_no_model_in_memory(own_folder, served):
+    """Also before the garbage collector comes by: models are hundreds of megabytes, which it does not see."""
+
+    def opened_and_closed():
+        with Preflight.open(own_folder, "offline") as app:
+            app.ask(QUESTION)
+            if served:
+                with running(app):
+                    pass
+            return [weakref.ref(each) for each in (app.reader, app.reader.extractive, app.library.embedder)]
+
+    gc.disable()
+    try:
+        assert [each() for each in opened_and_closed()] == [None, None, None]
+    finally:
+        gc.enable()

@@ -62,9 +62,10 @@ class OfflineReader:
     ) -> None:
         self.embedder, self.extractive, self.threshold = embedder, extractive, threshold
         self.name = extractive.name if extractive else NAME
-        self.sentences = SentenceReader(embedder, threshold)
+        sentences = self.sentences = SentenceReader(embedder, threshold)
+        # Not by way of `self`: the two would refer to each other, and keep their models in memory.
         self.contexts = ContextReader(
-            lambda question, source: self.rank(question, sentences_of([source])), threshold, extractive
+            lambda question, source: sentences.rank(question, sentences_of([source])), threshold, extractive
         )
         self._answers = AnswerReader(extractive, self.sentences) if extractive else None
 

@@ -133,7 +133,7 @@ class ContextReader:
         self._rank = rank
         self._floor = threshold - SLACK if extractive is None else extractive.threshold
         self._extractive = extractive
-        self._readings = PureCache(self._read, CACHED_CONTEXTS)
+        self._readings: PureCache[Pair, ContextReading] = PureCache(CACHED_CONTEXTS)
 
     @property
     def models(self) -> dict[str, Model]:
@@ -146,7 +146,7 @@ class ContextReader:
 
     def read_all(self, question: str, sources: Sequence[Source]) -> list[ContextReading]:
         """What contexts say on a question; those that are new are read together."""
-        return self._readings.get([(question, source.title, source.text) for source in sources])
+        return self._readings.get([(question, source.title, source.text) for source in sources], self._read)
 
     def _read(self, keys: Sequence[Pair]) -> list[ContextReading]:
         # Made of question, title and text alone: the number of a source is its place in one turn's passages, and a

@@ -34,9 +34,9 @@ def create_app(preflight: Preflight, options: ServerOptions | None = None) -> Fa
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-        await asyncio.to_thread(lambda: preflight.ledger)
-        await asyncio.to_thread(remove_incoming, preflight.folder / UPLOADS)
-        warming = asyncio.create_task(asyncio.to_thread(preflight.library.warm))
+        await asyncio.to_thread(lambda: service.preflight.ledger)
+        await asyncio.to_thread(remove_incoming, service.preflight.folder / UPLOADS)
+        warming = asyncio.create_task(asyncio.to_thread(service.preflight.library.warm))
         try:
             yield
         finally:

@@ -356,11 +356,16 @@ class Service:
             work.exception()
 
     async def close(self) -> None:
-        """Stop every turn and ingest; turns can be resumed later."""
+        """Stop every turn and ingest; turns can be resumed later.
+
+        The application is let go of: FastAPI's objects refer to each other in a circle, which would keep its models in
+        memory until the garbage collector comes by.
+        """
         self.closing = True
         await self.running.close()
         async with self.changing:
             self.keys.close()
+            del self.preflight, self.catalogue
 
 
 def service_of(request: Request) -> Service:

@@ -125,7 +125,7 @@ class CachedReader:
 
     def __init__(self, reader: ExtractiveReader, most: int = CACHED_READINGS) -> None:
         self.reader, self.name = reader, reader.name
-        self._readings = PureCache(reader.read, most)
+        self._readings: PureCache[Pair, PassageReading] = PureCache(most)
 
     @property
     def threshold(self) -> float:
@@ -134,7 +134,7 @@ class CachedReader:
 
     def read(self, pairs: Sequence[Pair]) -> list[PassageReading]:
         """One reading a pair, in order."""
-        return self._readings.get(pairs)
+        return self._readings.get(pairs, self.reader.read)
 
 
 @dataclass(frozen=True)
