@@ -13,6 +13,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import reader_files
 from langchain_openai import ChatOpenAI
 from langgraph.runtime import Runtime
 
@@ -82,3 +83,9 @@ def retrieved(library):
         return {"standalone_question": question, "options": [], **update}
 
     return make
+
+
+@pytest.fixture(scope="session")
+def reader_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Small data sets in the formats of those that the reader is trained on."""
+    return reader_files.write(tmp_path_factory.mktemp("reader-data"))

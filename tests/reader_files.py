@@ -94,6 +94,7 @@ def _ambiguous(folder):
             {
                 "question": f"What year was the {name} bridge opened?",
                 "gold_answers": [year, later],
+                "wrong_answers": ["1799"],
                 "disambig_entity": [f"{name} bridge, {town}", f"{name} bridge ({elsewhere})"],
                 "documents": [dict(zip(("text", "type", "answer"), document, strict=True)) for document in documents],
             }

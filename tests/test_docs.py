@@ -10,7 +10,7 @@ from mesh_sample import xml
 from ncbi_server import NcbiServer
 
 import preflight_rag.langchain
-from preflight_rag.evaluation.reader_data import SETS
+from preflight_rag.evaluation.datasets import TRAINING, adapter_of
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -66,5 +66,6 @@ def test_the_readers_example_runs(capsys):
 
 def test_the_readers_card_names_every_data_set():
     card = (DOCS / "reader.md").read_text(encoding="utf-8")
-    for name, found in SETS.items():
-        assert f"| {name} | {found.source} | {found.licence} |" in card
+    for name, module in TRAINING.items():
+        adapter = adapter_of(module)
+        assert f"| {name} | {adapter.SOURCE} | {adapter.LICENCE} |" in card

@@ -22,11 +22,11 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from preflight_rag.evaluation.datasets import examples
 from preflight_rag.evaluation.metrics import roc_area
-from preflight_rag.evaluation.reader_data import examples
-from preflight_rag.evaluation.reader_examples import Example
 from preflight_rag.evaluation.reading_metrics import holds
 from preflight_rag.evaluation.report import Report, Table, markdown
+from preflight_rag.evaluation.samples import Sample
 from preflight_rag.models.embedding.embedder import Embedder
 from preflight_rag.models.opening import open_embedder
 from preflight_rag.models.reading.bundled_reader import MODEL, SETTINGS, BundledReader, Calibration
@@ -104,20 +104,22 @@ def fit(rows: Mapping[str, Sequence[tuple[Logits, bool]]]) -> Calibration:
     return Calibration(weights[0], weights[1], bias, 0.5)
 
 
-def put_cases(name: str, found: Sequence[Example], reader: BundledReader, embedder: Embedder, limit: int) -> list[Case]:
+def put_cases(name: str, found: Sequence[Sample], reader: BundledReader, embedder: Embedder, limit: int) -> list[Case]:
     """Questions of a set, each put to the nearest passages of the set with one that answers, and without any."""
-    passages = list(dict.fromkeys((example.title, example.text) for example in found))
+    passages = list(dict.fromkeys((example.passage.title, example.passage.text) for example in found))
     vectors = embedder.encode_passages(passages)
-    own = {example.group: example for example in found if example.answers and example.gold}
-    chosen = sorted(own.values(), key=lambda example: hashlib.sha256(example.group.encode()).digest())[:limit]
+    own = {example.id: example for example in found if example.passage.spans and example.names}
+    chosen = sorted(own.values(), key=lambda example: hashlib.sha256(example.id.encode()).digest())[:limit]
     put: list[tuple[bool, list[tuple[str, str, str]]]] = []
     for example in chosen:
         nearest = (-(vectors @ embedder.encode_query(example.question))).argsort(kind="stable").tolist()
-        theirs = {(other.title, other.text) for other in found if other.group == example.group and other.answerable}
-        gold = [answer for other in found if other.group == example.group for answer in other.gold]
+        theirs = {
+            (other.passage.title, other.passage.text) for other in found if other.id == example.id and other.answerable
+        }
+        gold = [answer for other in found if other.id == example.id for answer in other.names]
         others = [passages[i] for i in nearest if passages[i] not in theirs and not holds(passages[i][1], gold)]
         for answerable in (True, False):
-            first = [(example.title, example.text)] if answerable else []
+            first = [(example.passage.title, example.passage.text)] if answerable else []
             put.append((answerable, [(example.question, *text) for text in [*first, *others][:PASSAGES]]))
     distinct = list(dict.fromkeys(pair for _, pairs in put for pair in pairs))
     known = dict(zip(distinct, logits_of(reader, distinct, f"{name}, {PASSAGES} passages a question"), strict=True))
@@ -185,7 +187,7 @@ def calibrate(data: Path, reader: BundledReader, embedder: Embedder, questions: 
     found = {name: examples(name, data, "validation") for name in SETS}
     for name, put in found.items():
         known = [example for example in put if example.answerable is not None]
-        logits = logits_of(reader, [(e.question, e.title, e.text) for e in known], name)
+        logits = logits_of(reader, [(e.question, e.passage.title, e.passage.text) for e in known], name)
         rows[name] = [(pair, bool(e.answerable)) for pair, e in zip(logits, known, strict=True)]
     for name in POOLED:
         cases += put_cases(name, found[name], reader, embedder, questions)

@@ -12,22 +12,18 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
-from preflight_rag.evaluation.long_documents import EVIDENCE_INFERENCE
-from preflight_rag.evaluation.reader_data import MEDQUAD, SCIFACT, examples
-from preflight_rag.evaluation.reader_examples import Example, spans_of
-from preflight_rag.evaluation.records import find, json_lines
-from preflight_rag.evaluation.samples import Span, reader_part_of
+from preflight_rag.evaluation.datasets import evidence_inference, examples, medquad, scifact
+from preflight_rag.evaluation.datasets.files import find, json_lines
+from preflight_rag.evaluation.datasets.pairs import pair, spans_of
+from preflight_rag.evaluation.datasets.statements import Found, Text, candidates
+from preflight_rag.evaluation.samples import Sample, Span, reader_part_of
 from preflight_rag.text.sentences import sentence_spans
-from preflight_rag.text.values import Kind, values
-from preflight_rag.text.words import STOP_WORDS
 
-KINDS: tuple[Kind, ...] = ("date", "number", "name")
 MAX_QUESTION = 22
 """Words of a made question."""
-_PHRASE = re.compile(r"(?<![\w-])[a-z][\w-]*(?: [a-z][\w-]*){0,3}")
 _CLUTTER = re.compile(r"\bet al\b|https?:|www\.|\[ ?edit|[|•=@]|\.\.\.")
 SUPERVISED = ("nq_open_oracle", "xquad_en", "covidqa", "ramdocs", "clapnq", "pubmedqa", "conflictqa")
 """Annotated sets whose passages serve as text too."""
@@ -39,33 +35,23 @@ _TYPED = 0.7
 """How often a question asks for a date, number or name where the sentence has one."""
 
 
-@dataclass(frozen=True)
-class Text:
-    """A passage that questions are made of."""
-
-    title: str
-    text: str
-
-
-@dataclass(frozen=True)
-class Found:
-    """A value in a sentence."""
-
-    span: Span
-    text: str
-    kind: Kind | str
-
-
 def training_texts(data: Path, rng: random.Random) -> list[Text]:
     """Passages of the training parts, from every set with running text, in a random order."""
-    found = {(e.title, e.text) for name in SUPERVISED for e in examples(name, data, "train") if len(e.text) > 200}
+    found = {
+        (passage.title, passage.text)
+        for name in SUPERVISED
+        for passage in (sample.passage for sample in examples(name, data, "train"))
+        if len(passage.text) > 200
+    }
     texts = [Text(*item) for item in sorted(found)]
-    rows = [row for _, row in json_lines(find(data / "medquad", "qa_pairs.jsonl", origin=MEDQUAD)) if row["answer"]]
+    rows = [
+        row for _, row in json_lines(find(data / "medquad", "qa_pairs.jsonl", origin=medquad.SOURCE)) if row["answer"]
+    ]
     chosen = [row for row in rows if reader_part_of(row["focus"]) == "train"]
     medical = [Text(row["focus"], _words(row["answer"])) for row in rng.sample(chosen, min(2500, len(chosen)))]
-    for _, row in json_lines(find(data / "scifact", "corpus.jsonl", origin=SCIFACT)):
+    for _, row in json_lines(find(data / "scifact", "corpus.jsonl", origin=scifact.SOURCE)):
         medical.append(Text(row["title"], _words(" ".join(row["sentences"]))))
-    path = find(data / "evidence_inference", "abstracts.jsonl", origin=EVIDENCE_INFERENCE)
+    path = find(data / "evidence_inference", "abstracts.jsonl", origin=evidence_inference.SOURCE)
     medical += [
         Text(row["title"], _words(row["abstract"]))
         for _, row in json_lines(path)
@@ -80,7 +66,7 @@ def _words(text: str) -> str:
     return " ".join(text.split()[:170])
 
 
-def cloze(texts: Sequence[Text], rng: random.Random) -> Iterator[Example]:
+def cloze(texts: Sequence[Text], rng: random.Random) -> Iterator[Sample]:
     """Up to three questions a text, about different sentences."""
     for text in texts:
         spans = [span for span in sentence_spans(text.text) if _is_prose(text.text[slice(*span)])]
@@ -94,7 +80,7 @@ def _is_prose(sentence: str) -> bool:
     return 6 <= len(sentence.split()) <= 60 and not _CLUTTER.search(sentence)
 
 
-def _question(text: Text, span: Span, rng: random.Random) -> Example | None:
+def _question(text: Text, span: Span, rng: random.Random) -> Sample | None:
     sentence = text.text[slice(*span)]
     found = candidates(sentence)
     typed = [item for item in found if item.kind != "phrase"]
@@ -116,23 +102,8 @@ def _question(text: Text, span: Span, rng: random.Random) -> Example | None:
     return _example(text, question, text.text, ((at, at + len(value.text)),), value)
 
 
-def _example(text: Text, question: str, passage: str, answers: tuple[Span, ...], value: Found) -> Example:
-    return Example(text.title, question, text.title, passage, answers, bool(answers), gold=(value.text,))
-
-
-def candidates(sentence: str) -> list[Found]:
-    """Values of a sentence that a question could ask for: dates, numbers, names, and phrases of content words."""
-    found: dict[Span, Found] = {}
-    for kind in KINDS:
-        for value in values(sentence, kind, ""):
-            at = sentence.find(value.text)
-            if at >= 0 and len(value.text.split()) <= 8:
-                found.setdefault((at, at + len(value.text)), Found((at, at + len(value.text)), value.text, kind))
-    for match in _PHRASE.finditer(sentence):
-        kept = [token for token in match.group().split() if token not in STOP_WORDS]
-        if len(kept) == len(match.group().split()) and any(len(token) > 6 for token in kept) and len(kept) <= 3:
-            found.setdefault(match.span(), Found(match.span(), match.group(), "phrase"))
-    return list(found.values())
+def _example(text: Text, question: str, passage: str, answers: tuple[Span, ...], value: Found) -> Sample:
+    return pair(text.title, question, text.title, passage, answers, bool(answers), gold=(value.text,))
 
 
 def masked(sentence: str, value: Found, rng: random.Random) -> str:
@@ -162,46 +133,19 @@ def _interrogative(value: Found, before: Sequence[str], rng: random.Random) -> s
     return rng.choice(("what", "which", "what"))
 
 
-def statements(texts: Sequence[Text], rng: random.Random) -> Iterator[Example]:
-    """One statement a text: true to it, with a value changed, or of another text."""
-    pool: dict[Kind | str, list[str]] = {}
-    for text in texts:
-        spans = [span for span in sentence_spans(text.text) if 8 <= len(text.text[slice(*span)].split()) <= 45]
-        if not spans:
-            continue
-        sentence = text.text[slice(*rng.choice(spans))]
-        found = [item for item in candidates(sentence) if item.kind != "phrase"]
-        for item in found:
-            pool.setdefault(item.kind, []).append(item.text)
-        chance = rng.random()
-        if chance < 0.4 and found:
-            value = rng.choice(found)
-            here = [item for item in pool[value.kind] if item.casefold() not in sentence.casefold()]
-            if here:
-                changed = f"{sentence[: value.span[0]]}{rng.choice(here)}{sentence[value.span[1] :]}"
-                yield Example(text.title, _thinned(changed, rng), text.title, text.text, verdict="no")
-        elif chance < 0.8:
-            yield Example(text.title, _thinned(sentence, rng), text.title, text.text, verdict="yes")
-        else:
-            rest = text.text.replace(sentence, " ")
-            yield Example(text.title, _thinned(sentence, rng), text.title, rest, verdict="neither")
-
-
-def answered(asked: Sequence[Example], rng: random.Random) -> Iterator[Example]:
+def answered(asked: Sequence[Sample], rng: random.Random) -> Iterator[Sample]:
     """Question and answer as one statement: the marked answer, or another value of the passage in its place."""
     for example in asked:
-        if not example.answers:
+        if not example.passage.spans:
             continue
-        right = example.text[slice(*example.answers[0])]
-        kept = replace(example, answers=None, answerable=None, relevant=None, descriptor=None, group="")
+        right = example.passage.text[slice(*example.passage.spans[0])]
+        given = replace(example.passage, spans=None, relevant=None, descriptor=None)
+        kept = replace(example, id="", answerable=None)
         if rng.random() < 0.5:
-            yield replace(kept, question=f"{example.question} {right}", verdict="yes")
+            yield replace(kept, question=f"{example.question} {right}", given=(replace(given, verdict="yes"),))
             continue
-        found = [item.text for item in candidates(example.text) if item.kind != "phrase"]
+        found = [item.text for item in candidates(example.passage.text) if item.kind != "phrase"]
         others = [item for item in found if not spans_of(item, [right]) and not spans_of(right, [item])]
         if others:
-            yield replace(kept, question=f"{example.question} {rng.choice(others)}", verdict="no")
-
-
-def _thinned(sentence: str, rng: random.Random) -> str:
-    return " ".join(token for token in sentence.split() if rng.random() > 0.08)
+            asked_of = f"{example.question} {rng.choice(others)}"
+            yield replace(kept, question=asked_of, given=(replace(given, verdict="no"),))

@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from preflight_rag.evaluation.long_documents import EVIDENCE_INFERENCE, texts
-from preflight_rag.evaluation.reader_data import SCIFACT, examples
-from preflight_rag.evaluation.reader_examples import Example, spans_of, window
-from preflight_rag.evaluation.records import find, json_lines
-from preflight_rag.evaluation.samples import reader_part_of
+from preflight_rag.evaluation.datasets import evidence_inference, examples, scifact
+from preflight_rag.evaluation.datasets.files import find, json_lines, texts
+from preflight_rag.evaluation.datasets.pairs import pair, spans_of, window
+from preflight_rag.evaluation.datasets.statements import candidates
+from preflight_rag.evaluation.samples import Sample, reader_part_of
 from preflight_rag.text.sentences import sentence_spans
-from training.reader_cloze import candidates, masked
+from training.reader_cloze import masked
 
 EACH = 2
 """Questions of a sentence."""
@@ -28,7 +28,7 @@ WORDS = 170
 CHANGES = {1: ("increased", "improved", "raised"), -1: ("reduced", "decreased", "lowered")}
 
 
-def paraphrased(data: Path, rng: random.Random) -> Iterator[Example]:
+def paraphrased(data: Path, rng: random.Random) -> Iterator[Sample]:
     """Questions made of titles, of conclusions of PubMedQA and of SciFact's supported claims (training parts)."""
     for told, text in _pairs(data):
         found = [item for item in candidates(told) if len(item.text) >= LEAST and spans_of(text, [item.text])]
@@ -36,34 +36,34 @@ def paraphrased(data: Path, rng: random.Random) -> Iterator[Example]:
             question = masked(told, value, rng)
             if len(question.split()) >= LEAST:
                 answers = spans_of(text, [value.text])
-                yield Example("", question, "", text, answers, True, True, gold=(value.text,))
+                yield pair("", question, "", text, answers, True, True, gold=(value.text,))
 
 
 def _pairs(data: Path) -> Iterator[tuple[str, str]]:
     """What was said of a passage, and the passage."""
-    for _, row in json_lines(find(data / "scifact", "corpus.jsonl", origin=SCIFACT)):
+    for _, row in json_lines(find(data / "scifact", "corpus.jsonl", origin=scifact.SOURCE)):
         yield row["title"], " ".join(" ".join(row["sentences"]).split()[:WORDS])
-    path = find(data / "evidence_inference", "abstracts.jsonl", origin=EVIDENCE_INFERENCE)
+    path = find(data / "evidence_inference", "abstracts.jsonl", origin=evidence_inference.SOURCE)
     for _, row in json_lines(path):
         if reader_part_of(row["pmcid"]) == "train":
             yield row["title"], " ".join(row["abstract"].split()[-WORDS:])
-    asked = [example for example in examples("pubmedqa", data, "train") if example.verdict]
+    asked = [example for example in examples("pubmedqa", data, "train") if example.passage.verdict]
     for body, conclusion in zip(asked[::2], asked[1::2], strict=True):
-        for span in sentence_spans(conclusion.text):
-            yield conclusion.text[slice(*span)], body.text
+        for span in sentence_spans(conclusion.passage.text):
+            yield conclusion.passage.text[slice(*span)], body.passage.text
     for example in examples("scifact", data, "train"):
-        if example.verdict == "yes":
-            yield example.question, example.text
+        if example.passage.verdict == "yes":
+            yield example.question, example.passage.text
 
 
-def prompted(data: Path, rng: random.Random) -> Iterator[Example]:
+def prompted(data: Path, rng: random.Random) -> Iterator[Sample]:
     """Evidence Inference's prompts as questions for the treatment or for the outcome, where the evidence names it."""
     folder = data / "evidence_inference"
     prompts: dict[str, list[dict[str, Any]]] = {}
-    for _, row in json_lines(find(folder, "prompts_annotated_v2.jsonl", origin=EVIDENCE_INFERENCE)):
+    for _, row in json_lines(find(folder, "prompts_annotated_v2.jsonl", origin=evidence_inference.SOURCE)):
         if reader_part_of(row["pmcid"]) == "train":
             prompts.setdefault(row["pmcid"], []).append(row)
-    for article in texts(find(folder, "articles_txt.jsonl", origin=EVIDENCE_INFERENCE), "pmcid"):
+    for article in texts(find(folder, "articles_txt.jsonl", origin=evidence_inference.SOURCE), "pmcid"):
         spans = sentence_spans(article.text) if article.id in prompts else []
         for row in prompts.get(article.id, []):
             told = next((item for item in row["annotations"] if item["valid_label"] and item["evidence"].strip()), None)
@@ -73,7 +73,7 @@ def prompted(data: Path, rng: random.Random) -> Iterator[Example]:
             yield from _asked(row, told["label_code"], " ".join(article.text[begin:end].split()), rng)
 
 
-def _asked(row: dict[str, Any], change: int, text: str, rng: random.Random) -> Iterator[Example]:
+def _asked(row: dict[str, Any], change: int, text: str, rng: random.Random) -> Iterator[Sample]:
     verb = rng.choice(CHANGES[change])
     forms = {
         "intervention": "Which treatment {v} {o} compared with {c}?",
@@ -84,4 +84,4 @@ def _asked(row: dict[str, Any], change: int, text: str, rng: random.Random) -> I
         if answers and len(row[name].split()) <= 8:
             question = form.format(v=verb, i=row["intervention"], o=row["outcome"], c=row["comparator"])
             group = f"evidence_inference {row['prompt_id']}"
-            yield Example(row["pmcid"], question, "", text, answers, True, True, group=group, gold=(row[name],))
+            yield pair(row["pmcid"], question, "", text, answers, True, True, group=group, gold=(row[name],))

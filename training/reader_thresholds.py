@@ -15,7 +15,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from preflight_rag.evaluation import pruning_sets, support_sets
+from preflight_rag.evaluation import datasets
 from preflight_rag.evaluation.experiments.pruning import Asked, above, ask_all
 from preflight_rag.evaluation.experiments.reading import open_named
 from preflight_rag.evaluation.experiments.statements import USED, Judged, judge
@@ -41,7 +41,7 @@ CLEAR = 0.7
 def support_levels(data: Path) -> dict[str, float]:
     """From which probability of yes on a statement is supported, and from which of no on contradicted."""
     reader = open_named(BUNDLED)
-    sets = [support_sets.open_dataset(name, data) for name in support_sets.KINDS]
+    sets = [datasets.open_dataset(name, data, datasets.STATEMENTS) for name in datasets.ROLES[datasets.STATEMENTS]]
     found = [judge(reader, chosen.select("development", STATEMENTS)) for chosen in sets]
     threshold = best_threshold(found)
     return {"threshold": threshold, "contradicted": clear_level(found, threshold)}
@@ -68,7 +68,7 @@ def clear_level(found: Sequence[Sequence[Judged]], threshold: float) -> float:
     """
     for level in SUPPORT_GRID:
         shown = [[item for item in each if item.scores[USED] < threshold and item.against >= level] for each in found]
-        shares = [sum(item.case.verdict == "no" for item in each) / len(each) for each in shown if each]
+        shares = [sum(item.case.passage.verdict == "no" for item in each) / len(each) for each in shown if each]
         if shares and round(sum(shares) / len(shares), 6) >= CLEAR:
             return level
     return 1.0
@@ -89,8 +89,8 @@ def prune_threshold(data: Path, library_cache: Path | None) -> float:
     """The largest threshold of pruning that loses nothing."""
     asked: list[Asked] = []
     run = Run(part="development", limit=QUESTIONS, library_cache=library_cache)
-    for name in pruning_sets.NAMES:
-        collection = pruning_sets.open_dataset(name, data)
+    for name in datasets.ROLES[datasets.SHORT_ANSWERS]:
+        collection = datasets.open_dataset(name, data, datasets.SHORT_ANSWERS)
         with collection_library(collection, run) as library:
             asked += ask_all(collection, library, run)
     return largest_lossless(asked)

@@ -14,8 +14,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from preflight_rag.evaluation.datasets import QUESTIONS, open_dataset
 from preflight_rag.evaluation.experiments.relations import MODELS, chosen, rows, way_of
-from preflight_rag.evaluation.question_sets import open_dataset
 from preflight_rag.evaluation.samples import Sample
 from preflight_rag.evaluation.vector_cache import Remembering
 from preflight_rag.models.opening import open_embedder, open_extractive_reader
@@ -116,7 +116,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         parser.error("give --data DIR or PREFLIGHT_DATA")
     extractive = open_extractive_reader(options.extractive_reader)
     reader, halves = OfflineReader(Remembering(open_embedder()), extractive), extractive is None
-    samples = open_dataset("ramdocs", options.data).samples
+    samples = open_dataset("ramdocs", options.data, QUESTIONS).samples
     models = train(chosen(samples, "development" if halves else "validation", halves=halves), reader)
     write(way_of(reader), models, options.out)
     sys.stderr.write(f"{options.out}: {', '.join(models)}\n")

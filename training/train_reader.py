@@ -26,12 +26,12 @@ import numpy as np
 import torch
 
 from preflight_rag.cache import file_sha256
-from preflight_rag.evaluation.reader_data import SETS, examples
-from preflight_rag.evaluation.reader_examples import Example
-from preflight_rag.evaluation.samples import Span
+from preflight_rag.evaluation.datasets import TRAINING, examples
+from preflight_rag.evaluation.datasets.statements import by_rule
+from preflight_rag.evaluation.samples import Sample, Span
 from preflight_rag.models.embedding.minilm import weights_folder
 from preflight_rag.models.reading.extractive_reader import Window, load_tokenizer, padded, windows
-from training.reader_cloze import answered, cloze, statements, training_texts
+from training.reader_cloze import answered, cloze, training_texts
 from training.reader_network import UNKNOWN, VERDICTS, ReaderNetwork, Targets, export, loss
 from training.reader_paraphrase import paraphrased, prompted
 
@@ -60,15 +60,15 @@ class Prepared:
     """An example as the network takes it."""
 
     window: Window
-    example: Example
+    example: Sample
 
 
-def stages(data: Path) -> Iterator[tuple[str, list[Example]]]:
+def stages(data: Path) -> Iterator[tuple[str, list[Sample]]]:
     """Name and examples of each stage, in order."""
     rng = random.Random(SEED)  # noqa: S311
     texts = training_texts(data, rng)
     made = list(cloze(texts, rng))
-    told = list(statements(texts, rng))
+    told = list(by_rule(texts, rng))
     said = list(paraphrased(data, rng))
     asked_of_trials = list(prompted(data, rng))
     rng.shuffle(made)
@@ -88,19 +88,21 @@ def stages(data: Path) -> Iterator[tuple[str, list[Example]]]:
         yield f"epoch {epoch + 1}", chosen
 
 
-def _some(found: Sequence[Example], most: int, rng: random.Random) -> list[Example]:
+def _some(found: Sequence[Sample], most: int, rng: random.Random) -> list[Sample]:
     return rng.sample(found, min(most, len(found)))
 
 
-def prepare(chosen: Sequence[Example]) -> list[Prepared]:
+def prepare(chosen: Sequence[Sample]) -> list[Prepared]:
     """Tokenized examples; one whose answer lies beyond the window is left out."""
     tokenizer = load_tokenizer(weights_folder() / "tokenizer.json")
-    pairs = [(example.question, example.title, example.text) for example in chosen]
+    pairs = [(example.question, example.passage.title, example.passage.text) for example in chosen]
     found = [
         Prepared(window, example)
         for window, example in zip(windows(pairs, tokenizer, all_windows=False), chosen, strict=True)
     ]
-    return [item for item in found if not item.example.answers or positions(item.window, item.example.answers)]
+    return [
+        item for item in found if not item.example.passage.spans or positions(item.window, item.example.passage.spans)
+    ]
 
 
 def positions(window: Window, spans: Sequence[Span]) -> list[tuple[int, int]]:
@@ -153,11 +155,13 @@ def targets(batch: Sequence[Prepared]) -> Targets:
     asked = [item.example for item in batch]
     return Targets(
         allowed=torch.from_numpy(allowed),
-        answers=marked([example.answers for example in asked]),
-        descriptors=marked([example.descriptor for example in asked]),
+        answers=marked([example.passage.spans for example in asked]),
+        descriptors=marked([example.passage.descriptor for example in asked]),
         answerable=labels([example.answerable for example in asked]),
-        relevant=labels([example.relevant for example in asked]),
-        verdict=labels([None if example.verdict is None else VERDICTS.index(example.verdict) for example in asked]),
+        relevant=labels([example.passage.relevant for example in asked]),
+        verdict=labels(
+            [None if example.passage.verdict is None else VERDICTS.index(example.passage.verdict) for example in asked]
+        ),
     )
 
 
@@ -265,7 +269,7 @@ def record(model: Path, data: Path, steps: int) -> None:
     path = model.with_suffix(".json")
     known = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {"calibration": UNCALIBRATED}
     trained = {
-        "examples": {name: len(examples(name, data, "train")) for name in SETS},
+        "examples": {name: len(examples(name, data, "train")) for name in TRAINING},
         "seed": SEED,
         "epochs": EPOCHS,
         "steps": steps,

@@ -16,9 +16,9 @@ from typer.core import TyperGroup
 
 from preflight_rag.cli import show
 from preflight_rag.cli.main import EmbedderOption, JsonOption, app, command
+from preflight_rag.evaluation.datasets.files import json_lines
 from preflight_rag.evaluation.experiments import EXPERIMENTS, OWN, dataset_names
 from preflight_rag.evaluation.harness.budget import Budget, Price
-from preflight_rag.evaluation.records import json_lines
 from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.runs import Progress, Run
 from preflight_rag.state.errors import BudgetUsedUp, UsageError

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from preflight_rag.evaluation.datasets.files import json_lines
 from preflight_rag.evaluation.experiments.calibration import IOU, OWN, SHIPPED, reliability
 from preflight_rag.evaluation.experiments.reading import (
     READER,
@@ -27,7 +28,6 @@ from preflight_rag.evaluation.experiments.reading import (
 )
 from preflight_rag.evaluation.intervals import wilson
 from preflight_rag.evaluation.reading_metrics import risk_curve
-from preflight_rag.evaluation.records import json_lines
 from preflight_rag.evaluation.report import Report, Table, figures, markdown
 from preflight_rag.evaluation.rows import Row
 from preflight_rag.state.errors import UsageError

@@ -14,6 +14,7 @@ from preflight_rag.state.values import Document
 Kind: TypeAlias = Literal["choice", "yes/no", "short", "list", "long", "claim"]
 Part: TypeAlias = Literal["test", "development", "all"]
 ReaderPart: TypeAlias = Literal["train", "validation", "test"]
+Verdict: TypeAlias = Literal["yes", "no", "neither"]
 Span: TypeAlias = tuple[int, int]
 """Where a stretch of text begins and ends, in characters."""
 Spans: TypeAlias = tuple[tuple[Span, ...], ...]
@@ -43,6 +44,12 @@ class Context:
         answer: The answer that it gives, or nothing.
         entity: The descriptor of the thing that it is about, or nothing.
         source: Where it is from, or nothing.
+        spans: Stretches of the text that answer; empty when none does. None: there is an answer without a marked span,
+            or it is not known whether there is one.
+        relevant: Whether a search should find it; None where that is not known.
+        verdict: What it says to a yes/no question or of a statement; None where that is not known.
+        descriptor: Where it holds the descriptor of the thing that it is about; empty where it has none, None where
+            that is not known.
     """
 
     id: str
@@ -53,6 +60,10 @@ class Context:
     answer: str = ""
     entity: str = ""
     source: str = ""
+    spans: tuple[Span, ...] | None = None
+    relevant: bool | None = None
+    verdict: Verdict | None = None
+    descriptor: tuple[Span, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -60,7 +71,7 @@ class Sample:
     """A question (or a claim to be judged) and what its data set knows of it.
 
     Attributes:
-        id: Unique within the data set.
+        id: Unique within the data set, unless each sample has one passage: then of all samples of a question.
         question: As the data set asks it.
         kind: "choice" and "yes/no" (one of `options` is right), "claim" (as "yes/no", of a statement), "short" (a name
             or a few words), "list" (several of them), "long" (a sentence or more, or not known).
@@ -75,6 +86,7 @@ class Sample:
         label: What the data set says of it: the source of a question in MIRAGE, the conflict's type, ...
         key: What tells its part of the data that the project's reader was trained on; empty where the reader was
             trained on no part of the set.
+        part: Its part of the reader's data where no key tells it; None where halves are told by the id.
         document: Id of the one long document that it asks about; empty where it asks about none.
         spans: Where that document answers it; empty where nothing is marked by characters.
         evidence: Ids of the documents that are known to give each of `answers`, in their order; empty where the set
@@ -95,6 +107,7 @@ class Sample:
     documents: frozenset[str] = frozenset()
     label: str = ""
     key: str = ""
+    part: ReaderPart | None = None
     document: str = ""
     spans: Spans = ()
     evidence: tuple[frozenset[str], ...] = ()
@@ -106,10 +119,16 @@ class Sample:
         """The names of all right answers."""
         return tuple(name for answer in self.answers for name in answer)
 
+    @property
+    def passage(self) -> Context:
+        """The passage of a sample that has one."""
+        (passage,) = self.given
+        return passage
+
     def is_in(self, part: str) -> bool:
         """Whether it is measured in a part; one that the project's reader was trained on is in none, not even "all"."""
-        if self.key:
-            return reader_part_of(self.key) in READ_PARTS[part]
+        if self.key or self.part:
+            return (self.part or reader_part_of(self.key)) in READ_PARTS[part]
         return part in ("all", half_of(self.id))
 
 
@@ -166,7 +185,7 @@ class DataSet:
         return frozenset(document for document, grade in self.relevance.get(name, {}).items() if grade > 0)
 
     def select(self, part: str, limit: int | None = None) -> tuple[Sample, ...]:
-        """The samples of a part, ordered by the hash of their ids, so that a limit takes a fixed random sample.
+        """The samples of a part, ordered by the hash of their ids, so that a limit takes a fixed random sample of ids.
 
         Where few documents are taken: samples about those with the smallest hashes, document by document. Of a set that
         the project's reader was trained on, test is the reader's own test part, development its validation part; what
@@ -179,11 +198,17 @@ class DataSet:
         chosen = [sample for sample in self.samples if sample.is_in(part)]
         if not chosen:
             raise UsageError(f"{self.name} has no question in its {part} part", help="Try --part all.")
-        if self.most_documents is None:
-            return tuple(sorted(chosen, key=lambda sample: digest(sample.id))[:limit])
-        taken = sorted({sample.document for sample in chosen}, key=digest)[: self.most_documents]
-        about = [sample for sample in chosen if sample.document in taken]
-        return tuple(sorted(about, key=lambda sample: (digest(sample.document), digest(sample.id)))[:limit])
+        if self.most_documents is not None:
+            taken = sorted({sample.document for sample in chosen}, key=digest)[: self.most_documents]
+            chosen = [sample for sample in chosen if sample.document in taken]
+        ordered: dict[str, list[Sample]] = {}
+        for sample in sorted(chosen, key=self._place):
+            ordered.setdefault(sample.id, []).append(sample)
+        return tuple(sample for name in list(ordered)[:limit] for sample in ordered[name])
+
+    def _place(self, sample: Sample) -> tuple[bytes, bytes]:
+        """What samples are ordered by: document by document where few documents are taken."""
+        return b"" if self.most_documents is None else digest(sample.document), digest(sample.id)
 
 
 def sampled(found: DataSet, wanted: Iterable[str], count: int | None) -> DataSet:

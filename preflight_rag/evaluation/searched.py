@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from preflight_rag.evaluation.datasets import ADAPTERS
-from preflight_rag.evaluation.datasets import open_dataset as open_collection
+from preflight_rag.evaluation.datasets import RETRIEVAL, ROLES, open_dataset
 from preflight_rag.evaluation.reading_metrics import holds
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet, Sample, check_selection, sampled
@@ -185,9 +184,9 @@ def corpus_of(found: DataSet) -> tuple[DataSet, tuple[str, ...]]:
     """
     folder = found.files[0].parent.parent
     if found.name.partition("-")[0] == "mirage":
-        return open_collection(MIXED, folder), PREFIXES
-    if found.name in ADAPTERS:
-        return open_collection(found.name, folder), ("",)
+        return open_dataset(MIXED, folder), PREFIXES
+    if found.name in ROLES[RETRIEVAL]:
+        return open_dataset(found.name, folder), ("",)
     if found.corpus is None:
         raise UsageError(
             f"{found.name} has no documents to search", help="Take nq_open_oracle, bioasq, mirage, or your own folder."

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from preflight_rag.cache import cache_dir, file_sha256
-from preflight_rag.evaluation.records import unique
+from preflight_rag.evaluation.datasets.files import unique
 from preflight_rag.evaluation.samples import DataSet, Sample, sampled
 from preflight_rag.evaluation.vector_cache import cached_embedder
 from preflight_rag.state.errors import LibraryError

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import reader_files
 
 DOCUMENTS = (
     ("milvexian", "Milvexian", "Milvexian is an oral inhibitor of factor XIa that is studied against thrombosis."),
@@ -57,9 +56,3 @@ def beir_data(tmp_path_factory: pytest.TempPathFactory, write_lines: WriteLines)
 @pytest.fixture(scope="session")
 def library_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("libraries")
-
-
-@pytest.fixture(scope="session")
-def reader_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Small data sets in the formats of those that the reader is trained on."""
-    return reader_files.write(tmp_path_factory.mktemp("reader-data"))

@@ -9,14 +9,13 @@ from paper_files import answers, passages
 from scripted_server import ScriptedServer
 
 from preflight_rag.evaluation.after_reading import BUDGET, NOT_READ, RECALL, word_recall
+from preflight_rag.evaluation.datasets import SPANS, open_dataset, qmsum
 from preflight_rag.evaluation.experiments import diversity, run, split_level
 from preflight_rag.evaluation.experiments.split_level import BASE, BUDGETS, levels, selections
 from preflight_rag.evaluation.harness.asking import open_asking
 from preflight_rag.evaluation.judging import judge_summaries
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import Sample
-from preflight_rag.evaluation.span_datasets import open_dataset
-from preflight_rag.evaluation.unit_datasets import qmsum
 from preflight_rag.state.values import Document
 
 SAID = ("We met to plan the release.", "Milvexian inhibits factor XIa.", "Lunch is at noon.", "Factor XIa, yes.")
@@ -54,7 +53,7 @@ def test_units_of_every_level_stand_in_the_document(embedder):
 
 
 def test_split_levels_are_compared_and_read_on_real_questions(data_dir, settings):
-    found = open_dataset("covidqa", data_dir)
+    found = open_dataset("covidqa", data_dir, SPANS)
     lengths = {document.id: len(document.text) for document in found.documents()}
     short = min(found.samples, key=lambda question: lengths[question.document])
     settings = replace(settings, model="simulated")
@@ -90,14 +89,14 @@ def test_without_a_model_nothing_is_read(meetings, settings):
 def test_diversitys_selections_are_read_in_every_ordering(meetings, settings):
     with ScriptedServer(default="NOT IN THE PASSAGES") as server, pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_BASE_URL", server.url)
-        report = diversity.run(qmsum(meetings / "qmsum"), replace(settings, model="openai:scripted"))
+        report = diversity.run(qmsum.units(meetings / "qmsum", "qmsum"), replace(settings, model="openai:scripted"))
     told = report.figures["after reading"]["means"]
     assert {f"similarity, ordering {name}" for name in diversity.ORDERINGS[1:]} < set(told)
     assert {"similarity", "FPS"} < set(told)
     assert all(figures[RECALL]["value"] == 0.0 for figures in told.values())
     texts = {arm: set(passages(row)) for arm, row in next(iter(answers(report).values())).items()}
     assert texts["similarity"] == texts["similarity, ordering 1:1"]
-    assert diversity.run(qmsum(meetings / "qmsum"), settings).about.endswith(NOT_READ)
+    assert diversity.run(qmsum.units(meetings / "qmsum", "qmsum"), settings).about.endswith(NOT_READ)
 
 
 @pytest.mark.parametrize(

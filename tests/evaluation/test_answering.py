@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from preflight_rag.evaluation.answering_sets import YES_NO, open_dataset
 from preflight_rag.evaluation.compare import paired
+from preflight_rag.evaluation.datasets import ANSWERS, open_dataset
 from preflight_rag.evaluation.experiments import answering
 from preflight_rag.evaluation.experiments.answering import judge
 from preflight_rag.evaluation.runs import Run
@@ -14,6 +14,7 @@ from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Answer, Citation, Document, Receipt, RouteDecision
 
 PLAYERS = {"ohio": "Bobby Lee of Ohio plays tennis.", "utah": "Bobby Lee of Utah plays chess.", "sea": "Salt is in it."}
+YES_NO = "yes/no"
 QUESTION = "Which sport does Bobby Lee play?"
 ABROAD = "Is there salt in the sea?"
 SPORTS = Sample(
@@ -117,7 +118,7 @@ def test_mcnemar_counts_what_only_one_got_right(first, second, expected):
 
 
 def test_ramdocs_gives_each_answer_its_documents(data_dir):
-    collection = open_dataset("ramdocs", data_dir)
+    collection = open_dataset("ramdocs", data_dir, ANSWERS)
     texts = {document.id: document.text for document in collection.documents()}
     query = collection.select("test")[0]
     assert all(query.answers)
@@ -127,8 +128,8 @@ def test_ramdocs_gives_each_answer_its_documents(data_dir):
 
 
 def test_bioasq_is_asked_over_the_mixed_corpus(data_dir):
-    collection = open_dataset("biomix-bioasq", data_dir)
+    collection = open_dataset("biomix-bioasq", data_dir, ANSWERS)
     assert {asked.label for asked in collection.samples} == {"factoid", "list", YES_NO}
     assert all(asked.by_words == (asked.kind != YES_NO) for asked in collection.samples)
     with pytest.raises(UsageError, match="'cisi' has no answers"):
-        open_dataset("cisi", data_dir)
+        open_dataset("cisi", data_dir, ANSWERS)

@@ -7,13 +7,13 @@ import gzip
 import json
 import os
 from collections.abc import Iterator
-from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from preflight_rag.evaluation.datasets import open_dataset
 from preflight_rag.evaluation.experiments import EXPERIMENTS, dataset_names
 from preflight_rag.state.errors import PreflightError
 
@@ -73,31 +73,26 @@ def linked(data: Path, folder: Path, but: Path) -> Path:
     return folder / place.with_name(place.name.removesuffix(".gz"))
 
 
-def use(module: str, name: str, data: Path) -> None:
+def use(role: str, name: str, data: Path) -> None:
     """Open the set, choose questions, and read a document."""
-    found = import_module(module, "preflight_rag.evaluation").open_dataset(name, data)
+    found = open_dataset(name, data, role)
     found.select("all", 2)
-    for attribute in ("corpus", "documents"):
-        reads = getattr(found, attribute, None)
-        if callable(reads):
-            next(iter(reads()), None)
+    next(found.documents(), None)
 
 
-@pytest.mark.parametrize(("module", "name"), SETS)
-def test_a_damaged_file_is_one_line_with_its_name(module: str, name: str, data_dir: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("role", "name"), SETS)
+def test_a_damaged_file_is_one_line_with_its_name(role: str, name: str, data_dir: Path, tmp_path: Path) -> None:
     try:
-        found = import_module(module, "preflight_rag.evaluation").open_dataset(name, data_dir)
+        found = open_dataset(name, data_dir, role)
     except PreflightError as error:
         pytest.skip(str(error))
-    known = map(Path, getattr(found, "files", ()))
+    known = found.files
     files = [
         file for file in known if ".json" in file.name and file.name not in UNREAD and file.stat().st_size < LARGEST
     ]
     for number, file in enumerate(files):
         target = linked(data_dir, tmp_path / str(number), file)
-        told = [
-            refusal(module, name, tmp_path / str(number), target, content) for content in islice(damaged(file), MOST)
-        ]
+        told = [refusal(role, name, tmp_path / str(number), target, content) for content in islice(damaged(file), MOST)]
         refused = [error for error in told if error is not None]
         assert len(refused) >= 3
         for error in refused:
@@ -106,11 +101,11 @@ def test_a_damaged_file_is_one_line_with_its_name(module: str, name: str, data_d
             assert any(part in str(error) for part in (file.name.partition(".")[0], file.parent.name, name)), error
 
 
-def refusal(module: str, name: str, data: Path, target: Path, content: str) -> PreflightError | None:
+def refusal(role: str, name: str, data: Path, target: Path, content: str) -> PreflightError | None:
     """What is said of this content of a file."""
     target.write_text(content, encoding="utf-8")
     try:
-        use(module, name, data)
+        use(role, name, data)
     except PreflightError as error:
         return error
     return None

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from preflight_rag.evaluation.datasets import open_dataset
-from preflight_rag.evaluation.records import json_lines, judgements, trec_judgements
+from preflight_rag.evaluation.datasets.files import json_lines, judgements, trec_judgements
 from preflight_rag.evaluation.searching import library_folder
 from preflight_rag.state.errors import UnreadableDocument, UsageError
 
@@ -46,14 +46,14 @@ def test_scifact_is_read_in_both_of_its_forms(
         write_lines(folder / "claims.jsonl", claims)
     collection = open_dataset("scifact", tmp_path)
     assert [document.text for document in collection.documents()] == ["One. Two."]
-    assert len(collection.samples) == 2
+    assert [claim.id for claim in collection.samples] == ["1"]
     assert collection.relevance == {"1": {"7": 1}}
 
 
 def test_a_folder_in_beirs_form_is_read_under_any_name(beir_data: Path) -> None:
     collection = open_dataset("small", beir_data)
     assert collection.relevant("q2") == {"venus"}
-    assert [query.id for query in collection.samples] == ["q1", "q2", "q3", "q4", "unjudged"]
+    assert [query.id for query in collection.samples] == ["q1", "q2", "q3", "q4"]
 
 
 def test_the_name_of_the_data_folder_itself_serves(beir_data: Path) -> None:

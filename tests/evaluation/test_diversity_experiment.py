@@ -7,11 +7,10 @@ import json
 import pytest
 
 from preflight_rag.evaluation.coarse_to_fine import search
-from preflight_rag.evaluation.datasets import open_dataset
+from preflight_rag.evaluation.datasets import covidqa, open_dataset, qmsum
 from preflight_rag.evaluation.experiments import diversity
 from preflight_rag.evaluation.experiments.diversity import candidates
 from preflight_rag.evaluation.runs import Run
-from preflight_rag.evaluation.unit_datasets import covidqa, qmsum
 from preflight_rag.state.errors import UnreadableDocument, UsageError
 
 
@@ -77,7 +76,7 @@ def meetings(tmp_path, write_lines):
     ]
     record = {"meeting_transcripts": turns, "specific_query_list": asked, "general_query_list": []}
     write_lines(tmp_path / "qmsum" / "val.jsonl", [record, record])
-    return qmsum(tmp_path / "qmsum")
+    return qmsum.units(tmp_path / "qmsum", "qmsum")
 
 
 def test_turns_of_a_meeting_are_the_units(meetings):
@@ -110,7 +109,7 @@ def test_sentences_of_an_article_are_the_units(tmp_path, write_lines):
     answers = [{"text": "bats. It", "answer_start": text.index("bats. It")}, {"text": "gone", "answer_start": None}]
     question = {"id": 1, "document_id": 7, "question": "Where from?", "answers": answers}
     write_lines(tmp_path / "questions.jsonl", [question])
-    collection = covidqa(tmp_path)
+    collection = covidqa.units(tmp_path, "covidqa")
     assert [unit.text for unit in units(collection)["7"]] == text.replace(". ", ".\n").split("\n")
     assert collection.relevant("1") == {"7#1", "7#2"}
     assert set(units(collection)) == {"7"}
@@ -130,12 +129,12 @@ def test_a_damaged_meeting_is_named(tmp_path, write_lines, record, message):
     whole = {"meeting_transcripts": [], "specific_query_list": [], "general_query_list": []}
     write_lines(tmp_path / "val.jsonl", [whole | record])
     with pytest.raises(UnreadableDocument, match=message):
-        qmsum(tmp_path)
+        qmsum.units(tmp_path, "qmsum")
 
 
 def test_real_data_has_the_counts_of_its_readme(data_dir):
-    meetings = qmsum(data_dir / "qmsum")
+    meetings = qmsum.units(data_dir / "qmsum", "qmsum")
     assert (len(units(meetings)), len(meetings.samples)) == (35, 237)
-    articles = covidqa(data_dir / "covidqa")
+    articles = covidqa.units(data_dir / "covidqa", "covidqa")
     assert len(articles.samples) == 962
     assert {asked.document for asked in articles.samples} <= units(articles).keys()

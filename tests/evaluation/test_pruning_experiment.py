@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from preflight_rag.evaluation.datasets import SHORT_ANSWERS, open_dataset
 from preflight_rag.evaluation.experiments.pruning import Asked, above, curve, first, rows_of, run
-from preflight_rag.evaluation.pruning_sets import open_dataset
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.state.errors import UsageError
 from training.reader_thresholds import largest_lossless, store
@@ -47,7 +47,9 @@ def data(tmp_path):
 
 
 def test_the_report(data, library_cache):
-    report = run(open_dataset("nq_open_oracle", data), Run(part="all", limit=3, library_cache=library_cache))
+    report = run(
+        open_dataset("nq_open_oracle", data, SHORT_ANSWERS), Run(part="all", limit=3, library_cache=library_cache)
+    )
     rows = {row[0]: row for row in report.tables[0].rows}
     assert {"all passages", "answerability 0.5", "the first 3"} <= set(rows)
     assert rows["all passages"][-1] == "0"
@@ -55,7 +57,7 @@ def test_the_report(data, library_cache):
 
 
 def test_parts_are_those_of_the_training(data):
-    collection = open_dataset("nq_open_oracle", data)
+    collection = open_dataset("nq_open_oracle", data, SHORT_ANSWERS)
     test, development = (
         {query.id for query in collection.samples if query in collection.select(part)} for part in ("test", "all")
     )
@@ -69,11 +71,11 @@ def test_parts_are_those_of_the_training(data):
 @pytest.mark.parametrize(("name", "says"), [("medquad", "no short answers"), ("nq_open_oracle", "no folder")])
 def test_what_has_no_short_answers(name, says):
     with pytest.raises(UsageError, match=says):
-        open_dataset(name, None)
+        open_dataset(name, None, SHORT_ANSWERS)
 
 
 def test_factoids_have_answers(data_dir):
-    collection = open_dataset("biomix-bioasq", data_dir)
+    collection = open_dataset("biomix-bioasq", data_dir, SHORT_ANSWERS)
     chosen = collection.select("test", 20)
     assert all(query.names for query in chosen)
     assert {query.id for query in chosen}.isdisjoint(query.id for query in collection.select("development"))

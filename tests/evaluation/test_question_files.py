@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from preflight_rag.evaluation.question_sets import open_dataset
+from preflight_rag.evaluation.datasets import QUESTIONS, open_dataset
 from preflight_rag.evaluation.samples import Sample
 from preflight_rag.state.errors import UnreadableDocument, UsageError
 
@@ -113,7 +113,7 @@ def put(folder: Path, name: str, content: Any) -> None:
 
 
 def only(name: str, data: Path) -> Sample:
-    (question,) = open_dataset(name, data).samples
+    (question,) = open_dataset(name, data, QUESTIONS).samples
     return question
 
 
@@ -122,7 +122,7 @@ def test_mirage_is_read_as_published(tmp_path):
     asked = only("mirage-pubmedqa", tmp_path)
     assert (asked.id, asked.kind, asked.right, asked.key) == ("pubmedqa:7", "yes/no", "no", "7")
     assert asked.documents == {"7"}
-    assert [question.label for question in open_dataset("mirage", tmp_path).samples] == ["pubmedqa", "medqa"]
+    assert [question.label for question in open_dataset("mirage", tmp_path, QUESTIONS).samples] == ["pubmedqa", "medqa"]
 
 
 def test_pubmedqa_gives_the_abstract_without_its_conclusion(tmp_path):
@@ -136,7 +136,7 @@ def test_bioasq_is_read_as_the_task_releases_it(tmp_path):
     yes = {**BIOASQ, "id": "q2", "type": "yesno", "exact_answer": "Yes", "ideal_answer": "It is."}
     several = {**BIOASQ, "id": "q3", "type": "list", "exact_answer": [["a", "b"], ["c"]]}
     put(tmp_path / "bioasq", "9B1_golden.json", {"questions": [BIOASQ, yes, several]})
-    factoid, verdict, listing = open_dataset("bioasq", tmp_path).samples
+    factoid, verdict, listing = open_dataset("bioasq", tmp_path, QUESTIONS).samples
     assert factoid.answers == (("factor XIa", "FXIa"),)
     assert (factoid.documents, factoid.given[0].text) == ({"34494428"}, "Factor XIa.")
     assert (verdict.right, verdict.answers) == ("yes", (("It is.",),))
@@ -181,7 +181,7 @@ def test_conflictqa_tells_the_side_of_a_verdict_by_negation(tmp_path, memory, co
 
 def test_dragged_is_read_as_its_authors_publish_it(tmp_path):
     put(tmp_path / "dragged_conflicts", "conflicts.jsonl", CONFLICTS)
-    found = open_dataset("dragged_conflicts", tmp_path)
+    found = open_dataset("dragged_conflicts", tmp_path, QUESTIONS)
     assert [passage.text for passage in found.samples[0].given] == ["Ann leads.", "Bob leads."]
     assert found.samples[0].label == "Conflict due to outdated information"
     assert [document.date for document in found.corpus()] == ["Jun 20, 2023", None]
@@ -202,14 +202,14 @@ def test_wikicontradict_wants_both_answers(tmp_path, packed):
 
 def test_a_json_file_is_squads_with_unanswerable_questions(tmp_path):
     put(tmp_path, "dev-v2.0.json", SQUAD)
-    answered, impossible = open_dataset("dev-v2.0.json", tmp_path).samples
+    answered, impossible = open_dataset("dev-v2.0.json", tmp_path, QUESTIONS).samples
     assert (answered.answers, answered.answerable, answered.key) == ((("Norway",),), True, "Normans")
     assert (impossible.answers, impossible.answerable, impossible.wrong) == ((), False, ("Norway",))
 
 
 def test_covidqa_is_read_in_squads_form(tmp_path):
     put(tmp_path / "covidqa", "COVID-QA.json", COVIDQA)
-    found = open_dataset("covidqa", tmp_path)
+    found = open_dataset("covidqa", tmp_path, QUESTIONS)
     assert (found.samples[0].documents, found.samples[0].key) == ({"630"}, "630")
     assert [document.text for document in found.corpus()] == ["It has spikes."]
 
@@ -235,13 +235,13 @@ def test_scifact_is_read_as_published(tmp_path, write_lines):
     write_lines(tmp_path / "scifact" / "claims_train.jsonl", [SCIFACT])
     unknown = {**SCIFACT, "id": 4, "cited_doc_ids": [8], "evidence": {}}
     write_lines(tmp_path / "scifact" / "claims_dev.jsonl", [unknown])
-    contradicted, open_ = open_dataset("scifact", tmp_path).samples
+    contradicted, open_ = open_dataset("scifact", tmp_path, QUESTIONS).samples
     assert (contradicted.right, [p.role for p in contradicted.given]) == ("contradicted", ["contradict", "neutral"])
     assert (open_.right, open_.answerable) == ("not enough information", False)
 
 
 def test_a_folder_in_beirs_form_has_questions_with_documents(beir_data):
-    found = open_dataset("small", beir_data)
+    found = open_dataset("small", beir_data, QUESTIONS)
     assert {question.id: set(question.documents) for question in found.samples}["q2"] == {"venus"}
     assert "unjudged" not in {question.id for question in found.samples}
     assert len(list(found.corpus())) == 5
@@ -295,7 +295,7 @@ def test_a_wrong_file_is_one_clear_line(tmp_path, case):
     path, content, message = BAD[case]
     put((tmp_path / path).parent, Path(path).name, content)
     with pytest.raises(UnreadableDocument, match=message) as caught:
-        open_dataset(path.partition("/")[0], tmp_path)
+        open_dataset(path.partition("/")[0], tmp_path, QUESTIONS)
     assert "\n" not in str(caught.value)
 
 
@@ -303,13 +303,13 @@ def test_a_wrong_file_is_one_clear_line(tmp_path, case):
 def test_a_damaged_gzip_is_one_clear_line(tmp_path, content):
     (tmp_path / "squad.json.gz").write_bytes(content)
     with pytest.raises(UnreadableDocument, match=r"squad.json.gz cannot be read"):
-        open_dataset("squad.json.gz", tmp_path)
+        open_dataset("squad.json.gz", tmp_path, QUESTIONS)
 
 
 def test_conflictqa_without_a_file_names_its_origin(tmp_path):
     (tmp_path / "conflictqa").mkdir()
     with pytest.raises(UsageError, match=r"no conflictQA-.*LLM-Knowledge-Conflict"):
-        open_dataset("conflictqa", tmp_path)
+        open_dataset("conflictqa", tmp_path, QUESTIONS)
 
 
 WriteLines = Callable[[Path, list[Any]], None]
@@ -329,7 +329,7 @@ FULL = {
 def test_ones_own_questions_are_read_with_all_their_fields(tmp_path, write_lines: WriteLines):
     write_lines(tmp_path / "mine" / "questions.jsonl", [FULL])
     write_lines(tmp_path / "mine" / "documents.jsonl", [{"id": "scurvy", "text": "Scurvy.", "date": "2020"}])
-    found = open_dataset("mine", tmp_path)
+    found = open_dataset("mine", tmp_path, QUESTIONS)
     (asked,) = found.samples
     assert (asked.kind, asked.options, asked.right) == ("choice", ("vitamin C", "vitamin D"), "vitamin C")
     assert [(passage.id, passage.title, passage.role) for passage in asked.given] == [
@@ -344,7 +344,7 @@ def test_gold_contexts_answer_where_nothing_else_is_named(tmp_path, write_lines:
     contexts = [{"text": "Rickets."}, {"text": "Scurvy.", "role": "gold"}]
     named = [{"id": "1", "question": "?", "contexts": contexts}, {"id": "2", "question": "?", "documents": ["1/0"]}]
     write_lines(tmp_path / "mine" / "questions.jsonl", named)
-    found = open_dataset("mine", tmp_path)
+    found = open_dataset("mine", tmp_path, QUESTIONS)
     assert [set(question.documents) for question in found.samples] == [{"1/1"}, {"1/0"}]
     assert {document.id for document in found.corpus()} == {"1/0", "1/1"}
 
@@ -361,7 +361,7 @@ def test_gold_contexts_answer_where_nothing_else_is_named(tmp_path, write_lines:
 )
 def test_the_kind_of_ones_own_question_is_told_by_its_fields(tmp_path, write_lines, fields, kind, answers):
     write_lines(tmp_path / "mine.jsonl", [{"id": 1, "question": "Which?", **fields}])
-    found = open_dataset("mine.jsonl", tmp_path)
+    found = open_dataset("mine.jsonl", tmp_path, QUESTIONS)
     assert (found.samples[0].kind, found.samples[0].answers, found.corpus) == (kind, answers, None)
 
 
@@ -382,7 +382,7 @@ def test_the_kind_of_ones_own_question_is_told_by_its_fields(tmp_path, write_lin
 def test_a_bad_line_of_ones_own_is_named(tmp_path, write_lines, fields, message):
     write_lines(tmp_path / "mine.jsonl", [{"id": 1, "question": "Which?", **fields}])
     with pytest.raises(UnreadableDocument, match=message):
-        open_dataset("mine.jsonl", tmp_path)
+        open_dataset("mine.jsonl", tmp_path, QUESTIONS)
 
 
 def test_a_document_that_is_not_there_is_named(tmp_path, write_lines):
@@ -390,4 +390,4 @@ def test_a_document_that_is_not_there_is_named(tmp_path, write_lines):
     write_lines(tmp_path / "mine" / "documents.jsonl.gz", [])
     (tmp_path / "mine" / "documents.jsonl.gz").write_bytes(gzip.compress(b'{"id": "a", "text": "A."}'))
     with pytest.raises(UnreadableDocument, match=r"line 1: the document 'b' is not in documents.jsonl.gz"):
-        open_dataset("mine", tmp_path)
+        open_dataset("mine", tmp_path, QUESTIONS)

@@ -8,18 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from preflight_rag.evaluation.question_sets import SOURCES, open_dataset
-from preflight_rag.evaluation.reader_data import SETS, examples
+from preflight_rag.evaluation.datasets import QUESTIONS, ROLES, TRAINING, adapter_of, examples, open_dataset
 from preflight_rag.evaluation.samples import Context, DataSet, Sample, half_of, reader_part_of
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Document
 
-TRAINED = [name for name in SOURCES if name in SETS]
+TRAINED = [name for name in ROLES[QUESTIONS] if name in TRAINING]
 
 
 @cache
 def opened(name: str, data: Path) -> DataSet:
-    return open_dataset(name, data)
+    return open_dataset(name, data, QUESTIONS)
 
 
 def of(*questions: Sample) -> DataSet:
@@ -55,14 +54,20 @@ def test_what_selects_nothing_is_refused(part, limit, message):
         of().select(part, limit)
 
 
-@pytest.mark.parametrize("name", SOURCES)
+def published(name: str) -> str:
+    """Where a set's questions are published."""
+    source: str = adapter_of(ROLES[QUESTIONS][name]).SOURCE
+    return source
+
+
+@pytest.mark.parametrize("name", ROLES[QUESTIONS])
 def test_a_missing_data_set_names_where_it_is_published(name, tmp_path):
     for data in (tmp_path, None):
         with pytest.raises(UsageError) as caught:
-            open_dataset(name, data)
+            open_dataset(name, data, QUESTIONS)
         assert caught.value.exit_code == 2
         if name != "biomix-bioasq" or data is None:
-            assert any(part in str(caught.value) for part in (SOURCES[name].origin, "MIRAGE (rawdata/bioasq)"))
+            assert any(part in str(caught.value) for part in (published(name), "MIRAGE (rawdata/bioasq)"))
 
 
 @pytest.mark.parametrize(
@@ -75,7 +80,7 @@ def test_a_missing_data_set_names_where_it_is_published(name, tmp_path):
 def test_what_is_no_data_set_is_refused(name, message, tmp_path):
     (tmp_path / "table.csv").write_text("id,question\n", encoding="utf-8")
     with pytest.raises(UsageError, match=message):
-        open_dataset(name, tmp_path)
+        open_dataset(name, tmp_path, QUESTIONS)
 
 
 # Questions as the data sets' descriptions count them, and their kinds.
@@ -164,5 +169,5 @@ def test_the_conflict_types_of_dragged_are_labels(data_dir):
 
 def test_lost_in_the_middle_files_are_told_by_what_they_hold(data_dir: Path):
     folder = data_dir / "nq_open_oracle"
-    found = open_dataset("nq-open-oracle.jsonl.gz", folder)
+    found = open_dataset("nq-open-oracle.jsonl.gz", folder, QUESTIONS)
     assert found.samples == opened("nq_open_oracle", data_dir).samples

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from preflight_rag.evaluation.reader_examples import WINDOW, Example, overlapping, spans_of, window
+from preflight_rag.evaluation.datasets.pairs import WINDOW, overlapping, pair, spans_of, window
 from preflight_rag.evaluation.samples import reader_part_of
 from preflight_rag.text.sentences import sentence_spans
 
@@ -51,4 +51,4 @@ def test_a_hard_negative_shares_terms():
 
 
 def test_an_example_says_what_is_not_known():
-    assert Example("k", "q", "", "t").answers is None
+    assert pair("k", "q", "", "t").passage.spans is None

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
+from preflight_rag.evaluation.datasets import READING, TRAINING, open_dataset
+from preflight_rag.evaluation.datasets.bioasq import short_answers
 from preflight_rag.evaluation.experiments import run
 from preflight_rag.evaluation.experiments.reading import open_named
-from preflight_rag.evaluation.reader_data import SETS
-from preflight_rag.evaluation.reading_sets import bioasq_answers, open_dataset
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.models.reading.bundled_reader import MODEL
 from preflight_rag.state.errors import UsageError
@@ -52,7 +52,7 @@ def report(data):
 
 
 def test_every_pair_of_the_part_is_read_once(data, report):
-    pairs = open_dataset("ramdocs", data).select("test")
+    pairs = open_dataset("ramdocs", data, READING).select("test")
     assert len(report.rows) == 2 * len(pairs) > 8
     assert [row.details["question"] for row in report.rows[::2]] == [pair.question for pair in pairs]
     assert report.figures["spans"]["a passage with the answer"]["cases"] == len(pairs) / 2
@@ -85,13 +85,13 @@ def test_pubmedqa_is_read_without_its_conclusions_and_whole(tmp_path):
         for n, decision in enumerate([*told] * 8)
     }  # fmt: skip
     (tmp_path / "pubmedqa" / "ori_pqal.json").write_text(json.dumps(entries), encoding="utf-8")
-    body, whole = (open_dataset(name, tmp_path).select("all") for name in ("pubmedqa", "pubmedqa-abstracts"))
-    assert [example.group for example in body] == [example.group for example in whole]
-    assert {example.text for example in body} == {"Forty rested."}
-    for example in whole:
-        assert example.text == f"Forty rested. {told[{'neither': 'maybe'}.get(example.verdict, example.verdict)]}"
+    body, whole = (open_dataset(name, tmp_path, READING).select("all") for name in ("pubmedqa", "pubmedqa-abstracts"))
+    assert [example.id for example in body] == [example.id for example in whole]
+    assert {example.passage.text for example in body} == {"Forty rested."}
+    for passage in (example.passage for example in whole):
+        assert passage.text == f"Forty rested. {told[{'neither': 'maybe'}.get(passage.verdict, passage.verdict)]}"
     with pytest.raises(UsageError, match="pubmedqa-abstracts") as refused:
-        open_dataset("pubmedqa-abstracts", None)
+        open_dataset("pubmedqa-abstracts", None, READING)
     assert "DIR/pubmedqa holds" in refused.value.help
 
 
@@ -106,22 +106,21 @@ def test_pubmedqa_is_read_without_its_conclusions_and_whole(tmp_path):
     ],
 )
 def test_answers_of_bioasq(kind, exact, expected):
-    assert bioasq_answers({"type": kind, "exact_answer": exact}) == expected
+    assert short_answers({"type": kind, "exact_answer": exact}) == expected
 
 
-@pytest.mark.parametrize("name", [*SETS, "bioasq"])
-def test_every_set_opens_with_what_the_report_says_of_it(name, tmp_path):
-    (tmp_path / name).mkdir()
-    found = open_dataset(name, tmp_path)
+@pytest.mark.parametrize("name", [*TRAINING, "bioasq"])
+def test_every_set_opens_with_what_the_report_says_of_it(name, data, reader_data):
+    found = open_dataset(name, data if name == "bioasq" else reader_data, READING)
     assert found.name == name
     assert all((found.title, found.source, found.licence))
 
 
 def test_a_limit_takes_questions_with_all_their_passages(data):
-    collection = open_dataset("ramdocs", data)
+    collection = open_dataset("ramdocs", data, READING)
     assert len(collection.select("test", 2)) == 4
-    everything = {example.group for example in collection.select("all")}
-    assert {example.group for example in collection.select("test")} < everything
+    everything = {example.id for example in collection.select("all")}
+    assert {example.id for example in collection.select("test")} < everything
 
 
 @pytest.mark.parametrize(
@@ -131,7 +130,7 @@ def test_a_limit_takes_questions_with_all_their_passages(data):
 )  # fmt: skip
 def test_what_cannot_be_read_is_refused(data, name, part, limit, told):
     with pytest.raises(UsageError, match=told):
-        open_dataset(name, data).select(part, limit)
+        open_dataset(name, data, READING).select(part, limit)
 
 
 def test_a_network_is_named_by_its_file():

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from preflight_rag.evaluation.datasets import ROLES, SPANS, open_dataset
+from preflight_rag.evaluation.datasets.financebench import on_page
 from preflight_rag.evaluation.experiments import run
 from preflight_rag.evaluation.experiments.splitters import OURS, Chunk, best_first, methods, span_recall, word_pieces
-from preflight_rag.evaluation.long_documents import on_page
 from preflight_rag.evaluation.runs import Run
-from preflight_rag.evaluation.span_datasets import SPAN_ADAPTERS, open_dataset
 from preflight_rag.evaluation.vector_cache import CachedEmbedder, cached_embedder
 from preflight_rag.models.embedding.embedder import Embedder, PassageInput, Progress
 from preflight_rag.state.errors import UsageError
@@ -133,7 +133,7 @@ def test_marked_turns_are_stretches_of_a_meetings_lines(tmp_path: Path, write_li
     asked = [{"query": "What?", "relevant_text_span": []}, {"query": "When?", "relevant_text_span": [["1", "5"]]}]
     meeting = {"meeting_transcripts": turns, "specific_query_list": asked, "general_query_list": []}
     write_lines(tmp_path / "qmsum" / "val.jsonl", [meeting])
-    collection = open_dataset("qmsum", tmp_path)
+    collection = open_dataset("qmsum", tmp_path, SPANS)
     ((document, answers),) = collection.read(["val-0"])
     assert document.text == "A: Hello.\nB: Lunch is at noon.\n"
     assert answers == {"val-0-1": (((10, len(document.text)),),)}
@@ -146,9 +146,9 @@ def test_a_data_set_without_marked_answers_is_refused(tmp_path: Path) -> None:
         run("splitting", tmp_path, ["bioasq"], Run())
 
 
-@pytest.mark.parametrize("name", SPAN_ADAPTERS)
+@pytest.mark.parametrize("name", ROLES[SPANS])
 def test_answers_lie_in_the_documents(data_dir: Path, name: str) -> None:
-    collection = open_dataset(name, data_dir)
+    collection = open_dataset(name, data_dir, SPANS)
     first = collection.select("development")[0]
     ((document, answers),) = collection.read([first.document])
     assert first.id in answers

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from preflight_rag.evaluation.datasets import SUMMARIES, open_dataset
 from preflight_rag.evaluation.experiments import run
 from preflight_rag.evaluation.runs import Run
-from preflight_rag.evaluation.summary_datasets import open_dataset
 from preflight_rag.state.errors import UnreadableDocument, UsageError
 
 NO_SUMMARY = '{"meeting_transcripts": [], "specific_query_list": [], "general_query_list": []}'
@@ -38,14 +38,14 @@ def data(tmp_path, write_lines):
 
 
 def test_answers_become_one_document_without_tags(data):
-    found = open_dataset("mediqa2021_mas", data)
+    found = open_dataset("mediqa2021_mas", data, SUMMARIES)
     (text,) = found.samples[3].given
     assert (text.id, text.text) == ("q3", f"Sleep\n{ANSWERS}\n\nWalking for 3 hours makes people tired.")
     assert set(found.samples[3].summaries) == {"extractive", "abstractive"}
 
 
 def test_a_meeting_is_what_was_said(data):
-    (meeting,) = open_dataset("qmsum", data).samples
+    (meeting,) = open_dataset("qmsum", data, SUMMARIES).samples
     assert [(given.id, given.text) for given in meeting.given] == [
         ("meeting0", "We want a remote control that is yellow.")
     ]
@@ -79,6 +79,6 @@ def test_what_is_no_data_set_of_summaries_is_refused(tmp_path, name, line, error
         (tmp_path / folder).mkdir()
         (tmp_path / folder / file).write_text(line + "\n", encoding="utf-8")
     with pytest.raises(error, match=told):
-        open_dataset(name, tmp_path)
+        open_dataset(name, tmp_path, SUMMARIES)
     with pytest.raises(UsageError, match=r"no folder|no summaries"):
-        open_dataset(name, None)
+        open_dataset(name, None, SUMMARIES)

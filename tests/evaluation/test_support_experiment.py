@@ -3,18 +3,19 @@
 import pytest
 from word_reader import WordReader
 
+from preflight_rag.evaluation.datasets import STATEMENTS, open_dataset
+from preflight_rag.evaluation.datasets.statements import statement as statement_of
 from preflight_rag.evaluation.experiments.statements import CHECKS, judge, run
 from preflight_rag.evaluation.runs import Run
-from preflight_rag.evaluation.support_sets import Case, StatementSet, open_dataset
+from preflight_rag.evaluation.samples import Context, DataSet
 from preflight_rag.state.errors import UsageError
-from preflight_rag.state.values import Passage
 from training.reader_thresholds import best_threshold, clear_level
 
 TEXT = "In 1846 Galle found the planet Neptune in Berlin with a telescope of nine inches. It was where theory said."
 
 
 def case(statement, verdict, question=""):
-    return Case(question, statement, Passage(id="p", document_id="p", title="Neptune", text=TEXT), verdict)
+    return statement_of(question, statement, Context("", "Neptune", TEXT), verdict, "test")
 
 
 CASES = [
@@ -23,7 +24,7 @@ CASES = [
     case("Green tea is brewed at eighty degrees Celsius", "neither"),
     case("Oats are sown in early spring by farmers", "no"),
 ]
-SET = StatementSet("four", "four statements", "nowhere", lambda part: CASES if part == "test" else [], False)
+SET = DataSet("four", "four statements", "nowhere", "", (), tuple(CASES))
 
 
 def test_cases_are_judged_as_the_check_judges_them():
@@ -66,17 +67,19 @@ def test_the_report_with_the_shipped_reader():
 
 
 def test_parts_without_statements():
-    with pytest.raises(UsageError, match="no statement in its development part"):
+    with pytest.raises(UsageError, match="no question in its development part"):
         SET.select("development")
     with pytest.raises(UsageError, match="limit 0"):
         SET.select("test", 0)
-    with pytest.raises(UsageError, match="no statements of 'bioasq'"):
-        open_dataset("bioasq", None)
+    with pytest.raises(UsageError, match="'bioasq' has no statements"):
+        open_dataset("bioasq", None, STATEMENTS)
 
 
 @pytest.mark.parametrize("name", ["scifact", "clapnq"])
 def test_statements_of_published_sets(data_dir, name):
-    found = open_dataset(name, data_dir).select("test", 60)
-    assert {item.verdict for item in found} == {"yes", "no", "neither"}
-    assert [item.id for item in found] == [item.id for item in open_dataset(name, data_dir).select("test", 60)]
-    assert all(item.statement and item.passage.text for item in found)
+    found = open_dataset(name, data_dir, STATEMENTS).select("test", 60)
+    assert {item.passage.verdict for item in found} == {"yes", "no", "neither"}
+    assert [item.id for item in found] == [
+        item.id for item in open_dataset(name, data_dir, STATEMENTS).select("test", 60)
+    ]
+    assert all(item.names and item.passage.text for item in found)

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from preflight_rag.evaluation.reader_examples import Example
+from preflight_rag.evaluation.datasets.pairs import pair
 from preflight_rag.models.reading.bundled_reader import BundledReader, Calibration
 from training.calibrate_reader import Case, choose_threshold, fit, logits_of, put_cases, report, shares, write
 
@@ -76,10 +76,10 @@ def test_questions_are_put_with_and_without_their_answer(embedder):
         text = f"The meeting of that year was held in {city}."
         span = ((text.index(city), text.index(city) + len(city)),)
         key = f"Where was the meeting of {city}'s mayor?"
-        found.append(Example(key, key, "", text, span, True, True, group=key, gold=(city,)))
+        found.append(pair(key, key, "", text, span, True, True, group=key, gold=(city,)))
     reader = BundledReader()
     cases = put_cases("small", found, reader, embedder, limit=3)
     assert [(case.answerable, len(case.logits)) for case in cases] == [(True, 4), (False, 3)] * 3
-    rows = {"small": list(zip(logits_of(reader, [("Where?", "", e.text) for e in found], "small"),
+    rows = {"small": list(zip(logits_of(reader, [("Where?", "", e.passage.text) for e in found], "small"),
                               (True, False, True, False), strict=True))}  # fmt: skip
     assert "| small | 4 |" in report(rows, cases, LINE)

@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from preflight_rag.cache import file_sha256
-from preflight_rag.evaluation.reader_data import SETS, examples
-from preflight_rag.evaluation.reader_examples import Example
+from preflight_rag.evaluation.datasets import TRAINING, examples
+from preflight_rag.evaluation.datasets.pairs import pair
 from preflight_rag.models.embedding.minilm import weights_folder
 from preflight_rag.models.reading.bundled_reader import BundledReader
 from preflight_rag.models.reading.extractive_reader import OUTPUTS, load_tokenizer, padded, windows
@@ -21,9 +21,9 @@ from training.reader_network import UNKNOWN, Targets, loss
 from training.train_reader import BATCH, UNCALIBRATED, Trainer, batches, positions, prepare, record, stages, targets
 
 TEXT = "It was built in 1843 by Ada, in Estmoor."
-KITE = Example("k", "When was it built?", "Kites", TEXT, ((16, 20),), True, True, "yes", ((32, 39),))
-NOTHING = Example("k", "Who sold it?", "", TEXT, (), False, None, None, None)
-UNMARKED = Example("k", "Is it old?", "", TEXT, None, True, None, "neither", ())
+KITE = pair("k", "When was it built?", "Kites", TEXT, ((16, 20),), True, True, "yes", ((32, 39),))
+NOTHING = pair("k", "Who sold it?", "", TEXT, (), False, None, None, None)
+UNMARKED = pair("k", "Is it old?", "", TEXT, None, True, None, "neither", ())
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,7 @@ def test_positions_need_the_whole_answer(tokenizer):
 
 
 def test_an_answer_beyond_the_window_is_not_trained_on():
-    far = Example("k", "When?", "", f"{'long ' * 400}{TEXT}", ((2016, 2020),), True)
+    far = pair("k", "When?", "", f"{'long ' * 400}{TEXT}", ((2016, 2020),), True)
     assert [item.example for item in prepare([far, NOTHING])] == [NOTHING]
 
 
@@ -112,8 +112,8 @@ def test_stages_begin_with_made_questions_and_go_through_every_set(reader_data, 
     monkeypatch.setattr(train_reader, "EPOCHS", 2)
     found = dict(stages(reader_data))
     assert list(found) == ["cloze", "epoch 1", "epoch 2"]
-    groups = {example.group.split()[0] for example in found["epoch 1"] if example.group}
-    assert groups == {"nq", "xquad", "covidqa", "ramdocs", "clapnq", *SETS} - {"nq_open_oracle", "xquad_en"}
+    groups = {example.id.split()[0] for example in found["epoch 1"] if example.id}
+    assert groups == {"nq", "xquad", "covidqa", "ramdocs", "clapnq", *TRAINING} - {"nq_open_oracle", "xquad_en"}
     assert found["epoch 1"] != found["epoch 2"]
 
 
@@ -147,7 +147,7 @@ def test_beside_the_model_stands_what_it_is(trained, reader_data):
     assert told["sha256"] == file_sha256(folder / "reader.onnx")
     assert told["calibration"] == UNCALIBRATED
     assert told["trained"]["steps"] == 2
-    assert told["trained"]["examples"] == {name: len(examples(name, reader_data, "train")) for name in SETS}
+    assert told["trained"]["examples"] == {name: len(examples(name, reader_data, "train")) for name in TRAINING}
     assert {path.name for path in folder.iterdir()} == {"reader.onnx", "reader.json", "reader_tokenizer.json"}
 
 

@@ -10,6 +10,19 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from preflight_rag.evaluation.datasets import (
+    ANSWERS,
+    QUESTIONS,
+    READING,
+    RETRIEVAL,
+    ROLES,
+    SHORT_ANSWERS,
+    SPANS,
+    STATEMENTS,
+    SUMMARIES,
+    UNITS,
+    open_dataset,
+)
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.state.errors import BudgetUsedUp, UsageError
 
@@ -29,7 +42,8 @@ class Experiment:
     Attributes:
         module: Where it lives; behind a colon, the function's name where it is not `run`.
         summary: What it measures, in a few words.
-        datasets: The module whose `open_dataset` reads its data.
+        datasets: The role in which it has its data sets, of `datasets.ROLES`; or the module whose `open_dataset` makes
+            one of several.
         usual: The data sets that it is run on when none is named.
         asks: Whether it puts questions to the model.
         paper: Whose experiment it is; `OWN` for one of Preflight's own.
@@ -37,7 +51,7 @@ class Experiment:
 
     module: str
     summary: str
-    datasets: str = "..datasets"
+    datasets: str = RETRIEVAL
     usual: tuple[str, ...] = ("bioasq",)
     asks: bool = False
     paper: str = OWN
@@ -61,14 +75,14 @@ EXPERIMENTS = {
     "splitters": Experiment(
         ".splitters",
         "how much of an answer's span each splitter's chunks bring in equal budgets",
-        "..span_datasets",
+        SPANS,
         ("covidqa", "qmsum"),
         paper="CPQA",
     ),
     "diversity": Experiment(
         ".diversity",
         "how much of what is relevant MMR and FPS bring into a token budget, before and after reading",
-        "..unit_datasets",
+        UNITS,
         ("bioasq", "covidqa"),
         asks=True,
         paper="Diversity",
@@ -76,19 +90,19 @@ EXPERIMENTS = {
     "pruning": Experiment(
         ".pruning",
         "which tokens a language model is spared by the reader, and which answers are lost",
-        "..pruning_sets",
+        SHORT_ANSWERS,
         ("nq_open_oracle", "biomix-bioasq"),
     ),
     "statements": Experiment(
         ".statements",
         "whether the reader tells supported statements from others",
-        "..support_sets",
+        STATEMENTS,
         ("scifact", "made", "clapnq", "answers"),
     ),
     "summaries": Experiment(
         ".summaries",
         "how near selected sentences come to summaries that people wrote, and which a model prefers",
-        "..summary_datasets",
+        SUMMARIES,
         ("mediqa2021_mas", "qmsum"),
         asks=True,
         paper="Diversity",
@@ -96,7 +110,7 @@ EXPERIMENTS = {
     "reading": Experiment(
         ".reading",
         "the extractive reader's spans, answerability and verdicts on given passages",
-        "..reading_sets",
+        READING,
         (
             "nq_open_oracle",
             "xquad_en",
@@ -112,7 +126,7 @@ EXPERIMENTS = {
     "answering": Experiment(
         ".answering",
         "right answers shown with a right passage cited, by the whole pipeline",
-        "..answering_sets",
+        ANSWERS,
         ("biomix-bioasq", "ramdocs"),
     ),
     "keyless-abstention": Experiment(
@@ -124,7 +138,7 @@ EXPERIMENTS = {
     "relations": Experiment(
         ".relations",
         "how right the keyless reader's relations between contexts are",
-        "..question_sets",
+        QUESTIONS,
         ("ramdocs",),
     ),
     "routing": Experiment(
@@ -136,7 +150,7 @@ EXPERIMENTS = {
     "positions": Experiment(
         ".positions",
         "whether an answer gets lost where its passage stands in the middle, by RAG and by BriefContext",
-        "..question_sets",
+        QUESTIONS,
         ("nq_open_oracle", "mirage"),
         asks=True,
         paper="BriefContext",
@@ -144,7 +158,7 @@ EXPERIMENTS = {
     "conflicts": Experiment(
         ".conflicts",
         "questions whose partitions disagree, and how many BriefContext gets right",
-        "..question_sets",
+        QUESTIONS,
         ("ramdocs", "conflictqa"),
         asks=True,
         paper="BriefContext",
@@ -152,7 +166,7 @@ EXPERIMENTS = {
     "integration": Experiment(
         ".integration",
         "closed book, RAG, BriefContext and the auto route on each subset of MIRAGE",
-        "..question_sets",
+        QUESTIONS,
         ("mirage",),
         asks=True,
         paper="BriefContext",
@@ -160,7 +174,7 @@ EXPERIMENTS = {
     "context-length": Experiment(
         ".context_length",
         "right answers by the number of passages, beside an oracle and a closed book",
-        "..question_sets",
+        QUESTIONS,
         ("nq_open_oracle", "mirage"),
         asks=True,
         paper="BriefContext",
@@ -168,7 +182,7 @@ EXPERIMENTS = {
     "distractors": Experiment(
         ".distractors",
         "retrieved against random passages beside the one that answers",
-        "..question_sets",
+        QUESTIONS,
         ("nq_open_oracle", "mirage"),
         asks=True,
         paper="BriefContext",
@@ -176,7 +190,7 @@ EXPERIMENTS = {
     "cost": Experiment(
         ".cost",
         "tokens and calls of each way to read, and what the preflight's router saves",
-        "..question_sets",
+        QUESTIONS,
         ("mirage",),
         asks=True,
         paper="BriefContext",
@@ -184,7 +198,7 @@ EXPERIMENTS = {
     "open-ended": Experiment(
         ".open_ended",
         "long answers of BriefContext and RAG, judged in pairs in both orders",
-        "..question_sets",
+        QUESTIONS,
         ("bioasq",),
         asks=True,
         paper="BriefContext",
@@ -192,21 +206,21 @@ EXPERIMENTS = {
     "routes": Experiment(
         ".routes",
         "every route's score, cost and time, and what the router chose beside the best",
-        "..question_sets",
+        QUESTIONS,
         ("biomix-bioasq", "ramdocs"),
         asks=True,
     ),
     "citations": Experiment(
         ".citations",
         "whether cited passages support an answer's statements and hold its quotes",
-        "..question_sets",
+        QUESTIONS,
         ("biomix-bioasq", "ramdocs"),
         asks=True,
     ),
     "split-level": Experiment(
         ".split_level",
         "what sentences, stretches, passages or lines bring within a token budget, with and without diversity",
-        "..span_datasets",
+        SPANS,
         ("covidqa", "qmsum"),
         asks=True,
         paper="Diversity",
@@ -220,7 +234,7 @@ EXPERIMENTS = {
     "cpqa": Experiment(
         ".cpqa",
         "closed book, naive RAG and the whole query pipeline; hard negatives",
-        "..question_sets",
+        QUESTIONS,
         ("pubmedqa",),
         asks=True,
         paper="CPQA",
@@ -228,14 +242,14 @@ EXPERIMENTS = {
     "abstention": Experiment(
         ".abstention",
         "whether it answers what its passages answer, and says so where they don't",
-        "..question_sets",
+        QUESTIONS,
         ("clapnq", "nq_open_oracle"),
         asks=True,
     ),
     "corg": Experiment(
         ".corg",
         "COrg beside Base, Retrieve, Summarize, Random, KMeans and Separate on identical contexts",
-        "..question_sets",
+        QUESTIONS,
         ("ramdocs",),
         asks=True,
         paper="COrg",
@@ -243,14 +257,14 @@ EXPERIMENTS = {
     "corg-offline": Experiment(
         ".corg_offline",
         "what COrg shows with the reader that needs no model, and what it sets side by side",
-        "..question_sets",
+        QUESTIONS,
         ("ramdocs",),
         paper="COrg",
     ),
     "corg-factors": Experiment(
         ".corg_factors",
         "which way of asking helps with each relation between contexts",
-        "..question_sets",
+        QUESTIONS,
         ("ramdocs",),
         asks=True,
         paper="COrg",
@@ -258,7 +272,7 @@ EXPERIMENTS = {
     "corg-ablation": Experiment(
         ".corg:ablation",
         "COrg without each of its parts",
-        "..question_sets",
+        QUESTIONS,
         ("ramdocs",),
         asks=True,
         paper="COrg",
@@ -266,7 +280,7 @@ EXPERIMENTS = {
     "corg-cost": Experiment(
         ".corg:cost",
         "calls, tokens and seconds of COrg and its baselines",
-        "..question_sets",
+        QUESTIONS,
         ("ramdocs",),
         asks=True,
         paper="COrg",
@@ -274,7 +288,7 @@ EXPERIMENTS = {
     "corg-stats": Experiment(
         ".corg_stats",
         "which relations there are between given and between retrieved contexts",
-        "..question_sets",
+        QUESTIONS,
         ("ramdocs",),
         asks=True,
         paper="COrg",
@@ -282,7 +296,7 @@ EXPERIMENTS = {
     "corg-build": Experiment(
         ".corg_build",
         "a corpus with all four relations, written and filtered by a model",
-        "..question_sets",
+        QUESTIONS,
         ("ramdocs",),
         asks=True,
         paper="COrg",
@@ -292,14 +306,6 @@ EXPERIMENTS = {
 
 ALIASES = {"hsrdr": "sources", "splitting": "splitters"}
 """Other names of experiments."""
-TABLES = {
-    "..span_datasets": "SPAN_ADAPTERS",
-    "..reading_sets": "TITLES",
-    "..pruning_sets": "NAMES",
-    "..support_sets": "KINDS",
-    "..question_sets": "SOURCES",
-}
-"""What a module of data sets calls the table of their names, where it is not `ADAPTERS`."""
 
 
 def dataset_names() -> dict[tuple[str, ...], tuple[str, ...]]:
@@ -307,14 +313,7 @@ def dataset_names() -> dict[tuple[str, ...], tuple[str, ...]]:
     groups: dict[str, list[str]] = {}
     for name, entry in EXPERIMENTS.items():
         groups.setdefault(entry.datasets, []).append(name)
-    return {tuple(names): _names(module) for module, names in groups.items()}
-
-
-def _names(module: str) -> tuple[str, ...]:
-    """Names of the data sets that a module opens, from its own table; without one, those that are usual."""
-    usual = [name for entry in EXPERIMENTS.values() if entry.datasets == module for name in entry.usual]
-    table = getattr(import_module(module, __package__), TABLES.get(module, "ADAPTERS"), usual)
-    return tuple(dict.fromkeys(table))
+    return {tuple(names): tuple(ROLES.get(role, EXPERIMENTS[names[0]].usual)) for role, names in groups.items()}
 
 
 def run(experiment: str, data: Path | None, datasets: Sequence[str], settings: Run) -> list[Report]:
@@ -334,8 +333,7 @@ def run(experiment: str, data: Path | None, datasets: Sequence[str], settings: R
         raise UsageError(f"the experiment {experiment!r} is unknown", help=advice)
     check_packages()
     entry = EXPERIMENTS[experiment]
-    open_dataset = import_module(entry.datasets, __package__).open_dataset
-    collections = [open_dataset(name, data) for name in dict.fromkeys(datasets or entry.usual)]
+    collections = [_opened(entry, name, data) for name in dict.fromkeys(datasets or entry.usual)]
     module, _, function = entry.module.partition(":")
     ask = getattr(import_module(module, __package__), function or "run")
     reports: list[Report] = []
@@ -348,6 +346,13 @@ def run(experiment: str, data: Path | None, datasets: Sequence[str], settings: R
                 raise
             break
     return reports
+
+
+def _opened(entry: Experiment, name: str, data: Path | None) -> Any:
+    """A data set of an experiment."""
+    if entry.datasets in ROLES:
+        return open_dataset(name, data, entry.datasets)
+    return import_module(entry.datasets, __package__).open_dataset(name, data)
 
 
 def _searched(collection: Any, settings: Run) -> Any:

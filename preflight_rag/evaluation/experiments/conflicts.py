@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any
 from preflight_rag.corg.agreement import contradiction, same_answer
 from preflight_rag.evaluation.bench import Bench, data_inputs, open_bench
 from preflight_rag.evaluation.compare import INTERVALS, Comparison, compare
+from preflight_rag.evaluation.datasets import CONFLICTS
 from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer
 from preflight_rag.evaluation.harness.asking import open_asking
 from preflight_rag.evaluation.intervals import wilson
-from preflight_rag.evaluation.question_sets import SOURCES
 from preflight_rag.evaluation.reading_metrics import holds, is_right
 from preflight_rag.evaluation.report import Report, Table, number
 from preflight_rag.evaluation.rows import Row
@@ -136,9 +136,8 @@ def _some(found: DataSet, run: Run, chosen: Sequence[Sample]) -> tuple[Sample, .
 
 def comes_with_passages(found: DataSet) -> bool:
     """Whether a set brings passages that disagree with each other; of other sets passages are retrieved."""
-    source = SOURCES.get(found.name)
     planted = any(passage.role == "wrong" for question in found.samples for passage in question.given)
-    return planted or (source is not None and source.adapter.startswith("conflicts."))
+    return planted or found.name in CONFLICTS
 
 
 def shuffled(question: Sample, seed: int) -> tuple[Source, ...]:

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from preflight_rag.evaluation.bench import open_bench
 from preflight_rag.evaluation.compare import compare
-from preflight_rag.evaluation.reader_data import PUBMEDQA
-from preflight_rag.evaluation.records import find, json_file, mapping
+from preflight_rag.evaluation.datasets import pubmedqa
 from preflight_rag.evaluation.report import Report, Table, number
 from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.samples import DataSet, Sample
@@ -113,10 +112,10 @@ def on_subject(found: DataSet) -> tuple[str, DataSet]:
 
 def _headings(found: DataSet) -> dict[str, list[str]]:
     """PMID to the MeSH headings of PubMedQA's file."""
-    path = find(found.files[0].parent, "ori_pqal.json", origin=PUBMEDQA)
-    records = mapping(json_file(path), path.name)
-    return {name: [str(heading) for heading in mapping(record, name).get("MESHES") or ()]
-            for name, record in records.items()}  # fmt: skip
+    return {
+        pmid: [str(heading) for heading in record.get("MESHES") or ()]
+        for _, pmid, record in pubmedqa.records(found.files[0].parent)
+    }
 
 
 def ordered(searched: Searched, question: Sample) -> Order:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from preflight_rag.evaluation.bench import open_bench
 from preflight_rag.evaluation.compare import FALLBACK, Comparison, compare
+from preflight_rag.evaluation.datasets import MIRAGE_PARTS
 from preflight_rag.evaluation.intervals import wilson
-from preflight_rag.evaluation.question_sets import MIRAGE_PARTS
 from preflight_rag.evaluation.report import Report, Table, figures, number
 from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.samples import DataSet, Sample

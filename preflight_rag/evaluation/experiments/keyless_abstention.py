@@ -19,10 +19,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Literal
 
+from preflight_rag.evaluation import datasets
+from preflight_rag.evaluation.datasets import clapnq
 from preflight_rag.evaluation.metrics import roc_area
-from preflight_rag.evaluation.question_sets import open_dataset as open_questions
 from preflight_rag.evaluation.reading_metrics import holds
-from preflight_rag.evaluation.records import find, json_lines
 from preflight_rag.evaluation.report import Report, Table, checksums
 from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.samples import DataSet, check_selection, digest
@@ -95,13 +95,8 @@ def open_dataset(name: str, data: Path | None) -> Sets:
         raise UsageError(
             f"keyless-abstention has no data set {name!r}", help=f"Give --data DIR; the only one is {NAME}."
         )
-    found = {shown: open_questions(folder, data) for shown, (folder, _) in SETS.items()}
-    sentences = {}
-    path = find(data / "clapnq", "clapnq_dev_answerable.jsonl", origin=found["ClapNQ"].source)
-    for _, entry in json_lines(path):
-        selected = (sentence for output in entry["output"] for sentence in output.get("selected_sentences") or ())
-        sentences[entry["id"]] = tuple(selected)
-    return Sets(", ".join(SETS), found, sentences)
+    found = {shown: datasets.open_dataset(folder, data, datasets.QUESTIONS) for shown, (folder, _) in SETS.items()}
+    return Sets(", ".join(SETS), found, clapnq.selected_sentences(data / "clapnq"))
 
 
 def records(name: str, sets: Sets, splitter: SentenceSplitter) -> Iterator[Record]:

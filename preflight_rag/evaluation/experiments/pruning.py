@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from preflight_rag.evaluation.compare import compare
+from preflight_rag.evaluation.datasets.pairs import spans_of
 from preflight_rag.evaluation.experiments.reading import open_named
 from preflight_rag.evaluation.intervals import bootstrap
-from preflight_rag.evaluation.reader_examples import spans_of
 from preflight_rag.evaluation.report import Report, Table, number
 from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.runs import Run

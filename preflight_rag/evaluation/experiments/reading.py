@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from preflight_rag.evaluation.compare import compare
+from preflight_rag.evaluation.datasets.pubmedqa import WHOLE
 from preflight_rag.evaluation.intervals import Estimate, wilson
 from preflight_rag.evaluation.metrics import roc_area, roc_area_gain
 from preflight_rag.evaluation.reading_metrics import (
@@ -27,20 +28,18 @@ from preflight_rag.evaluation.reading_metrics import (
     risk_area,
     span_f1,
 )
-from preflight_rag.evaluation.reading_sets import WHOLE_ABSTRACTS
 from preflight_rag.evaluation.report import Report, Table, checksums, figures, number
 from preflight_rag.evaluation.rows import Row
 
 if TYPE_CHECKING:
-    from preflight_rag.evaluation.reader_examples import Example
-    from preflight_rag.evaluation.reading_sets import ReadingSet
     from preflight_rag.evaluation.runs import Run
+    from preflight_rag.evaluation.samples import DataSet, Sample
     from preflight_rag.models.reading.extractive_reader import ExtractiveReader, PassageReading
     from preflight_rag.offline.reader import OfflineReader
 
 BATCH = 16
 RISKS = (0.1, 0.2)
-OPTIONS = {"pubmedqa": ("yes", "no", "maybe"), WHOLE_ABSTRACTS: ("yes", "no", "maybe"), "bioasq": ("yes", "no")}
+OPTIONS = {"pubmedqa": ("yes", "no", "maybe"), WHOLE: ("yes", "no", "maybe"), "bioasq": ("yes", "no")}
 """Sets whose questions are also put as multiple choice."""
 READER, SENTENCES = "reader", "sentence reader"
 VERDICTS = ("yes", "no", "neither")
@@ -53,7 +52,7 @@ Part = tuple[Table, dict[str, Any]]
 class Put:
     """A pair that was read: what the reader said, and the sentence reader's best sentence with its score."""
 
-    example: Example
+    example: Sample
     reading: PassageReading
     sentence: str
     score: float
@@ -66,17 +65,17 @@ class Put:
     @property
     def marked(self) -> bool:
         """Whether the passage holds an answer whose words are known."""
-        return bool(self.example.answers) and bool(self.example.gold)
+        return bool(self.example.passage.spans) and bool(self.example.names)
 
     @property
     def right(self) -> bool:
         """Whether the passage answers and the span is right."""
-        return self.marked and is_right(self.span, self.example.gold)
+        return self.marked and is_right(self.span, self.example.names)
 
     @property
     def quoted(self) -> bool:
         """Whether the passage answers and its best sentence holds an answer."""
-        return self.marked and holds(self.sentence, self.example.gold)
+        return self.marked and holds(self.sentence, self.example.names)
 
 
 def open_named(name: str) -> ExtractiveReader:
@@ -97,7 +96,7 @@ def open_named(name: str) -> ExtractiveReader:
     return reader
 
 
-def run(collection: ReadingSet, run: Run) -> Report:
+def run(collection: DataSet, run: Run) -> Report:
     """Read every pair of the part with both readers, and compare with what is known."""
     from preflight_rag.models.opening import open_embedder
     from preflight_rag.offline.reader import OfflineReader
@@ -108,7 +107,7 @@ def run(collection: ReadingSet, run: Run) -> Report:
     puts: list[Put] = []
     for start in range(0, len(chosen), BATCH):
         batch = chosen[start : start + BATCH]
-        readings = reader.read([(example.question, example.title, example.text) for example in batch])
+        readings = reader.read([(example.question, example.passage.title, example.passage.text) for example in batch])
         puts += [_put(example, reading, sentences) for example, reading in zip(batch, readings, strict=True)]
         run.progress(f"{collection.name}: pairs", len(puts), len(chosen))
     parts: dict[str, Part | None] = {
@@ -121,7 +120,7 @@ def run(collection: ReadingSet, run: Run) -> Report:
             collection.name, puts, {READER: OfflineReader(embedder, reader), SENTENCES: sentences}, run
         ),
     }
-    questions = len({example.group for example in chosen})
+    questions = len({example.id for example in chosen})
     return Report(
         experiment="reading",
         dataset=collection.title,
@@ -133,16 +132,18 @@ def run(collection: ReadingSet, run: Run) -> Report:
     )
 
 
-def _put(example: Example, reading: PassageReading, sentences: OfflineReader) -> Put:
+def _put(example: Sample, reading: PassageReading, sentences: OfflineReader) -> Put:
     from preflight_rag.offline.evidence import sentences_of
     from preflight_rag.state.reading import Source
 
-    found = sentences.rank(example.question, sentences_of([Source(1, "passage", example.title, example.text)]))
+    found = sentences.rank(
+        example.question, sentences_of([Source(1, "passage", example.passage.title, example.passage.text)])
+    )
     best = found[0] if found else None
     return Put(example, reading, best.sentence.text if best else "", best.score if best else 0.0)
 
 
-def _inputs(collection: ReadingSet, name: str) -> dict[str, Any]:
+def _inputs(collection: DataSet, name: str) -> dict[str, Any]:
     from preflight_rag.cache import file_sha256
     from preflight_rag.models.reading.bundled_reader import MODEL, SETTINGS
 
@@ -160,7 +161,7 @@ def _spans(puts: Sequence[Put], seed: int) -> Part | None:
         return None
     groups: dict[str, list[Put]] = {}
     for put in puts:
-        groups.setdefault(put.example.group, []).append(put)
+        groups.setdefault(put.example.id, []).append(put)
     several = [_most_probable(group) for group in groups.values() if len(group) > 1 and any(p.marked for p in group)]
     kinds = {"a passage with the answer": marked}
     if several:
@@ -185,24 +186,24 @@ def _spans(puts: Sequence[Put], seed: int) -> Part | None:
 
 
 SPAN_MEASURES: dict[str, Callable[[Put], float]] = {
-    "F1": lambda put: span_f1(put.span, put.example.gold),
-    "exact match %": lambda put: exact_match(put.span, put.example.gold),
-    "right %": lambda put: is_right(put.span, put.example.gold),
-    "best sentence holds an answer %": lambda put: holds(put.sentence, put.example.gold),
+    "F1": lambda put: span_f1(put.span, put.example.names),
+    "exact match %": lambda put: exact_match(put.span, put.example.names),
+    "right %": lambda put: is_right(put.span, put.example.names),
+    "best sentence holds an answer %": lambda put: holds(put.sentence, put.example.names),
 }
 
 
 def _most_probable(group: Sequence[Put]) -> Put:
     """The passage that most probably answers, with the answers of all of the question's passages."""
     best = max(group, key=lambda put: (put.reading.answerable, put.reading.best.margin if put.reading.best else -1e9))
-    gold = tuple(dict.fromkeys(answer for put in group for answer in put.example.gold))
-    return replace(best, example=replace(best.example, gold=gold))
+    gold = tuple(dict.fromkeys(answer for put in group for answer in put.example.names))
+    return replace(best, example=replace(best.example, answers=(gold,) if gold else ()))
 
 
 def _areas(puts: Sequence[Put], label: str, seed: int) -> Part | None:
     """Area under the ROC curve of a probability for what is known of the pairs, beside the best sentence's score."""
-    known = [put for put in puts if getattr(put.example, label) is not None]
-    truth = [bool(getattr(put.example, label)) for put in known]
+    known = [put for put in puts if _known(put.example, label) is not None]
+    truth = [bool(_known(put.example, label)) for put in known]
     told = [put.reading.answerable if label == "answerable" else put.reading.relevance for put in known]
     probabilities = [value for value in told if value is not None]
     if len(set(truth)) < 2 or len(probabilities) < len(known):
@@ -218,6 +219,10 @@ def _areas(puts: Sequence[Put], label: str, seed: int) -> Part | None:
     columns = ("pairs", "of these yes", "reader, ROC area", "best sentence's score, ROC area", "difference")
     row = (f"{len(known):,}", f"{sum(truth):,}", *cells)
     return Table(title, columns, (row,), "[95 % bootstrap intervals, the difference paired.]"), figures(found)
+
+
+def _known(example: Sample, label: str) -> bool | None:
+    return example.answerable if label == "answerable" else example.passage.relevant
 
 
 def selective_pairs(puts: Sequence[Put]) -> list[Put]:
@@ -268,11 +273,11 @@ def _verdicts(name: str, puts: Sequence[Put], seed: int) -> Part | None:
     """The verdict head on yes/no questions and statements; on BioASQ the mean over a question's snippets."""
     units: dict[str, list[Put]] = {}
     for place, put in enumerate(puts):
-        if put.example.verdict is not None and put.reading.verdict is not None:
-            units.setdefault(put.example.group if name == "bioasq" else str(place), []).append(put)
+        if put.example.passage.verdict is not None and put.reading.verdict is not None:
+            units.setdefault(put.example.id if name == "bioasq" else str(place), []).append(put)
     if not units:
         return None
-    judged = [(group[0].example.verdict or "", _mean_verdict(group)) for group in units.values()]
+    judged = [(group[0].example.passage.verdict or "", _mean_verdict(group)) for group in units.values()]
     kinds = {"yes / no": [pair for pair in judged if pair[0] != "neither"]}
     if len(kinds["yes / no"]) < len(judged):
         kinds["yes / no / neither"] = judged
@@ -316,19 +321,24 @@ def _choices(name: str, puts: Sequence[Put], readers: dict[str, OfflineReader], 
     """Multiple choice as the product takes it: the question, all its passages, and the options."""
     from preflight_rag.state.reading import Source
 
-    groups: dict[str, list[Example]] = {}
+    groups: dict[str, list[Sample]] = {}
     for put in puts:
-        if name in OPTIONS and put.example.verdict is not None:
-            groups.setdefault(put.example.group, []).append(put.example)
+        if name in OPTIONS and put.example.passage.verdict is not None:
+            groups.setdefault(put.example.id, []).append(put.example)
     if not groups:
         return None
     options = OPTIONS[name]
-    gold = [{"neither": "maybe"}.get(str(group[0].verdict), str(group[0].verdict)) for group in groups.values()]
+    gold = [
+        {"neither": "maybe"}.get(str(group[0].passage.verdict), str(group[0].passage.verdict))
+        for group in groups.values()
+    ]
     rows, numbers = [], {}
     for system, reader in readers.items():
         told = []
         for done, group in enumerate(groups.values(), 1):
-            sources = [Source(n, f"p{n}", example.title, example.text) for n, example in enumerate(group, 1)]
+            sources = [
+                Source(n, f"p{n}", example.passage.title, example.passage.text) for n, example in enumerate(group, 1)
+            ]
             reply = asyncio.run(reader.answer(question=group[0].question, sources=sources, options=options))
             told.append(reply.value.choice or "none")
             run.progress(f"{name}: options, {system}", done, len(groups))
@@ -344,9 +354,9 @@ def _rows(name: str, puts: Sequence[Put]) -> Iterator[Row]:
     for place, put in enumerate(puts):
         example, reading = put.example, put.reading
         known = {
-            "group": example.group,
+            "group": example.id,
             "question": example.question,
-            "gold": list(example.gold) if put.marked else [],
+            "gold": list(example.names) if put.marked else [],
             "known": put.marked or example.answerable is False,
         }
         told = {
@@ -354,7 +364,7 @@ def _rows(name: str, puts: Sequence[Put]) -> Iterator[Row]:
             "span": put.span,
             "relevance": reading.relevance,
             "verdict": reading.verdict,
-            "labels": [example.answerable, example.relevant, example.verdict],
+            "labels": [example.answerable, example.passage.relevant, example.passage.verdict],
         }
         yield Row(f"{name} {place}", arm=READER, score=float(put.right), details=known | told)
         said = {"confidence": put.score, "sentence": put.sentence}

@@ -24,10 +24,9 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from preflight_rag.corg.signals import ANSWERS, SIGNALS, Model, measure, trained
-from preflight_rag.evaluation.datasets import bioasq
+from preflight_rag.evaluation import datasets
 from preflight_rag.evaluation.intervals import wilson
 from preflight_rag.evaluation.metrics import roc_area, roc_area_gain
-from preflight_rag.evaluation.question_sets import open_dataset as open_questions
 from preflight_rag.evaluation.report import Report, Table, number
 from preflight_rag.evaluation.samples import DataSet, Sample, check_selection, digest, reader_part_of, sampled
 from preflight_rag.evaluation.searching import collection_library, inputs
@@ -141,7 +140,7 @@ def open_dataset(name: str, data: Path | None) -> CaseSet:
     """
     if name != NAME or data is None:
         raise UsageError(f"routing has no data set {name!r}", help=f"Give --data DIR; the only one is {NAME}.")
-    found = {shown: open_questions(folder, data) for shown, folder in SETS.items()}
+    found = {shown: datasets.open_dataset(folder, data, datasets.QUESTIONS) for shown, folder in SETS.items()}
     experts, documents = _experts(data)
     cases = (*(tuple(_cases(shown, each.samples)) for shown, each in found.items()), experts)
 
@@ -183,7 +182,7 @@ def _cases(dataset: str, samples: Sequence[Sample]) -> Iterator[Case]:
 
 def _experts(data: Path) -> tuple[tuple[Case, ...], list[Document]]:
     """BioASQ's first questions by hash, with the documents of their gold snippets, which agree with each other."""
-    found = bioasq(data / "bioasq")
+    found = datasets.open_dataset("bioasq", data)
     chosen = sorted(found.samples, key=lambda sample: digest(sample.question))[:EXPERTS]
     own = {sample.id: found.relevant(sample.id) for sample in chosen}
     wanted = frozenset[str]().union(*own.values())

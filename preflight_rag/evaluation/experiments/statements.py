@@ -18,11 +18,13 @@ from preflight_rag.evaluation.metrics import roc_area
 from preflight_rag.evaluation.report import Report, Table, number
 from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.runs import Run
-from preflight_rag.evaluation.support_sets import Case, StatementSet
+from preflight_rag.evaluation.samples import DataSet, Sample, digest
 from preflight_rag.models.reading.bundled_reader import settings
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader
 from preflight_rag.models.reading.statements import check, pair
 from preflight_rag.state.errors import UsageError
+from preflight_rag.state.values import Passage
+from preflight_rag.text.citations import Claim
 from preflight_rag.text.quotes import support
 
 if TYPE_CHECKING:
@@ -53,7 +55,7 @@ class Judged:
         by_words: Whether a sentence of the passage holds the statement's words and numbers.
     """
 
-    case: Case
+    case: Sample
     scores: dict[str, float]
     against: float
     statement: Statement
@@ -62,10 +64,10 @@ class Judged:
     @property
     def known(self) -> bool:
         """Whether the passage supports the statement."""
-        return self.case.verdict == "yes"
+        return self.case.passage.verdict == "yes"
 
 
-def run(dataset: StatementSet, run: Run) -> Report:
+def run(dataset: DataSet, run: Run) -> Report:
     """Check the statements of a part and count how often the check is right."""
     reader = open_named(run.extractive_reader)
     cases = dataset.select(run.part, run.limit)
@@ -79,7 +81,7 @@ def run(dataset: StatementSet, run: Run) -> Report:
     pairs = {f"{reader_name} − {words}": ((reader_name, "right"), (words, "right"))}
     checks = compare(rows, columns=COLUMNS, lines=CHECKS, pairs=pairs, seed=run.seed)
     against = [item for item in found if item.statement.contradicted]
-    right = sum(item.case.verdict == "no" for item in against)
+    right = sum(item.case.passage.verdict == "no" for item in against)
     note = (
         "Percent [95 % interval, the difference paired]. Flagged: shown as not supported. "
         f"Of {len(against)} statements shown as contradicted {right} are."
@@ -90,7 +92,7 @@ def run(dataset: StatementSet, run: Run) -> Report:
         about=f"{len(found):,} statements with a passage each ({run.part} part); supported from {threshold:g}.",
         tables=(
             checks.means("Check of statements", note, head="check", intervals="", differences=True),
-            _forms(found, dataset, run.seed),
+            _forms(found, run.seed),
         ),
         rows=tuple(rows),
         figures={**checks.figures, "contradicted": wilson(right, len(against)).as_json()},
@@ -103,22 +105,32 @@ def _rows(item: Judged, threshold: float) -> Iterator[Row]:
     says = dict(zip(CHECKS, (item.scores[USED] >= threshold, item.by_words), strict=True))
     details = {
         "question": item.case.question,
-        "statement": item.case.statement,
+        "statement": item.case.names[0],
         "scores": item.scores,
         "against": item.against,
         "contradicted": item.statement.contradicted,
     }
     for check_name, said in says.items():
-        yield Row(item.case.id, item.case.verdict, check_name, float(said == item.known), details=details)
+        yield Row(
+            digest(item.case.id).hex()[:16],
+            item.case.passage.verdict or "",
+            check_name,
+            float(said == item.known),
+            details=details,
+        )
 
 
-def judge(reader: ExtractiveReader, cases: Sequence[Case]) -> list[Judged]:
+def judge(reader: ExtractiveReader, cases: Sequence[Sample]) -> list[Judged]:
     """What the check says of cases, and the scores in all forms.
 
     Raises:
         UsageError: The reader has no verdict.
     """
-    shown = [statement for case in cases for statement in check(reader, case.question, [case.claim], {1: case.passage})]
+    shown = [
+        statement
+        for case in cases
+        for statement in check(reader, case.question, [Claim(case.names[0], (1,))], {1: _passage(case)})
+    ]
     if len(shown) < len(cases):
         raise UsageError(f"the extractive reader {reader.name!r} has no verdict", help="Choose default.")
     asked = [_forms_of(case) for case in cases]
@@ -128,25 +140,31 @@ def judge(reader: ExtractiveReader, cases: Sequence[Case]) -> list[Judged]:
     for case, forms, statement in zip(cases, asked, shown, strict=True):
         told = {form: next(verdicts) for form in forms}
         scores = {form: yes for form, (yes, _, _) in told.items()}
-        by_words = support(case.statement, case.passage.text) is not None
+        by_words = support(case.names[0], case.passage.text) is not None
         found.append(Judged(case, scores, told[USED][1], statement, by_words))
     return found
 
 
-def _forms_of(case: Case) -> dict[str, tuple[str, str, str]]:
+def _passage(case: Sample) -> Passage:
+    given = case.passage
+    return Passage(id=given.id, document_id=given.id, title=given.title, text=given.text)
+
+
+def _forms_of(case: Sample) -> dict[str, tuple[str, str, str]]:
     passage = (case.passage.title, case.passage.text)
-    behind = f"{case.question} {case.statement}".strip()
+    behind = f"{case.question} {case.names[0]}".strip()
     return {
-        "alone": (case.statement, *passage),
+        "alone": (case.names[0], *passage),
         "behind the question": (behind, *passage),
-        USED: pair(case.question, case.statement, case.passage),
+        USED: pair(case.question, case.names[0], _passage(case)),
     }
 
 
-def _forms(found: Sequence[Judged], dataset: StatementSet, seed: int) -> Table:
+def _forms(found: Sequence[Judged], seed: int) -> Table:
     """How well the score tells supported statements from others, by how they are put to the reader."""
     known = [item.known for item in found]
-    forms = FORMS if dataset.asked else FORMS[:1]
+    asked = any(item.case.question for item in found)
+    forms = FORMS if asked else FORMS[:1]
     rows = [(form, number(roc_area([item.scores[form] for item in found], known, seed=seed))) for form in forms]
-    note = "As used: the question is put before statements of few words only." if dataset.asked else ""
+    note = "As used: the question is put before statements of few words only." if asked else ""
     return Table("Area under ROC of support", ("statement put to the reader", "area"), tuple(rows), note)

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 from paper_files import answers, prompts
 
+from preflight_rag.evaluation.datasets import QUESTIONS, open_dataset
 from preflight_rag.evaluation.experiments import run
 from preflight_rag.evaluation.experiments.abstention import KINDS, PASSAGES, PLAIN, REDUCED, cases, decided, open_pool
-from preflight_rag.evaluation.question_sets import open_dataset
 from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.vector_cache import cached_embedder
@@ -24,7 +24,7 @@ def settings(tmp_path_factory):
 @pytest.fixture(scope="module")
 def clapnq(data_dir, settings):
     """ClapNQ, and six cases: one question with an answer put twice, one without put once, for each of the two."""
-    found = open_dataset("clapnq", data_dir)
+    found = open_dataset("clapnq", data_dir, QUESTIONS)
     chosen = found.select("test")
     questions = [next(q for q in chosen if bool(q.answers) is answerable) for answerable in (True, False)]
     found = replace(found, samples=tuple(found.samples[:100]) + tuple(questions))

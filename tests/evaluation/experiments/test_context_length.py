@@ -7,9 +7,9 @@ from math import ceil
 import pytest
 from paper_files import answers, passages, prompts, report_of
 
+from preflight_rag.evaluation.datasets import QUESTIONS, open_dataset
 from preflight_rag.evaluation.experiments.context_length import LENGTHS, condition
 from preflight_rag.evaluation.experiments.distractors import RANDOM, RETRIEVED, SIZE
-from preflight_rag.evaluation.question_sets import open_dataset
 from preflight_rag.evaluation.reading_metrics import holds
 from preflight_rag.evaluation.stages import CLOSED_BOOK, MAP_REDUCE, ORACLE, RAG
 from preflight_rag.state.errors import UsageError
@@ -46,7 +46,7 @@ def test_offline_the_oracle_is_there_and_the_closed_book_is_not(small, library_c
 @pytest.mark.parametrize("model", ["offline", "simulated"])
 def test_the_key_is_at_one_place_among_two_kinds_of_others(small, library_cache, model) -> None:
     report = report_of("distractors", "nq_open_oracle", small, library_cache, model=model, limit=4)
-    questions = {question.id: question for question in open_dataset("nq_open_oracle", small).samples}
+    questions = {question.id: question for question in open_dataset("nq_open_oracle", small, QUESTIONS).samples}
     found = answers(report)
     for name in {sample for sample, _ in found}:
         near, drawn = (passages(found[name, kind][RAG]) for kind in (RETRIEVED, RANDOM))

@@ -9,10 +9,10 @@ from scripted_server import ScriptedServer, prompt_of
 from typer.testing import CliRunner
 
 from preflight_rag.cli import app
+from preflight_rag.evaluation.datasets import QUESTIONS, open_dataset
 from preflight_rag.evaluation.experiments import corg_build
 from preflight_rag.evaluation.experiments.corg_build import Seed, Written, amiss, parse, seeds
 from preflight_rag.evaluation.experiments.corg_factors import RELATIONS
-from preflight_rag.evaluation.question_sets import open_dataset
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import Context, Sample
 from preflight_rag.prompts import answer_plain, relate_contexts
@@ -73,7 +73,7 @@ def test_a_corpus_with_all_four_relations_is_what_the_adapter_reads(build, tmp_p
     assert calls == 4 * 3
     assert report.figures["all_four"]["value"] == 1
     write_lines(tmp_path / "ramdocs" / "RAMDocs_test.jsonl", report.rows)
-    (read,) = open_dataset("ramdocs", tmp_path).samples
+    (read,) = open_dataset("ramdocs", tmp_path, QUESTIONS).samples
     assert read.answers == (("58,662",), ("1,200",))
     assert read.wrong == ("90,000",)
     assert [(given.role, given.answer) for given in read.given] == [
@@ -175,7 +175,7 @@ def test_without_a_model_it_is_one_line(data_dir, monkeypatch):
 
 
 def test_the_simulated_model_writes_nothing(data_dir):
-    report = corg_build.run(open_dataset("ramdocs", data_dir), Run(limit=2, model="simulated"))
+    report = corg_build.run(open_dataset("ramdocs", data_dir, QUESTIONS), Run(limit=2, model="simulated"))
     assert {counts["written"] for counts in report.figures["attempts"].values()} == {0}
     assert all(document["relation"] == "original" for row in report.rows for document in row["documents"])
 

@@ -9,6 +9,7 @@ import pytest
 from paper_files import answers, passages, prompts
 
 from preflight_rag.evaluation.bench import given_sources
+from preflight_rag.evaluation.datasets import QUESTIONS, open_dataset
 from preflight_rag.evaluation.experiments import run
 from preflight_rag.evaluation.experiments.corg_factors import (
     BASE,
@@ -24,7 +25,6 @@ from preflight_rag.evaluation.experiments.corg_factors import (
     with_made,
 )
 from preflight_rag.evaluation.harness.asking import open_asking
-from preflight_rag.evaluation.question_sets import open_dataset
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import Context, Sample
 from preflight_rag.offline.reader import OfflineReader
@@ -131,5 +131,5 @@ def test_made_contexts_are_told_to_a_simulated_reader(embedder):
 
 
 def test_the_published_file_has_cases_of_all_relations(data_dir):
-    found = {case.label for case in cases(open_dataset("ramdocs", data_dir).select("test"))}
+    found = {case.label for case in cases(open_dataset("ramdocs", data_dir, QUESTIONS).select("test"))}
     assert found == set(RELATIONS)

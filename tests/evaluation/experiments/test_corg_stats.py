@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from preflight_rag.evaluation.datasets import QUESTIONS, open_dataset
 from preflight_rag.evaluation.experiments import corg_stats
 from preflight_rag.evaluation.experiments.corg_stats import (
     GIVEN,
@@ -16,7 +17,6 @@ from preflight_rag.evaluation.experiments.corg_stats import (
     composed,
     labelled,
 )
-from preflight_rag.evaluation.question_sets import open_dataset
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import Context, DataSet, Sample, passages_as_corpus
 from preflight_rag.state.errors import UsageError
@@ -33,7 +33,7 @@ QUESTION = Sample("q", "How many people live in Springfield?", "list", answers=(
 @pytest.fixture
 def small(data_dir) -> DataSet:
     """Two questions of RAMDocs, with their own contexts as the corpus."""
-    found = open_dataset("ramdocs", data_dir)
+    found = open_dataset("ramdocs", data_dir, QUESTIONS)
     questions = found.select("test", 2)
     return replace(found, samples=questions, corpus=passages_as_corpus(questions))
 

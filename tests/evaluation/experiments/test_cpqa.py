@@ -8,9 +8,9 @@ import pytest
 from paper_files import answers, passages, prompts
 from scripted_server import ScriptedServer
 
+from preflight_rag.evaluation.datasets import QUESTIONS, open_dataset
 from preflight_rag.evaluation.experiments import cpqa
 from preflight_rag.evaluation.experiments.cpqa import FOUND, HARD, NAIVE, PIPELINE, TOP, on_subject
-from preflight_rag.evaluation.question_sets import open_dataset
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import passages_as_corpus
 from preflight_rag.evaluation.stages import CLOSED_BOOK, NO_CLOSED_BOOK
@@ -26,18 +26,18 @@ def settings(tmp_path_factory):
 @pytest.fixture(scope="module")
 def pubmedqa(data_dir):
     """PubMedQA with the abstracts of a few questions on neoplasms as the corpus."""
-    found = open_dataset("pubmedqa", data_dir)
+    found = open_dataset("pubmedqa", data_dir, QUESTIONS)
     chosen = on_subject(found)[1].select("all", SUBSET)
     tests = on_subject(found)[1].select("test", 3)
     return replace(found, samples=tests, corpus=passages_as_corpus((*tests, *chosen)))
 
 
 def test_only_questions_on_neoplasms_are_asked(data_dir):
-    found = open_dataset("pubmedqa", data_dir)
+    found = open_dataset("pubmedqa", data_dir, QUESTIONS)
     told, chosen = on_subject(found)
     assert "MeSH" in told
     assert 0 < len(chosen.samples) < len(found.samples) / 2
-    other = open_dataset("ramdocs", data_dir)
+    other = open_dataset("ramdocs", data_dir, QUESTIONS)
     assert on_subject(other) == ("all subjects (no MeSH headings)", other)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from paper_files import answers, passages, prompts, report_of
 
+from preflight_rag.evaluation.datasets import MIRAGE_PARTS, QUESTIONS, open_dataset
 from preflight_rag.evaluation.experiments.cost import ROUTER, saved
 from preflight_rag.evaluation.experiments.integration import ALL, spread
 from preflight_rag.evaluation.harness.budget import Budget, Price
-from preflight_rag.evaluation.question_sets import MIRAGE_PARTS, open_dataset
 from preflight_rag.evaluation.report import Report
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import Sample
@@ -58,7 +58,7 @@ def test_each_subset_has_a_column_and_the_limit_is_spread(report) -> None:
 
 @pytest.mark.parametrize("limit", [1, 7, None])
 def test_a_limit_takes_that_many_questions(small, limit) -> None:
-    found = open_dataset("mirage", small)
+    found = open_dataset("mirage", small, QUESTIONS)
     chosen = spread(found, Run(limit=limit))
     assert len(chosen) == (limit or len(found.select("test")))
     assert set(chosen) <= set(found.select("test"))

@@ -8,9 +8,9 @@ from statistics import fmean
 import pytest
 from paper_files import answers, passages, prompts, report_of
 
+from preflight_rag.evaluation.datasets import QUESTIONS, open_dataset
 from preflight_rag.evaluation.experiments.positions import PERCENTILES, SIZES, condition, place_of
 from preflight_rag.evaluation.harness.simulated import Bias
-from preflight_rag.evaluation.question_sets import open_dataset
 from preflight_rag.evaluation.reading_metrics import holds
 from preflight_rag.evaluation.stages import MAP_REDUCE, RAG
 
@@ -35,7 +35,7 @@ def test_percentiles_are_places(count, places) -> None:
 
 
 def test_the_key_passage_is_at_its_place_and_nowhere_else(reports, small) -> None:
-    questions = {question.id: question for question in open_dataset("nq_open_oracle", small).samples}
+    questions = {question.id: question for question in open_dataset("nq_open_oracle", small, QUESTIONS).samples}
     found = answers(reports[0])
     assert len(found) == ASKED * len(SIZES) * len(PERCENTILES)
     for (name, at), arms in found.items():

@@ -8,12 +8,12 @@ import pytest
 from paper_files import answers, passages, prompts
 from scripted_server import ScriptedServer
 
+from preflight_rag.evaluation.datasets import QUESTIONS, open_dataset
 from preflight_rag.evaluation.experiments import citations, routes
 from preflight_rag.evaluation.experiments.citations import hold
 from preflight_rag.evaluation.experiments.reading import open_named
 from preflight_rag.evaluation.experiments.routes import AUTO, ROUTES, judge
 from preflight_rag.evaluation.harness.budget import Price
-from preflight_rag.evaluation.question_sets import open_dataset
 from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import Sample, passages_as_corpus
@@ -30,7 +30,7 @@ def settings(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def ramdocs(data_dir):
-    found = open_dataset("ramdocs", data_dir)
+    found = open_dataset("ramdocs", data_dir, QUESTIONS)
     chosen = found.select("test", 2)
     return replace(found, samples=chosen, corpus=passages_as_corpus(chosen))
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from preflight_rag.cache import file_sha256
-from preflight_rag.evaluation.reader_data import SETS
+from preflight_rag.evaluation.datasets import TRAINING
 from preflight_rag.models.reading import bundled_reader
 from preflight_rag.models.reading.bundled_reader import BundledReader, Calibration
 from preflight_rag.state.errors import ExtractiveReaderError
@@ -152,4 +152,4 @@ def test_the_settings_say_what_the_model_is():
     found = bundled_reader.settings()
     assert found["sha256"] == file_sha256(bundled_reader.MODEL)
     assert 0 < found["calibration"].threshold < 1
-    assert set(found["trained"]["examples"]) <= set(SETS)
+    assert set(found["trained"]["examples"]) <= set(TRAINING)

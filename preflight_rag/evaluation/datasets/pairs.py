@@ -1,55 +1,65 @@
-"""A question put to a passage, and what is known of the pair: the form of what the reader is trained and measured on.
-
-Every set falls into three parts by the first byte b of the SHA-256 of a key (the question; where several questions
-share a text, the article, document or subject): test (b mod 4 = 1), validation (b mod 8 = 3), and training, which has
-the rest. Test is a part of the half that the other experiments report on. A key is one for all passages of its
-question, so no question is trained on and measured.
-"""
+"""A question put to a passage, and what is known of the pair: what the reader is trained and measured on."""
 
 from __future__ import annotations
 
 import random
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from preflight_rag.evaluation.samples import Span
+from preflight_rag.evaluation.samples import Context, DataSet, ReaderPart, Sample, Span, Verdict
 from preflight_rag.text.words import words
 
-Verdict = Literal["yes", "no", "neither"]
+if TYPE_CHECKING:
+    pass
 
 WINDOW = (60, 150)
 """Least and most words of a window of a longer text."""
 
 
-@dataclass(frozen=True)
-class Example:
-    """A question with one passage, and what is known of the pair; None says that it is not known.
+def pair(
+    key: str,
+    question: str,
+    title: str,
+    text: str,
+    spans: tuple[Span, ...] | None = None,
+    answerable: bool | None = None,
+    relevant: bool | None = None,
+    verdict: Verdict | None = None,
+    descriptor: tuple[Span, ...] | None = None,
+    *,
+    group: str = "",
+    gold: tuple[str, ...] = (),
+) -> Sample:
+    """A question with one passage; None says that it is not known.
 
-    Attributes:
+    Args:
         key: What its part is told by.
-        answers: Stretches of `text` that answer; empty when none does. None: there is an answer without a marked span,
-            or it is not known whether there is one.
+        question: As it is asked.
+        title: Of the passage.
+        text: Of the passage.
+        spans: Where the passage answers.
         answerable: Whether the passage holds the answer.
         relevant: Whether the passage is one that a search should find.
         verdict: What the passage says to a yes/no question, or of a statement in the question's place.
-        descriptor: What tells the thing that the passage is about from others of its name; empty when nothing does.
-        group: What the question's passages have in common, for ranking them.
-        gold: Answers as the data set writes them, for measuring.
+        descriptor: Where the passage has the descriptor of the thing that it is about.
+        group: What the question's passages have in common, for ranking them: the sample's id.
+        gold: Answers as the data set writes them, for measuring; any of them counts.
     """
+    passage = Context("", title, text, spans=spans, relevant=relevant, verdict=verdict, descriptor=descriptor)
+    return Sample(group, question, answers=(gold,) if gold else (), given=(passage,), answerable=answerable, key=key)
 
-    key: str
-    question: str
-    title: str
-    text: str
-    answers: tuple[Span, ...] | None = None
-    answerable: bool | None = None
-    relevant: bool | None = None
-    verdict: Verdict | None = None
-    descriptor: tuple[Span, ...] | None = None
-    group: str = ""
-    gold: tuple[str, ...] = ()
+
+def reading_set(
+    folder: Path, name: str, title: str, source: str, licence: str, read: Callable[[ReaderPart], Iterable[Sample]]
+) -> DataSet:
+    """What is measured on of a set of pairs: its test and its validation part."""
+    parts: tuple[ReaderPart, ...] = ("test", "validation")
+    samples = tuple(replace(sample, part=part) for part in parts for sample in read(part))
+    files = tuple(sorted(path for path in folder.iterdir() if ".json" in path.name))
+    return DataSet(name, title, source, licence, files, samples)
 
 
 def spans_of(text: str, answers: Sequence[str], most: int = 6) -> tuple[Span, ...]:

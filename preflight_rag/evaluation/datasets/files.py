@@ -6,13 +6,16 @@ import csv
 import gzip
 import json
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, cast
 
+from preflight_rag.evaluation.samples import DataSet, Sample, passages_as_corpus
 from preflight_rag.state.errors import UnreadableDocument, UsageError
+from preflight_rag.state.values import Document
 
 Line = tuple[str, dict[str, Any]]
 _REACHED: ContextVar[str] = ContextVar("reached", default="")
@@ -252,3 +255,89 @@ def _opened(path: Path) -> Iterator[IO[str]]:
             yield file
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise UnreadableDocument(f"{path.name} cannot be read: {error}", help="Fetch the file anew.") from None
+
+
+def entries(record: dict[str, Any], place: str, name: str) -> list[dict[str, Any]]:
+    """The list of objects that the record has under this name.
+
+    Raises:
+        UnreadableDocument: It has none.
+    """
+    found = record.get(name)
+    if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
+        raise UnreadableDocument(f"{place}: {name} is no list of objects", help="Fix the line.")
+    return found
+
+
+def texts(path: Path, id_field: str) -> Iterator[Document]:
+    """The documents of a file with an id and a `text` a line."""
+    for place, record in json_lines(path):
+        name = field(record, place, id_field)
+        yield Document(id=name, text=field(record, place, "text"), source=name)
+
+
+def units_of(name: str, found: Iterable[str]) -> tuple[Document, ...]:
+    """The units of a long document, such as its sentences, as documents with its name as their source."""
+    return tuple(Document(id=f"{name}#{place}", text=text, source=name) for place, text in enumerate(found))
+
+
+def collected(read: Iterable[tuple[str, Sample]], path: Path) -> tuple[Sample, ...]:
+    """The samples of a file, each with its place in it.
+
+    Raises:
+        UnreadableDocument: Two samples or different passages have one id, a right answer is not among its options,
+            or there is no sample at all.
+    """
+    found = list(read)
+    unique([(sample.id, place) for place, sample in found])
+    known: dict[str, str] = {}
+    for place, sample in found:
+        for passage in sample.given:
+            if known.setdefault(passage.id, passage.text) != passage.text:
+                raise UnreadableDocument(
+                    f"{place}: the passage {passage.id!r} has another text than before",
+                    help="Give it an id of its own.",
+                )
+        if sample.right is not None and sample.right not in sample.options:
+            raise UnreadableDocument(
+                f"{place}: the right answer {sample.right!r:.60} is not among the options",
+                help=f"They are {', '.join(sample.options)}.",
+            )
+    if not found:
+        raise UnreadableDocument(f"{path.name} holds no question", help="Check that it is the published file.")
+    return tuple(sample for _, sample in found)
+
+
+def judged(samples: Iterable[Sample], relevance: Mapping[str, Mapping[str, int]]) -> tuple[Sample, ...]:
+    """The samples that a document is relevant to, each with those documents."""
+    graded = ((s, frozenset(name for name, grade in relevance.get(s.id, {}).items() if grade > 0)) for s in samples)
+    return tuple(replace(sample, documents=documents) for sample, documents in graded if documents)
+
+
+def about_documents(
+    name: str,
+    title: str,
+    source: str,
+    licence: str,
+    files: tuple[Path, ...],
+    samples: Sequence[Sample],
+    corpus: Callable[[], Iterator[Document]],
+    most: int,
+) -> DataSet:
+    """A set of samples that each ask about one long document, of which an experiment takes the first `most` by hash."""
+    relevance = {sample.id: {sample.document: 1} for sample in samples}
+    return DataSet(
+        name, title, source, licence, files, judged(samples, relevance), corpus, relevance, most_documents=most
+    )
+
+
+def with_passages(
+    name: str, title: str, source: str, licence: str, files: tuple[Path, ...], read: Iterable[tuple[str, Sample]]
+) -> DataSet:
+    """A set whose corpus is the passages that come with its samples, which were read with their places.
+
+    Raises:
+        UnreadableDocument: As `collected`.
+    """
+    samples = collected(read, files[0])
+    return DataSet(name, title, source, licence, files, samples, passages_as_corpus(samples))

@@ -1,4 +1,4 @@
-"""Adapters of data sets in general forms: one's own JSON lines, and folders in BEIR's form."""
+"""One's own questions and documents, as JSON lines."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
-from preflight_rag.evaluation.datasets import beir as beir_collection
-from preflight_rag.evaluation.question_sets import collected
-from preflight_rag.evaluation.records import field, find, json_lines, listed, mapping, unique
+from preflight_rag.evaluation.datasets.files import collected, field, find, json_lines, listed, mapping, unique
 from preflight_rag.evaluation.samples import Context, DataSet, Kind, Sample, passages_as_corpus
 from preflight_rag.state.errors import UnreadableDocument
 from preflight_rag.state.values import Document
@@ -29,6 +27,7 @@ FIELDS = (
     "label",
 )
 """The fields of one's own questions; others are refused."""
+
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
@@ -168,40 +167,17 @@ def _answers(record: dict[str, Any], place: str) -> tuple[tuple[str, ...], ...]:
 
 def _context(value: Any, place: str, name: str) -> Context:
     record = {"text": value} if isinstance(value, str) else mapping(value, f"{place}: a context")
-    told = {
-        key: field(record, place, key, default="") for key in ("title", "date", "role", "answer", "entity", "source")
-    }
-    return Context(id=field(record, place, "id", default=name), text=field(record, place, "text"), **told)
 
+    def stated(key: str) -> str:
+        return field(record, place, key, default="")
 
-def beir(folder: Path, name: str) -> DataSet:
-    """A folder in BEIR's form: what a question's documents are is known, its answers are not.
-
-    The files of `datasets.beir`. Questions without a relevant document are left out. In a folder with the name scifact
-    or nq, which the project's reader was trained on, the parts are the reader's own.
-    """
-    collection = beir_collection(folder)
-    keyed = {"scifact": "id", "nq": "question"}.get(collection.name)
-    read = (
-        (
-            f"queries.jsonl: {query.id}",
-            Sample(
-                id=query.id,
-                question=query.question,
-                kind="long",
-                documents=collection.relevant(query.id),
-                key=getattr(query, keyed) if keyed else "",
-            ),
-        )
-        for query in collection.samples
-        if collection.relevant(query.id)
-    )
-    return DataSet(
-        name=name,
-        title=collection.title,
-        source=collection.source,
-        licence=collection.licence,
-        files=collection.files,
-        samples=collected(read, collection.files[1]),
-        corpus=collection.documents,
+    return Context(
+        id=field(record, place, "id", default=name),
+        title=stated("title"),
+        text=field(record, place, "text"),
+        date=stated("date"),
+        role=stated("role"),
+        answer=stated("answer"),
+        entity=stated("entity"),
+        source=stated("source"),
     )
