@@ -1,4 +1,4 @@
-"""What a turn tells while it runs, and how the graph's own streams become that."""
+"""The events of a turn while it runs, and how the graph's own streams become these."""
 
 from __future__ import annotations
 
@@ -44,19 +44,23 @@ Event = StageEvent | ProgressEvent | TokenEvent | Clarification | Answer
 
 
 class Narrator:
-    """Turns what the graph streams into events; no piece of an answer is told twice.
+    """Turns what the graph streams into events; no piece of an answer is shown twice.
 
     Args:
         tokens: Whether the answer's pieces are wanted as they are made.
+
+    Attributes:
+        shown: The pieces of the answer so far.
+        question: What the graph has stopped to ask the person, as `clarify` put it; None where it did not stop.
     """
 
     def __init__(self, *, tokens: bool) -> None:
         self.tokens = tokens
         self.shown = ""
-        self.asked: dict[str, Any] | None = None
+        self.question: dict[str, Any] | None = None
         self._screen = Screen()
 
-    def hear(self, mode: str, payload: Any) -> Iterator[Event]:
+    def events(self, mode: str, payload: Any) -> Iterator[Event]:
         """The events of one item of the graph's stream."""
         if mode == "messages":
             yield from self._token(*payload)
@@ -67,27 +71,27 @@ class Narrator:
             yield from self._updates(payload)
 
     def rest(self, answer: str) -> Iterator[TokenEvent]:
-        """What of the finished answer has not been told yet."""
-        if self.tokens and (text := unsaid(self.shown, answer)):
+        """What of the finished answer has not been shown yet."""
+        if self.tokens and (text := not_shown(self.shown, answer)):
             self.shown += text
             yield TokenEvent(text)
 
     def _token(self, piece: Any, metadata: Mapping[str, Any]) -> Iterator[TokenEvent]:
         if metadata.get("langgraph_node") in ANSWERING:
-            yield from self._say(self._screen.feed(getattr(piece, "id", None), str(piece.text)))
+            yield from self._show(self._screen.feed(getattr(piece, "id", None), str(piece.text)))
 
     def _updates(self, payload: Mapping[str, Any]) -> Iterator[Event]:
         for stage, update in payload.items():
             if stage == INTERRUPT:
-                self.asked = update[0].value if update else None
+                self.question = update[0].value if update else None
                 continue
             update = update or {}
             if stage in ANSWERING:
-                yield from self._say(self._screen.finish())
+                yield from self._show(self._screen.finish())
                 self._screen = Screen()
             yield StageEvent(stage, update)
 
-    def _say(self, text: str) -> Iterator[TokenEvent]:
+    def _show(self, text: str) -> Iterator[TokenEvent]:
         if text and self._screen.opens and self.shown:
             text = "\n\n" + text.lstrip()
         if text:
@@ -130,17 +134,17 @@ class Screen:
         return fresh
 
 
-def unsaid(shown: str, answer: str) -> str:
+def not_shown(shown: str, answer: str) -> str:
     """What is to be written below a text so that it ends with the answer; citation marks and spaces do not count.
 
     A text that ends with the beginning of the answer is gone on with; below any other one the whole answer is set.
     """
     if not shown.strip():
         return answer
-    said, wanted = _bare(shown), _bare(answer)
-    if said.endswith(wanted):
+    before, wanted = _bare(shown), _bare(answer)
+    if before.endswith(wanted):
         return ""
-    begun = next((text for text in (said, *_tails(shown)) if text and wanted.startswith(text)), None)
+    begun = next((text for text in (before, *_tails(shown)) if text and wanted.startswith(text)), None)
     if begun is None:
         return f"\n\n{answer}"
     return _after(answer, len(begun))

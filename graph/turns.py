@@ -1,18 +1,22 @@
-"""Running turns: one at a time on a thread, written to the ledger in every case, checkpoints pruned after each."""
+"""Running turns: one at a time on a thread, written to the ledger in every case, checkpoints pruned after each.
+
+One way in, `Turns.run`: a request is a new question, the choice that a turn waits for, or the end of a turn that was
+cut off.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter, time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph.types import Command, StateSnapshot
+from langgraph.types import Command, StateSnapshot, StreamMode
 
 from preflight_rag.conversation.questions import check_question, normalised
 from preflight_rag.corg.choices import chosen
@@ -39,14 +43,18 @@ from preflight_rag.state.errors import (
 from preflight_rag.state.schema import Question
 from preflight_rag.state.values import Answer, Choice, Clarification, Receipt
 
-__all__ = ["Ask", "Event", "ProgressEvent", "StageEvent", "TokenEvent", "Turns"]
+if TYPE_CHECKING:
+    from preflight_rag.library.collection import Collection
+    from preflight_rag.library.pubmed import EntrezClient
+
+__all__ = ["Ask", "Choose", "Event", "ProgressEvent", "Request", "Resume", "StageEvent", "TokenEvent", "Turns"]
 
 ROLES = {"user": HumanMessage, "assistant": AIMessage}
 
 
 @dataclass(frozen=True)
 class Ask:
-    """What a turn is asked with.
+    """A request for a new turn; where the thread's last turn has asked which is meant, perhaps the reply to that.
 
     Attributes:
         question: What the person asks.
@@ -54,6 +62,7 @@ class Ask:
         options: The choices of a multiple-choice question.
         history: `(role, text)` of the messages before it, for a thread without turns; roles are "user", "assistant".
         model: The model of this turn by name; None for the one that the library was opened with.
+        discard: Whether an earlier turn of the thread that was cut off is given up.
     """
 
     question: str
@@ -61,6 +70,13 @@ class Ask:
     options: Sequence[str] = ()
     history: Sequence[tuple[str, str]] = ()
     model: str | None = None
+    discard: bool = False
+
+    def check(self) -> None:
+        """Raise UsageError unless the question and the history can be used."""
+        check_question(normalised(self.question), self.settings.max_question_chars)
+        if unknown := sorted({role for role, _ in self.history} - ROLES.keys()):
+            raise UsageError(f"history has the role {unknown[0]!r}", help='Use "user" and "assistant".')
 
     def recorded(self) -> dict[str, Any]:
         """As the ledger keeps it beside the question."""
@@ -69,7 +85,7 @@ class Ask:
 
     @classmethod
     def of(cls, turn: Turn) -> Ask:
-        """What a recorded turn was asked with."""
+        """The request that a recorded turn was begun with."""
         given = dict(turn.settings)
         options, history, model = (given.pop(name, None) for name in ("options", "history", "model"))
         pairs = [(role, text) for role, text in history or []]
@@ -81,6 +97,31 @@ class Ask:
         return Question(messages=[*earlier, HumanMessage(self.question)], options=list(self.options))
 
 
+@dataclass(frozen=True)
+class Choose:
+    """A request to go on with a turn that has asked which is meant: labels, numbers from 1, or "all"."""
+
+    choice: str | Sequence[str]
+
+
+@dataclass(frozen=True)
+class Resume:
+    """A request to finish a turn where it stopped; stages and partitions that had ended are not run again."""
+
+
+Request = Ask | Choose | Resume
+
+
+@dataclass(frozen=True)
+class _Start:
+    """A turn in the ledger and what the graph is given for it; None goes on from the last checkpoint."""
+
+    turn: Turn
+    ask: Ask
+    reader: Reader
+    given: Question | Command[Any] | None
+
+
 class Turns:
     """The turns of one library's conversations.
 
@@ -90,6 +131,7 @@ class Turns:
         ledger: Where turns are recorded.
         library: The collection.
         reader: Gives the reader for a model's name; None names the library's own.
+        pubmed: Gives the client of NCBI.
     """
 
     def __init__(
@@ -99,7 +141,7 @@ class Turns:
         ledger: Ledger,
         library: Collection,
         reader: Callable[[str | None], Reader],
-        pubmed: Callable[[], Any] | None = None,
+        pubmed: Callable[[], EntrezClient] | None = None,
     ) -> None:
         self.folder = folder
         self.saver = saver
@@ -109,103 +151,74 @@ class Turns:
         self.pubmed = pubmed
         self.graph = build_graph().compile(checkpointer=saver, name="preflight")
 
-    async def stream(
-        self, asked: Ask, *, thread_id: str, tokens: bool = True, discard: bool = False
+    async def run(
+        self, request: Request, *, thread_id: str, lock_wait: float = 30.0, tokens: bool = True
     ) -> AsyncGenerator[Event, None]:
-        """Take a turn: progress and stages, with `tokens` the answer's pieces, at last the answer or what is asked.
+        """Take or finish a turn: progress and stages, the answer's pieces, at last the answer or what is asked.
+
+        The ledger learns of every way that a turn ends, also of one that is stopped because nobody reads on.
 
         Args:
-            asked: The question and what goes with it.
+            request: What is asked for.
             thread_id: The conversation.
-            tokens: Whether the answer's pieces are wanted.
-            discard: Give up an earlier turn of the thread that was cut off.
-
-        Raises:
-            UsageError: The question, the history or the thread id cannot be used.
-            ThreadBusy: Another turn runs on the thread, longer than `settings.lock_wait`.
-            TurnUnfinished: The thread's last turn was cut off, and `discard` is False.
-        """
-        thread_id, settings = validate_thread_id(thread_id), asked.settings
-        check_question(normalised(asked.question), settings.max_question_chars)
-        if unknown := sorted({role for role, _ in asked.history} - ROLES.keys()):
-            raise UsageError(f"history has the role {unknown[0]!r}", help='Use "user" and "assistant".')
-        reader = await asyncio.to_thread(self.reader, asked.model)
-        async with thread_lock(self.folder, thread_id, wait=settings.lock_wait):
-            last = await asyncio.to_thread(self.ledger.last, thread_id)
-            if last and asked.history:
-                raise UsageError(
-                    f"thread {thread_id!r} has a conversation of its own", help="Give history= with a new thread only."
-                )
-            if last and last.status == "asking" and (labels := chosen(asked.question, _choices(last))):
-                async with aclosing(self._reply(last, labels, tokens=tokens)) as events:
-                    async for event in events:
-                        yield event
-                return
-            await self._leave(last, discard=discard)
-            turn = await asyncio.to_thread(
-                self.ledger.begin, thread_id, asked.question, settings=asked.recorded(), model=reader.name
-            )
-            async with aclosing(self._drive(asked.input(), turn, asked, reader, tokens=tokens)) as events:
-                async for event in events:
-                    yield event
-
-    async def reply(
-        self, thread_id: str, choice: str | Sequence[str], *, lock_wait: float = 30.0, tokens: bool = True
-    ) -> AsyncGenerator[Event, None]:
-        """Answer what the thread's last turn has asked, and go on with that turn.
-
-        Args:
-            thread_id: The conversation.
-            choice: One or several labels or numbers from 1, or "all".
             lock_wait: Seconds to wait for another turn on the thread.
             tokens: Whether the answer's pieces are wanted.
 
         Raises:
-            ThreadNotFound: No such thread.
-            TurnError: Its last turn asks nothing.
-            UsageError: The choice names nothing that was offered.
+            UsageError: The question, the history, the choice or the thread id cannot be used.
+            ThreadBusy: Another turn runs on the thread, longer than `lock_wait`.
+            ThreadNotFound: There is no such thread to go on with.
+            TurnUnfinished: The thread's last turn was cut off, and the request does not discard it.
+            TurnError: There is nothing to go on with, or the turn failed.
         """
         thread_id = validate_thread_id(thread_id)
+        if isinstance(request, Ask):
+            request.check()
         async with thread_lock(self.folder, thread_id, wait=lock_wait):
-            turn = await self._last(thread_id)
-            if turn.status != "asking":
-                raise TurnError(f"the last turn of thread {thread_id!r} asks nothing", help="Ask a new question.")
-            labels = chosen(choice, _choices(turn))
-            if not labels:
-                offered = "; ".join(f"{n}: {each.label}" for n, each in enumerate(_choices(turn), 1))
-                raise UsageError(f"{choice!r} is none of the choices", help=f'Choose of {offered}; or "all".')
-            async with aclosing(self._reply(turn, labels, tokens=tokens)) as events:
-                async for event in events:
-                    yield event
-
-    async def resume(
-        self, thread_id: str, *, lock_wait: float = 30.0, tokens: bool = True
-    ) -> AsyncGenerator[Event, None]:
-        """Finish the thread's last turn where it stopped; stages and partitions that had ended are not run again.
-
-        Raises:
-            ThreadNotFound: No such thread.
-            TurnError: Its last turn has been answered, or waits for a reply.
-        """
-        thread_id = validate_thread_id(thread_id)
-        async with thread_lock(self.folder, thread_id, wait=lock_wait):
-            turn = await self._last(thread_id)
-            if turn.status in ("answered", "abstained"):
-                raise TurnError(
-                    f"the last turn of thread {thread_id!r} is finished", help="There is nothing to resume."
+            last = await asyncio.to_thread(self.ledger.last, thread_id)
+            start = await (
+                self._ask(request, thread_id, last)
+                if isinstance(request, Ask)
+                else self._go_on(request, thread_id, last)
+            )
+            turn, resumed = start.turn, isinstance(start.given, Command)
+            began = perf_counter() - (turn.seconds if resumed else 0.0)
+            config = self._config(start)
+            narrator = Narrator(tokens=tokens)
+            span = TurnSpan(turn.question, turn.thread_id, turn.turn)
+            try:
+                context = await self._context(start, span)
+                modes: list[StreamMode] = ["updates", "custom"]
+                if tokens and not start.ask.options:
+                    modes.append("messages")
+                stream: Any = self.graph.astream(
+                    start.given, config, context=context, stream_mode=modes, durability="async"
                 )
-            if turn.status == "asking":
-                offered = "; ".join(each.label for each in _choices(turn))
-                raise TurnError(f"the last turn of thread {thread_id!r} waits for a reply", help=f"Choose: {offered}.")
-            asked = Ask.of(turn)
-            reader = await asyncio.to_thread(self.reader, asked.model)
-            await asyncio.to_thread(self.ledger.reopen, turn.id)
-            snapshot = await self.graph.aget_state(self._config(turn, asked.settings))
-            begun = (snapshot.metadata or {}).get("turn_id") == turn.id
-            given = None if begun else asked.input()
-            async with aclosing(self._drive(given, turn, asked, reader, tokens=tokens)) as events:
-                async for event in events:
-                    yield event
+                async with aclosing(stream) as items:
+                    async for mode, payload in items:
+                        for event in narrator.events(mode, payload):
+                            yield event
+                state = (await self.graph.aget_state(config)).values
+                seconds = perf_counter() - began
+                outcome = _outcome(start, state, narrator.question, seconds)
+                if isinstance(outcome, Answer):
+                    for piece in narrator.rest(outcome.answer):
+                        yield piece
+                    await asyncio.to_thread(self.ledger.finish, turn.id, answer=outcome)
+                else:
+                    spent = receipt_of(state, reader=start.reader, settings=start.ask.settings, seconds=seconds)
+                    receipt = spent.model_dump()
+                    await asyncio.to_thread(self.ledger.ask, turn.id, clarification=outcome, receipt=receipt)
+            except BaseException as error:
+                span.failed(error)
+                failure = await self._failed(error, start, config, perf_counter() - began)
+                if failure is error:
+                    raise
+                raise failure from error
+            span.ended(outcome)
+            if isinstance(outcome, Answer):
+                await self.saver.prune_turn(turn.thread_id, start.ask.settings.keep_turns)
+            yield outcome
 
     async def delete(self, thread_id: str) -> bool:
         """Forget a thread: its turns and its checkpoints; the file shrinks. False when there is none."""
@@ -223,13 +236,49 @@ class Turns:
                 await self.saver.prune_turn(thread_id, keep_turns)
         await self.saver.vacuum()
 
-    async def _last(self, thread_id: str) -> Turn:
-        turn = await asyncio.to_thread(self.ledger.last, thread_id)
-        if turn is None:
-            raise ThreadNotFound(f"there is no thread {thread_id!r}", help="See `preflight threads list`.")
-        return turn
+    async def _ask(self, ask: Ask, thread_id: str, last: Turn | None) -> _Start:
+        """Begin a turn, or go on with the last one where the question is the reply to what that asked."""
+        if last and ask.history:
+            raise UsageError(
+                f"thread {thread_id!r} has a conversation of its own", help="Give history= with a new thread only."
+            )
+        if last and last.status == "asking" and (labels := chosen(ask.question, _choices(last))):
+            return await self._reopened(last, lambda _: Command(resume=labels))
+        reader = await asyncio.to_thread(self.reader, ask.model)
+        await self._close(last, discard=ask.discard)
+        turn = await asyncio.to_thread(
+            self.ledger.begin, thread_id, ask.question, settings=ask.recorded(), model=reader.name
+        )
+        return _Start(turn, ask, reader, ask.input())
 
-    async def _leave(self, last: Turn | None, *, discard: bool) -> None:
+    async def _go_on(self, request: Choose | Resume, thread_id: str, last: Turn | None) -> _Start:
+        """Go on with the thread's last turn: with the choice that it waits for, or where it was cut off."""
+        if last is None:
+            raise ThreadNotFound(f"there is no thread {thread_id!r}", help="See `preflight threads list`.")
+        offered = _choices(last)
+        if isinstance(request, Choose):
+            if last.status != "asking":
+                raise TurnError(f"the last turn of thread {thread_id!r} asks nothing", help="Ask a new question.")
+            if not (labels := chosen(request.choice, offered)):
+                numbered = "; ".join(f"{n}: {each.label}" for n, each in enumerate(offered, 1))
+                raise UsageError(f"{request.choice!r} is none of the choices", help=f'Choose of {numbered}; or "all".')
+            return await self._reopened(last, lambda _: Command(resume=labels))
+        if last.status in ("answered", "abstained"):
+            raise TurnError(f"the last turn of thread {thread_id!r} is finished", help="There is nothing to resume.")
+        if last.status == "asking":
+            waiting = "; ".join(each.label for each in offered)
+            raise TurnError(f"the last turn of thread {thread_id!r} waits for a reply", help=f"Choose: {waiting}.")
+        snapshot = await self.graph.aget_state({"configurable": {"thread_id": thread_id}})
+        begun = (snapshot.metadata or {}).get("turn_id") == last.id
+        return await self._reopened(last, lambda ask: None if begun else ask.input())
+
+    async def _reopened(self, turn: Turn, given: Callable[[Ask], Question | Command[Any] | None]) -> _Start:
+        ask = Ask.of(turn)
+        reader = await asyncio.to_thread(self.reader, ask.model)
+        await asyncio.to_thread(self.ledger.reopen, turn.id)
+        return _Start(turn, ask, reader, given(ask))
+
+    async def _close(self, last: Turn | None, *, discard: bool) -> None:
         """Close the turn before, if it has not ended: one that was cut off only on purpose."""
         if last is None or last.status not in ("running", "asking"):
             return
@@ -241,110 +290,58 @@ class Turns:
         error = "discarded" if last.status == "running" else "what it asked was not answered"
         await asyncio.to_thread(self.ledger.fail, last.id, error=error, status="interrupted")
 
-    async def _reply(self, turn: Turn, labels: Sequence[str], *, tokens: bool) -> AsyncGenerator[Event, None]:
-        asked = Ask.of(turn)
-        reader = await asyncio.to_thread(self.reader, asked.model)
-        await asyncio.to_thread(self.ledger.reopen, turn.id)
-        given: Command[Any] = Command(resume=list(labels))
-        async with aclosing(self._drive(given, turn, asked, reader, tokens=tokens)) as events:
-            async for event in events:
-                yield event
-
-    def _config(self, turn: Turn, settings: Settings) -> RunnableConfig:
+    def _config(self, start: _Start) -> RunnableConfig:
         return {
-            "configurable": {"thread_id": turn.thread_id},
-            "metadata": {"turn_id": turn.id},
-            "max_concurrency": settings.max_concurrency,
+            "configurable": {"thread_id": start.turn.thread_id},
+            "metadata": {"turn_id": start.turn.id},
+            "max_concurrency": start.ask.settings.max_concurrency,
             "recursion_limit": RECURSION_LIMIT,
         }
 
-    async def _drive(
-        self, given: Question | Command[Any] | None, turn: Turn, asked: Ask, reader: Reader, *, tokens: bool
-    ) -> AsyncGenerator[Event, None]:
-        """Run the graph to the end of the turn, or to where it asks; the ledger learns of every way that it ends."""
-        started = perf_counter() - (turn.seconds if isinstance(given, Command) else 0.0)
-        config = self._config(turn, asked.settings)
-        narrator = Narrator(tokens=tokens)
-        span = TurnSpan(turn.question, turn.thread_id, turn.turn)
-        last: Answer | Clarification
-        try:
-            async with aclosing(self._events(given, config, asked, reader, narrator, span.context)) as events:
-                async for event in events:
-                    yield event
-            state = (await self.graph.aget_state(config)).values
-            seconds = perf_counter() - started
-            if narrator.asked is not None:
-                last = _clarification(narrator.asked, turn)
-                receipt = receipt_of(state, reader=reader, settings=asked.settings, seconds=seconds)
-                await asyncio.to_thread(self.ledger.ask, turn.id, clarification=last, receipt=receipt.model_dump())
-            else:
-                last = answer_of(
-                    state,
-                    reader=reader,
-                    settings=asked.settings,
-                    thread_id=turn.thread_id,
-                    turn=turn.turn,
-                    seconds=seconds,
-                )
-                for piece in narrator.rest(last.answer):
-                    yield piece
-                await asyncio.to_thread(self.ledger.finish, turn.id, answer=last)
-        except BaseException as error:
-            span.failed(error)
-            failure = await self._failed(error, turn, config, asked.settings, reader, perf_counter() - started)
-            if failure is error:
-                raise
-            raise failure from error
-        span.ended(last)
-        if isinstance(last, Answer):
-            await self.saver.prune_turn(turn.thread_id, asked.settings.keep_turns)
-        yield last
-
-    async def _events(
-        self,
-        given: Question | Command[Any] | None,
-        config: RunnableConfig,
-        asked: Ask,
-        reader: Reader,
-        narrator: Narrator,
-        trace: Any,
-    ) -> AsyncGenerator[Event, None]:
-        settings = asked.settings
+    async def _context(self, start: _Start, span: TurnSpan) -> Context:
+        settings = start.ask.settings
         pubmed = self.pubmed() if self.pubmed is not None and settings.pubmed else None
-        extractive = await asyncio.to_thread(extractive_for, reader, settings.extractive_reader)
-        context = Context(reader, self.library, settings, pubmed, extractive, trace)
-        modes: list[Any] = ["updates", "custom"]
-        if narrator.tokens and not asked.options:
-            modes.append("messages")
-        run: Any = self.graph.astream(given, config, context=context, stream_mode=modes, durability="async")
-        async with aclosing(run):
-            async for mode, payload in run:
-                for event in narrator.hear(mode, payload):
-                    yield event
+        extractive = await asyncio.to_thread(extractive_for, start.reader, settings.extractive_reader)
+        return Context(start.reader, self.library, settings, pubmed, extractive, span.context)
 
     async def _failed(
-        self,
-        error: BaseException,
-        turn: Turn,
-        config: RunnableConfig,
-        settings: Settings,
-        reader: Reader,
-        seconds: float,
+        self, error: BaseException, start: _Start, config: RunnableConfig, seconds: float
     ) -> BaseException:
         """Record a failed turn; an error that is not ours becomes a `TurnError`."""
+        turn = start.turn
         if not isinstance(error, Exception):
+            # A cancelled task may be cancelled again while it writes: the record is finished all the same.
             record = asyncio.to_thread(self.ledger.fail, turn.id, error="stopped", status="interrupted")
             await asyncio.shield(record)
             return error
         failure = error if isinstance(error, PreflightError) else _unexpected(error)
         snapshot = await self.graph.aget_state(config)
-        receipt = _receipt_so_far(snapshot, turn, failure, settings, reader, seconds)
+        receipt = _receipt_so_far(snapshot, turn, failure, start.ask.settings, start.reader, seconds)
         failure.receipt = receipt.model_dump()
         decision = snapshot.values.get("decision") if snapshot.next != ("rewrite",) else None
         await asyncio.to_thread(
             self.ledger.fail, turn.id, error=str(failure), receipt=failure.receipt, decision=decision or None
         )
         return failure
+
+
+def _outcome(
+    start: _Start, state: Mapping[str, Any], question: Mapping[str, Any] | None, seconds: float
+) -> Answer | Clarification:
+    """The answer that the graph's state holds, or, where the graph has stopped to ask, its question to the person."""
+    turn = start.turn
+    if question is not None:
+        return Clarification(
+            thread_id=turn.thread_id, turn=turn.turn, question=question["question"], choices=tuple(question["choices"])
+        )
+    return answer_of(
+        state,
+        reader=start.reader,
+        settings=start.ask.settings,
+        thread_id=turn.thread_id,
+        turn=turn.turn,
+        seconds=seconds,
+    )
 
 
 def _receipt_so_far(
@@ -360,12 +357,6 @@ def _receipt_so_far(
 
 def _choices(turn: Turn) -> list[Choice]:
     return [Choice.model_validate(choice) for choice in (turn.clarification or {}).get("choices") or []]
-
-
-def _clarification(asked: dict[str, Any], turn: Turn) -> Clarification:
-    return Clarification(
-        thread_id=turn.thread_id, turn=turn.turn, question=asked["question"], choices=tuple(asked["choices"])
-    )
 
 
 def _unexpected(error: Exception) -> TurnError:

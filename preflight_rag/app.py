@@ -1,4 +1,4 @@
-"""`Preflight`: the application over one library, for Python programs and for every other door."""
+"""`Preflight`: the application over one library, for Python programs and for every other entry point."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from preflight_rag.state.values import Answer, Clarification, Gap, Hit, Preview,
 
 if TYPE_CHECKING:
     from preflight_rag.graph.ledger import Ledger
-    from preflight_rag.graph.turns import Ask, Event, Turns
+    from preflight_rag.graph.turns import Ask, Event, Request, Turns
     from preflight_rag.library.collection import Collection
     from preflight_rag.library.ingest import IngestReport
     from preflight_rag.library.pubmed import EntrezClient
@@ -230,9 +230,8 @@ class Preflight:
             ReplyNeeded: With `clarify` on, the turn asks which of many things is meant; `reply` goes on with it.
             PreflightError: The turn could not be brought to an answer; `error.receipt` says what it cost.
         """
-        asked = self._asked(question, options, history, model, settings)
-        turn = self._open_turns().stream(asked, thread_id=thread_id, tokens=on_event is not None, discard=discard)
-        return self._loop.call(_answer(turn, on_event))
+        request = self._ask(question, options, history, model, discard, settings)
+        return self._answer(request, thread_id, on_event)
 
     async def aask(self, question: str, **arguments: Any) -> Answer:
         """`ask` for asynchronous code."""
@@ -254,12 +253,9 @@ class Preflight:
 
         The last event is a `Clarification` where the turn asks the person first. Closing the stream stops the turn.
         """
-
-        def begin(turns: Turns) -> AsyncGenerator[Event, None]:
-            asked = self._asked(question, options, history, model, settings)
-            return turns.stream(asked, thread_id=thread_id, tokens=tokens, discard=discard)
-
-        return self._stream(begin)
+        return self._stream(
+            lambda: self._ask(question, options, history, model, discard, settings), thread_id, tokens=tokens
+        )
 
     def reply(
         self, thread_id: str, choice: str | Sequence[str], *, on_event: Callable[[Event], None] | None = None
@@ -275,9 +271,9 @@ class Preflight:
             UsageError: The choice names nothing that was offered.
             TurnError: The thread's last turn asks nothing.
         """
-        wait = self.settings.lock_wait
-        turn = self._open_turns().reply(thread_id, choice, lock_wait=wait, tokens=on_event is not None)
-        return self._loop.call(_answer(turn, on_event))
+        from preflight_rag.graph.turns import Choose
+
+        return self._answer(Choose(choice), thread_id, on_event)
 
     async def areply(self, thread_id: str, choice: str | Sequence[str]) -> Answer:
         """`reply` for asynchronous code."""
@@ -287,19 +283,21 @@ class Preflight:
         self, thread_id: str, choice: str | Sequence[str], *, tokens: bool = True
     ) -> AsyncGenerator[Event, None]:
         """`reply` as a stream of events, as `astream` gives them."""
-        wait = self.settings.lock_wait
-        return self._stream(lambda turns: turns.reply(thread_id, choice, lock_wait=wait, tokens=tokens))
+        from preflight_rag.graph.turns import Choose
+
+        return self._stream(lambda: Choose(choice), thread_id, tokens=tokens)
 
     def resume(self, thread_id: str, *, on_event: Callable[[Event], None] | None = None) -> Answer:
         """Finish the thread's last turn where it was cut off."""
-        wait = self.settings.lock_wait
-        turn = self._open_turns().resume(thread_id, lock_wait=wait, tokens=on_event is not None)
-        return self._loop.call(_answer(turn, on_event))
+        from preflight_rag.graph.turns import Resume
+
+        return self._answer(Resume(), thread_id, on_event)
 
     def astream_resume(self, thread_id: str, *, tokens: bool = True) -> AsyncGenerator[Event, None]:
         """`resume` as a stream of events, as `astream` gives them."""
-        wait = self.settings.lock_wait
-        return self._stream(lambda turns: turns.resume(thread_id, lock_wait=wait, tokens=tokens))
+        from preflight_rag.graph.turns import Resume
+
+        return self._stream(Resume, thread_id, tokens=tokens)
 
     @property
     def ledger(self) -> Ledger:
@@ -340,18 +338,35 @@ class Preflight:
         given = {name: value for name, value in changes.items() if value is not None}
         return Settings.read({}, **{**self.settings.model_dump(), **given}) if given else self.settings
 
-    async def _stream(self, begin: Callable[[Turns], AsyncGenerator[Event, None]]) -> AsyncGenerator[Event, None]:
+    def _answer(self, request: Request, thread_id: str, on_event: Callable[[Event], None] | None) -> Answer:
+        """The answer to a request, for plain code, which waits for the loop that all turns run on."""
+        wait = self._lock_wait(request)
+        turn = self._open_turns().run(request, thread_id=thread_id, lock_wait=wait, tokens=on_event is not None)
+        return self._loop.call(_answer(turn, on_event))
+
+    async def _stream(
+        self, request: Callable[[], Request], thread_id: str, *, tokens: bool
+    ) -> AsyncGenerator[Event, None]:
+        """The events of a request, for asynchronous code; it is made, and may fail, when the first one is awaited."""
+        made = request()
         turns = await asyncio.to_thread(self._open_turns)
-        async with aclosing(self._loop.iterate(begin(turns))) as events:
+        turn = turns.run(made, thread_id=thread_id, lock_wait=self._lock_wait(made), tokens=tokens)
+        async with aclosing(self._loop.iterate(turn)) as events:
             async for event in events:
                 yield event
 
-    def _asked(
+    def _lock_wait(self, request: Request) -> float:
+        from preflight_rag.graph.turns import Ask
+
+        return (request.settings if isinstance(request, Ask) else self.settings).lock_wait
+
+    def _ask(
         self,
         question: str,
         options: Sequence[str],
         history: Sequence[tuple[str, str]],
         model: str | None,
+        discard: bool,
         changes: dict[str, Any],
     ) -> Ask:
         from preflight_rag.graph.turns import Ask
@@ -369,7 +384,7 @@ class Preflight:
         if self._turns is None and self._warming is None:
             self._warming = threading.Thread(target=self._warm, name="preflight-warm", daemon=True)
             self._warming.start()
-        return Ask(question, settings, options, history, model)
+        return Ask(question, settings, options, history, model, discard)
 
     def _reader_of(self, model: str | None) -> Reader:
         """The reader for a model's name, opened at its first use; None names the library's own.

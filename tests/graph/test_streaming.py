@@ -12,7 +12,7 @@ from langchain_openai import ChatOpenAI
 from scripted_server import Reply, ScriptedServer
 
 from preflight_rag import Answer, Preflight, ProgressEvent, TokenEvent, build_graph
-from preflight_rag.graph.events import Narrator, Screen, unsaid
+from preflight_rag.graph.events import Narrator, Screen, not_shown
 from preflight_rag.models.chat.chat_reader import ChatReader
 from preflight_rag.state.context import Context, Settings
 from preflight_rag.state.errors import ModelUnavailable
@@ -153,8 +153,8 @@ def test_a_reply_that_differs_from_the_one_begun_waits_for_the_end():
     where = {"langgraph_node": "answer_plain"}
     events = []
     for id, text in (("1", "Hot and"), ("2", "Cold [1]"), ("2", ".")):
-        events += narrator.hear("messages", (AIMessageChunk(text, id=id), where))
-    events += narrator.hear("updates", {"answer_plain": {}})
+        events += narrator.events("messages", (AIMessageChunk(text, id=id), where))
+    events += narrator.events("updates", {"answer_plain": {}})
     events += narrator.rest("Cold [1].")
     assert said(events) == "Hot and\n\nCold [1]."
 
@@ -172,7 +172,7 @@ def test_a_reply_that_differs_from_the_one_begun_waits_for_the_end():
     ],
 )
 def test_what_is_still_to_be_said(shown, answer, rest):
-    assert unsaid(shown, answer) == rest
+    assert not_shown(shown, answer) == rest
 
 
 def test_an_answer_is_the_last_event(own_folder):
