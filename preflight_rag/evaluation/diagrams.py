@@ -64,17 +64,17 @@ def draw_reliability(rows: Sequence[Row], axes: Axes) -> None:
     """Risk against the share of lost key passages; a rule that is missing for a collection lacks its questions."""
     axes.plot([0, 1], [0, 1], color="#999999", linewidth=1, linestyle="--", label="perfect")
     for rule in (IOU, SHIPPED, OWN):
-        told = [row.details for row in rows if row.arm == rule]
-        if not told:
+        judged = [row.details for row in rows if row.arm == rule]
+        if not judged:
             continue
-        bins = reliability([each["risk"] for each in told], [each["issue"] for each in told])
+        bins = reliability([each["risk"] for each in judged], [each["issue"] for each in judged])
         bins = [found for found in bins if found[0] >= FEWEST]
         means, shares = [risk for _, risk, _ in bins], [share for _, _, share in bins]
         spread = [wilson(round(share * count), count) for count, _, share in bins]
         low = [share - one.low for share, one in zip(shares, spread, strict=True)]
         high = [one.high - share for share, one in zip(shares, spread, strict=True)]
         look = {"color": COLOURS[rule], "marker": "o", "markersize": 4, "capsize": 2}
-        axes.errorbar(means, shares, yerr=[low, high], label=f"{rule} ({len(told):,} questions)", **look)
+        axes.errorbar(means, shares, yerr=[low, high], label=f"{rule} ({len(judged):,} questions)", **look)
     axes.set(xlabel="risk that the rule gave", ylabel="share with the key passage lost")
 
 

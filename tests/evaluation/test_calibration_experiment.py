@@ -35,7 +35,7 @@ def test_every_question_is_judged_by_both_rules(beir_data: Path, settings: Run) 
     assert all(told["risk"] == 1 - told["iou"] for told in by_rule[IOU])
     assert all(0 <= told["risk"] <= 1 for told in by_rule[SHIPPED])
     titles = {table.title for table in report.tables}
-    assert titles == {"Issues foretold", "Reliability", "Model work", "Reranked passages"}
+    assert titles == {"Issues predicted", "Reliability", "Model work", "Reranked passages"}
     assert report.figures["rules"][SHIPPED]["recall"]["value"] is None
 
 

@@ -158,21 +158,22 @@ def judge(sample: Sample, answer: Answer, library: Library, selected: Sequence[s
     gold_cited = any(document in documents for document, _ in cited for _, documents in gold)
     if sample.kind == "yes/no":
         right = answer.choice == sample.right and not answer.abstained
-        short, told = answer.choice or "", {"short": right and gold_cited, "shown": right and gold_cited, "text": right}
+        short, cited_too = answer.choice or "", right and gold_cited
+        right_by = {"short": cited_too, "shown": cited_too, "text": right}
         recall = float(right)
     else:
         short = short_answer(answer)
         shown = [not answer.abstained and holds(answer.answer, names) for names, _ in gold]
         supported = [_supported(names, cited, None if sample.by_words else documents) for names, documents in gold]
         brief = [not answer.abstained and _is_short(answer, short, names) for names, _ in gold]
-        told = {
+        right_by = {
             "short": any(a and b for a, b in zip(brief, supported, strict=True)),
             "shown": any(a and b for a, b in zip(shown, supported, strict=True)),
             "text": any(shown),
         }
         recall = sum(shown) / len(gold)
     wrong = not answer.abstained and any(holds(answer.answer, [text]) for text in sample.wrong)
-    measures = {**told, "recall": recall, "gold_cited": gold_cited, "wrong": wrong, "abstained": answer.abstained}
+    measures = {**right_by, "recall": recall, "gold_cited": gold_cited, "wrong": wrong, "abstained": answer.abstained}
     return Turn({key: float(value) for key, value in measures.items()}, _words(answer), found, answer, short)
 
 

@@ -1,4 +1,4 @@
-"""Experiment `calibration`: how well the calibrated preflight foretells a lost key passage, beside the IoU rule.
+"""Experiment `calibration`: how well the calibrated preflight predicts a lost key passage, beside the IoU rule.
 
 An issue is a question without a gold document's passage in the dense top 3 of the retrieved ones. The weights are those
 that were trained without the collection and those that share its questions. They are also adjusted to the collection as
@@ -190,7 +190,7 @@ def _rules(asked: Sequence[Asked], judged: Sequence[Judged], seed: int) -> tuple
         rows.append((rule.name, *cells, gain, number(brier), f"{calibration_error:.3f}"))
         single = {"ece": round(calibration_error, 6), "flagged_at_iou_recall": round(level, 6)}
         numbers[rule.name] = figures({**shares, **areas, "brier": brier}) | single
-    return Table("Issues foretold", COLUMNS, (*rows, PAPER), RULE_NOTE), numbers
+    return Table("Issues predicted", COLUMNS, (*rows, PAPER), RULE_NOTE), numbers
 
 
 def flagged_at(risks: Sequence[float], issue: Sequence[bool], other: Sequence[bool]) -> float:

@@ -1,4 +1,4 @@
-"""Experiment `preflight`: does disagreement of the rankings foretell that the key passage stands where it gets lost?
+"""Experiment `preflight`: does disagreement of the rankings predict that the key passage stands where it gets lost?
 
 BriefContext, section 5.2 and Supplementary Table 4: an issue is a question without a gold document's passage in the
 dense top 3; a question is flagged when the IoU of the dense and the BM25 top 3 of the retrieved passages is at
@@ -161,7 +161,7 @@ def _tables(
         roc_area([1 - o.iou for o in outcomes], [o.issue for o in outcomes], seed=seed) for outcomes in (product, paper)
     ]
     confusion = Table(
-        "Issues foretold",
+        "Issues predicted",
         COLUMNS,
         ((*ours, number(areas[0])), (*routed, "–"), (*dense, number(areas[1])), PAPER),
         "Issue: no gold document's passage in the dense top 3. Flagged: IoU of the dense and BM25 top 3 at most 0.2; "
@@ -188,11 +188,11 @@ def _tables(
 
 
 def _plots(numbers: Mapping[str, Any]) -> tuple[Plot, ...]:
-    """How well issues are foretold, beside the paper; issues by IoU; the routes."""
+    """How well issues are predicted, beside the paper; issues by IoU; the routes."""
     systems = {"product": "product", "product, as it routes": "as_routed", "paper's setting": "dense_only"}
     measures = {"precision": "precision", "recall": "recall", "F1": "f1"}
-    foretold = Bars(
-        "Issues foretold",
+    predicted = Bars(
+        "Issues predicted",
         Axis("precision, recall and F1", percent=True),
         tuple(measures),
         (
@@ -222,7 +222,7 @@ def _plots(numbers: Mapping[str, Any]) -> tuple[Plot, ...]:
         (Series("share", tuple(recorded(numbers["routes"][name]["share"]) for name in ROUTES.values())),),
         note="Intervals: 95 %, Wilson's.",
     )
-    return foretold, by_iou, routes
+    return predicted, by_iou, routes
 
 
 def _prediction(

@@ -108,8 +108,8 @@ def _spelled(library: Library, samples: Sequence[Sample], run: Run) -> Iterator[
             text, word, typed = found
             meant = dict(speller.correct(text).corrections).get(typed, typed)
             outcome = "restored" if meant == word else "left" if meant == typed else "another word"
-            told = {"planted": typed, "word": word}
-            yield from (Row(sample.id, o, "questions", float(o == outcome), details=told) for o in OUTCOMES)
+            slip_made = {"planted": typed, "word": word}
+            yield from (Row(sample.id, o, "questions", float(o == outcome), details=slip_made) for o in OUTCOMES)
         run.progress("spelling", done, len(samples))
 
 

@@ -253,8 +253,8 @@ def run(found: CaseSet, run: Run) -> Report:
             run.progress(f"{found.name}: questions", done, len(both))
         given = inputs(part, library, passages=PASSAGES)
     model, threshold = trained()[NO_READER if extractive is None else "reader"], Settings().corg_threshold
-    learned, told = [rows[id(case)] for case in training], [rows[id(case)] for case in chosen]
-    tables, numbers = compared(learned, told, model, threshold)
+    learned, reported = [rows[id(case)] for case in training], [rows[id(case)] for case in chosen]
+    tables, numbers = compared(learned, reported, model, threshold)
     weights = ", ".join(f"{name} {weight:g}" for name, weight in model.weights.items())
     return Report(
         experiment="routing",
@@ -274,7 +274,7 @@ def run(found: CaseSet, run: Run) -> Report:
                 "searched": row.searched,
                 "score": round(model.score(row.scores), 6),
             }
-            for row in told
+            for row in reported
         ),
         figures=numbers,
         inputs=given,

@@ -71,8 +71,8 @@ def run(found: DataSet, run: Run) -> Report:
         figures[kind] = compared.figures
     judged, model = _judged(samples, texts, ours, run)
     if judged:
-        told = (Row(name, arm="judge", details=verdict) for name, verdict in judged.rows.items())
-        rows, figures = [*rows, *told], {**figures, "judged": judged.figures}
+        verdicts = (Row(name, arm="judge", details=verdict) for name, verdict in judged.rows.items())
+        rows, figures = [*rows, *verdicts], {**figures, "judged": judged.figures}
     return Report(
         experiment="summaries",
         dataset=found.title,
