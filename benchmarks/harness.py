@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer, answered, ask_arms
+from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer, run_arms
 from preflight_rag.evaluation.harness.asking import Asking, open_asking
 from preflight_rag.evaluation.harness.budget import Budget
 from preflight_rag.evaluation.runs import Run
@@ -106,9 +106,9 @@ def harness(asking: Asking, cases: int) -> None:
         prompt = answer_plain.render(question=question.question, sources=[PASSAGE], options=question.options)
         return ArmAnswer((await asking.prompts.reply(prompt))[0])
 
-    found = asyncio.run(ask_arms([Arm("plain", answer)], questions, lambda _: [PASSAGE], asking))
-    assert len(answered(found)) == cases
-    assert sum(case.arms["plain"].score.value for case in found) == (cases + 1) // 2
+    found = asyncio.run(run_arms([Arm("plain", answer)], questions, lambda _: [PASSAGE], asking))
+    assert len(found) == cases
+    assert sum(row.score or 0.0 for row in found) == (cases + 1) // 2
 
 
 def measured(work: Callable[[], None]) -> tuple[float, float]:

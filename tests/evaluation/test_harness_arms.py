@@ -26,7 +26,7 @@ NONE = Sample("n", "Who wrote it?", "short", answers=(("Ada",),), answerable=Fal
 
 
 @pytest.mark.parametrize(
-    ("question", "told", "value", "reason"),
+    ("question", "answer", "value", "reason"),
     [
         (CHOICE, ArmAnswer("CHOICE: B"), 1.0, "chose 'no', which is right"),
         (CHOICE, ArmAnswer("It does [1].", choice="yes"), 0.0, "chose 'yes', right is 'no'"),
@@ -46,14 +46,14 @@ NONE = Sample("n", "Who wrote it?", "short", answers=(("Ada",),), answerable=Fal
         (NONE, ArmAnswer("Ada"), 0.0, "answered what the passages do not hold"),
     ],
 )
-def test_a_score_has_its_reason(question: Sample, told: ArmAnswer, value: float, reason: str) -> None:
-    scored = score(question, told)[1]
+def test_a_score_has_its_reason(question: Sample, answer: ArmAnswer, value: float, reason: str) -> None:
+    scored = score(question, answer)
     assert (scored.value, scored.reason) == (value, reason)
 
 
 def test_garbage_is_wrong_and_the_first_option_for_mirage() -> None:
     right_is_first = Sample("c", "?", "yes/no", OPTIONS, "yes")
-    scored = score(right_is_first, ArmAnswer("%% 17"))[1]
+    scored = score(right_is_first, ArmAnswer("%% 17"))
     assert (scored.value, scored.fallback, scored.unreadable) == (0.0, 1.0, True)
 
 

@@ -1,11 +1,10 @@
-"""Arms of an experiment on identical documents: asked, scored with a reason, and compared in pairs."""
+"""Arms of an experiment on identical passages: asked, and scored with a reason; which option a free reply names."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import combinations
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from preflight_rag.evaluation.harness.replies import Call, recording
@@ -30,6 +29,20 @@ if TYPE_CHECKING:
     from preflight_rag.state.values import Answer
 
 _MARKS = re.compile(r"\s*\[\d+\]")
+_LABELLED = re.compile(
+    r"\b(?:[Aa]nswer(?:_choice)?|ANSWER|[Cc]hoice|CHOICE|[Oo]ption)\b"
+    r"[\s\"'*_`]*(?:is\b|:|=|would be\b)?[\s\"'*_`:(\[{]*"
+    r"([A-Z])\b(?![\"'’]\w)(?!\s+(?!because|since|as\b|according|based|given|and\b|or\b)[a-z])"
+)
+_BOXED = re.compile(r"\\boxed\{\s*(?:\\text\{)?\s*\(?([A-Z])\b")
+_LEADING = re.compile(r"[(\[*_\"']*([A-Z])[)\]*_\"']*\s*(?:$|[.,:)\n–—/-]|and\b|or\b)")
+_ALSO = re.compile(r"[)\]*_\"'.\s]*(?:and|or|/|,|&)[\s(\[*_\"']*([A-Z])\b")
+_DECLINED = re.compile(
+    r"\bI(?:['’]m| am) (?:sorry|unable|not able)|\bI (?:cannot|can['’]t|can not|won['’]t|will not)\b"
+    r"|\bI (?:do not|don['’]t) (?:know|have)\b|\bas an AI\b|\bcannot be (?:determined|answered)\b",
+    re.IGNORECASE,
+)
+"""How a reply declines; of a letter that is followed by a word, only A could be an article."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +108,7 @@ class Score:
         value: In [0, 1]; strict: what cannot be read, and a refusal, is wrong.
         reason: In a few words.
         fallback: The same as MIRAGE's published scorer counts: what cannot be read is the first option.
+        choice: The option chosen, where there are options and one can be read.
         unreadable: Whether no option could be read.
         refused: Whether the model declined to answer.
         abstained: Whether it says that the passages do not hold the answer.
@@ -104,82 +118,11 @@ class Score:
     value: float
     reason: str
     fallback: float
+    choice: str | None = None
     unreadable: bool = False
     refused: bool = False
     abstained: bool = False
     wrong: bool = False
-
-
-@dataclass(frozen=True)
-class Scored:
-    """An arm's answer to a question, its score and its calls."""
-
-    answer: ArmAnswer
-    score: Score
-    choice: str | None
-    calls: tuple[Call, ...]
-
-    @property
-    def usage(self) -> Usage:
-        """Calls and tokens as if none had been cached; seconds that the model took."""
-        replies = [call.reply for call in self.calls if call.reply is not None]
-        if not self.calls:
-            return self.answer.usage
-        return Usage(
-            calls=len(self.calls),
-            input_tokens=sum(reply.input_tokens for reply in replies),
-            output_tokens=sum(reply.output_tokens for reply in replies),
-            estimated=any(reply.estimated for reply in replies),
-            seconds=sum(reply.seconds for reply in replies),
-        )
-
-    def as_json(self) -> dict[str, Any]:
-        """What `preflight eval show` prints of an arm; the same on every run."""
-        usage, answer = self.usage, self.answer
-        return {
-            "score": self.score.value,
-            "reason": self.score.reason,
-            "fallback": self.score.fallback,
-            "unreadable": self.score.unreadable,
-            "refused": self.score.refused,
-            "abstained": self.score.abstained,
-            "wrong": self.score.wrong,
-            "route": answer.route,
-            "reply": answer.text,
-            "choice": self.choice,
-            "quotes": [list(quote) for quote in answer.quotes],
-            "error": answer.error,
-            "usage": {name: getattr(usage, name) for name in ("calls", "input_tokens", "output_tokens", "estimated")},
-            "calls": [call.as_json() for call in self.calls],
-            **({} if answer.passages is None else {"passages": shown(answer.passages)}),
-        }
-
-
-@dataclass(frozen=True)
-class Case:
-    """A question, the passages that all arms were shown, and each arm's scored answer, or why there is none."""
-
-    question: Sample
-    sources: tuple[Source, ...]
-    arms: dict[str, Scored]
-    error: str = ""
-
-    def as_json(self) -> dict[str, Any]:
-        """One line of `results.jsonl`."""
-        question = self.question
-        roles = {given.id: given.role for given in question.given}
-        return {
-            "id": question.id,
-            "question": question.question,
-            "kind": question.kind,
-            "label": question.label,
-            "options": list(question.options),
-            "right": question.right,
-            "answers": [list(names) for names in question.answers],
-            "passages": shown(self.sources, roles),
-            "arms": {name: scored.as_json() for name, scored in self.arms.items()},
-            **({"error": self.error} if self.error else {}),
-        }
 
 
 def shown(sources: Sequence[Source], roles: dict[str, str] | None = None) -> list[dict[str, str]]:
@@ -188,40 +131,6 @@ def shown(sources: Sequence[Source], roles: dict[str, str] | None = None) -> lis
         {"id": source.passage_id, "title": source.title, "text": source.text}
         | ({"role": roles[source.passage_id]} if roles and roles.get(source.passage_id) else {})
         for source in sources
-    ]
-
-
-async def ask_arms(
-    arms: Sequence[Arm],
-    questions: Sequence[Sample],
-    sources: Callable[[Sample], Sequence[Source]],
-    asking: Asking,
-    stage: str = "questions",
-) -> list[Case]:
-    """Put each question to every arm, with the same passages.
-
-    A reply that is cut off, filtered or empty, and a prompt that is too long, are wrong answers with a reason. Where
-    the server failed, or the budget is used up, the whole case is without an answer, so that pairs stay pairs.
-
-    Args:
-        arms: Their names are those of the tables.
-        questions: The cases.
-        sources: The passages that a question is put to.
-        asking: The model, with its concurrency and budget.
-        stage: What the progress bar says.
-
-    Returns:
-        A case for each question, in order; `answered` are those that can be compared.
-    """
-
-    async def ask(question: Sample) -> Case:
-        given = tuple(sources(question))
-        return Case(question, given, {arm.name: await _ask(arm, question, given) for arm in arms})
-
-    outcomes = await asking.gather(questions, ask, stage)
-    return [
-        outcome.value or Case(question, tuple(sources(question)), {}, outcome.error)
-        for question, outcome in zip(questions, outcomes, strict=True)
     ]
 
 
@@ -252,8 +161,7 @@ async def run_arms(
         cells += [(sample, name, tuple(sources)) for name, sources in conditions.items()]
 
     async def ask(cell: tuple[Sample, str, tuple[Source, ...]]) -> list[Row]:
-        sample, condition, sources = cell
-        return [_row(sample, condition, arm.name, sources, await _ask(arm, sample, sources)) for arm in arms]
+        return [await _ask(arm, *cell) for arm in arms]
 
     rows: list[Row] = []
     for cell, outcome in zip(cells, await asking.gather(cells, ask, stage), strict=True):
@@ -264,34 +172,51 @@ async def run_arms(
     return rows
 
 
-def _row(sample: Sample, condition: str, arm: str, sources: Sequence[Source], scored: Scored) -> Row:
-    usage, answer, score = scored.usage, scored.answer, scored.score
+async def _ask(arm: Arm, sample: Sample, condition: str, sources: tuple[Source, ...]) -> Row:
+    """An arm's answer, scored; every prompt that it took is in the row."""
+    with recording() as calls:
+        try:
+            answer = await arm.answer(sample, sources)
+        except ModelError as error:
+            if error.retryable or any(call.unpaid for call in calls):
+                raise
+            answer = ArmAnswer("", error=str(error))
+    refused = bool(calls) and calls[-1].refused
+    scored = asdict(score(sample, answer, refused=refused))
+    usage = _usage(calls) if calls else answer.usage
     seen = sources if answer.passages is None else answer.passages
     return Row(
         sample=sample.id,
         condition=condition,
-        arm=arm,
-        score=score.value,
-        reason=score.reason,
+        arm=arm.name,
+        score=scored.pop("value"),
+        reason=scored.pop("reason"),
         calls=usage.calls,
         tokens=(usage.input_tokens, usage.output_tokens),
         seconds=usage.seconds,
         details={
             **_of_sample(sample),
             "passages": shown(seen, _roles(sample)),
-            "fallback": score.fallback,
-            "unreadable": score.unreadable,
-            "refused": score.refused,
-            "abstained": score.abstained,
-            "wrong": score.wrong,
+            **scored,
             "route": answer.route,
             "reply": answer.text,
-            "choice": scored.choice,
             "quotes": [list(quote) for quote in answer.quotes],
             "error": answer.error,
             "estimated": usage.estimated,
-            "prompts": [call.as_json() for call in scored.calls],
+            "prompts": [call.as_json() for call in calls],
         },
+    )
+
+
+def _usage(calls: Sequence[Call]) -> Usage:
+    """Calls and tokens as if none had been cached; seconds that the model took."""
+    replies = [call.reply for call in calls if call.reply is not None]
+    return Usage(
+        calls=len(calls),
+        input_tokens=sum(reply.input_tokens for reply in replies),
+        output_tokens=sum(reply.output_tokens for reply in replies),
+        estimated=any(reply.estimated for reply in replies),
+        seconds=sum(reply.seconds for reply in replies),
     )
 
 
@@ -311,108 +236,66 @@ def _roles(sample: Sample) -> dict[str, str]:
     return {given.id: given.role for given in sample.given}
 
 
-def answered(cases: Sequence[Case]) -> list[Case]:
-    """Those that every arm has answered."""
-    return [case for case in cases if not case.error]
+def score(sample: Sample, answer: ArmAnswer, *, refused: bool = False) -> Score:
+    """How right an answer is.
 
-
-async def _ask(arm: Arm, question: Sample, sources: Sequence[Source]) -> Scored:
-    with recording() as calls:
-        try:
-            answer = await arm.answer(question, sources)
-        except ModelError as error:
-            if error.retryable or any(call.unpaid for call in calls):
-                raise
-            answer = ArmAnswer("", error=str(error))
-    refused = bool(calls) and calls[-1].refused
-    choice, scored = score(question, answer, refused=refused)
-    return Scored(answer, scored, choice, tuple(calls))
-
-
-def score(question: Sample, answer: ArmAnswer, *, refused: bool = False) -> tuple[str | None, Score]:
-    """The option that an answer chose, if there are any, and its score.
-
-    Questions with options are right or wrong. Of others, a question that the passages do not answer asks for an
+    Samples with options are right or wrong. Of others, a question that the passages do not answer asks for an
     abstention; a short one for one of the right answers, word for word or by an F1 of at least 0.5; a list, and a long
     one, for all of them: the score is their share.
 
     Args:
-        question: The question.
-        answer: The answer.
+        sample: What was asked.
+        answer: What the arm answered.
         refused: Whether the model, or a filter behind it, withheld an answer.
     """
-    if question.options:
-        return _score_choice(question, answer, refused)
+    if sample.options:
+        return _score_choice(sample, answer, refused)
     text = _MARKS.sub("", answer.text).strip()
     abstained = says(NOT_FOUND, text) if answer.abstained is None else answer.abstained
     refused = refused or (not abstained and declines(text))
     if answer.error:
-        return None, Score(0.0, answer.error, 0.0, refused=refused)
+        return Score(0.0, answer.error, 0.0, refused=refused)
     if refused:
-        return None, Score(0.0, "refused to answer", 0.0, refused=True)
-    wrong = not abstained and any(holds(text, [answer]) for answer in question.wrong)
-    if question.answerable is False:
+        return Score(0.0, "refused to answer", 0.0, refused=True)
+    wrong = not abstained and any(holds(text, [one]) for one in sample.wrong)
+    if sample.answerable is False:
         value, reason = (1.0, "abstained, rightly") if abstained else (0.0, "answered what the passages do not hold")
     elif abstained:
         value, reason = 0.0, "abstained, though there is an answer"
     else:
-        value, reason = _share_right(question, text)
-    return None, Score(value, reason + ("; gives a wrong answer too" * wrong), value, abstained=abstained, wrong=wrong)
+        value, reason = _share_right(sample, text)
+    reason += "; gives a wrong answer too" if wrong else ""
+    return Score(value, reason, value, abstained=abstained, wrong=wrong)
 
 
-def _score_choice(question: Sample, answer: ArmAnswer, refused: bool) -> tuple[str | None, Score]:
-    read = read_choice(answer.text, question.options)
-    option = answer.choice if answer.choice in question.options else read.option
+def _score_choice(sample: Sample, answer: ArmAnswer, refused: bool) -> Score:
+    read = read_choice(answer.text, sample.options)
+    option = answer.choice if answer.choice in sample.options else read.option
     option = None if answer.error else option
-    fallback = float((option or question.options[0]) == question.right)
+    fallback = float((option or sample.options[0]) == sample.right)
     if option is not None:
-        value = float(option == question.right)
-        reason = f"chose {option!r}, {'which is right' if value else f'right is {question.right!r}'}"
-        return option, Score(value, reason, fallback, wrong=not value)
-    abstained = says(NOT_FOUND, answer.text) if answer.abstained is None else answer.abstained
+        right = option == sample.right
+        reason = f"chose {option!r}, {'which is right' if right else f'right is {sample.right!r}'}"
+        return Score(float(right), reason, fallback, option, wrong=not right)
     if answer.error:
-        return None, Score(0.0, answer.error, fallback, refused=refused)
-    if abstained:
-        return None, Score(0.0, "abstained from a choice", fallback, abstained=True)
+        return Score(0.0, answer.error, fallback, refused=refused)
+    if says(NOT_FOUND, answer.text) if answer.abstained is None else answer.abstained:
+        return Score(0.0, "abstained from a choice", fallback, abstained=True)
     if refused or read.refused:
-        return None, Score(0.0, "refused to choose", fallback, refused=True)
-    return None, Score(0.0, "no option can be read", fallback, unreadable=True)
+        return Score(0.0, "refused to choose", fallback, refused=True)
+    return Score(0.0, "no option can be read", fallback, unreadable=True)
 
 
-def _share_right(question: Sample, text: str) -> tuple[float, str]:
-    found = [names[0] for names in question.answers if holds(text, names) or is_right(text, names)]
-    if not question.answers:
+def _share_right(sample: Sample, text: str) -> tuple[float, str]:
+    if not sample.answers:
         return 0.0, "no right answer is known"
-    missing = [names[0] for names in question.answers if names[0] not in found]
-    if question.kind == "short":
+    found = [names[0] for names in sample.answers if holds(text, names) or is_right(text, names)]
+    missing = [names[0] for names in sample.answers if names[0] not in found]
+    if sample.kind == "short":
         return float(bool(found)), f"gives {found[0]!r}" if found else f"does not give {missing[0]!r}"
-    reason = f"gives {len(found)} of {len(question.answers)}" + (
-        f", not {', '.join(map(repr, missing))}" * bool(missing)
-    )
-    return len(found) / len(question.answers), reason
-
-
-def pairs(arms: Sequence[str], baseline: str | None = None) -> list[tuple[str, str]]:
-    """The pairs of arms to compare: each with the baseline, or each with each; the second is what is compared with."""
-    if baseline is not None:
-        return [(arm, baseline) for arm in arms if arm != baseline]
-    return [(second, first) for first, second in combinations(arms, 2)]
-
-
-_LABELLED = re.compile(
-    r"\b(?:[Aa]nswer(?:_choice)?|ANSWER|[Cc]hoice|CHOICE|[Oo]ption)\b"
-    r"[\s\"'*_`]*(?:is\b|:|=|would be\b)?[\s\"'*_`:(\[{]*"
-    r"([A-Z])\b(?![\"'’]\w)(?!\s+(?!because|since|as\b|according|based|given|and\b|or\b)[a-z])"
-)
-_BOXED = re.compile(r"\\boxed\{\s*(?:\\text\{)?\s*\(?([A-Z])\b")
-_LEADING = re.compile(r"[(\[*_\"']*([A-Z])[)\]*_\"']*\s*(?:$|[.,:)\n–—/-]|and\b|or\b)")
-_ALSO = re.compile(r"[)\]*_\"'.\s]*(?:and|or|/|,|&)[\s(\[*_\"']*([A-Z])\b")
-_DECLINED = re.compile(
-    r"\bI(?:['’]m| am) (?:sorry|unable|not able)|\bI (?:cannot|can['’]t|can not|won['’]t|will not)\b"
-    r"|\bI (?:do not|don['’]t) (?:know|have)\b|\bas an AI\b|\bcannot be (?:determined|answered)\b",
-    re.IGNORECASE,
-)
-"""How a reply declines; of a letter that is followed by a word, only A could be an article."""
+    reason = f"gives {len(found)} of {len(sample.answers)}"
+    reason += f", not {', '.join(map(repr, missing))}" if missing else ""
+    return len(found) / len(sample.answers), reason
 
 
 @dataclass(frozen=True)
