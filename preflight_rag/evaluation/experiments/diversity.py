@@ -241,7 +241,7 @@ def _by_fusion(case: Case, k: int | None, budget: int | None) -> list[int]:
 
 def _by_mmr(alpha: float, window: int | None, *, fused: bool = False) -> Pick:
     def pick(case: Case, k: int | None, budget: int | None) -> list[int]:
-        relevance = unit_scaled(case.fused) if fused else None
+        relevance = unit_scaled(case.fused) if fused and case.fused is not None else None
         return mmr(
             case.vectors,
             case.asked,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from preflight_rag.models.reading.extractive_reader import Pair
 
 LEAST = 6
-"""How many passages always stay, the best-ranked ones; see docs/RESULTS.md on pruning."""
+"""How many passages always stay, the best-ranked ones; they take 37 % of the tokens on NQ-Open (docs/RESULTS.md)."""
 SCORE = "answerable"
 
 
