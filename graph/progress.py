@@ -1,4 +1,4 @@
-"""Progress for people: what each stage says when it begins, and, where it runs in parts, when one of them is done."""
+"""Progress for people: a sentence when a stage begins and, where it runs in parts, when one of them is done."""
 
 from __future__ import annotations
 
@@ -12,6 +12,12 @@ from langgraph.runtime import Runtime
 from preflight_rag.state.progress import progress
 
 ROUTES = {"plain": "plain", "map_reduce": "map/reduce", "corg": "COrg", "abstain": "nothing found"}
+DECIDED = {
+    "plain": "the passages are read all at once",
+    "map_reduce": "the passages are read in parts",
+    "corg": "the passages are compared with each other",
+    "abstain": "nothing was found",
+}
 COUNTED = 1024
 """Fan-outs whose finished parts are remembered."""
 
@@ -25,13 +31,13 @@ def _reducing(state: Mapping[str, Any]) -> str:
 
 
 BEGINS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
-    "rewrite": "rewriting",
+    "rewrite": "understanding the question",
     "converse": "replying",
     "retrieve": "searching",
-    "preflight": "preflight",
+    "preflight": "choosing how to read the passages",
     "answer_plain": _reading,
     "reduce_context": _reducing,
-    "relate_contexts": "relating contexts",
+    "relate_contexts": "comparing the passages",
     "organize_contexts": "grouping what agrees",
     "clarify": "asking which is meant",
     "aggregate_groups": "putting the groups' answers together",
@@ -86,8 +92,7 @@ def ended(stage: str, state: Mapping[str, Any], update: Mapping[str, Any], runti
 
 
 def _decided(decision: Mapping[str, Any]) -> str:
-    iou = "" if decision["iou"] is None else f"IoU {decision['iou']:.2g}, "
-    return f"preflight: {iou}{ROUTES[decision['name']]}"
+    return f"preflight: {DECIDED[decision['name']]}"
 
 
 def _parts_note(stage: str, done: int, total: int) -> str:

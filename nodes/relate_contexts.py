@@ -19,7 +19,7 @@ async def relate_contexts(state: Related, runtime: Runtime[Context]) -> State:
     tokens = {ref["rank"]: ref["tokens"] + CONTEXT_OVERHEAD for ref in refs}
 
     def report(done: int) -> None:
-        note = f"relating contexts: {done} of {len(sources)}"
+        note = f"comparing passages: {done} of {len(sources)}"
         runtime.stream_writer(progress("relate_contexts", note, done, len(sources)))
 
     related = await relate_all(

@@ -16,7 +16,7 @@ from preflight_rag.prompts import relate_contexts, rewrite
 WORDS = 12
 _PASSAGE = re.compile(r'<passage n="(\d+)"[^>]*>\n(.*?)\n</passage>', re.DOTALL)
 _EXTRACT = re.compile(r"<extract>\n(.*?)\n</extract>", re.DOTALL)
-_CONTEXT = re.compile(r'<context n="(\d+)"')
+_CONTEXT = re.compile(r"^Context(\d+)$", re.MULTILINE)
 _MESSAGE = re.compile(r"<message>\s*(.*?)\s*</message>", re.DOTALL)
 
 

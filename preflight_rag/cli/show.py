@@ -28,8 +28,11 @@ ROUTES = {
     "abstain": "not answered (abstain)",
     "conversation": "answered from the conversation",
 }
-# "risk 0.05 < 0.11 (five features): " and "COrg score 0.83 >= 0.53: ", before the words; not "only 1 passage: ".
-COMPARISON = re.compile(r"^(?:risk|COrg score) \S+ (?:>=|<) [\d.]+(?: \([^)]*\))?(?:: )?")
+# " (risk 0.05, below the limit of 0.11, five features)" and " (score 0.83, compared from 0.53 on)" behind the words; in
+# turns recorded before, "risk 0.05 < 0.11 (five features): " and "COrg score 0.83 >= 0.53: " before them; not "(film)".
+COMPARISON = re.compile(
+    r" \((?:risk|score) \d[^()]*\)(?=;|$)|^(?:risk|COrg score) \S+ (?:>=|<) [\d.]+(?: \([^)]*\))?(?:: )?"
+)
 
 
 def as_json(value: Any) -> None:

@@ -88,11 +88,12 @@ def decide(
     if settings.route != "auto":
         return decision(FORCED[settings.route], f"the route was forced to {settings.route}", forced=True)
     if corg.score >= settings.corg_threshold:
-        return decision("corg", f"COrg score {corg.score:.2g} >= {settings.corg_threshold:g}: {'; '.join(corg.fired)}")
+        why = "; ".join(corg.fired) or "passages may contradict each other"
+        return decision("corg", f"{why} (score {corg.score:.2g}, compared from {settings.corg_threshold:g} on)")
     if len(refs) <= ALWAYS_PLAIN_PASSAGES:
         return decision("plain", f"only {len(refs)} passage{'s' * (len(refs) > 1)}: nothing can be lost between them")
     if tokens < settings.map_prompt_tokens:
-        return decision("plain", f"the passages have {tokens} tokens: they fit one map prompt")
+        return decision("plain", f"the passages are short ({tokens} tokens): they fit one map prompt")
     return decision("map_reduce" if prediction.lost else "plain", prediction.reason)
 
 
@@ -109,26 +110,29 @@ def predict_loss(
     if settings.preflight == "calibrated" and risk_model is not None and has_places(refs):
         return _calibrated(risk_model, risk_features(question, refs, sources), iou)
     lost = iou <= threshold
-    relation = f"disagree (IoU {iou:.2g} <= {threshold:g})" if lost else f"agree (IoU {iou:.2g} > {threshold:g})"
+    relation = (
+        f"disagree (IoU {iou:.2g}, at most {threshold:g})" if lost else f"agree (IoU {iou:.2g}, above {threshold:g})"
+    )
     fallback = "" if settings.preflight == "iou" else _fallback(risk_model)
-    return LossPrediction(lost, f"{fallback}dense and BM25 top {top_n} {relation}", iou, 1 - iou, threshold, {})
+    reason = f"{fallback}on the first {top_n} passages the dense and the BM25 ranking {relation}"
+    return LossPrediction(lost, reason, iou, 1 - iou, threshold, {})
 
 
 def _fallback(risk_model: RiskModel | None) -> str:
     """Why the IoU rule decides though the calibrated one was wanted."""
     if risk_model is None:
-        return "nothing is calibrated for the library's embedder, so by IoU: "
-    return "the passages come without their places in the collection's rankings, so by IoU: "
+        return "nothing is calibrated for the library's embedder, so the rankings are compared: "
+    return "the passages come without their places in the collection's rankings, so these are compared: "
 
 
 def _calibrated(model: RiskModel, values: Mapping[str, float], iou: float) -> LossPrediction:
     risk = model.risk(values)
     lost = risk >= model.threshold
-    sign = ">=" if lost else "<"
     named = model.strongest_signals(values, risky=lost)
     strongest = [FEATURES[name].risky if lost else FEATURES[name].safe for name in named]
-    grounds = f": {'; '.join(strongest)}" if strongest else ""
-    reason = f"risk {risk:.2g} {sign} {model.threshold:.2g} ({model.grounds}){grounds}"
+    why = "; ".join(strongest) or f"the key passage {'may be' if lost else 'is hardly'} lost among the others"
+    compared = "at or above" if lost else "below"
+    reason = f"{why} (risk {risk:.2g}, {compared} the limit of {model.threshold:.2g}, {model.grounds})"
     signals = {f"risk_{name}": round(values[name], 4) for name in model.terms}
     return LossPrediction(lost, reason, iou, risk, model.threshold, signals)
 

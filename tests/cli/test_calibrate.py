@@ -137,7 +137,7 @@ def test_the_router_judges_documents_of_anywhere_by_iou(embedder):
     texts = ["Paris is the capital of France.", *(f"Bread number {n} is baked in an oven." for n in range(7))]
     documents = [Document(page_content=text * 30) for text in texts]
     decision = PreflightRouter(embedder=embedder).invoke({"question": "capital of France", "documents": documents})
-    assert decision.reason.startswith("nothing is calibrated for the library's embedder, so by IoU")
+    assert decision.reason.startswith("nothing is calibrated for the library's embedder, so the rankings are compared")
     forced = PreflightRouter(embedder=embedder, route="plain").invoke({"question": "x", "documents": documents})
     assert (forced.name, forced.forced) == ("plain", True)
     assert PreflightRouter(embedder=embedder).invoke({"question": "x", "documents": []}).name == "abstain"

@@ -50,8 +50,8 @@ async def test_tokens_come_as_they_are_made_and_end_with_the_answer(over_the_dem
 async def test_every_stage_says_what_it_begins(over_the_demo):
     with ScriptedServer(default="Hot [1].") as server, over_the_demo(server) as app:
         events = [event async for event in app.astream(QUESTION, preflight="iou")]
-    assert notes(events)[:3] == ["rewriting", "searching", "preflight"]
-    assert notes(events)[3] == f"preflight: IoU {events[-1].route.iou:.2g}, plain"
+    assert notes(events)[:3] == ["understanding the question", "searching", "choosing how to read the passages"]
+    assert notes(events)[3] == "preflight: the passages are read all at once"
     assert notes(events)[4:] == ["reading 16 passages", "checking citations"]
 
 
@@ -68,7 +68,7 @@ async def test_contexts_and_groups_are_counted_and_the_composed_answer_is_stream
     facts = ["A1", "A2", "B3", "B4"]
     with ScriptedServer(script(facts)) as server, opened(server, facts) as app:
         events = [event async for event in app.astream(BOW)]
-    assert "relating contexts: 4 of 4" in notes(events)
+    assert "comparing passages: 4 of 4" in notes(events)
     assert notes(events).count("answering 2 of 2 groups") == 1
     assert said(events) == events[-1].answer
 

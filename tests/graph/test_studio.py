@@ -162,7 +162,7 @@ def test_stages_and_progress_are_streamed(client, assistant, thread):
     stages = [name for part in parts if part.event == "updates" for name in part.data]
     notes = [part.data["note"] for part in parts if part.event == "custom"]
     assert stages == ["rewrite", "retrieve", "preflight", "answer_plain", "cite"]
-    assert notes[:2] == ["rewriting", "searching"]
+    assert notes[:2] == ["understanding the question", "searching"]
 
 
 def test_a_step_can_be_run_again(client, assistant, thread):

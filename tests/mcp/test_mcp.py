@@ -101,7 +101,7 @@ async def test_a_conversation_of_two_turns_with_progress(transport, mode, own_fo
     assert answer["citations"][0]["verified"]
     assert "Sources:\n[1] Venus, the hottest planet - " in text_of(first)
     assert f"thread_id: {thread}" in text_of(first)
-    assert {"rewriting", "searching", "checking citations"} <= set(notes)
+    assert {"understanding the question", "searching", "checking citations"} <= set(notes)
     assert counts == sorted(set(counts))
     assert second.structured_content["turn"] == 2
     assert "Mercury" in second.structured_content["standalone_question"]

@@ -59,18 +59,19 @@ LOST = passages([NEAR, FAR, FAR, FAR, FAR, FAR, FAR, FAR], [0.1, 0.5, 0.48, 0.46
 
 
 @pytest.mark.parametrize(
-    ("case", "bm25", "name", "sign"),
+    ("case", "bm25", "name", "compared"),
     [
-        (FOUND, [9, 8, 7, 0, 0, 0, 0, 0], "plain", "<"),
-        (LOST, [9, 0, 0, 0, 0, 0, 0, 0], "map_reduce", ">="),
+        (FOUND, [9, 8, 7, 0, 0, 0, 0, 0], "plain", "below"),
+        (LOST, [9, 0, 0, 0, 0, 0, 0, 0], "map_reduce", "at or above"),
     ],
 )
-def test_the_calibrated_rule_decides_and_says_on_what_grounds(case, bm25, name, sign):
+def test_the_calibrated_rule_decides_and_says_on_what_grounds(case, bm25, name, compared):
     refs, sources = case
     model = shipped_model()
     decision = decide("capital of France", with_places(refs, bm25), sources, Settings(), model)
     assert decision.name == name
-    assert decision.reason.startswith(f"risk {decision.risk:.2g} {sign} {model.threshold:.2g} (calibrated on six")
+    limit = f"(risk {decision.risk:.2g}, {compared} the limit of {model.threshold:.2g}, calibrated on six"
+    assert limit in decision.reason
     assert decision.threshold == model.threshold
     assert decision.iou is not None
     assert {f"risk_{feature}" for feature in model.terms} <= set(decision.signals)
@@ -83,15 +84,19 @@ def test_the_setting_iou_is_the_papers_rule_whatever_is_calibrated():
     assert decide(*asked, Settings(), always).name == "plain"
     by_iou = decide(*asked, Settings(preflight="iou"), always)
     assert (by_iou.name, by_iou.threshold, by_iou.risk) == ("map_reduce", 0.2, 1 - by_iou.iou)
-    assert by_iou.reason.startswith("dense and BM25 top 3 disagree")
+    assert by_iou.reason.startswith("on the first 3 passages the dense and the BM25 ranking disagree")
 
 
 def test_where_the_calibrated_rule_cannot_judge_the_reason_says_why():
     refs, sources = LOST
     unknown = decide("capital of France", refs, sources, Settings())
-    assert unknown.reason.startswith("nothing is calibrated for the library's embedder, so by IoU: dense and BM25")
+    assert unknown.reason.startswith(
+        "nothing is calibrated for the library's embedder, so the rankings are compared: on"
+    )
     bare = decide("capital of France", refs, sources, Settings(), shipped_model())
-    assert bare.reason.startswith("the passages come without their places in the collection's rankings, so by IoU")
+    assert bare.reason.startswith(
+        "the passages come without their places in the collection's rankings, so these are compared"
+    )
 
 
 def test_rankings_that_agree_go_plain():
@@ -104,7 +109,7 @@ def test_rankings_that_disagree_go_to_map_reduce():
     refs, sources = passages([NEAR, NEAR, NEAR, FAR, FAR, FAR, FAR, FAR], [0.1, 0.1, 0.1, 0.9, 0.8, 0.7, 0.2, 0.2])
     decision = decide("capital of France", refs, sources, Settings())
     assert (decision.name, decision.iou) == ("map_reduce", 0.0)
-    assert "IoU 0 <= 0.2" in decision.reason
+    assert "IoU 0, at most 0.2" in decision.reason
 
 
 @pytest.mark.parametrize(("count", "tokens", "words"), [(3, 300, "only 3 passages"), (8, 100, "fit one map prompt")])
