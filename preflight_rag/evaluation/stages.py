@@ -136,7 +136,7 @@ def texts(sources: Iterable[Source]) -> list[str]:
     return [f"{source.title} {source.text}".strip() for source in sources]
 
 
-def _written(value: Draft | Extract | RelationReply) -> str:
+def _written(value: object) -> str:
     """What a reader wrote, as one text."""
     match value:
         case Draft() | Extract():

@@ -175,7 +175,8 @@ def decisions(rows: Sequence[Row], seed: int) -> tuple[Table, dict[str, Any], Ba
     )
     said = compare([replace(row, score=float((row.score or 0) >= 1)) for row in kept], columns=kinds, pairs={},
                    seed=seed)  # fmt: skip
-    lines, numbers = [], {}
+    lines: list[tuple[str, ...]] = []
+    numbers: dict[str, dict[str, Any]] = {}
     for kind in kinds:
         count = len(found.scores[PLAIN][kind])
         numbers[kind] = {"cases": count}

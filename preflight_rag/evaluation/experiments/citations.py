@@ -92,8 +92,9 @@ def run(found: DataSet, run: Run) -> Report:
         f"{silent:,} abstentions and failures."
     )
     tables, plots = (_table(shares, numbers),), (_plot(shares),)
-    given = {"k": settings.k, "extractive_reader": reader.name}
-    return bench.report("citations", tables, rows, numbers, plots, about=about, **given)
+    return bench.report(
+        "citations", tables, rows, numbers, plots, about=about, k=settings.k, extractive_reader=reader.name
+    )
 
 
 def hold(

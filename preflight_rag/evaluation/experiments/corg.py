@@ -145,8 +145,10 @@ def _report(
     numbers: dict[str, Any] = {**whole.figures, "measures": told.figures}
     numbers["compared"] = told.measured.figures["paired"]
     plots = told.plots(title, f"Disambig-F1 by {grader.name}.")
-    given = {"disambig_reader": grader.name, "settings": {"sentences": bench.sentences.embedder.name}}
-    return bench.report(name, tables, told.rows, numbers, plots, about=bench.about, **given)
+    settings = {"sentences": bench.sentences.embedder.name}
+    return bench.report(
+        name, tables, told.rows, numbers, plots, about=bench.about, disambig_reader=grader.name, settings=settings
+    )
 
 
 def _spent(rows: Sequence[Row]) -> Iterator[Row]:

@@ -88,8 +88,7 @@ def run(found: DataSet, run: Run) -> Report:
         note="Intervals: 95 %, bootstrap.",
     )
     about = f"{compared.samples:,} questions ({run.part} part), {bench.model}, {SETTINGS.k} passages."
-    settings = {"k": SETTINGS.k, "partition_size": PARTITION}
-    return bench.report("cost", tables, rows, numbers, (plot,), about=about, **settings)
+    return bench.report("cost", tables, rows, numbers, (plot,), about=about, k=SETTINGS.k, partition_size=PARTITION)
 
 
 def plan(question: Sample, bench: SearchBench, extractive: ExtractiveReader | None) -> Planned:

@@ -96,8 +96,9 @@ def run(found: DataSet, run: Run) -> Report:
     numbers = {**compared.figures, "costs": cost_figures, "choices": choice_figures}
     documents = bench.inputs["library"]["documents"]
     about = f"{len(bench.questions):,} questions ({run.part} part), {documents:,} documents, model {bench.model}."
-    given = {"k": settings.k, "extractive_reader": settings.extractive_reader}
-    return bench.report("routes", tables, rows, numbers, plots, about=about, **given)
+    return bench.report(
+        "routes", tables, rows, numbers, plots, about=about, k=settings.k, extractive_reader=settings.extractive_reader
+    )
 
 
 def judge(turns: Mapping[str, Row], price: Price | None = None) -> Judged:

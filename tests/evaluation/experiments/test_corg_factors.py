@@ -96,7 +96,7 @@ def test_prompts_differ_from_base_in_one_thing():
     assert (first, last, reply.text) == (system, asked, EXAMPLE_REPLY)
     assert [message.text for message in with_line(QUESTION.question, sources)] == [
         system.text,
-        f"{asked.question}\n{EXTRA}",
+        f"{asked.text}\n{EXTRA}",
     ]
     assert answer_plain.parse(EXAMPLE_REPLY).found
 
