@@ -274,18 +274,18 @@ async def _read(
             return _taken(reply, stage, str(number), spending)
 
     drafts = await asyncio.gather(*(read("map_summary", n, sections=part) for n, part in enumerate(parts)))
-    while len(told := [draft for draft in drafts if draft]) > 1:
-        extracts = [[Extract(draft.text, draft.quotes)] for draft in told]
+    while len(read_parts := [draft for draft in drafts if draft]) > 1:
+        extracts = [[Extract(draft.text, draft.quotes)] for draft in read_parts]
         groups = _parts(extracts, lambda part: reader.count_tokens(part.text) + SOURCE_TOKENS, prompt_tokens)
-        if len(groups) == len(told):
+        if len(groups) == len(read_parts):
             groups = [extracts]
         flat = [[extract for run in group for extract in run] for group in groups]
         drafts = await asyncio.gather(
             *(read("reduce_summary", n, sections=(), parts=group) for n, group in enumerate(flat))
         )
-    if not told:
+    if not read_parts:
         raise AllPartitionsFailed(f"none of the {len(parts)} parts could be read: {spending.gaps[-1].error}")
-    return told[0]
+    return read_parts[0]
 
 
 def _taken(reply: Reply[Draft], stage: str, item: str, spending: Spending) -> Draft:

@@ -148,7 +148,7 @@ def preflight_tool(
     """A tool for agents: its content is the cited answer with its sources, its artifact the `Answer` as a dict.
 
     Questions of one conversation with the agent share a thread of the agent's thread id; without one each question is
-    a thread of its own. What goes wrong is told as the tool's content, so that the agent can go on.
+    a thread of its own. What goes wrong becomes the tool's content, so that the agent can go on.
     """
 
     def content_of(answer: Answer) -> tuple[str, dict[str, Any]]:
@@ -181,7 +181,7 @@ def summarize_tool(
 ) -> BaseTool:
     """A tool for agents: its content is the cited summary with its sentences, its artifact the `Summary` as a dict.
 
-    Only documents of the library can be named, no files. What cannot be summarised is told as the tool's content.
+    Only documents of the library can be named, no files. What cannot be summarised is said in the tool's content.
     """
 
     def run(document_id: str) -> tuple[str, dict[str, Any]]:
@@ -203,7 +203,7 @@ def summarize_tool(
 
 
 def _tool(run: Callable[..., Any], arun: Callable[..., Any], name: str, description: str) -> BaseTool:
-    """A tool with content and artifact, whose errors are told as its content."""
+    """A tool with content and artifact, whose errors become its content."""
     return StructuredTool.from_function(
         run,
         arun,

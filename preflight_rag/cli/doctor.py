@@ -34,8 +34,8 @@ PACKAGES = (
     "pydantic",
     "sqlite-utils",
 )
-SAFE_SQLITE = (3, 51, 3)
-NCBI_SECONDS = 5.0
+SAFE_SQLITE = (3, 51, 3)  # the first without the WAL-reset bug (sqlite.org/wal.html)
+NCBI_SECONDS = 5.0  # a person waits for it
 PROBE = ("How tall is the tower?", "The tower is 84 metres tall.")
 """A question and a text that a reader is tried on."""
 
@@ -127,8 +127,8 @@ def reader() -> Iterator[Finding]:
         return
     question, text = PROBE
     (reading,) = opened.read([(question, "", text)])
-    told = f"{opened.name} found {reading.best.text!r}" if reading.best else f"{opened.name} found nothing"
-    yield Finding("reader", "ok" if reading.best else "problem", f"{told} in {text!r}")
+    found = f"{opened.name} found {reading.best.text!r}" if reading.best else f"{opened.name} found nothing"
+    yield Finding("reader", "ok" if reading.best else "problem", f"{found} in {text!r}")
 
 
 def language_model(model: str | None) -> Iterator[Finding]:

@@ -51,11 +51,11 @@ def _option(name: str) -> inspect.Parameter:
     kind, several = _plain(field.annotation)
     default = "" if field.default in (None, (), "") else f" ({field.default})"
     choices = get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
-    said = f"{field.description}{' One of: ' + ', '.join(choices) + '.' if choices else ''}{default}"
+    text = f"{field.description}{' One of: ' + ', '.join(choices) + '.' if choices else ''}{default}"
     flag = f"--{name.replace('_', '-')}"
     info = typer.Option(
         f"{flag}/--no-{flag[2:]}" if kind is bool else flag,
-        help=f"{said} Repeat." if several else said,
+        help=f"{text} Repeat." if several else text,
         show_default=False,
         rich_help_panel=next(panel for panel, fields in PANELS.items() if name in fields),
     )

@@ -54,7 +54,7 @@ def document_text(library: Collection, document_id: str) -> tuple[str, str]:
     """
     passages = library.document_passages(document_id)
     if not passages:
-        raise UsageError(f"there is no document {document_id[:200]!r}", help="list_documents tells the ids.")
+        raise UsageError(f"there is no document {document_id[:200]!r}", help="list_documents lists the ids.")
     return passages[0].title, joined(passages)
 
 
@@ -82,7 +82,7 @@ def read_passage(library: Collection, passage_id: str) -> PassageRead:
     except LibraryCorrupt as error:
         if "has no passage" not in error.message:
             raise
-        raise UsageError(f"there is no passage {passage_id[:200]!r}", help="search and ask tell the ids.") from None
+        raise UsageError(f"there is no passage {passage_id[:200]!r}", help="search and ask return the ids.") from None
     ids = [each.id for each in library.document_passages(passage.document_id)]
     place = ids.index(passage_id) if passage_id in ids else None
     if place is None:

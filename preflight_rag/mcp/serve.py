@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import socket
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from types import FrameType
+from typing import TYPE_CHECKING
 
 import anyio
 from mcp.server.auth.provider import AccessToken
@@ -20,17 +19,15 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 
 from preflight_rag.mcp.server import make_server
-from preflight_rag.server.access import KeyRing
-from preflight_rag.state.errors import UsageError
+from preflight_rag.server.access import KeyRing, bind, check_bind, same_origin
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from preflight_rag.app import Preflight
 
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 PATH = "/mcp"
-CLOSING_SECONDS = 5
+CLOSING_SECONDS = 5  # how long Ctrl-C waits for open connections
 
 
 def serve_stdio(app: Preflight) -> None:
@@ -39,7 +36,7 @@ def serve_stdio(app: Preflight) -> None:
     The thread that waits for input cannot be woken, so a signal closes the databases and leaves at once.
     """
 
-    def leave(number: int, frame: Any) -> None:
+    def leave(number: int, frame: FrameType | None) -> None:
         app.close()
         os._exit(128 + number)
 
@@ -54,14 +51,14 @@ def serve_stdio(app: Preflight) -> None:
     anyio.run(run)
 
 
-def serve_http(app: Preflight, host: str, port: int, told: Callable[[str], None]) -> None:
+def serve_http(app: Preflight, host: str, port: int, started: Callable[[str], None]) -> None:
     """Serve streamable HTTP until stopped.
 
     Args:
         app: The application over the library.
         host: Where to listen; elsewhere than on this machine only where the library has keys.
         port: 0 for a free one.
-        told: Gets the address, as soon as clients can connect.
+        started: Called with the address, as soon as clients can connect.
 
     Raises:
         UsageError: It may not, or cannot, listen there.
@@ -71,9 +68,9 @@ def serve_http(app: Preflight, host: str, port: int, told: Callable[[str], None]
     keys = KeyRing(app.folder)
     try:
         web = http_app(app, host, keys)
-        with _listening(host, port) as listener:
+        with bind(host, port) as listener:
             shown = f"[{host}]" if ":" in host else host
-            told(f"http://{shown}:{listener.getsockname()[1]}{PATH}")
+            started(f"http://{shown}:{listener.getsockname()[1]}{PATH}")
             config = uvicorn.Config(web, log_level="warning", timeout_graceful_shutdown=CLOSING_SECONDS)
             uvicorn.Server(config).run(sockets=[listener])
     finally:
@@ -86,13 +83,9 @@ def http_app(app: Preflight, host: str, keys: KeyRing) -> ASGIApp:
     Raises:
         UsageError: The host is not this machine's own, and the library has no keys.
     """
-    server, local = make_server(app), host in LOOPBACK
+    check_bind(host, keys)
+    server = make_server(app)
     if not keys.any():
-        if not local:
-            raise UsageError(
-                f"without keys only this machine is served, not {host!r}",
-                help=f"Make one first: preflight keys add NAME --library {app.folder}",
-            )
         return server.streamable_http_app(streamable_http_path=PATH, host="127.0.0.1")
     web = server.streamable_http_app(
         streamable_http_path=PATH,
@@ -125,15 +118,7 @@ class _OwnOrigin:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope) if scope["type"] == "http" else Headers({})
         origin = headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower():
+        if origin is not None and not same_origin(origin, headers.get("host", "")):
             await PlainTextResponse("Invalid Origin header", 403)(scope, receive, send)
             return
         await self._web(scope, receive, send)
-
-
-def _listening(host: str, port: int) -> socket.socket:
-    family: Any = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family, backlog=128)
-    except (OSError, OverflowError, UnicodeError) as error:
-        raise UsageError(f"cannot listen on {host}:{port}: {error}", help="Give another --host or --port.") from None

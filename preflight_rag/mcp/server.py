@@ -32,8 +32,8 @@ INSTRUCTIONS = (
 )
 DOCUMENTS = "preflight://documents/"
 PASSAGES = "preflight://passages/"
-PAGE = 100
-STOPPING_SECONDS = 10.0
+PAGE = 100  # resources in one page of the list
+STOPPING_SECONDS = 10.0  # how long a cancelled call waits for its turn to end
 logger = logging.getLogger(__name__)
 
 Request = ServerRequestContext[Any, Any]
@@ -54,14 +54,14 @@ class Handlers:
         return types.ListToolsResult(tools=[_described(name, tool) for name, tool in TOOLS.items()])
 
     async def call_tool(self, context: Request, params: types.CallToolRequestParams) -> types.CallToolResult:
-        """Run a tool; what goes wrong is told in one line, as the tool's error."""
+        """Run a tool; what goes wrong is one line, as the tool's error."""
         tool = TOOLS.get(params.name)
         if tool is None:
             known = ", ".join(TOOLS)
             raise MCPError(types.INVALID_PARAMS, f"There is no tool {params.name[:100]!r}. The tools are: {known}.")
         try:
             given = read_arguments(tool, params.arguments or {})
-            text, value = await _stoppable(tool.run(self.app, given, owner_of(context), _Progress(context).tell))
+            text, value = await _stoppable(tool.run(self.app, given, owner_of(context), _Progress(context).send))
         except PreflightError as error:
             return _failed(str(error))
         except Exception as error:
@@ -102,7 +102,7 @@ class Handlers:
         passages = types.ResourceTemplate(
             uri_template=PASSAGES + "{passage_id}",
             name="passage",
-            description="The text of a passage, by the id that citations tell.",
+            description="The text of a passage, by the id in a citation.",
             mime_type="text/plain",
         )
         return types.ListResourceTemplatesResult(resource_templates=[documents, passages])
@@ -130,13 +130,13 @@ class Handlers:
 
 
 class _Progress:
-    """Counts what is told to a client that asked for progress."""
+    """Sends progress to a client that asked for it."""
 
     def __init__(self, context: Request) -> None:
         self._context = context
         self._count = 0
 
-    async def tell(self, note: str) -> None:
+    async def send(self, note: str) -> None:
         """Send one sentence; the number that goes with it only ever grows."""
         self._count += 1
         await self._context.session.report_progress(self._count, None, note)

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from preflight_rag.app import Preflight
 
 Progress = Callable[[str], Awaitable[None]]
-"""Tells the client, in a sentence, what is being done."""
+"""Sends the client a sentence on what is being done."""
 
-MAX_LISTED = 200
+MAX_LISTED = 200  # documents a page: about 10,000 tokens for the model that reads it, a guess
 
 
 class Arguments(BaseModel):
@@ -36,7 +36,8 @@ class Ask(Arguments):
 
     question: str = Field(description="One question, or a follow-up in the same thread_id.")
     thread_id: str | None = Field(
-        default=None, description="The conversation to go on with, as an earlier answer tells it; none: a new one."
+        default=None,
+        description="The conversation to go on with, as an earlier answer names it; without it: a new one.",
     )
     route: Route = Field(default="auto", description="How the passages are read; auto decides by itself.")
     options: list[str] = Field(default_factory=list, description="The choices of a multiple-choice question.")
@@ -55,7 +56,7 @@ class Search(Arguments):
 class ReadPassage(Arguments):
     """What `read_passage` takes."""
 
-    passage_id: str = Field(description="As citations and search results tell it.")
+    passage_id: str = Field(description="As citations and search results name it.")
 
 
 class ListDocuments(Arguments):
@@ -93,7 +94,7 @@ class Tool:
 
 
 async def ask(app: Preflight, given: Ask, owner: str, progress: Progress) -> tuple[str, BaseModel]:
-    """One turn; `owner` is what the thread is stored under, and is not told."""
+    """One turn; `owner` is what the thread is stored under; it is not shown."""
     thread_id = given.thread_id if given.thread_id is not None else f"mcp-{uuid4().hex[:12]}"
     settings: dict[str, Any] = {"route": given.route, "where": tuple(given.where) or None, "clarify": given.clarify}
     events = app.astream(
@@ -132,8 +133,8 @@ async def list_documents(app: Preflight, given: ListDocuments, owner: str, progr
     """A page of the list of documents."""
     page = await asyncio.to_thread(collection.documents, app.library, given.query, given.offset, given.limit)
     rows = [f"{row.document_id}: {row.title or '(no title)'} (passages: {row.passages})" for row in page.documents]
-    said = f"{len(page.documents)} of {page.total} documents, from number {page.offset + 1}"
-    return "\n".join([said, *rows]), page
+    counted = f"{len(page.documents)} of {page.total} documents, from number {page.offset + 1}"
+    return "\n".join([counted, *rows]), page
 
 
 TOOLS = {

@@ -8,7 +8,7 @@ import { Library } from "./library.js";
 import { login } from "./login.js";
 import { Settings } from "./settings.js";
 import { Threads } from "./threads.js";
-import { plural, said } from "./words.js";
+import { plural, sentences } from "./words.js";
 
 const threadsColumn = matchMedia("(min-width: 760px)");
 const evidenceColumn = matchMedia("(min-width: 1180px)");
@@ -190,7 +190,7 @@ async function begin() {
     await threads.refresh();
   } catch (error) {
     const retry = h("button.button", { type: "button", onclick: () => location.reload() }, "Try again");
-    find("turns").replaceChildren(h("p.notice.error", { role: "alert" }, said(error)), retry);
+    find("turns").replaceChildren(h("p.notice.error", { role: "alert" }, sentences(error)), retry);
   }
 }
 

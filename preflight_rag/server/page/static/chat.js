@@ -3,7 +3,7 @@
 import { ApiError, call, events, OFFLINE, thread } from "./api.js";
 import { find, h, toast } from "./dom.js";
 import { TurnView } from "./turn.js";
-import { said } from "./words.js";
+import { sentences } from "./words.js";
 
 const CUT_OFF = "This answer was not finished.";
 
@@ -83,7 +83,7 @@ export class Chat {
       found = await call(thread(id));
     } catch (error) {
       if (opened !== this.opened) return;
-      toast(said(error));
+      toast(sentences(error));
       this.page.go("#/");
       return;
     }

@@ -5,7 +5,7 @@ import { announce, dialog, find, h, icon } from "./dom.js";
 import { draw, legend, table } from "./graph.js";
 import { cost, ICONS, numbers, sentence, stageName } from "./route.js";
 import { finished } from "./timeline.js";
-import { cut, place, plural, said } from "./words.js";
+import { cut, place, plural, sentences } from "./words.js";
 
 const TABS = { sources: "Sources", relations: "Relations", how: "How it was read" };
 const passages = new Map();
@@ -145,7 +145,7 @@ export class Evidence {
       content.replaceChildren(...inContext(await passage(found.passage_id), found));
       find(`quote-${n}`).hidden = found.verified;
     } catch (error) {
-      content.replaceChildren(h("p.verdict", {}, icon("warn"), said(error)));
+      content.replaceChildren(h("p.verdict", {}, icon("warn"), sentences(error)));
     }
     content.hidden = false;
     (content.querySelector("mark") ?? content).scrollIntoView({ block: "center" });
@@ -157,8 +157,8 @@ export class Evidence {
     const slot = h("div.graph-slot");
     const enlarge = h("button.quiet-button", { type: "button", onclick: () => this.#enlarge() }, icon("open"), "Enlarge");
     this.#titles().then((titles) => {
-      const { picture, told } = draw(answer, titles, Math.min(Math.max(body.clientWidth - 32, 300), 560));
-      slot.replaceChildren(h("p.told", {}, told), picture, h("div.graph-foot", {}, legend(answer.relations), enlarge), table(answer, titles));
+      const { picture, inWords } = draw(answer, titles, Math.min(Math.max(body.clientWidth - 32, 300), 560));
+      slot.replaceChildren(h("p.graph-summary", {}, inWords), picture, h("div.graph-foot", {}, legend(answer.relations), enlarge), table(answer, titles));
     });
     return [slot];
   }
@@ -185,7 +185,7 @@ export class Evidence {
     const { route, receipt } = answer;
     const size = this.page.partitionSize();
     return [
-      h("p.route-told", {}, icon(ICONS[route.name] ?? "plain"), sentence(answer, size)),
+      h("p.route-sentence", {}, icon(ICONS[route.name] ?? "plain"), sentence(answer, size)),
       numbers(route),
       h("h3", {}, "Time line"),
       finished(receipt),

@@ -7,10 +7,10 @@ import { h, svg } from "./dom.js";
 import { plural } from "./words.js";
 
 export const KINDS = {
-  counterfactual: { name: "contradicts", long: "contradict each other", told: "contradicting each other", dash: "" },
-  distracting: { name: "different", long: "speak of different things of one name", told: "speaking of different things of one name", dash: "7 5" },
-  duplicated: { name: "the same", long: "say the same", told: "saying the same", dash: "1 5" },
-  ambiguous: { name: "unclear", long: "do not say what they speak of", told: "not saying what they speak of", dash: "12 4 2 4" },
+  counterfactual: { name: "contradicts", long: "contradict each other", inWords: "contradicting each other", dash: "" },
+  distracting: { name: "different", long: "speak of different things of one name", inWords: "speaking of different things of one name", dash: "7 5" },
+  duplicated: { name: "the same", long: "say the same", inWords: "saying the same", dash: "1 5" },
+  ambiguous: { name: "unclear", long: "do not say what they speak of", inWords: "not saying what they speak of", dash: "12 4 2 4" },
 };
 
 const HEAD = 42;
@@ -177,9 +177,9 @@ function drawLabel({ kind, spot, count, inferred }) {
 /** In one sentence, what the picture shows. */
 export function summary(boxes, relations) {
   const counts = Object.entries(KINDS)
-    .map(([kind, { told }]) => [relations.filter((relation) => relation.kind === kind).length, told])
+    .map(([kind, { inWords }]) => [relations.filter((relation) => relation.kind === kind).length, inWords])
     .filter(([count]) => count)
-    .map(([count, told]) => `${plural(count, "pair")} ${told}`);
+    .map(([count, inWords]) => `${plural(count, "pair")} ${inWords}`);
   const answers = boxes.filter((box) => !box.aside).length;
   const passages = boxes.reduce((sum, box) => sum + box.passages.length, 0);
   return `${plural(passages, "passage")} in ${plural(answers, "group")}${counts.length ? `: ${counts.join(", ")}` : ""}.`;
@@ -189,17 +189,17 @@ export function summary(boxes, relations) {
 export function draw(answer, titles, width) {
   const boxes = boxesOf(answer, titles);
   const plan = layout(boxes, answer.relations, width);
-  const told = summary(boxes, answer.relations);
+  const inWords = summary(boxes, answer.relations);
   const picture = svg(
     "svg",
-    { class: "graph", viewBox: `0 0 ${plan.width} ${plan.height}`, role: "img", "aria-label": `Relations: ${told}` },
+    { class: "graph", viewBox: `0 0 ${plan.width} ${plan.height}`, role: "img", "aria-label": `Relations: ${inWords}` },
     ...plan.boxes.map(drawBox),
     ...plan.within.map(drawWithin),
     ...plan.boxes.flatMap((box) => box.passages.flatMap((passage) => drawPassage(passage, box))),
     ...plan.edges.map(({ kind, path }) => stroke(kind, path)),
     ...plan.edges.flatMap(drawLabel),
   );
-  return { picture, told };
+  return { picture, inWords };
 }
 
 /** What the lines mean: only the kinds that occur. */

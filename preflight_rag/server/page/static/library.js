@@ -2,7 +2,7 @@
 
 import { ApiError, call, events } from "./api.js";
 import { announce, confirmed, find, h, icon, toast } from "./dom.js";
-import { basename, day, plural, said } from "./words.js";
+import { basename, day, plural, sentences } from "./words.js";
 
 const PAGE = 50;
 
@@ -32,7 +32,7 @@ export class Library {
     let pause = 0;
     this.search.addEventListener("input", () => {
       clearTimeout(pause);
-      pause = setTimeout(() => this.#list({ told: true }), 150);
+      pause = setTimeout(() => this.#list({ aloud: true }), 150);
     });
     this.list = h("ul.documents");
     this.more = h("button.button", { type: "button", hidden: true, onclick: () => this.#list({ more: true }) }, "Show more");
@@ -56,18 +56,18 @@ export class Library {
       this.figures.replaceChildren(...figures.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
     } catch (error) {
       this.figures.replaceChildren();
-      toast(said(error));
+      toast(sentences(error));
     }
   }
 
-  async #list({ more = false, told = false }) {
+  async #list({ more = false, aloud = false }) {
     const query = this.search.value.trim();
     const offset = more ? this.shown : 0;
     let found;
     try {
       found = await call(`/api/documents?query=${encodeURIComponent(query)}&offset=${offset}&limit=${PAGE}`);
     } catch (error) {
-      toast(said(error));
+      toast(sentences(error));
       return;
     }
     if (query !== this.search.value.trim()) return;
@@ -78,7 +78,7 @@ export class Library {
     this.more.hidden = this.shown >= found.total;
     this.none.hidden = found.total > 0;
     this.none.textContent = query ? `No document holds “${query}” in its title or source.` : "Nothing here yet.";
-    if (told) announce(plural(found.total, "document"));
+    if (aloud) announce(plural(found.total, "document"));
   }
 
   #row({ id, title, name: file_name, source, date, passages, file }) {
@@ -97,7 +97,7 @@ export class Library {
       await call(`/api/documents?id=${encodeURIComponent(id)}`, { method: "DELETE" });
       toast("Deleted.");
     } catch (error) {
-      toast(said(error));
+      toast(sentences(error));
     }
     this.page.onChange();
     await this.refresh();
@@ -125,7 +125,7 @@ export class Library {
     try {
       for await (const { name, data } of events("/api/documents", { body })) this.#uploaded({ rows, known }, name, data);
     } catch (error) {
-      for (const row of rows) row.failed(said(error));
+      for (const row of rows) row.failed(sentences(error));
     }
     for (const row of rows) row.failed("the server did not say what became of it; look for it below");
     this.page.onChange();
@@ -146,9 +146,9 @@ export class Library {
     for (const { name, reason } of failed) for (const row of known.get(name) ?? []) row.failed(reason);
     for (const row of rows) row.done("ready");
     const counts = [[added, "added"], [updated, "updated"], [skipped, "there already"], [failed.length, "not read"]];
-    const told = counts.filter(([count]) => count).map(([count, word]) => `${count} ${word}`).join(", ");
+    const counted = counts.filter(([count]) => count).map(([count, word]) => `${count} ${word}`).join(", ");
     const ask = added + updated + skipped ? h("button.quiet-button", { type: "button", onclick: () => this.page.onAsk() }, icon("chat"), "Ask about it") : null;
-    this.uploads.append(h("p.upload-report", {}, h("strong", {}, `${told || "Nothing added"}.`), " ", ask));
+    this.uploads.append(h("p.upload-report", {}, h("strong", {}, `${counted || "Nothing added"}.`), " ", ask));
   }
 }
 

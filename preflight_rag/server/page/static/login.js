@@ -2,7 +2,7 @@
 
 import { ApiError, call } from "./api.js";
 import { dialog, h } from "./dom.js";
-import { said } from "./words.js";
+import { sentences } from "./words.js";
 
 let asking = null;
 
@@ -24,7 +24,7 @@ async function ask() {
         await call("/api/session", { method: "POST", json: { key: input.value.trim() } });
         close(true);
       } catch (error) {
-        wrong.textContent = said(error);
+        wrong.textContent = sentences(error);
         wrong.hidden = false;
         input.select();
       }

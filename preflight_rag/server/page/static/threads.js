@@ -2,7 +2,7 @@
 
 import { call, thread } from "./api.js";
 import { announce, confirmed, find, h, icon, promptFor, toast } from "./dom.js";
-import { ago, plural, said } from "./words.js";
+import { ago, plural, sentences } from "./words.js";
 
 const STATES = { asking: "asks you", interrupted: "cut off", running: "running", failed: "failed" };
 
@@ -15,11 +15,11 @@ export class Threads {
     let pause = 0;
     this.search.addEventListener("input", () => {
       clearTimeout(pause);
-      pause = setTimeout(() => this.refresh({ told: true }), 150);
+      pause = setTimeout(() => this.refresh({ aloud: true }), 150);
     });
   }
 
-  async refresh({ told = false } = {}) {
+  async refresh({ aloud = false } = {}) {
     const query = this.search.value.trim();
     let found;
     try {
@@ -32,7 +32,7 @@ export class Threads {
     const none = find("no-threads");
     none.hidden = found.threads.length > 0;
     none.textContent = query ? `No conversation holds “${query}”.` : "Your conversations appear here.";
-    if (told) announce(plural(found.threads.length, "conversation"));
+    if (aloud) announce(plural(found.threads.length, "conversation"));
   }
 
   /** Mark the conversation that is shown. */
@@ -82,7 +82,7 @@ export class Threads {
     try {
       await work();
     } catch (error) {
-      toast(said(error));
+      toast(sentences(error));
     }
     await this.refresh();
   }

@@ -1,8 +1,7 @@
 /** One turn of the conversation: the question, what happens meanwhile, the answer, and what can be done with it. */
 
 import { announce, h, icon, nodesOf, showNodes, toast } from "./dom.js";
-import { doubt } from "./doubt.js";
-import { cards } from "./cards.js";
+import { cards, doubt } from "./answer.js";
 import { ICONS, sentence, stageName } from "./route.js";
 import { Progress } from "./timeline.js";
 import { asMarkdown, asSentence, seconds } from "./words.js";
@@ -67,8 +66,8 @@ export class TurnView {
   moved(event) {
     this.progress.moved(event);
     const count = event.total ? ` (${event.done ?? 0} of ${event.total})` : "";
-    const said = event.note && !/\d+ of \d+/.test(event.note) ? event.note + count : event.note || stageName(event.stage) + count;
-    this.note.textContent = said.replace(/^./, (first) => first.toUpperCase());
+    const note = event.note && !/\d+ of \d+/.test(event.note) ? event.note + count : event.note || stageName(event.stage) + count;
+    this.note.textContent = note.replace(/^./, (first) => first.toUpperCase());
   }
 
   ended(event) {
@@ -88,9 +87,9 @@ export class TurnView {
     if (html === null || html === undefined) this.body.textContent = answer.answer;
     this.body.classList.toggle("abstained", answer.abstained);
     this.body.classList.toggle("with-short", Boolean(answer.short_answer));
-    const told = sentence(answer, this.page.partitionSize());
+    const inWords = sentence(answer, this.page.partitionSize());
     this.head.replaceChildren(
-      h("button.route", { type: "button", title: "How it was read", onclick: () => this.#evidence({ tab: "how" }) }, icon(ICONS[answer.route.name] ?? "plain"), h("span", {}, told)),
+      h("button.route", { type: "button", title: "How it was read", onclick: () => this.#evidence({ tab: "how" }) }, icon(ICONS[answer.route.name] ?? "plain"), h("span", {}, inWords)),
     );
     if (answer.groups.length > 1) this.#asCards(answer);
     doubt(this.body, answer.statements);
@@ -98,7 +97,7 @@ export class TurnView {
     this.foot.replaceChildren(...this.#notices(answer), ...sources, this.#actions(answer));
     if (quiet) return;
     const cited = answer.citations.length;
-    announce(`The answer is ready, with ${cited === 1 ? "one source" : `${cited} sources`}. ${told}`);
+    announce(`The answer is ready, with ${cited === 1 ? "one source" : `${cited} sources`}. ${inWords}`);
     this.page.evidence.show(this, { open: false, tab: "sources" });
   }
 

@@ -11,7 +11,7 @@ export const number = (value, digits = 2) =>
 export const asSentence = (line) => line.trim().replace(/^./, (first) => first.toUpperCase()).replace(/([^.!?])$/, "$1.");
 
 /** What went wrong and what helps, as sentences. */
-export const said = ({ message, help }) => [message, help].filter(Boolean).map(asSentence).join(" ");
+export const sentences = ({ message, help }) => [message, help].filter(Boolean).map(asSentence).join(" ");
 
 /** Seconds as people say them: `40 ms`, `1.3 s`, `2 min 5 s`. */
 export function seconds(value) {
