@@ -14,7 +14,6 @@ Each is a mean over the question's right answers, or over its things with their 
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,6 +30,7 @@ from preflight_rag.evaluation.report import Table, number
 from preflight_rag.evaluation.rows import Row, complete, samples_of
 from preflight_rag.evaluation.samples import Sample
 from preflight_rag.models.reading.extractive_reader import BUNDLED, NO_READER, ExtractiveReader, PassageReading
+from preflight_rag.text.citations import MARKS
 from preflight_rag.text.names import surface_name
 from preflight_rag.text.words import STOP_WORDS
 
@@ -38,7 +38,6 @@ MEASURES = {"answers": "answer recall", "entities": "entity recall", "both": "EA
 HEADLINE = tuple(MEASURES[name] for name in ("answers", "both", "disambig"))
 """The measures that systems are compared in."""
 WRONG = "gives a wrong answer"
-_MARK = re.compile(r"\s*\[\d+\]")
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ def shared_name(question: Sample) -> str:
 
 def tokens(text: str) -> list[str]:
     """The words that count, in their order."""
-    return [word for word in normalised(_MARK.sub("", text)).split() if word not in STOP_WORDS]
+    return [word for word in normalised(MARKS.sub("", text)).split() if word not in STOP_WORDS]
 
 
 def recall(wanted: Sequence[str], text: str) -> float:
@@ -137,7 +136,7 @@ class Grader:
         return fmean(self._disambig(question, told, text)) if told else None
 
     def _disambig(self, question: Sample, told: Sequence[Thing], text: str) -> list[float]:
-        passage = " ".join(_MARK.sub("", text).split())
+        passage = " ".join(MARKS.sub("", text).split())
         if not passage:
             return [0.0] * len(told)
         readings = self._reader.read([(disambiguated(question, thing.entity), "", passage) for thing in told])

@@ -34,6 +34,7 @@ from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import BadReply, UsageError
 from preflight_rag.state.reading import ContextNote, Draft, Reply, Source
 from preflight_rag.state.values import Relation, Usage
+from preflight_rag.text.citations import MARKS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,14 +49,6 @@ DRAWN_OUT, ONE_SENTENCE = "Base, drawn out to COrg's length", "Separate, one sen
 ONE_AT_A_TIME = Settings(max_concurrency=1)
 """So that the seconds of a question's calls add up."""
 KMEANS_STEPS = 20
-
-
-def given_sources(question: Sample) -> list[Source]:
-    """The passages that come with a question, numbered from 1: what every arm is shown."""
-    return [
-        Source(n, given.id, given.title, given.text, given.source, given.date or None)
-        for n, given in enumerate(question.given, 1)
-    ]
 
 
 def with_passages(questions: Sequence[Sample]) -> tuple[Sample, ...]:
@@ -220,7 +213,7 @@ class Systems:
     async def _drawn_out(self, asked: Asked, name: str) -> list[Draft]:
         """The best sentences over all contexts, as many as come nearest to the words of COrg's answer."""
         self._made(name)
-        length = len(self._texts[name].split())
+        length = len(MARKS.sub("", self._texts[name]).split())
         lines: dict[str, None] = {}
         used = 0
         for item in self._sentences.rank(asked.question, sentences_of(asked.sources)):

@@ -93,6 +93,7 @@ class Sample:
             does not tell them apart.
         by_words: Whether any document with an answer's words gives it too, not only those that are known to.
         summaries: Kind of summary to the summary that people wrote.
+        entities: Names of all things that the question may mean, where the set lists them beside the passages.
     """
 
     id: str
@@ -113,6 +114,7 @@ class Sample:
     evidence: tuple[frozenset[str], ...] = ()
     by_words: bool = False
     summaries: Mapping[str, str] = field(default_factory=dict, hash=False)
+    entities: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -35,7 +35,8 @@ def questions(folder: Path, name: str) -> DataSet:
 
 def _ambiguous(record: dict[str, Any], place: str, name: str) -> Sample:
     gold = tuple(dict.fromkeys(listed(record, place, "gold_answers")))
-    entities = dict(zip(gold, listed(record, place, "disambig_entity"), strict=False))
+    entities = tuple(listed(record, place, "disambig_entity"))
+    of_answer = dict(zip(gold, entities, strict=False))
     given = []
     for position, document in enumerate(entries(record, place, "documents")):
         kind, answer = field(document, place, "type"), field(document, place, "answer")
@@ -48,7 +49,7 @@ def _ambiguous(record: dict[str, Any], place: str, name: str) -> Sample:
                 text=field(document, place, "text"),
                 role=ROLES[kind],
                 answer="" if kind == "noise" else answer,
-                entity=entities.get(answer, "") if kind == "correct" else "",
+                entity=of_answer.get(answer, "") if kind == "correct" else "",
             )
         )
     text = field(record, place, "question")
@@ -62,6 +63,7 @@ def _ambiguous(record: dict[str, Any], place: str, name: str) -> Sample:
         answerable=True,
         documents=gold_of(given),
         key=text,
+        entities=entities,
     )
 
 

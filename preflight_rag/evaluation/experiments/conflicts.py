@@ -9,7 +9,6 @@ answer is right, all of it where there are several, and gives no wrong one besid
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -35,6 +34,7 @@ from preflight_rag.routing.decision import partition
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Draft, Reply, Source
 from preflight_rag.state.values import Usage
+from preflight_rag.text.citations import MARKS
 
 if TYPE_CHECKING:
     from preflight_rag.evaluation.runs import Run
@@ -45,7 +45,6 @@ ARMS = (RAG, MAP_REDUCE, VOTE)
 KINDS = (*KEYED, "list")
 CONFLICT, NO_CONFLICT, ALL = "conflict", "no conflict", "all"
 GIVEN_PASSAGES = "The passages are not from the paper's own collection but come with each question, shuffled."
-_MARKS = re.compile(r"\s*\[\d+\]")
 
 
 @dataclass(frozen=True)
@@ -189,7 +188,7 @@ def stand_of(question: Sample, draft: Draft) -> Stand | None:
     """The answer of a partition; None where it found none, or chose no option."""
     if question.options:
         return Stand(draft.choice, frozenset({draft.choice})) if draft.choice and draft.found else None
-    text = _MARKS.sub("", draft.short or draft.text).strip()
+    text = MARKS.sub("", draft.short or draft.text).strip()
     if not draft.found or not text:
         return None
     known = [*question.answers, *((wrong,) for wrong in question.wrong)]

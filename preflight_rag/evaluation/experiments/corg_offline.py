@@ -13,7 +13,6 @@ of its data count.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
@@ -43,6 +42,7 @@ from preflight_rag.evaluation.vector_cache import Remembering
 from preflight_rag.models.chat.chat_models import OFFLINE
 from preflight_rag.models.opening import open_embedder, open_extractive_reader
 from preflight_rag.offline.reader import OfflineReader
+from preflight_rag.text.citations import MARKS
 from preflight_rag.text.words import words
 
 if TYPE_CHECKING:
@@ -58,7 +58,6 @@ SIDES = {
     "together": "of those shown, together with a right one as differing",
 }
 """Shares of the wrong answers that are shown, over all questions."""
-_MARK = re.compile(r"\s*\[\d+\]")
 Pairs = set[frozenset[int]]
 
 
@@ -108,10 +107,10 @@ def measures(row: Row, question: Sample, made: Organised) -> Iterator[tuple[str,
         question: What was asked.
         made: What COrg made of its contexts; only COrg's answer sets answers side by side.
     """
-    lines = [_MARK.sub("", line) for line in row.details["reply"].splitlines()]
+    lines = [MARKS.sub("", line) for line in row.details["reply"].splitlines()]
     text = "\n".join(lines)
     whole = "\n".join((text, *(quote for _, quote in row.details["quotes"])))
-    entities = dict.fromkeys(given.entity for given in question.given if given.entity)
+    entities = question.entities or tuple(dict.fromkeys(given.entity for given in question.given if given.entity))
     yield RECALL, fmean(holds(text, [answer]) for answer in question.names)
     yield QUOTED, fmean(holds(whole, [answer]) for answer in question.names)
     if entities:

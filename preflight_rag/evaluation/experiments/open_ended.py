@@ -8,7 +8,6 @@ left is ROUGE with the reference.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean
@@ -29,6 +28,7 @@ from preflight_rag.evaluation.searched import SETTINGS
 from preflight_rag.evaluation.stages import MAP_REDUCE, RAG, map_reduce, plain
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Source
+from preflight_rag.text.citations import MARKS
 
 if TYPE_CHECKING:
     from preflight_rag.evaluation.runs import Run
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 JUDGE = "judge"
 ARMS = (MAP_REDUCE, RAG)
 NOT_JUDGED = "The pairs are not judged: that needs a language model (--model)."
-_MARKS = re.compile(r"\s*\[\d+\]")
 
 
 def run(found: DataSet, run: Run) -> Report:
@@ -93,7 +92,7 @@ def long_questions(found: DataSet, run: Run) -> tuple[Sample, ...]:
 
 def plain_text(text: str) -> str:
     """An answer without citation marks."""
-    return _MARKS.sub("", text).strip()
+    return MARKS.sub("", text).strip()
 
 
 def judge(asking: Asking, answers: dict[tuple[str, str], str], judged: dict[str, Judged]) -> Arm:
