@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from preflight_rag.models.chat.chat_models import OFFLINE, model_name, open_chat_model
 from preflight_rag.models.protocol import Reader
+from preflight_rag.models.reading.extractive_reader import BUNDLED
 from preflight_rag.state.errors import UsageError
 
 if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
     from preflight_rag.models.embedding.embedder import Embedder
     from preflight_rag.models.reading.extractive_reader import ExtractiveReader
 
 
 def open_reader(
-    model: Any, embedder: Embedder, *, deadline: float = 120.0, extractive_reader: str = "default"
+    model: BaseChatModel | Reader | str | None,
+    embedder: Embedder,
+    *,
+    deadline: float = 120.0,
+    extractive_reader: str = BUNDLED,
 ) -> Reader:
     """The reader for a model.
 

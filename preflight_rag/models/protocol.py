@@ -65,7 +65,7 @@ class Reader(Protocol):
         ...
 
     async def condense(self, *, summary: str, messages: Sequence[Message]) -> Reply[str]:
-        """Put messages of a conversation, and the summary of those before them, in short."""
+        """Condense messages of a conversation and the summary of those before them."""
         ...
 
     def count_tokens(self, text: str) -> int:

@@ -21,7 +21,7 @@ from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet
 from preflight_rag.evaluation.searching import collection_library, inputs
 from preflight_rag.library.search.pruning import LEAST, answerability, kept_places
-from preflight_rag.models.reading.bundled_reader import settings as reader_settings
+from preflight_rag.models.reading.bundled_reader import reader_settings
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader
 from preflight_rag.state.context import Settings
 
@@ -79,7 +79,7 @@ def run(collection: DataSet, run: Run) -> Report:
     with collection_library(collection, run) as library:
         asked = ask_all(collection, library, run)
         given = inputs(collection, library, k=Settings().k, least=LEAST)
-    lossless = float(reader_settings()["prune"]["lossless"])
+    lossless = reader_settings().prunes_lossless
     ways: dict[str, Keep] = {ALL: first(Settings().k)}
     ways |= {f"answerability {threshold:g}": above(threshold) for threshold in sorted({*THRESHOLDS, lossless})}
     ways |= {f"the first {count}": first(count) for count in FIRST}

@@ -19,7 +19,7 @@ from preflight_rag.evaluation.report import Report, Table, number
 from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet, Sample, digest
-from preflight_rag.models.reading.bundled_reader import settings
+from preflight_rag.models.reading.bundled_reader import reader_settings
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader
 from preflight_rag.models.reading.statements import check, pair
 from preflight_rag.state.errors import UsageError
@@ -75,7 +75,7 @@ def run(dataset: DataSet, run: Run) -> Report:
     for start in range(0, len(cases), SHOWN_AT_A_TIME):
         found += judge(reader, cases[start : start + SHOWN_AT_A_TIME])
         run.progress(f"{dataset.name}: statements", len(found), len(cases))
-    threshold = float(settings()["support"]["threshold"])
+    threshold = reader_settings().supports
     rows = [row for item in found for row in _rows(item, threshold)]
     words, reader_name = CHECKS[1], CHECKS[0]
     pairs = {f"{reader_name} − {words}": ((reader_name, "right"), (words, "right"))}

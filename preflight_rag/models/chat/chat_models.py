@@ -126,7 +126,7 @@ def in_our_words(error: Exception, model: str) -> ModelError:
 
 
 def _named_failure(error: Exception, model: str) -> ModelError | None:
-    """Failures told by the names that the OpenAI, Anthropic and similar SDKs share, and by HTTP status."""
+    """Failures known by the names that the OpenAI, Anthropic and similar SDKs share, and by HTTP status."""
     kinds = {kind.__name__ for kind in type(error).__mro__}
     status: Any = getattr(error, "status_code", None)
     text = str(error).lower()

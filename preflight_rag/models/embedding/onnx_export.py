@@ -11,13 +11,12 @@ import json
 import os
 import secrets
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from preflight_rag.cache import file_sha256
+from preflight_rag.models.hugging_face import quiet_loading
 
 OPSET = 17
 MANIFEST = "manifest.json"
@@ -105,23 +104,6 @@ def _export_graph(weights: Path, target: Path) -> None:
             dynamic_axes=axes,
         )
     _check_graph(target, {name: batch[name].numpy() for name in INPUTS}, model.encode(list(PROBES)))
-
-
-@contextmanager
-def quiet_loading() -> Iterator[None]:
-    """Load a model of transformers without progress bars, and without a report on weights that it does not use."""
-    from transformers.utils import logging as transformers_logging
-
-    logging: Any = transformers_logging
-    shown, verbosity = logging.is_progress_bar_enabled(), logging.get_verbosity()
-    logging.disable_progress_bar()
-    logging.set_verbosity_error()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(verbosity)
-        if shown:
-            logging.enable_progress_bar()
 
 
 def _sentence_graph(bert: Any) -> Any:

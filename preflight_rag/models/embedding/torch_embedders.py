@@ -13,7 +13,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Protocol
 
 from preflight_rag.models.embedding.embedder import PAIR_PREFIX, Embedder, PassageInput, Progress
-from preflight_rag.models.embedding.onnx_export import quiet_loading
+from preflight_rag.models.hugging_face import fast_tokenizer, quiet_loading
 from preflight_rag.state.errors import EmbedderError, first_line
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class TorchBackend:
 
     def __init__(self, name: str) -> None:
         self._model = _loaded(name, _sentence_transformer)
-        self.tokenizer = _fast_tokenizer(name, self._model.tokenizer)
+        self.tokenizer = _tokenizer(name, self._model.tokenizer)
         self.revision = weights_revision(self._model)
         limit = self._model.max_seq_length
         prompt = (self._model.prompts or {}).get("document") or ""
@@ -81,7 +81,7 @@ class MedCPTEncoder:
 
     def __init__(self, name: str, max_tokens: int) -> None:
         self._tokenizer, self._model = _loaded(name, _plain_transformer)
-        self.tokenizer = _fast_tokenizer(name, self._tokenizer)
+        self.tokenizer = _tokenizer(name, self._tokenizer)
         self.revision = f"{weights_revision(self._model)}-cls"
         self.max_tokens = max_tokens
         self.special_tokens = self.tokenizer.num_special_tokens_to_add(False)
@@ -223,16 +223,11 @@ def _loaded(name: str, load: Callable[[str], Any]) -> Any:
         ) from error
 
 
-def _fast_tokenizer(name: str, tokenizer: Any) -> Tokenizer:
-    from tokenizers import Tokenizer
-
-    backend = tokenizer if isinstance(tokenizer, Tokenizer) else getattr(tokenizer, "backend_tokenizer", None)
-    if not isinstance(backend, Tokenizer):
+def _tokenizer(name: str, tokenizer: Any) -> Tokenizer:
+    found = fast_tokenizer(tokenizer)
+    if found is None:
         raise EmbedderError(f"The embedder {name!r} has no fast tokenizer", help="Use a model with a tokenizer.json")
-    copy = Tokenizer.from_str(backend.to_str())
-    copy.no_truncation()
-    copy.no_padding()
-    return copy
+    return found
 
 
 def _in_chunks(

@@ -62,16 +62,41 @@ class Calibration:
         return sigmoid(self.answerable * answerable + self.margin * margin + self.bias)
 
 
+@dataclass(frozen=True)
+class ReaderSettings:
+    """What was measured of the weights, on validation data (`docs/reader.md`).
+
+    Attributes:
+        sha256: Checksum of the model's file.
+        calibration: How logits become probabilities, and the threshold from which a passage answers.
+        supports: Least probability of yes at which a passage supports a statement.
+        contradicts: Least probability of no at which it contradicts one.
+        prunes_lossless: Largest answerability below which no passage with an answer was found.
+    """
+
+    sha256: str
+    calibration: Calibration
+    supports: float
+    contradicts: float
+    prunes_lossless: float
+
+
 @lru_cache(maxsize=1)
-def settings() -> dict[str, Any]:
-    """The file beside the model: its checksum, calibration, and what it was trained on.
+def reader_settings() -> ReaderSettings:
+    """The file beside the model.
 
     Raises:
         ExtractiveReaderError: It is missing or damaged.
     """
     try:
-        found: dict[str, Any] = json.loads(SETTINGS.read_text(encoding="utf-8"))
-        return found | {"sha256": str(found["sha256"]), "calibration": Calibration(**found["calibration"])}
+        found = json.loads(SETTINGS.read_text(encoding="utf-8"))
+        return ReaderSettings(
+            str(found["sha256"]),
+            Calibration(**found["calibration"]),
+            float(found["support"]["threshold"]),
+            float(found["support"]["contradicted"]),
+            float(found["prune"]["lossless"]),
+        )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ExtractiveReaderError(f"{SETTINGS.name} cannot be read: {error}", help=_AGAIN) from None
 
@@ -95,8 +120,7 @@ class BundledReader:
     @property
     def threshold(self) -> float:
         """Least probability at which a passage answers, as it was set on validation data."""
-        calibration: Calibration = settings()["calibration"]
-        return calibration.threshold
+        return reader_settings().calibration.threshold
 
     def read(self, pairs: Sequence[Pair]) -> list[PassageReading]:
         """One reading a pair, in order.
@@ -136,7 +160,7 @@ class BundledReader:
         path = self._model or MODEL
         try:
             content = path.read_bytes()
-            if self._model is None and hashlib.sha256(content).hexdigest() != settings()["sha256"]:
+            if self._model is None and hashlib.sha256(content).hexdigest() != reader_settings().sha256:
                 raise ExtractiveReaderError(f"{path.name} is damaged", help=_AGAIN)
             session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
             return session, load_tokenizer(TOKENIZER)
@@ -148,7 +172,7 @@ class BundledReader:
 
 
 def _reading(spans: tuple[Span, ...], descriptor: str | None, scores: dict[str, float]) -> PassageReading:
-    calibration: Calibration = settings()["calibration"]
+    calibration = reader_settings().calibration
     yes, no, neither = softmax([scores["yes"], scores["no"], scores["neither"]])
     margin = spans[0].margin if spans else None
     return PassageReading(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from preflight_rag.models.embedding.onnx_export import quiet_loading
+from preflight_rag.models.hugging_face import fast_tokenizer, quiet_loading
 from preflight_rag.models.reading.extractive_reader import (
     EVEN,
     MAX_QUESTION,
@@ -65,7 +65,7 @@ class HubReader:
         self.window = _window(name, config, tokenizer)
         self._types = "token_type_ids" in tokenizer.model_input_names
         self._null = tokenizer.cls_token_id
-        self._tokenizer = _fast_tokenizer(name, tokenizer, self.window)
+        self._tokenizer = _cutting_tokenizer(name, tokenizer, self.window)
 
     def read(self, pairs: Sequence[Pair]) -> list[PassageReading]:
         """One reading a pair, in order.
@@ -153,17 +153,13 @@ def _window(name: str, config: Any, tokenizer: Any) -> int:
     return window
 
 
-def _fast_tokenizer(name: str, tokenizer: Any, window: int) -> Tokenizer:
+def _cutting_tokenizer(name: str, tokenizer: Any, window: int) -> Tokenizer:
     """A copy of the fast tokenizer, set to cut pairs into windows."""
-    from tokenizers import Tokenizer
-
-    backend = getattr(tokenizer, "backend_tokenizer", None)
-    if not isinstance(backend, Tokenizer):
+    found = fast_tokenizer(tokenizer)
+    if found is None:
         raise ExtractiveReaderError(
             f"The extractive reader {name!r} has no fast tokenizer, which tells where in the text a token stands",
             help="Choose a model with a tokenizer.json",
         )
-    copy = Tokenizer.from_str(backend.to_str())
-    copy.no_padding()
-    copy.enable_truncation(window, stride=min(STRIDE, window // 4), strategy="only_second")
-    return copy
+    found.enable_truncation(window, stride=min(STRIDE, window // 4), strategy="only_second")
+    return found

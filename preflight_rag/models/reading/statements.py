@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from preflight_rag.models.reading.bundled_reader import settings
+from preflight_rag.models.reading.bundled_reader import reader_settings
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader, PassageReading
 from preflight_rag.state.values import Passage, Statement
 from preflight_rag.text.citations import Claim
@@ -34,7 +34,7 @@ def check(
     Raises:
         ExtractiveReaderError: The reader cannot be loaded.
     """
-    levels = settings()["support"]
+    levels = reader_settings()
     places = [(i, n) for i, claim in enumerate(stated) for n in claim.citations if n in passages]
     readings = reader.read([pair(question, stated[i].text, passages[n]) for i, n in places])
     by_claim: dict[int, list[PassageReading]] = {}
@@ -42,10 +42,7 @@ def check(
         by_claim.setdefault(i, []).append(reading)
     if any(reading.verdict is None for reading in readings):
         return []
-    return [
-        judged(claim, by_claim.get(i, []), float(levels["threshold"]), float(levels["contradicted"]))
-        for i, claim in enumerate(stated)
-    ]
+    return [judged(claim, by_claim.get(i, []), levels.supports, levels.contradicts) for i, claim in enumerate(stated)]
 
 
 def pair(question: str, statement: str, passage: Passage) -> tuple[str, str, str]:

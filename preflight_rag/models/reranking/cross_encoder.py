@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from preflight_rag.models.embedding.onnx_export import quiet_loading
+from preflight_rag.models.hugging_face import quiet_loading
 from preflight_rag.state.errors import RerankerError, first_line
 from preflight_rag.state.retrieval import Candidate
 from preflight_rag.state.values import Passage

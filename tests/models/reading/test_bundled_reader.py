@@ -35,9 +35,9 @@ def package(tmp_path, monkeypatch):
     """The package's files in a folder where they may be damaged."""
     for name in ("MODEL", "TOKENIZER", "SETTINGS"):
         monkeypatch.setattr(bundled_reader, name, Path(shutil.copy(getattr(bundled_reader, name), tmp_path)))
-    bundled_reader.settings.cache_clear()
+    bundled_reader.reader_settings.cache_clear()
     yield tmp_path
-    bundled_reader.settings.cache_clear()
+    bundled_reader.reader_settings.cache_clear()
 
 
 def test_it_says_something_of_every_head(reader):
@@ -149,7 +149,8 @@ def test_the_files_are_small_enough_to_ship():
 
 
 def test_the_settings_say_what_the_model_is():
-    found = bundled_reader.settings()
-    assert found["sha256"] == file_sha256(bundled_reader.MODEL)
-    assert 0 < found["calibration"].threshold < 1
-    assert set(found["trained"]["examples"]) <= set(TRAINING)
+    found = bundled_reader.reader_settings()
+    assert found.sha256 == file_sha256(bundled_reader.MODEL)
+    assert 0 < found.calibration.threshold < 1
+    trained = json.loads(bundled_reader.SETTINGS.read_text(encoding="utf-8"))["trained"]
+    assert set(trained["examples"]) <= set(TRAINING)

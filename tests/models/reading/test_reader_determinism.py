@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from preflight_rag.models.reading.bundled_reader import BundledReader, settings
+from preflight_rag.models.reading.bundled_reader import BundledReader, reader_settings
 
 STORED = Path(__file__).with_name("reader_answers.json")
 
@@ -17,7 +17,7 @@ def read():
     """The stored questions and passages with the answer of this machine, None where it abstains."""
     cases = json.loads(STORED.read_text(encoding="utf-8"))
     pairs = [(case["question"], case["title"], case["text"]) for case in cases]
-    least = settings()["calibration"].threshold
+    least = reader_settings().calibration.threshold
     return [
         case | {"answer": reading.best.text if reading.answerable >= least else None}
         for case, reading in zip(cases, BundledReader().read(pairs), strict=True)
