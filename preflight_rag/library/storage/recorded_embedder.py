@@ -55,7 +55,12 @@ class RecordedEmbedder:
         from preflight_rag.models.opening import open_embedder
 
         embedder = open_embedder(spec)
-        given = {name: getattr(embedder, name) for name in ("name", "revision", "dimension", "spec")}
+        given = {
+            "name": embedder.name,
+            "revision": embedder.revision,
+            "dimension": embedder.dimension,
+            "spec": embedder.spec,
+        }
         recorded = self._store.meta("embedder")
         if recorded is None:
             self._store.set_meta("embedder", given)

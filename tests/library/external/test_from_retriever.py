@@ -2,6 +2,7 @@
 
 import datetime
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,8 @@ from scripted_server import ScriptedServer
 
 from preflight_rag import Library, Preflight
 from preflight_rag.langchain import PreflightRetriever, preflight_graph, preflight_tool
+from preflight_rag.routing.library_risk import risk_model_of, write_model
+from preflight_rag.routing.risk import shipped_model
 from preflight_rag.state.errors import RetrieverError, UsageError
 
 DOSE = Document(
@@ -112,6 +115,14 @@ def test_the_iou_rule_takes_the_lenders_order(over):
     assert (last.preflight.iou, last.preflight.route) == (0, "map_reduce")
     assert first.preflight.iou == 1
     assert first.preflight.reason.startswith("nothing is calibrated")
+
+
+def test_only_the_folders_own_calibration_serves(over, tmp_path):
+    library = over(Given(documents=[DOSE]), folder=tmp_path).library
+    assert risk_model_of(library) is None
+    own = replace(shipped_model(), embedder=library.embedder_revision, threshold=0.123)
+    write_model(tmp_path, own)
+    assert risk_model_of(library) == own
 
 
 def test_scores_of_a_vector_store(over, store):
