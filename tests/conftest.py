@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import sys
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -10,6 +12,7 @@ for _name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "PREFLIGHT_MODEL", "LANGSMITH
     os.environ.pop(_name, None)
 
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -26,6 +29,43 @@ from preflight_rag.nodes.retrieve import retrieve
 from preflight_rag.state.context import Context, Settings
 
 DEMO = Path(preflight_rag.__file__).parent / "demo"
+
+
+MOST_MEGABYTES = 2500  # of the whole run in one process
+ADOPT_ORPHANS = 36  # PR_SET_CHILD_SUBREAPER of prctl(2): what a child leaves behind becomes a child of this process
+
+
+@pytest.fixture(scope="session", autouse=True)
+def the_run_leaves_no_process_and_stays_small():
+    """Only where /proc says which processes there are."""
+    if sys.platform != "linux":
+        yield
+        return
+    ctypes.CDLL(None).prctl(ADOPT_ORPHANS, 1, 0, 0, 0)
+    yield
+    deadline = time.monotonic() + 10
+    while (left := children()) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert left == []
+    import resource
+
+    megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    assert megabytes < MOST_MEGABYTES
+
+
+def children() -> list[str]:
+    """The command lines of this process's children that have not ended."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            state, parent = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
+            command = (folder / "cmdline").read_text().replace("\0", " ")
+        except OSError:  # it has just ended
+            continue
+        # Python's own tracker of shared memory ends with the process.
+        if int(parent) == os.getpid() and state != "Z" and "multiprocessing.resource_tracker" not in command:
+            found.append(command)
+    return found
 
 
 @pytest.fixture(scope="session")
