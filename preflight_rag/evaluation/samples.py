@@ -84,9 +84,9 @@ class Sample:
         answerable: Whether the given passages hold an answer; None where the data set does not say.
         documents: Ids of the documents that answer it, in the set's corpus where it has one.
         label: What the data set says of it: the source of a question in MIRAGE, the conflict's type, ...
-        key: What tells its part of the data that the project's reader was trained on; empty where the reader was
+        key: What decides on its part of the data that the project's reader was trained on; empty where the reader was
             trained on no part of the set.
-        part: Its part of the reader's data where no key tells it; None where halves are told by the id.
+        part: Its part of the reader's data where no key decides on it; None where the id decides on its half.
         document: Id of the one long document that it asks about; empty where it asks about none.
         spans: Where that document answers it; empty where nothing is marked by characters.
         evidence: Ids of the documents that are known to give each of `answers`, in their order; empty where the set

@@ -112,7 +112,7 @@ LACKS = {
     READING: "has no passages to read",
     STATEMENTS: "has no statements",
 }
-"""What is said of a set that is not there in a role."""
+"""What the message says of a set that does not exist in a role."""
 
 
 def open_dataset(name: str, data: Path | None, role: str = RETRIEVAL) -> DataSet:

@@ -113,19 +113,19 @@ def statements(folder: Path, name: str) -> DataSet:
         for i, sample in enumerate(asked):
             question, passage, (answer, *_) = sample.question, passages[i], sample.names
             for span in sentence_spans(answer):
-                said = answer[slice(*span)].strip()
-                if len(said.split()) < 5:
+                sentence = answer[slice(*span)].strip()
+                if len(sentence.split()) < 5:
                     continue
-                yield statement(question, said, passage, "yes", part)
-                if changed := _changed(said, passage.text, rng):
+                yield statement(question, sentence, passage, "yes", part)
+                if changed := _changed(sentence, passage.text, rng):
                     yield statement(question, changed, passage, "no", part)
-                shared = frozenset(words(said))
+                shared = frozenset(words(sentence))
                 others = [
                     j for j, other in enumerate(passages) if (other.title, other.text) != (passage.title, passage.text)
                 ]
                 if others:
                     nearest = max(others, key=lambda j: (len(shared & terms[j]), -j))
-                    yield statement(question, said, passages[nearest], "neither", part)
+                    yield statement(question, sentence, passages[nearest], "neither", part)
 
     return statement_set(name, "ClapNQ, answers that people wrote", SOURCE, read)
 

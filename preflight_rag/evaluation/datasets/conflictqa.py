@@ -27,8 +27,8 @@ def questions(folder: Path, name: str) -> DataSet:
     Every conflictQA-*.json or .jsonl of the folder, an object a line: `question`, `ground_truth` ["True" or "False"] of
     StrategyQA's yes/no questions, a list of names of PopQA's; `memory_answer`, `counter_answer`, and the passages
     `parametric_memory_aligned_evidence`, `counter_memory_aligned_evidence`, or where one of these is empty
-    `parametric_memory`, `counter_memory`. A yes/no passage's side is told by which of both answers is negated; where
-    that doesn't tell, it has no role.
+    `parametric_memory`, `counter_memory`. A yes/no passage's side follows from which of both answers is negated; where
+    that is not clear, it has no role.
     """
     files = tuple(sorted(folder.glob("conflictQA-*.json*")))
     if not files:
@@ -49,8 +49,8 @@ def _conflicting(record: dict[str, Any], place: str, name: str) -> Sample:
         raise UnreadableDocument(f"{place}: ground_truth is empty", help="Fix the line.")
     is_verdict = set(truth) <= {"True", "False"}
     right = ("yes" if truth[0] == "True" else "no") if is_verdict else None
-    told = [field(record, place, f"{source}_answer") for source in ("memory", "counter")]
-    answers = _sides(told) if is_verdict else told
+    stated = [field(record, place, f"{source}_answer") for source in ("memory", "counter")]
+    answers = _sides(stated) if is_verdict else stated
     given = []
     for source, own, answer in zip(
         ("memory", "counter"), ("parametric_memory", "counter_memory"), answers, strict=True
@@ -76,9 +76,9 @@ def _conflicting(record: dict[str, Any], place: str, name: str) -> Sample:
     )
 
 
-def _sides(told: list[str]) -> list[str]:
-    """Which of two opposite statements says yes and which no; nothing where it cannot be told."""
-    negated = [bool(_NEGATION.search(statement)) for statement in told]
+def _sides(stated: list[str]) -> list[str]:
+    """Which of two opposite statements says yes and which no; nothing where it is not clear."""
+    negated = [bool(_NEGATION.search(statement)) for statement in stated]
     return ["", ""] if negated[0] == negated[1] else ["no" if no else "yes" for no in negated]
 
 

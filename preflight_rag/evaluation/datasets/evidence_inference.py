@@ -68,10 +68,10 @@ def examples(folder: Path, part: ReaderPart, rng: random.Random) -> Iterator[Sam
 
 
 def _prompt(row: dict[str, Any], article: Document, spans: list[Span], rng: random.Random) -> Iterator[Sample]:
-    told = next((item for item in row["annotations"] if item["valid_label"] and item["evidence"].strip()), None)
-    if told is None or not 20 < len(told["evidence"]) < 900:
+    marked = next((item for item in row["annotations"] if item["valid_label"] and item["evidence"].strip()), None)
+    if marked is None or not 20 < len(marked["evidence"]) < 900:
         return
-    change = told["label_code"]
+    change = marked["label_code"]
     if change == 0 and rng.random() < 0.5:
         form, verdict = _alike_or_not(rng)
         question = form.format(i=row["intervention"], o=row["outcome"], c=row["comparator"])
@@ -81,13 +81,13 @@ def _prompt(row: dict[str, Any], article: Document, spans: list[Span], rng: rand
         form = rng.choice(("Does {i} {v} {o} compared with {c}?", "Did {i} {v} {o} more than {c}?", "{i} {v}s {o}."))
         question = form.format(i=row["intervention"], v=verb, o=row["outcome"], c=row["comparator"])
         verdict = "yes" if change == (1 if up else -1) else "no"
-    begin, end = window(article.text, spans, (told["start"], told["end"]), rng)
+    begin, end = window(article.text, spans, (marked["start"], marked["end"]), rng)
     text = " ".join(article.text[begin:end].split())
     group = f"evidence_inference {row['prompt_id']}"
     yield pair(row["pmcid"], question, "", text, None, True, True, verdict, group=group)
     if rng.random() < 0.4:
         begin, end = window(article.text, spans, rng.choice(spans), rng)
-        if told["end"] < begin or end < told["start"]:
+        if marked["end"] < begin or end < marked["start"]:
             other = " ".join(article.text[begin:end].split())
             yield pair(row["pmcid"], question, "", other, (), False, False, "neither", group=group)
 

@@ -34,7 +34,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 def own(path: Path, name: str, documents: Path | None = None) -> DataSet:
     """One's own questions, one a line; only `id` and `question` must be there.
 
-    `kind`: one of choice, yes/no, claim, short, list, long; without it, told by what the question has. `options`: a
+    `kind`: one of choice, yes/no, claim, short, list, long; without it, by what the question has. `options`: a
     list of texts, or {letter: text}. `right`: the right option, its letter or its text. `answer`: a text, or
     `answers`: a list in which each entry is an answer or a list of one's names. `wrong`: a list of wrong answers.
     `contexts`: the passages that come with the question, each a text or an object with `text` and, as one likes, `id`,
@@ -124,12 +124,12 @@ def _own_question(record: dict[str, Any], place: str) -> Sample:
 
 def _kind(record: dict[str, Any], place: str, options: tuple[str, ...], answers: tuple[tuple[str, ...], ...]) -> Kind:
     """What the record says, or else what its options and the number of its answers tell."""
-    told = field(record, place, "kind", default="")
+    stated = field(record, place, "kind", default="")
     for kind in KINDS:
-        if told == kind:
+        if stated == kind:
             return kind
-    if told:
-        raise UnreadableDocument(f"{place}: the kind {told!r} is unknown", help=f"Choose {', '.join(KINDS)}.")
+    if stated:
+        raise UnreadableDocument(f"{place}: the kind {stated!r} is unknown", help=f"Choose {', '.join(KINDS)}.")
     if options:
         return "yes/no" if {option.casefold() for option in options} <= {"yes", "no", "maybe"} else "choice"
     return "list" if len(answers) > 1 else "short"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     pass
 
 WINDOW = (60, 150)
-"""Least and most words of a window of a longer text."""
+"""Least and most words of a window of a longer text: a guess at the lengths of passages."""
 
 
 def pair(
@@ -36,7 +36,7 @@ def pair(
     """A question with one passage; None says that it is not known.
 
     Args:
-        key: What its part is told by.
+        key: What decides on its part.
         question: As it is asked.
         title: Of the passage.
         text: Of the passage.

@@ -59,7 +59,7 @@ class Meeting:
     @property
     def lines(self) -> list[str]:
         """The turns as lines of a text."""
-        return [f"{speaker}: {said}\n" for speaker, said in self.turns]
+        return [f"{speaker}: {text}\n" for speaker, text in self.turns]
 
     def document(self, stem: str) -> Document:
         """The whole as a document; its id begins with the stem of the file's name."""
@@ -74,14 +74,14 @@ def meetings(path: Path) -> Iterator[Meeting]:
     """
     for number, (place, record) in enumerate(json_lines(path)):
         turns = entries(record, place, "meeting_transcripts")
-        said = tuple((field(turn, place, "speaker"), field(turn, place, "content")) for turn in turns)
+        spoken = tuple((field(turn, place, "speaker"), field(turn, place, "content")) for turn in turns)
         specific = entries(record, place, "specific_query_list")
         general = entries(record, place, "general_query_list")
         worded = [field(asked, place, "answer", default="") for asked in specific]
         whole = [(field(asked, place, "query"), field(asked, place, "answer")) for asked in general]
         yield Meeting(
             number,
-            said,
+            spoken,
             tuple(
                 Asked(
                     field(asked, place, "query"), _spans(asked, place, len(turns) - 1), ((answer,),) if answer else ()
@@ -171,7 +171,7 @@ def units(folder: Path, name: str) -> DataSet:
     relevance: dict[str, dict[str, int]] = {}
     for number, meeting in enumerate(meetings(path)):
         document = f"meeting{number}"
-        turns = units_of(document, (f"{speaker}: {said}" for speaker, said in meeting.turns))
+        turns = units_of(document, (f"{speaker}: {text}" for speaker, text in meeting.turns))
         documents += turns
         for asked in meeting.specific:
             sample = Sample(f"{document}:{len(samples)}", asked.text, answers=asked.answers, document=document)
@@ -193,8 +193,8 @@ def summaries(folder: Path, name: str) -> DataSet:
         document = f"meeting{meeting.number}"
         if not meeting.general:
             raise UnreadableDocument(f"{document} of {path.name} has no general query", help="Fix the line.")
-        said = (" ".join(_NOISE.sub("", text).split()) for _, text in meeting.turns)
-        text = "\n".join(_SPACED.sub("", text) for text in said if text)
+        spoken = (" ".join(_NOISE.sub("", text).split()) for _, text in meeting.turns)
+        text = "\n".join(_SPACED.sub("", text) for text in spoken if text)
         summary = {"abstractive": "".join(meeting.general[0].answers[0])}
         samples.append(summarised(document, meeting.general[0].text, text, summary))
     corpus = passages_as_corpus(samples)

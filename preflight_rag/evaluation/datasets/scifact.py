@@ -109,9 +109,9 @@ def examples(folder: Path, part: ReaderPart, rng: random.Random) -> Iterator[Sam
     for _, row in json_lines(find(folder, "claims.jsonl", origin=SOURCE)):
         if reader_part_of(row["id"]) != part or row["split"] == "test":
             continue
-        told = {str(evidence["doc_id"]): evidence for evidence in row["evidence"]}
+        evidence_of = {str(evidence["doc_id"]): evidence for evidence in row["evidence"]}
         for name in map(str, row["cited_doc_ids"]):
-            evidence, lines = told.get(name), corpus[name]["sentences"]
+            evidence, lines = evidence_of.get(name), corpus[name]["sentences"]
             middle = evidence["sentences"][0] if evidence else rng.randrange(len(lines))
             text = " ".join(line.strip() for line in lines[max(0, middle - 2) : middle + 3])
             verdict: Verdict = LABELS[evidence["label"]] if evidence else "neither"

@@ -42,19 +42,19 @@ def _squad_questions(path: Path, prefix: str) -> Iterator[tuple[str, Sample]]:
         context = field(paragraph, f"{path.name} article {number + 1}", "context")
         passage = Context(f"{prefix}/{number}/{position}", title, context, role="gold")
         for place, entry in asked_of(path, number, paragraph):
-            told = [] if entry.get("is_impossible") else answers_of(entry, place, "answers")
+            names = [] if entry.get("is_impossible") else answers_of(entry, place, "answers")
             wrong = answers_of({"plausible_answers": [], **entry}, place, "plausible_answers")
-            given = passage if told else Context(passage.id, passage.title, context, role="noise")
+            given = passage if names else Context(passage.id, passage.title, context, role="noise")
             yield (
                 place,
                 Sample(
                     id=field(entry, place, "id"),
                     question=field(entry, place, "question"),
                     kind="short",
-                    answers=(tuple(told),) if told else (),
+                    answers=(tuple(names),) if names else (),
                     wrong=tuple(wrong),
                     given=(given,),
-                    answerable=bool(told),
+                    answerable=bool(names),
                     documents=gold_of((given,)),
                     key=key,
                 ),

@@ -69,12 +69,12 @@ def answers(folder: Path, name: str) -> DataSet:
     return statement_set(name, "short answers to questions", _sources(ASKED), read)
 
 
-def statement(question: str, said: str, passage: Context, verdict: Verdict, part: ReaderPart) -> Sample:
+def statement(question: str, wording: str, passage: Context, verdict: Verdict, part: ReaderPart) -> Sample:
     """A statement that a passage supports, contradicts or neither."""
     name = hashlib.sha256(f"{passage.title}\n{passage.text}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
     given = Context(name, passage.title, passage.text, verdict=verdict)
     return Sample(
-        f"{question}\n{said}\n{name}\n{verdict}", question, "claim", answers=((said,),), given=(given,), part=part
+        f"{question}\n{wording}\n{name}\n{verdict}", question, "claim", answers=((wording,),), given=(given,), part=part
     )
 
 
