@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from typing import Annotated
 
-from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
+from langchain_core.callbacks import CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from pydantic import ConfigDict, Field, SkipValidation
@@ -75,11 +74,6 @@ class PubMedRetriever(BaseRetriever):
             )
             for document in fetched.documents
         ]
-
-    async def _aget_relevant_documents(
-        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun | None = None
-    ) -> list[Document]:
-        return await asyncio.to_thread(self._get_relevant_documents, query)
 
 
 def rules_ladder(query: str) -> Sequence[str]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Annotated
 
-from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
+from langchain_core.callbacks import CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from pydantic import ConfigDict, Field, SkipValidation
@@ -68,8 +67,3 @@ class LibraryRetriever(BaseRetriever):
             )
             for candidate in with_recency(found, self.recency)[: self.k]
         ]
-
-    async def _aget_relevant_documents(
-        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun | None = None
-    ) -> list[Document]:
-        return await asyncio.to_thread(self._get_relevant_documents, query)
