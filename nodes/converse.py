@@ -9,9 +9,9 @@ from typing import Any
 from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
 
-from preflight_rag.conversation.history import known_of, notes_on, said_before
+from preflight_rag.conversation.history import past_messages, sources_note, summary_and_rest
 from preflight_rag.conversation.questions import messages_before
-from preflight_rag.conversation.small_talk import QUOTED, earlier_of, told
+from preflight_rag.conversation.small_talk import QUOTED, earlier_answer, talk_reply
 from preflight_rag.state.context import Context
 from preflight_rag.state.errors import LibraryCorrupt
 from preflight_rag.state.reading import Message, Reply, Talk
@@ -22,17 +22,17 @@ from preflight_rag.text.citations import renumbered, unknown_citation
 
 
 async def converse(state: Talked, runtime: Runtime[Context]) -> State:
-    """Have the reader reply; sources and earlier messages are told word for word, and citations checked once more."""
+    """Have the reader reply; sources and earlier messages are given word for word, and citations checked once more."""
     context, known = runtime.context, state.get("earlier")
-    earlier, talk = earlier_of(known), Talk.load(state["talk"])
-    history = said_before(messages_before(state["messages"]), state["question"])
-    messages = [said.message for said in history]
+    earlier, talk = earlier_answer(known), Talk.load(state["talk"])
+    history = past_messages(messages_before(state["messages"]), state["question"])
+    messages = [past.message for past in history]
     if talk.kind in QUOTED or context.reader.by_rule:
-        reply = Reply(told(talk, messages, earlier))
+        reply = Reply(talk_reply(talk, messages, earlier))
     else:
-        summary, rest = known_of(history, state.get("condensed"))
-        read = [*([Message("summary", summary)] if summary else []), *(said.message for said in rest)]
-        read += notes_on(earlier)
+        summary, rest = summary_and_rest(history, state.get("condensed"))
+        read = [*([Message("summary", summary)] if summary else []), *(past.message for past in rest)]
+        read += sources_note(earlier)
         reply = await context.reader.converse(message=state["question"], talk=talk, history=read, earlier=earlier)
     text, citations, gaps = await _cited(reply.value.text, known["citations"] if known else [], context)
     notes = [{"stage": "converse", "item": "reply", "error": note} for note in reply.notes]

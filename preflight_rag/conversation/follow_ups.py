@@ -47,7 +47,7 @@ _ANSWER = re.compile(
 )
 
 
-def pointed_at(message: str, earlier: Earlier) -> tuple[str, tuple[int, ...]]:
+def resolve_places(message: str, earlier: Earlier) -> tuple[str, tuple[int, ...]]:
     """The message with the titles of the sources, and the names of the answers, that it counts out of the last answer.
 
     Returns:
@@ -72,7 +72,7 @@ def pointed_at(message: str, earlier: Earlier) -> tuple[str, tuple[int, ...]]:
     return text, tuple(dict.fromkeys(named))
 
 
-def counts_out(message: str) -> bool:
+def names_by_place(message: str) -> bool:
     """Whether a message names a source or an answer by its place, which means nothing without the answer before it."""
     return bool(_SOURCE.search(message) or _ANSWER.search(message))
 

@@ -1,4 +1,4 @@
-"""The conversation before a question as a reader gets it: word for word as far as it fits, what is older in short.
+"""The conversation before a question as a reader gets it: word for word as far as it fits, what is older condensed.
 
 Nothing is cut in silence: older messages go into a summary, which a model writes or which is made by rule, and the turn
 says how many messages that are.
@@ -6,47 +6,53 @@ says how many messages that are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
-from preflight_rag.state.reading import Earlier, Message
+from preflight_rag.models.chat.chat_reader import add
+from preflight_rag.models.protocol import Reader
+from preflight_rag.state.context import Settings
+from preflight_rag.state.errors import ModelError
+from preflight_rag.state.reading import Earlier, Message, Reply
 from preflight_rag.state.schema import CondensedState
-from preflight_rag.text.condense import SHORT_CHARS, beginning
+from preflight_rag.state.values import Usage
+from preflight_rag.text.condense import SHORT_CHARS, beginning, condense
 
+NOTHING_CONDENSED = CondensedState(text="", messages=0, upto="")
 UNANSWERED = "(not answered: the turn was stopped or failed)"
 PART_TOKENS = 6_000
-"""Tokens of messages that one summary takes in."""
+"""Tokens of messages that one summary takes in; a guess that leaves room in a window of 8,000."""
 
 
 @dataclass(frozen=True)
-class Said:
+class PastMessage:
     """A message of the thread, under the id by which it is found again."""
 
     id: str
     message: Message
 
 
-def said_before(messages: Sequence[AnyMessage], question: str) -> list[Said]:
+def past_messages(messages: Sequence[AnyMessage], question: str) -> list[PastMessage]:
     """What people and assistants said, oldest first; a question without an answer is marked as such.
 
     One that is asked again now is left out: it says nothing that the question itself does not.
     """
-    heard = [
-        Said(message.id or f"#{i}", Message("user" if isinstance(message, HumanMessage) else "assistant", text))
+    spoken = [
+        PastMessage(message.id or f"#{i}", Message("user" if isinstance(message, HumanMessage) else "assistant", text))
         for i, message in enumerate(messages)
         if isinstance(message, HumanMessage | AIMessage) and (text := str(message.text)).strip()
     ]
-    found: list[Said] = []
-    for i, each in enumerate(heard):
-        after = heard[i + 1].message.role if i + 1 < len(heard) else "user"
+    found: list[PastMessage] = []
+    for i, each in enumerate(spoken):
+        after = spoken[i + 1].message.role if i + 1 < len(spoken) else "user"
         unanswered = each.message.role == "user" and after == "user"
         if unanswered and " ".join(each.message.text.split()) == question:
             continue
         found.append(each)
         if unanswered:
-            found.append(Said(each.id, Message("assistant", UNANSWERED)))
+            found.append(PastMessage(each.id, Message("assistant", UNANSWERED)))
     return found
 
 
@@ -55,21 +61,21 @@ def tokens_of(text: str) -> int:
     return len(text) // 4 + 4
 
 
-def known_of(history: Sequence[Said], condensed: CondensedState | None) -> tuple[str, list[Said]]:
+def summary_and_rest(history: Sequence[PastMessage], condensed: CondensedState | None) -> tuple[str, list[PastMessage]]:
     """The summary that stands, and the messages after it; none where its last message is no longer there."""
     if condensed:
-        places = [i for i, said in enumerate(history) if said.id == condensed["upto"]]
+        places = [i for i, past in enumerate(history) if past.id == condensed["upto"]]
         if places:
             return condensed["text"], list(history[places[-1] + 1 :])
     return "", list(history)
 
 
-def overflow(summary: str, history: Sequence[Said], budget: int) -> int:
+def overflow(summary: str, history: Sequence[PastMessage], budget: int) -> int:
     """How many of the messages, from the oldest on, have to go into the summary for the rest to fit half the budget.
 
     0 while all of them fit the whole of it.
     """
-    sizes = [tokens_of(said.message.text) for said in history]
+    sizes = [tokens_of(past.message.text) for past in history]
     if tokens_of(summary) + sum(sizes) <= budget:
         return 0
     keep, used = len(history), 0
@@ -81,8 +87,49 @@ def overflow(summary: str, history: Sequence[Said], budget: int) -> int:
     return keep
 
 
-def in_parts(messages: Sequence[Message]) -> list[list[Message]]:
-    """Messages in runs that one summary can take in; a longer message is a run of its own, in short."""
+async def condense_history(
+    reader: Reader | None,
+    history: Sequence[PastMessage],
+    condensed: CondensedState | None,
+    settings: Settings,
+    report: Callable[[int], None] = lambda _: None,
+) -> Reply[CondensedState]:
+    """The summary of the part of the conversation that does not fit `history_tokens`; what stands where all fits.
+
+    Args:
+        reader: What condenses; rules do where it goes by rules, the settings ask for it, or it fails.
+        history: The conversation, oldest first.
+        condensed: The summary that an earlier turn made.
+        settings: `history_tokens` and `rewrite` are read.
+        report: Called with the number of messages before they are condensed.
+    """
+    summary, rest = summary_and_rest(history, condensed)
+    known = condensed if condensed and summary else NOTHING_CONDENSED
+    older = list(rest[: overflow(summary, rest, settings.history_tokens)])
+    if not older:
+        return Reply(known)
+    count = known["messages"] + len({past.id for past in older})
+    report(count)
+    by_model = reader if reader and not reader.by_rule and settings.rewrite not in ("rules", "off") else None
+    usage, notes = Usage(), []
+    for part in summary_parts([past.message for past in older]):
+        if by_model is None:
+            summary = condense(summary, part)
+            continue
+        try:
+            reply: Reply[str] = await by_model.condense(summary=summary, messages=part)
+        except ModelError as error:
+            usage = add(usage, Usage.model_validate(error.spent or {"calls": 1}))
+            notes.append(f"earlier messages were condensed by rule: {error}")
+            summary = condense(summary, part)
+        else:
+            summary, usage = reply.value, add(usage, reply.usage)
+            notes += reply.notes
+    return Reply(CondensedState(text=summary, messages=count, upto=older[-1].id), usage, tuple(notes))
+
+
+def summary_parts(messages: Sequence[Message]) -> list[list[Message]]:
+    """Messages in runs that one summary can take in; a longer message is a run of its own, cut."""
     parts: list[list[Message]] = [[]]
     used = 0
     for message in messages:
@@ -97,7 +144,7 @@ def in_parts(messages: Sequence[Message]) -> list[list[Message]]:
     return parts
 
 
-def notes_on(earlier: Earlier) -> list[Message]:
+def sources_note(earlier: Earlier) -> list[Message]:
     """What the last answer was made of, as one message: its answers by what they are for, and its sources' titles."""
     lines = [
         f"answer {n}, for {label}: {beginning(answer, SHORT_CHARS)}"

@@ -196,7 +196,7 @@ _KNOWN = frozenset(
 )
 
 
-def talk_of(message: str) -> Talk | None:
+def recognise_talk(message: str) -> Talk | None:
     """What a message wants when nothing is to be searched for, None for a question."""
     clauses = _clauses(message)
     if not any(c.isalnum() for c in message):
@@ -206,8 +206,8 @@ def talk_of(message: str) -> Talk | None:
     found = [_talk(clause) for clause in clauses]
     if any(talk is None for talk in found):
         return None
-    told = [talk for talk in found if talk is not None]
-    return next((talk for talk in told if talk.kind not in _COURTESY), told[-1])
+    talks = [talk for talk in found if talk is not None]
+    return next((talk for talk in talks if talk.kind not in _COURTESY), talks[-1])
 
 
 def without_courtesy(message: str) -> str:

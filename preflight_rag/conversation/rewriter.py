@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from preflight_rag.conversation.follow_ups import standalone
+from preflight_rag.conversation.follow_ups import names_by_place, resolve_places, standalone
+from preflight_rag.conversation.history import PastMessage, sources_note, summary_and_rest
+from preflight_rag.conversation.intents import recognise_talk, without_courtesy
+from preflight_rag.conversation.small_talk import earlier_answer
 from preflight_rag.library.query.mesh import Mesh
 from preflight_rag.library.query.spelling import Speller
 from preflight_rag.state.errors import LibraryError, UsageError
@@ -23,7 +26,8 @@ if TYPE_CHECKING:
     from preflight_rag.library.collection import Collection
     from preflight_rag.library.index.vocabulary import Vocabulary
     from preflight_rag.models.protocol import Reader
-    from preflight_rag.state.context import RewriteMode
+    from preflight_rag.state.context import RewriteMode, Settings
+    from preflight_rag.state.schema import CondensedState, EarlierState
 
 UNREADABLE = "a search expression of the model could not be read and was left out"
 
@@ -128,3 +132,41 @@ def _reads(expression: str) -> bool:
     except UsageError:
         return False
     return True
+
+
+async def standalone_question(
+    question: str,
+    history: Sequence[PastMessage],
+    condensed: CondensedState,
+    known: EarlierState | None,
+    *,
+    library: Collection | None,
+    reader: Reader | None,
+    settings: Settings,
+) -> tuple[Reply[Rewrite], list[str]]:
+    """A message as a question of its own, and the ids of the documents that it names as sources of the last answer.
+
+    Args:
+        question: The message.
+        history: The conversation before it, oldest first.
+        condensed: The summary of its older part.
+        known: The last answer from the documents, which the message may point back to.
+        library: Whose words spelling is corrected by.
+        reader: What may be asked to rewrite.
+        settings: `rewrite`, `mesh` and `pubmed` are read.
+    """
+    earlier, (summary, rest) = earlier_answer(known), summary_and_rest(history, condensed)
+    message, named = (
+        resolve_places(without_courtesy(question), earlier) if settings.rewrite != "off" else (question, ())
+    )
+    read = [*([Message("summary", summary)] if summary else []), *(past.message for past in rest)]
+    rewriter = QueryRewriter(library, reader=reader, mode=settings.rewrite, mesh=settings.mesh, pubmed=settings.pubmed)
+    messages = [past.message for past in history]
+    questions = [each.text for each in messages if each.role == "user" and recognise_talk(each.text) is None]
+    if known and questions and names_by_place(questions[-1]):
+        # "And the second source?" means nothing without the answer before it, whose question stands for it.
+        questions[-1] = known["question"]
+    questions = [text for text in questions if not names_by_place(text)]
+    reply = await rewriter.rewritten(message, [*read, *(sources_note(earlier) if read else [])], questions)
+    documents = {citation["n"]: citation["document_id"] for citation in known["citations"]} if known else {}
+    return reply, [documents[n] for n in named if documents.get(n)]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from preflight_rag.conversation.history import UNANSWERED
-from preflight_rag.conversation.intents import talk_of
+from preflight_rag.conversation.intents import recognise_talk
 from preflight_rag.state.reading import Draft, Earlier, Message, Source, Talk
 from preflight_rag.state.schema import EarlierState
 from preflight_rag.state.values import Citation, Group
@@ -15,7 +15,7 @@ from preflight_rag.text.condense import beginning
 from preflight_rag.text.sentences import sentence_spans
 
 QUOTED = ("source", "sources", "asked", "questions", "repeat")
-"""Kinds of talk that are told from the conversation word for word, whatever the reader."""
+"""Kinds of talk that are replied to with the conversation's own words, whatever the reader."""
 NO_ANSWER = "Nothing has been answered yet in this conversation. Ask a question about the documents."
 NO_QUESTION = "Nothing has been asked yet in this conversation."
 NO_SOURCES = "The last answer cites no source."
@@ -35,7 +35,7 @@ SMALL_TALK = {
 _NO_MODEL = "Without a language model I can only repeat it:\n\n"
 
 
-def told(talk: Talk, history: Sequence[Message], earlier: Earlier) -> Draft:
+def talk_reply(talk: Talk, history: Sequence[Message], earlier: Earlier) -> Draft:
     """The reply to a message of the conversation; its `[n]` are the numbers of the last answer's sources.
 
     Args:
@@ -81,7 +81,7 @@ def _source(source: Source) -> str:
 
 
 def _asked(talk: Talk, history: Sequence[Message]) -> str:
-    questions = [turn.text for turn in history if turn.role == "user" and talk_of(turn.text) is None]
+    questions = [turn.text for turn in history if turn.role == "user" and recognise_talk(turn.text) is None]
     if not questions:
         return NO_QUESTION
     if talk.kind == "questions":
@@ -99,7 +99,7 @@ def _summary(history: Sequence[Message]) -> str:
     asking = False
     for turn in history:
         if turn.role == "user":
-            asking = talk_of(turn.text) is None
+            asking = recognise_talk(turn.text) is None
             lines += [f"{len(lines) + 1}. {beginning(turn.text, 300)}"] if asking else []
         elif turn.role == "assistant" and asking and turn.text != UNANSWERED:
             lines[-1] += f" - {beginning(turn.text, 240)}"
@@ -126,7 +126,7 @@ def _shorter(earlier: Earlier) -> str:
     return text[: behind.end() if behind else end]
 
 
-def earlier_of(known: EarlierState | None) -> Earlier:
+def earlier_answer(known: EarlierState | None) -> Earlier:
     """The last answer as a reader gets it."""
     if not known:
         return Earlier()

@@ -21,7 +21,7 @@ from preflight_rag.models.reading.extractive_reader import ExtractiveReader
 from preflight_rag.routing.risk import RiskModel
 from preflight_rag.routing.risk_features import FEATURES, has_places, risk_features
 from preflight_rag.state.context import Settings
-from preflight_rag.state.reading import Draft, Source
+from preflight_rag.state.reading import Draft, Source, Talk
 from preflight_rag.state.schema import Escalation, PassageRef
 from preflight_rag.state.values import RouteDecision, RouteName
 from preflight_rag.text.bm25 import pool_bm25
@@ -31,6 +31,19 @@ from preflight_rag.text.words import words
 ALWAYS_PLAIN_PASSAGES = 3
 """Up to so many passages nothing can be lost in the middle: the dense top 3 holds them all."""
 FORCED: dict[str, RouteName] = {"plain": "plain", "map-reduce": "map_reduce", "corg": "corg"}
+
+
+TALK_REASONS = {
+    "source": "the message asks to see a source of the last answer",
+    "sources": "the message asks for the sources of the last answer",
+    "asked": "the message asks what was asked before",
+    "questions": "the message asks what was asked before",
+    "repeat": "the message asks for the last answer again",
+    "summary": "the message asks what was said so far",
+    "shorter": "the message asks for the last answer in short",
+    "restyle": "the message asks for the last answer in other words",
+    "other": "the message asks nothing of the documents",
+}
 
 
 @dataclass(frozen=True)
@@ -165,6 +178,13 @@ def partition(count: int, size: int) -> list[list[int]]:
     parts = ceil(count / size)
     bounds = [round(i * count / parts) for i in range(parts + 1)] if parts else []
     return [list(range(bounds[i] + 1, bounds[i + 1] + 1)) for i in range(parts)]
+
+
+def conversation_route(talk: Talk, settings: Settings) -> RouteDecision:
+    """The route without retrieval, and why."""
+    reason = TALK_REASONS.get(talk.kind, f"the message is small talk ({talk.kind})")
+    reason = f"{reason}: nothing is searched for"
+    return RouteDecision(name="conversation", reason=reason, top_n=settings.top_n, threshold=settings.threshold)
 
 
 def unread_note(extracts: Sequence[Mapping[str, Any]]) -> str:

@@ -153,7 +153,7 @@ def test_a_model_that_cannot_sum_up_is_a_gap(opened_demo):
     with ScriptedServer(script) as server, opened_demo(server) as app:
         history = [("user", "word " * 600), ("assistant", "word " * 600)] * 3
         answer = app.ask("and Mars?", history=history, history_tokens=500)
-    assert "put in short by rule" in answer.gaps[0].error
+    assert "condensed by rule" in answer.gaps[0].error
     assert answer.condensed == 6
 
 

@@ -5,28 +5,36 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
-from preflight_rag.conversation.history import UNANSWERED, Said, in_parts, known_of, overflow, said_before, tokens_of
+from preflight_rag.conversation.history import (
+    UNANSWERED,
+    PastMessage,
+    overflow,
+    past_messages,
+    summary_and_rest,
+    summary_parts,
+    tokens_of,
+)
 from preflight_rag.state.reading import Message
 from preflight_rag.text.condense import MOST_CHARS, beginning, condense
 
 
 def talk(count, words=20):
     roles = ("user", "assistant")
-    return [Said(str(n), Message(roles[n % 2], f"m{n} " + "word " * words)) for n in range(count)]
+    return [PastMessage(str(n), Message(roles[n % 2], f"m{n} " + "word " * words)) for n in range(count)]
 
 
 def test_only_people_and_assistants_count():
     messages = [SystemMessage("be kind"), HumanMessage("a"), ToolMessage("x", tool_call_id="1"), AIMessage("b")]
-    assert [said.message.text for said in said_before(messages, "c")] == ["a", "b"]
+    assert [said.message.text for said in past_messages(messages, "c")] == ["a", "b"]
 
 
 def test_a_question_without_an_answer_is_marked():
-    said = said_before([HumanMessage("a"), HumanMessage("b"), AIMessage("c"), HumanMessage("d")], "e")
+    said = past_messages([HumanMessage("a"), HumanMessage("b"), AIMessage("c"), HumanMessage("d")], "e")
     assert [each.message.text for each in said] == ["a", UNANSWERED, "b", "c", "d", UNANSWERED]
 
 
 def test_a_question_that_is_asked_again_is_left_out():
-    assert said_before([HumanMessage("a"), HumanMessage("a")], "a") == []
+    assert past_messages([HumanMessage("a"), HumanMessage("a")], "a") == []
 
 
 @pytest.mark.parametrize("budget", [100, 500, 2000])
@@ -34,7 +42,7 @@ def test_a_question_that_is_asked_again_is_left_out():
 def test_what_is_kept_fits_half_the_budget_and_begins_with_a_question(budget, count, words):
     history = talk(count, words)
     older = overflow("", history, budget)
-    sizes = [tokens_of(said.message.text) for said in history]
+    sizes = [tokens_of(past.message.text) for past in history]
     if tokens_of("") + sum(sizes) <= budget:
         assert older == 0
     else:
@@ -44,20 +52,20 @@ def test_what_is_kept_fits_half_the_budget_and_begins_with_a_question(budget, co
 
 def test_a_summary_stands_as_long_as_its_last_message_is_there():
     history = talk(6)
-    assert known_of(history, {"text": "so far", "messages": 4, "upto": "3"}) == ("so far", history[4:])
-    assert known_of(history, {"text": "so far", "messages": 4, "upto": "gone"}) == ("", history)
+    assert summary_and_rest(history, {"text": "so far", "messages": 4, "upto": "3"}) == ("so far", history[4:])
+    assert summary_and_rest(history, {"text": "so far", "messages": 4, "upto": "gone"}) == ("", history)
 
 
 def test_a_summary_by_rule_has_every_question_with_its_answer():
-    first = condense("", [said.message for said in talk(4, 2)])
-    both = condense(first, [said.message for said in talk(6, 2)[4:]])
+    first = condense("", [past.message for past in talk(4, 2)])
+    both = condense(first, [past.message for past in talk(6, 2)[4:]])
     assert both.splitlines() == [f"asked: m{n} word word - answer: m{n + 1} word word" for n in (0, 2, 4)]
 
 
 def test_a_summary_by_rule_stays_short_and_counts_what_it_leaves_out():
     summary = ""
     for _ in range(5):
-        summary = condense(summary, [said.message for said in talk(100)])
+        summary = condense(summary, [past.message for past in talk(100)])
     lines = summary.splitlines()
     assert len(summary) < MOST_CHARS + 100
     assert lines[0] == f"({250 - len(lines) + 1} earlier questions)"
@@ -72,6 +80,6 @@ def test_a_beginning_is_short_and_says_that_it_is_one(text, most):
 
 def test_messages_go_into_prompts_that_hold_them():
     texts = ["word " * 3000, "word " * 3000, "x" * 10**6]
-    parts = in_parts([Message("user", text) for text in texts])
+    parts = summary_parts([Message("user", text) for text in texts])
     assert sum(map(len, parts)) == 3
     assert all(sum(tokens_of(message.text) for message in part) < 10_000 for part in parts)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preflight_rag.conversation.intents import is_of_the_conversation, talk_of, without_courtesy
+from preflight_rag.conversation.intents import is_of_the_conversation, recognise_talk, without_courtesy
 
 TALK = {
     "greeting": ["Hello!", "hi there", "Good morning", "Hey!", "Guten Tag", "Bonjour", "Hola!", "Hi 👋"],
@@ -81,13 +81,13 @@ QUESTIONS = [
 
 @pytest.mark.parametrize(("kind", "message"), [(kind, text) for kind, texts in TALK.items() for text in texts])
 def test_talk(kind, message):
-    assert (found := talk_of(message)) is not None
+    assert (found := recognise_talk(message)) is not None
     assert found.kind == kind
 
 
 @pytest.mark.parametrize("message", QUESTIONS)
 def test_questions_that_look_alike(message):
-    assert talk_of(message) is None
+    assert recognise_talk(message) is None
 
 
 @pytest.mark.parametrize(
@@ -102,20 +102,20 @@ def test_questions_that_look_alike(message):
     ],
 )
 def test_numbers(message, numbers):
-    assert talk_of(message).numbers == numbers
+    assert recognise_talk(message).numbers == numbers
 
 
 @given(
     st.sampled_from([text for texts in TALK.values() for text in texts]), st.sampled_from(["dengue", "tariff", "Mars"])
 )
 def test_a_word_of_another_subject_makes_it_a_question(message, subject):
-    assert talk_of(f"{message.rstrip('?!. 👋👍')} {subject}?") is None
-    assert talk_of(f"{message} And what about {subject}?") is None
+    assert recognise_talk(f"{message.rstrip('?!. 👋👍')} {subject}?") is None
+    assert recognise_talk(f"{message} And what about {subject}?") is None
 
 
 @given(st.text(max_size=80))
 def test_any_text_is_looked_at(text):
-    found = talk_of(text)
+    found = recognise_talk(text)
     assert found is None or found.kind
     assert without_courtesy(text) in text
 
@@ -168,6 +168,6 @@ def test_no_question_of_a_published_set_is_taken_for_talk(data_dir, name):
     paths = list((data_dir / name.split("/")[0]).glob("*.jsonl*"))
     texts = [text for path in paths for text in texts_of(path) if " " in text]
     assert len(texts) > 300
-    assert [text for text in texts if talk_of(text)] == []
+    assert [text for text in texts if recognise_talk(text)] == []
     shortened = [text for text in texts if text.endswith("?") and without_courtesy(text) != text]
     assert all(text.lower().startswith(("hello", "hi")) for text in shortened)

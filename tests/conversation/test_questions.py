@@ -3,7 +3,7 @@
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
-from preflight_rag.conversation.history import said_before
+from preflight_rag.conversation.history import past_messages
 from preflight_rag.conversation.questions import last_question, messages_before, normalised
 from preflight_rag.state.errors import UsageError
 
@@ -27,7 +27,7 @@ def test_a_question_that_cannot_be_asked(messages, says):
 def test_history_is_what_people_and_assistants_said():
     messages = [SystemMessage("be kind"), *TALK]
     assert last_question(messages, 8_000) == "And in children?"
-    history = [said.message for said in said_before(messages_before(messages), "And in children?")]
+    history = [past.message for past in past_messages(messages_before(messages), "And in children?")]
     assert [(m.role, m.text) for m in history] == [("user", TALK[0].text), ("assistant", TALK[1].text)]
 
 
