@@ -1,1 +1,1 @@
-"""Chat models, embedders, text segmentation and the readers."""
+"""What runs weights or calls a model: chat models, embedders, extractive readers, rerankers."""

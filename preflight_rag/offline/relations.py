@@ -1,12 +1,12 @@
 """Contexts for COrg, without a language model: what each says on a question, and how two of them relate.
 
-Each context is read once: its answer, the sentence that says it, and what tells its subject from others of the name. By
-sentences, that is the best sentence of the context and the value there that answers; by spans, the spans that the
-extractive reader gives, each with the sentence around it. Logistic models over features of two contexts then say
+Each context is read once: its answer, the sentence with it, and its descriptor. By sentences, that is the best sentence
+of the context and the value there that answers; by spans, the spans that the extractive reader gives, each with the
+sentence around it. Logistic models over features of two contexts then say
 whether both are about one thing, and whether two about one thing give one answer; the five relations follow from these
 as COrg defines them (section 2.1). Whether a context answers at all, a trained reader says (its calibrated threshold);
 without one a third model does. The weights stand in `relations.json`, for either way of reading, and are set by
-`python -m preflight_rag.evaluation.relations`.
+`python -m training.relations`.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class ContextReading:
 
     Attributes:
         answers: Its answers, best first; by sentences one at most.
-        descriptor: What tells the context's subject from others of the name.
+        descriptor: What distinguishes the context's subject from others of its name.
         features: By sentences, of the model that says whether it answers.
         terms: Index terms of title and text.
         proper: Those of its names and numbers that the question does not hold.
@@ -150,7 +150,7 @@ class ContextReader:
 
     def _read(self, keys: Sequence[Pair]) -> list[ContextReading]:
         # Made of question, title and text alone: the number of a source is its place in one turn's passages, and a
-        # reading that held it would differ between turns.
+        # reading with it would differ between turns.
         contexts = [(question, Source(0, "", title, text)) for question, title, text in keys]
         if self._extractive is None:
             return [by_sentences(question, source, self._rank(question, source)) for question, source in contexts]
@@ -171,7 +171,7 @@ class ContextReader:
     def answers(self, reading: ContextReading) -> bool:
         """Whether a context counts as answering: as the reader's threshold says, or by model and sentence score.
 
-        One that speaks of something else does not answer, whatever its sentences look like.
+        One about something else does not answer, whatever its sentences look like.
         """
         if not reading.answers or not reading.on_subject:
             return False
@@ -203,8 +203,8 @@ def by_sentences(question: str, source: Source, ranked: Sequence[Scored]) -> Con
 
     def worth(pair: tuple[Scored, list[Value]]) -> float:
         rest = asked - named
-        held = len(rest & pair[0].sentence.terms) / len(rest) if rest else 0.0
-        return pair[0].score + TYPED_BONUS * (typed and bool(pair[1])) + ATTRIBUTE_BONUS * held
+        attribute = len(rest & pair[0].sentence.terms) / len(rest) if rest else 0.0
+        return pair[0].score + TYPED_BONUS * (typed and bool(pair[1])) + ATTRIBUTE_BONUS * attribute
 
     best, found = max(valued, key=worth, default=(None, []))
     terms, proper, share = _terms(source, asked, named)
@@ -340,7 +340,7 @@ def pair_features(a: ContextReading, b: ContextReading) -> Features:
     first, second = frozenset(words(a.descriptor or "")), frozenset(words(b.descriptor or ""))
     both = bool(first and second)
     shared = len(first & second) / min(len(first), len(second)) if both else 0.0
-    held = _share_of(first, b.terms), _share_of(second, a.terms)
+    shares = _share_of(first, b.terms), _share_of(second, a.terms)
     copied = _overlap(a.terms, b.terms)
     sentences = a.sentence_terms, b.sentence_terms
     typed = a.value is not None and b.value is not None and a.value.kind == b.value.kind != "name"
@@ -350,8 +350,8 @@ def pair_features(a: ContextReading, b: ContextReading) -> Features:
         "both_undescribed": float(not first and not second),
         "descriptors_shared": shared,
         "descriptors_differ": float(both and not first & second),
-        "descriptor_held": max(held),
-        "descriptors_held": min(held) if both else max(held),
+        "descriptor_held": max(shares),
+        "descriptors_held": min(shares) if both else max(shares),
         "names_shared": _jaccard(a.proper, b.proper),
         "terms_shared": _jaccard(a.terms, b.terms),
         "sentence_terms": _jaccard(*sentences),

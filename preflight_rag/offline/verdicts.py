@@ -42,7 +42,7 @@ _ASKS = re.compile(r"\bwhether\b", re.I)
 
 @dataclass(frozen=True)
 class ReadPassage:
-    """A passage with what the reader says of it."""
+    """A passage with its reading."""
 
     source: Source
     reading: PassageReading

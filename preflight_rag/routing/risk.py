@@ -1,6 +1,6 @@
 """The calibrated preflight: the probability that the key passage would be lost, from what retrieval already knows.
 
-A logistic model over `risk_features.py`. Its weights stand in `preflight_risk.json`, one model for use and one for each
+A logistic model over `risk_features.py`. Its weights stand in `risk.json`, one model for use and one for each
 collection that was trained without it, and are set by `python -m training.train_preflight`. They hold
 for the embedder that they were fitted with; a library's own calibration (`preflight calibrate`) comes before them.
 """
@@ -80,7 +80,7 @@ class RiskModel:
         return [self.risk(values) >= self.threshold for values in rows]
 
     def strongest_signals(self, values: Mapping[str, float], *, risky: bool) -> list[str]:
-        """The features that speak most for a risk, or most against it."""
+        """The features with the largest part in a risk, or in its absence."""
         parts = {name: term.adds(values[name]) * (1 if risky else -1) for name, term in self.terms.items()}
         return [name for name, part in sorted(parts.items(), key=lambda item: -item[1])[:NAMED_SIGNALS] if part > 0]
 

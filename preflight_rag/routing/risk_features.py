@@ -2,7 +2,7 @@
 
 How far the dense and the BM25 ranking agree, how much the dense top 3 stand out, and how much of the question they
 hold. The IoU of the rankings' top 3 is not among them: beside the places of the first passages it added nothing. Each
-feature is taken so that a larger value means a larger risk; the model (`preflight_risk.py`) gives none of them a
+feature is taken so that a larger value means a larger risk; the model (`risk.py`) gives none of them a
 negative weight. Ranks go in as logarithms, BM25 scores as shares of the best one, so that little depends on the size
 of a collection.
 """
@@ -27,7 +27,7 @@ UNRANKED = 200
 
 @dataclass(frozen=True)
 class Feature:
-    """What a feature is, and what a decision's reason says where it speaks for a risk or against one."""
+    """What a feature is, and the words of a decision's reason where it raises the risk or lowers it."""
 
     meaning: str
     risky: str
@@ -92,8 +92,8 @@ def _coverage(question: str, sources: Sequence[Source], top: Sequence[int]) -> d
     asked = list(dict.fromkeys(words_by_token(question)))
     titles = [set(words_by_token(source.title)) for source in sources]
     texts = [title.union(words_by_token(source.text)) for title, source in zip(titles, sources, strict=True)]
-    held = {term: sum(term in text for text in texts) for term in asked}
-    weights = {term: math.log(1 + (len(texts) + 1) / (0.5 + held[term])) for term in asked}
+    holding = {term: sum(term in text for text in texts) for term in asked}
+    weights = {term: math.log(1 + (len(texts) + 1) / (0.5 + holding[term])) for term in asked}
     total = sum(weights.values()) or 1.0
 
     def share(terms: set[str]) -> float:

@@ -225,14 +225,14 @@ def excerpt(sentence: str, kind: Kind, question: str, most: int) -> str:
     if len(tokens) <= most:
         return sentence
     asked = frozenset(words(question))
-    held = [asked & frozenset(words(token.group())) for token in tokens]
+    shared = [asked & frozenset(words(token.group())) for token in tokens]
     found = values(sentence, kind, question)
     at = sentence.find(found[0].text) if found and kind in {"date", "number", "name"} else -1
 
     def worth(first: int) -> tuple[float, int]:
         last = first + most - 1
         inside = at >= tokens[first].start() and at + len(found[0].text) <= tokens[last].end() if at >= 0 else False
-        return len(frozenset().union(*held[first : last + 1])) + 1.5 * inside, -first
+        return len(frozenset().union(*shared[first : last + 1])) + 1.5 * inside, -first
 
     first = max(range(len(tokens) - most + 1), key=worth)
     return sentence[tokens[first].start() : tokens[first + most - 1].end()]

@@ -119,7 +119,7 @@ class ChatReader:
         return Reply(RelationReply({own[n]: kind for n, kind in reply.kinds.items()}, notes), usage)
 
     async def answer_group(self, *, question: str, sources: Sequence[Source], plural: bool) -> Reply[Draft]:
-        """One answer for each entity that the group's contexts speak of."""
+        """One answer for each entity of the group's contexts."""
         text, usage = await self._call(answer_group.render(question=question, sources=sources, plural=plural))
         return Reply(answer_group.parse(text), usage)
 
@@ -138,7 +138,7 @@ class ChatReader:
         return Reply(converse.parse(text), usage)
 
     async def condense(self, *, summary: str, messages: Sequence[Message]) -> Reply[str]:
-        """The model's summary; one that is no summary is put in short by rule."""
+        """The model's summary; where it is none, one made by rule."""
         text, usage = await self._call(condense.render(summary=summary, messages=messages))
         short = condense.parse(text)
         if short is None:

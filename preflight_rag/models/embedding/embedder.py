@@ -1,8 +1,8 @@
 """Embedders: text to vectors, with the token counts that keep a passage within what the model reads.
 
-`open_embedder` turns a name, a path, a pair or a LangChain `Embeddings` object into an `Embedder`. The default is
-all-MiniLM-L6-v2, which runs through ONNX Runtime (`minilm.py`); other models run through sentence-transformers
-(`torch_embedders.py`) or through LangChain (`langchain_embedder.py`).
+What one is; `models.opening` opens them by name. The default is all-MiniLM-L6-v2, which runs through ONNX Runtime
+(`minilm.py`); other models run through sentence-transformers (`torch_embedders.py`) or LangChain
+(`langchain_embedder.py`).
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ NAME_ATTRIBUTES = ("model", "model_name", "model_id", "repo_id", "deployment")
 class LangChainEmbedder(Embedder):
     """Vectors from `embeddings`, scaled to length 1.
 
-    LangChain tells neither the model's length nor its tokenizer: passages are held to `max_tokens` word pieces of the
+    LangChain knows neither the model's length nor its tokenizer: passages have at most `max_tokens` word pieces of the
     default embedder. Its weights are unknown too, so the revision stands for the name. The dimension is learnt from one
     call.
 

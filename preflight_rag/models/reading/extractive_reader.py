@@ -77,14 +77,14 @@ class Span:
 
 @dataclass(frozen=True)
 class PassageReading:
-    """What the reader says of one passage, for one question.
+    """One passage, read for one question.
 
     Attributes:
         spans: Stretches that answer, best first, none inside another; empty only where the text has no word.
         answerable: Probability that the passage holds the answer.
         relevance: Probability that a search should find the passage; None where the model has no such score.
         verdict: Probabilities of yes, no and neither; None likewise.
-        descriptor: What tells the passage's subject from others of its name, or None.
+        descriptor: What distinguishes the passage's subject from others of its name, or None.
     """
 
     spans: tuple[Span, ...]

@@ -20,7 +20,7 @@ SHORT = 15
 def check(
     reader: ExtractiveReader, question: str, stated: Sequence[Claim], passages: Mapping[int, Passage]
 ) -> list[Statement]:
-    """Each statement held to the passages that it cites; empty where the reader has no verdict.
+    """Each statement checked against the passages that it cites; empty where the reader has no verdict.
 
     A statement is supported when one of its passages supports it, and contradicted when none does and one clearly says
     no. One whose passages are all missing is not judged.
@@ -52,7 +52,7 @@ def pair(question: str, statement: str, passage: Passage) -> tuple[str, str, str
 
 
 def judged(claim: Claim, readings: Sequence[PassageReading], threshold: float, clear: float) -> Statement:
-    """What the readings of a statement's passages say of it.
+    """Whether the passages of a statement support it, by their readings.
 
     Args:
         claim: The statement.

@@ -1,4 +1,4 @@
-"""Rerankers: what one is, how one is opened by its name, and how candidates are put through it within a deadline.
+"""Rerankers: what one is, and how candidates are put through it within a deadline.
 
 Two-stage passage retrieval (CPQA, section III.C): the first stage finds candidates, the second reads each of them with
 the question.
