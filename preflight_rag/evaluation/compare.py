@@ -375,16 +375,15 @@ def cost_table(
     head = ["arm", "right %"] if right else [""]
     head += ["MIRAGE's scorer %"] if choices else []
     head += [*COUNTS.values(), "calls", "tokens read", "tokens written"]
-    shown = "Right: strict; what" if right else "Answers that"
-    shown += (
-        " cannot be read, was refused or did not come is wrong. "
-        if right
-        else (" could not be read, were refused or did not come are never right. ")
-    )
-    shown += f"{FALLBACK} " if choices else ""
-    shown += "Calls and tokens are for one answer, as if no reply had been cached. "
-    shown += left_out(failed) if right else ""
-    shown += "[95 %: Wilson for shares, bootstrap for means.]" if right else ""
+    if right:
+        shown = "Right: strict; what cannot be read, was refused or did not come is wrong. "
+        shown += "MIRAGE's scorer takes what cannot be read as the first option. " if choices else ""
+        shown += "Calls and tokens are for one question, as if no reply had been cached. "
+        shown += f"{left_out(failed)}[95 %: Wilson for shares, bootstrap for means.]"
+    else:
+        shown = "Answers that could not be read, were refused or did not come are never right. "
+        shown += f"{FALLBACK} " if choices else ""
+        shown += "Calls and tokens are for one answer, as if no reply had been cached."
     return Table(title, tuple(head), tuple(lines), f"{note} {shown}".strip())
 
 

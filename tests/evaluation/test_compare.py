@@ -10,7 +10,7 @@ import json
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from preflight_rag.evaluation.compare import Paired, compare, corrected, paired, sign_test
@@ -75,6 +75,7 @@ def test_holm_against_a_worked_example() -> None:
     assert holm([0.005, 0.011, 0.02, 0.04, 0.13]) == pytest.approx([0.025, 0.044, 0.06, 0.08, 0.13])
 
 
+@settings(deadline=None)  # the first example imports statsmodels
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
 def test_holm_keeps_the_order_and_lies_between_none_and_bonferroni(p_values: list[float]) -> None:
     values = holm(p_values)
