@@ -8,6 +8,7 @@ import pytest
 
 from preflight_rag.evaluation.coarse_to_fine import search
 from preflight_rag.evaluation.datasets import covidqa, open_dataset, qmsum
+from preflight_rag.evaluation.datasets.files import find, json_lines
 from preflight_rag.evaluation.experiments import diversity
 from preflight_rag.evaluation.experiments.diversity import candidates
 from preflight_rag.evaluation.runs import Run
@@ -136,5 +137,7 @@ def test_real_data_has_the_counts_of_its_readme(data_dir):
     meetings = qmsum.units(data_dir / "qmsum", "qmsum")
     assert (len(units(meetings)), len(meetings.samples)) == (35, 237)
     articles = covidqa.units(data_dir / "covidqa", "covidqa")
-    assert len(articles.samples) == 962
+    asked = [line for _, line in json_lines(find(data_dir / "covidqa", "questions.jsonl", origin="here"))]
+    marked = [line for line in asked if any(answer["answer_start"] is not None for answer in line["answers"])]
+    assert (len(asked), len(articles.samples)) == (962, len(marked))
     assert {asked.document for asked in articles.samples} <= units(articles).keys()

@@ -51,7 +51,7 @@ def perfect(found, strength=30.0):
 
 def test_targets_mark_the_answers_tokens(tokenizer):
     found = targets(prepare([KITE, NOTHING, UNMARKED]))
-    (window,) = windows([(KITE.question, KITE.title, KITE.text)], tokenizer)
+    (window,) = windows([(KITE.question, KITE.passage.title, KITE.passage.text)], tokenizer)
     first, last = found.answers[0, 0].tolist()
     assert tokenizer.decode(window.ids[first : last + 1]) == "1843"
     assert found.answers[1:].tolist() == [[[0, 0]], [[UNKNOWN, UNKNOWN]]]
@@ -132,7 +132,9 @@ def test_the_model_that_is_written_says_what_the_network_says(trained, tokenizer
     folder, network = trained
     session = onnxruntime.InferenceSession(str(folder / "reader.onnx"), providers=["CPUExecutionProvider"])
     assert tuple(output.name for output in session.get_outputs()) == OUTPUTS
-    feed = padded(windows([(KITE.question, KITE.title, TEXT), (NOTHING.question, "", f"{TEXT} {TEXT}")], tokenizer))
+    feed = padded(
+        windows([(KITE.question, KITE.passage.title, TEXT), (NOTHING.question, "", f"{TEXT} {TEXT}")], tokenizer)
+    )
     with torch.inference_mode():
         expected = network(**{name: torch.from_numpy(value) for name, value in feed.items()})
     for found, right in zip(session.run(None, feed), expected, strict=True):
@@ -161,7 +163,7 @@ def test_what_else_the_settings_say_is_kept(tmp_path, reader_data):
 
 
 def test_the_model_that_is_written_reads(trained):
-    (reading,) = BundledReader(trained[0] / "reader.onnx").read([(KITE.question, KITE.title, TEXT)])
+    (reading,) = BundledReader(trained[0] / "reader.onnx").read([(KITE.question, KITE.passage.title, TEXT)])
     assert TEXT[reading.best.start : reading.best.end] == reading.best.text
 
 
