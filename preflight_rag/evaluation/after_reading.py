@@ -55,9 +55,9 @@ class Read:
 
 def word_recall(text: str, answers: Sequence[str]) -> float:
     """The share of an answer's words that a text holds, normalised as SQuAD does; of the best alternative."""
-    said = Counter(normalised(text).split())
+    stated = Counter(normalised(text).split())
     shares = [
-        sum((said & Counter(words)).values()) / len(words)
+        sum((stated & Counter(words)).values()) / len(words)
         for answer in answers
         if (words := normalised(answer).split())
     ]

@@ -78,8 +78,8 @@ def answer_recall(names: Sequence[str], text: str) -> float:
 
 def entity_recall(entity: str, name: str, text: str) -> float:
     """Of the words that the name lacks; where it lacks none, whether the entity stands in the text."""
-    told = frozenset(tokens(name))
-    wanted = [word for word in tokens(entity) if word not in told]
+    shared = frozenset(tokens(name))
+    wanted = [word for word in tokens(entity) if word not in shared]
     return recall(wanted, text) if wanted else float(holds(text, [entity]))
 
 
@@ -118,29 +118,29 @@ class Grader:
 
     def grade(self, question: Sample, text: str) -> dict[str, float | None]:
         """Each of `MEASURES`, in [0, 1]; None where the question's things, or its answers, are not known."""
-        told, name = things(question), shared_name(question)
+        known, name = things(question), shared_name(question)
         answers = [answer_recall(names, text) for names in question.answers]
-        entities = [entity_recall(thing.entity, name, text) for thing in told]
-        own = [answer_recall([thing.answer], text) for thing in told]
+        entities = [entity_recall(thing.entity, name, text) for thing in known]
+        own = [answer_recall([thing.answer], text) for thing in known]
         return {
             "answers": fmean(answers) if answers else None,
-            "entities": fmean(entities) if told else None,
-            "both": fmean(a * b for a, b in zip(own, entities, strict=True)) if told else None,
-            "disambig": fmean(self._disambig(question, told, text)) if told else None,
+            "entities": fmean(entities) if known else None,
+            "both": fmean(a * b for a, b in zip(own, entities, strict=True)) if known else None,
+            "disambig": fmean(self._disambig(question, known, text)) if known else None,
         }
 
     def ceiling(self, question: Sample) -> float | None:
         """Disambig-F1 of the right answers written out, "THING is ANSWER." for each: the most to be expected."""
-        told = things(question)
-        text = " ".join(f"{thing.entity} is {thing.answer}." for thing in told)
-        return fmean(self._disambig(question, told, text)) if told else None
+        known = things(question)
+        text = " ".join(f"{thing.entity} is {thing.answer}." for thing in known)
+        return fmean(self._disambig(question, known, text)) if known else None
 
-    def _disambig(self, question: Sample, told: Sequence[Thing], text: str) -> list[float]:
+    def _disambig(self, question: Sample, known: Sequence[Thing], text: str) -> list[float]:
         passage = " ".join(MARKS.sub("", text).split())
         if not passage:
-            return [0.0] * len(told)
-        readings = self._reader.read([(disambiguated(question, thing.entity), "", passage) for thing in told])
-        return [f1(_found(reading), thing.answer) for thing, reading in zip(told, readings, strict=True)]
+            return [0.0] * len(known)
+        readings = self._reader.read([(disambiguated(question, thing.entity), "", passage) for thing in known])
+        return [f1(_found(reading), thing.answer) for thing, reading in zip(known, readings, strict=True)]
 
 
 def _found(reading: PassageReading) -> str:
@@ -154,7 +154,7 @@ class Graded:
 
     Attributes:
         rows: The answers, each with its measures in the details.
-        measured: Systems by measure, compared with the baseline.
+        by_system: Systems by measure, compared with the baseline.
         wrong: Share of the answers that give a wrong one, of the questions that have some.
         ceiling: Disambig-F1 of the right answers written out: the most to be expected.
         grader: What reads for Disambig-F1.
@@ -162,7 +162,7 @@ class Graded:
     """
 
     rows: tuple[Row, ...]
-    measured: Comparison
+    by_system: Comparison
     wrong: Comparison
     ceiling: Estimate
     grader: str
@@ -171,13 +171,13 @@ class Graded:
     @property
     def figures(self) -> dict[str, Any]:
         """The estimates as JSON, and what Disambig-F1 can reach."""
-        return {**self.measured.figures["means"], "ceiling": self.ceiling.as_json()}
+        return {**self.by_system.figures["means"], "ceiling": self.ceiling.as_json()}
 
     def table(self, title: str, note: str = "") -> Table:
         """One line a system: the measures, the share of answers with a wrong one among them, and their length."""
         nothing = Estimate(nan, nan, nan)
         lines = []
-        for arm, row in self.measured.estimates.items():
+        for arm, row in self.by_system.estimates.items():
             gives = self.wrong.estimates.get(arm, {}).get(WRONG, nothing)
             words = fmean(len(r.details["reply"].split()) for r in self.rows if r.arm == arm and r.score is not None)
             cells = (number(row[name], percent=True) for name in MEASURES.values())
@@ -192,9 +192,9 @@ class Graded:
 
     def plots(self, title: str, note: str = "") -> tuple[Bars, ...]:
         """The headline measures of all systems, to look at; nothing where no question was answered."""
-        if not self.measured.estimates:
+        if not self.by_system.estimates:
             return ()
-        bars = self.measured.bars(title, note=f"{note} Intervals: 95 %, bootstrap.".strip(), turned=True)
+        bars = self.by_system.bars(title, note=f"{note} Intervals: 95 %, bootstrap.".strip(), turned=True)
         axis = Axis("mean over the questions", percent=True, low=0.0, high=1.0)
         series = tuple(one for one in bars.series if one.name in HEADLINE)
         return (replace(bars, measure=axis, series=series),)
@@ -232,9 +232,9 @@ def graded(rows: Iterable[Row], samples: Iterable[Sample], grader: Grader, *, ba
     grades: dict[tuple[str, str], dict[str, float]] = {}
     for row in measured:
         grades.setdefault((row.sample, row.arm), {})[row.measure] = round(row.score or 0.0, 6)
-    told = [replace(row, details={**row.details, "measures": grades.get((row.sample, row.arm), {})}) for row in rows]
+    answers = [replace(row, details={**row.details, "measures": grades.get((row.sample, row.arm), {})}) for row in rows]
     return Graded(
-        tuple(told),
+        tuple(answers),
         compared,
         compare(wrong, by="measure", pairs={}, seed=seed),
         average(reached, seed=seed),

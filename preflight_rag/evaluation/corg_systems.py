@@ -14,6 +14,7 @@ is no other, it is the answer's error. Vectors and the order of contexts are the
 from __future__ import annotations
 
 import random
+import warnings
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -229,6 +230,8 @@ class Systems:
     def clusters(self, asked: Asked, count: int) -> list[list[Source]]:
         """The contexts in clusters of their vectors: k-means from the contexts farthest apart (Gonzalez 1985)."""
         import numpy as np
+        from sklearn.cluster import KMeans
+        from sklearn.exceptions import ConvergenceWarning
 
         sources = asked.sources
         vectors = np.asarray([self._vector(asked.question, source) for source in sources])
@@ -237,13 +240,10 @@ class Systems:
         chosen = [0]
         while len(chosen) < count:
             chosen.append(int((vectors @ vectors[chosen].T).max(axis=1).argmin()))
-        centres = vectors[chosen]
-        for _ in range(KMEANS_STEPS):
-            nearest = (vectors @ centres.T).argmax(axis=1)
-            centres = np.asarray(
-                [vectors[nearest == i].mean(axis=0) if (nearest == i).any() else centres[i] for i in range(count)]
-            )
-        groups = [[source for source, at in zip(sources, nearest, strict=True) if at == i] for i in range(count)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # contexts that say the same make fewer clusters
+            found = KMeans(count, init=vectors[chosen], n_init=1, max_iter=KMEANS_STEPS).fit(vectors)
+        groups = [[source for source, at in zip(sources, found.labels_, strict=True) if at == i] for i in range(count)]
         return [group for group in groups if group]
 
     def _vector(self, question: str, source: Source) -> np.ndarray:

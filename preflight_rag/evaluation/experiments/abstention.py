@@ -173,7 +173,7 @@ def decisions(rows: Sequence[Row], seed: int) -> tuple[Table, dict[str, Any], Ba
         pairs={f"{REDUCED} − {PLAIN}": ((REDUCED, ALL), (PLAIN, ALL))},
         seed=seed,
     )
-    said = compare([replace(row, score=float((row.score or 0) >= 1)) for row in kept], columns=kinds, pairs={},
+    rightly = compare([replace(row, score=float((row.score or 0) >= 1)) for row in kept], columns=kinds, pairs={},
                    seed=seed)  # fmt: skip
     lines: list[tuple[str, ...]] = []
     numbers: dict[str, dict[str, Any]] = {}
@@ -182,7 +182,7 @@ def decisions(rows: Sequence[Row], seed: int) -> tuple[Table, dict[str, Any], Ba
         numbers[kind] = {"cases": count}
         cells: list[str] = []
         for arm in (PLAIN, REDUCED):
-            decision, right = found.estimates[arm][kind], said.estimates[arm][kind]
+            decision, right = found.estimates[arm][kind], rightly.estimates[arm][kind]
             numbers[kind][arm] = {"decided": decision.as_json()} | ({"right": right.as_json()} if KINDS[kind] else {})
             cells += [number(decision, percent=True), number(right, percent=True) if KINDS[kind] else ""]
         lines.append((f"{kind}: {'answered' if KINDS[kind] else 'abstained'}", str(count), *cells))

@@ -61,19 +61,19 @@ def run(found: DataSet, run: Run) -> Report:
         rows = bench.ask([arm], lambda question: retrieved[question.id])
         reader = open_named(run.extractive_reader)
         kept = {row.sample for row in complete(rows)}
-        held: dict[str, Counts] = {}
+        counts_of: dict[str, Counts] = {}
         for done, row in enumerate(rows, 1):
             answer = answers.get(row.sample) if row.sample in kept else None
             if answer is not None and not answer.abstained:
                 ids = {citation.n: citation.passage_id for citation in answer.citations if citation.passage_id}
                 passages = dict(zip(ids, bench.searched.library.passages(list(ids.values())), strict=True))
                 question = next(question for question in bench.questions if question.id == row.sample)
-                held[row.sample], statements = hold(question, answer, passages, reader)
-                details = {**row.details, "statements": statements, "counts": held[row.sample]}
+                counts_of[row.sample], statements = hold(question, answer, passages, reader)
+                details = {**row.details, "statements": statements, "counts": counts_of[row.sample]}
                 rows[done - 1] = replace(row, details=details)
             run.progress("statements", done, len(rows))
-    groups = {"all": list(held.values())}
-    for name, counts in held.items():
+    groups = {"all": list(counts_of.values())}
+    for name, counts in counts_of.items():
         groups.setdefault(answers[name].route.name.replace("_", "/"), []).append(counts)
     shares = {
         name: {
@@ -86,9 +86,9 @@ def run(found: DataSet, run: Run) -> Report:
         name: {"answers": len(items), "statements": sum(item["judged"] for item in items), **figures(shares[name])}
         for name, items in groups.items()
     }
-    numbers["abstained or failed"] = silent = len(rows) - len(held)
+    numbers["abstained or failed"] = silent = len(rows) - len(counts_of)
     about = (
-        f"{len(bench.questions):,} questions ({run.part} part), model {bench.model}; {len(held):,} answers, "
+        f"{len(bench.questions):,} questions ({run.part} part), model {bench.model}; {len(counts_of):,} answers, "
         f"{silent:,} abstentions and failures."
     )
     tables, plots = (_table(shares, numbers),), (_plot(shares),)

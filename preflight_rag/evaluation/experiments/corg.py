@@ -1,7 +1,7 @@
 """Experiments `corg`, `corg-ablation` and `corg-cost`: COrg beside its paper's baselines, without its parts, its cost.
 
 COrg's Tables 5, 6 and 10; Table 11; Table 12 and Fig. 4. Contexts are those that come with a question, so nothing
-depends on a search; the systems are told in `preflight_rag/evaluation/corg_systems.py`. Without a language model they
+depends on a search; the systems stand in `preflight_rag/evaluation/corg_systems.py`. Without a language model they
 run over the offline reader.
 """
 
@@ -109,12 +109,16 @@ def cost(found: DataSet, run: Run) -> Report:
     grader = Grader(run.extractive_reader)
     with open_corg(found, one_at_a_time, with_passages(found.select(run.part, run.limit))) as bench:
         rows = in_order(bench.ask(bench.systems(forgetful=True).arms(), given_sources), SYSTEMS)
-    told = graded(rows, bench.questions, grader, baseline=CORG, seed=run.seed)
+    measured = graded(rows, bench.questions, grader, baseline=CORG, seed=run.seed)
     spent = compare(_spent(rows), by="measure", pairs={}, seed=run.seed, wilson=False)
     title = f"{spent.samples:,} questions, {bench.model}"
-    numbers = {**spent.figures, "measures": told.figures}
-    tables, plots = (_cost_table(spent, told, title), (_cost_plot(spent, told, title))) if spent.samples else ((), ())
-    return bench.report("corg-cost", tables, told.rows, numbers, plots, about=bench.about, disambig_reader=grader.name)
+    numbers = {**spent.figures, "measures": measured.figures}
+    tables, plots = (
+        (_cost_table(spent, measured, title), (_cost_plot(spent, measured, title))) if spent.samples else ((), ())
+    )
+    return bench.report(
+        "corg-cost", tables, measured.rows, numbers, plots, about=bench.about, disambig_reader=grader.name
+    )
 
 
 def in_order(rows: Sequence[Row], names: Sequence[str]) -> list[Row]:
@@ -135,19 +139,19 @@ def _report(
     grader = Grader(run.extractive_reader)
     with open_corg(found, run, with_passages(found.select(run.part, run.limit))) as bench:
         rows = in_order(bench.ask(arms(bench), given_sources), order)
-    told = graded(rows, bench.questions, grader, baseline=CORG, seed=run.seed)
+    measured = graded(rows, bench.questions, grader, baseline=CORG, seed=run.seed)
     whole = compare(rows, baseline=CORG, seed=run.seed)
     title = f"{whole.samples:,} questions, {bench.model}"
-    tables = [told.table(title, note)]
-    if told.measured.tests:
-        tables.append(told.measured.difference_grid(f"{title}: compared with COrg"))
+    tables = [measured.table(title, note)]
+    if measured.by_system.tests:
+        tables.append(measured.by_system.difference_grid(f"{title}: compared with COrg"))
     tables.append(whole.costs(f"{title}: whole answers and what they take", right=True))
-    numbers: dict[str, Any] = {**whole.figures, "measures": told.figures}
-    numbers["compared"] = told.measured.figures["paired"]
-    plots = told.plots(title, f"Disambig-F1 by {grader.name}.")
+    numbers: dict[str, Any] = {**whole.figures, "measures": measured.figures}
+    numbers["compared"] = measured.by_system.figures["paired"]
+    plots = measured.plots(title, f"Disambig-F1 by {grader.name}.")
     settings = {"sentences": bench.sentences.embedder.name}
     return bench.report(
-        name, tables, told.rows, numbers, plots, about=bench.about, disambig_reader=grader.name, settings=settings
+        name, tables, measured.rows, numbers, plots, about=bench.about, disambig_reader=grader.name, settings=settings
     )
 
 
@@ -159,7 +163,7 @@ def _spent(rows: Sequence[Row]) -> Iterator[Row]:
             yield replace(row, measure=name, score=value)
 
 
-def _cost_table(spent: Comparison, told: Graded, title: str) -> tuple[Table]:
+def _cost_table(spent: Comparison, measured: Graded, title: str) -> tuple[Table]:
     """One line a system: what it took, as a share of Separate's, and what it was right with."""
     forms = dict(zip(SPENT.values(), (".2f", ",.0f", ",.0f", ".3f"), strict=True))
     shared = (SPENT["calls"], SPENT["input_tokens"])
@@ -170,19 +174,19 @@ def _cost_table(spent: Comparison, told: Graded, title: str) -> tuple[Table]:
         cells += [
             f"{100 * row[name].value / dearest[name].value:.0f}" if dearest[name].value else "–" for name in shared
         ]
-        cells += [number(told.measured.estimates[arm][name], percent=True) for name in (ANSWERS, EAR)]
+        cells += [number(measured.by_system.estimates[arm][name], percent=True) for name in (ANSWERS, EAR)]
         lines.append((arm, *cells))
     note = "For one question, as if no reply had been cached; COrg's calls relate contexts and answer. "
-    if any(row.details["estimated"] for row in told.rows if row.score is not None):
+    if any(row.details["estimated"] for row in measured.rows if row.score is not None):
         note += "Tokens are estimated: those of the texts given and written, without instructions. "
     head = ("system", *forms, *(f"{name}, % of {SEPARATE}'s" for name in shared), f"{ANSWERS} %", f"{EAR} %")
     return (Table(title, head, tuple(lines), f"{note}[95 %: bootstrap.]"),)
 
 
-def _cost_plot(spent: Comparison, told: Graded, title: str) -> tuple[Curves]:
+def _cost_plot(spent: Comparison, measured: Graded, title: str) -> tuple[Curves]:
     """Answer recall over the tokens that it took, a point for each system."""
     traces = tuple(
-        Trace(arm, ((row[SPENT["input_tokens"]].value, told.measured.estimates[arm][ANSWERS]),), joined=False)
+        Trace(arm, ((row[SPENT["input_tokens"]].value, measured.by_system.estimates[arm][ANSWERS]),), joined=False)
         for arm, row in spent.estimates.items()
     )
     axis = Axis(ANSWERS, percent=True, low=0.0, high=1.0)

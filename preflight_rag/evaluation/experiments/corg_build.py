@@ -191,8 +191,8 @@ def seeds(question: Sample) -> list[Seed]:
     """The contexts of a question that answer it, one for each answer."""
     found: dict[str, Seed] = {}
     for given in question.given:
-        held = (name for names in question.answers for name in names if holds(given.text, [name]))
-        answer = given.answer or next(held, "")
+        stated = (name for name in question.names if holds(given.text, [name]))
+        answer = given.answer or next(stated, "")
         entity = given.entity or given.title or shared_name(question)
         if given.role == "gold" and answer and entity:
             found.setdefault(answer, Seed(entity, answer, given.text))

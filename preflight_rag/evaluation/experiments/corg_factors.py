@@ -11,7 +11,7 @@ For each relation, the contexts of a question in which it stands alone (`isolate
 
 One-shot and extra prompt are prompts, so they need a language model.
 
-COrg's relations (section 2.1) are told by the data set's labels: what thing a passage is about and what it answers. An
+COrg's relations (section 2.1) follow from the data set's labels: what thing a passage is about and what it answers. An
 ambiguous context is a right one whose thing's full name was cut down to the name that it shares with others; that is
 done by rule, and only where the full name stands in the text.
 """
@@ -87,7 +87,7 @@ def run(found: DataSet, run: Run) -> Report:
     if not made:
         raise UsageError(
             f"no question of {found.title} has contexts in which a relation stands alone",
-            help="They are told by the passages' roles, answers and entities: choose ramdocs or ambigdocs.",
+            help="They follow from the passages' roles, answers and entities: choose ramdocs or ambigdocs.",
         )
     grader = Grader(run.extractive_reader)
     with open_corg(found, run, questions, with_made(questions, made)) as bench:
@@ -195,7 +195,7 @@ def cases(questions: Sequence[Sample]) -> Iterator[Sample]:
 
 
 def with_made(questions: Sequence[Sample], made: Sequence[Sample]) -> list[Sample]:
-    """The questions with the contexts that were made of theirs: what a simulated reader is told."""
+    """The questions with the contexts that were made of theirs: what a simulated reader knows."""
     new: dict[str, dict[str, Context]] = {}
     for case in made:
         new.setdefault(case.question, {}).update({given.id: given for given in case.given if MADE in given.id})

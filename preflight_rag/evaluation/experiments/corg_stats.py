@@ -152,8 +152,8 @@ def kinds_table(numbers: Mapping[str, dict[str, Any]], name: str) -> Table:
     """One row a relation, and for each way its share of the pairs and of the questions."""
 
     def cells(kind: str) -> list[str]:
-        told = [told["kinds"][kind] for told in numbers.values()]
-        return [number(recorded(part[of]), percent=True) for part in told for of in ("of_pairs", "of_questions")]
+        found = [counted["kinds"][kind] for counted in numbers.values()]
+        return [number(recorded(part[of]), percent=True) for part in found for of in ("of_pairs", "of_questions")]
 
     rows = tuple((kind, *cells(kind)) for kind in KINDS)
     head = (column for way in numbers for column in (f"{way}: of pairs %", "of questions %"))
@@ -169,11 +169,14 @@ def contexts_table(numbers: Mapping[str, dict[str, Any]]) -> Table:
     rows = tuple(
         (
             way,
-            f"{told['questions']:,}",
-            *(f"{told[part] / max(1, told['questions']):.2f}" for part in ("contexts", "relevant", "pairs", "calls")),
-            number(recorded(told["related"]), percent=True),
+            f"{counted['questions']:,}",
+            *(
+                f"{counted[part] / max(1, counted['questions']):.2f}"
+                for part in ("contexts", "relevant", "pairs", "calls")
+            ),
+            number(recorded(counted["related"]), percent=True),
         )
-        for way, told in numbers.items()
+        for way, counted in numbers.items()
     )
     head = ("contexts", "questions", "contexts", "that answer", "pairs", "calls", "with a relation %")
     return Table("For one question", head, rows, "With a relation: questions with one other than none.")
@@ -192,7 +195,8 @@ def row(question: Sample, way: str, found: Composition | None, error: str = "") 
 def plots(numbers: Mapping[str, dict[str, Any]], name: str) -> tuple[Bars, ...]:
     """The shares of the pairs, to look at."""
     series = tuple(
-        Series(way, tuple(recorded(told["kinds"][kind]["of_pairs"]) for kind in KINDS)) for way, told in numbers.items()
+        Series(way, tuple(recorded(counted["kinds"][kind]["of_pairs"]) for kind in KINDS))
+        for way, counted in numbers.items()
     )
     axis = Axis("share of the pairs", percent=True, low=0.0, high=1.0)
     return (Bars(f"Relations between contexts, {name}", axis, KINDS, series, note="Intervals: 95 %, Wilson."),)

@@ -100,11 +100,11 @@ def _parts(questions: Sequence[Sample]) -> dict[str, list[str]]:
 
 def _evidence(strict: Comparison, parts: dict[str, list[str]], evidence: dict[str, bool]) -> str:
     """For how many questions a document that answers is in the corpus."""
-    told = []
+    counts = []
     for part in parts:
         samples = list(strict.scores[RAG][part])
-        told.append(f"{part} {sum(evidence[name] for name in samples):,} of {len(samples):,}")
-    return f"Questions with a document that answers them in the corpus: {', '.join(told)}."
+        counts.append(f"{part} {sum(evidence[name] for name in samples):,} of {len(samples):,}")
+    return f"Questions with a document that answers them in the corpus: {', '.join(counts)}."
 
 
 def _routes(strict: Comparison, arms: Sequence[str], seed: int) -> tuple[Table, dict[str, Any]]:

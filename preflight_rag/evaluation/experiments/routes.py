@@ -142,7 +142,7 @@ def _costs(judged: Sequence[Judged], run: Run) -> tuple[Table, dict[str, Any]]:
         lines.append((name, number(right, percent=True), *cells, "–" if seconds is None else f"{seconds:.2f}"))
     note = (
         "For one question, as if no reply had been cached. Seconds are those that the model took, one call after the "
-        "other; where no model is asked they are not told, since a passage that one route has read is read for all. "
+        "other; where no model is asked they are not shown, since a passage that one route has read is read for all. "
         "The last row knows the answers: a bound, no system. [95 %: Wilson for shares, bootstrap for means.]"
     )
     head = ("turns", "right %", "calls", "tokens", "USD", "seconds")
