@@ -19,7 +19,7 @@ from typer.testing import CliRunner, Result
 
 from preflight_rag.cli import app
 from preflight_rag.evaluation.experiments import EXPERIMENTS
-from preflight_rag.models.reading import extractive_reader
+from preflight_rag.models import opening
 
 LIMIT = 20
 """Questions of each experiment's first data set that are asked offline."""
@@ -44,7 +44,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def one_reader() -> Iterator[None]:
     """The small reader is loaded once, and what it has read for one experiment serves the next."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(extractive_reader, "open_extractive_reader", lru_cache(extractive_reader.open_extractive_reader))
+        patch.setattr(opening, "open_extractive_reader", lru_cache(opening.open_extractive_reader))
         yield
 
 
