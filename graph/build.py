@@ -8,8 +8,7 @@ from typing import Any
 from langgraph.graph import END, START, StateGraph
 
 from preflight_rag.graph import routes
-from preflight_rag.graph.runnable import StageRunnable
-from preflight_rag.graph.stage import given, stage
+from preflight_rag.graph.stage import Stage, given
 from preflight_rag.nodes.abstain import abstain
 from preflight_rag.nodes.aggregate_groups import aggregate_groups
 from preflight_rag.nodes.answer_group import answer_group
@@ -47,8 +46,8 @@ def build_graph(
         *(relate_contexts, organize_contexts, clarify, answer_group, aggregate_groups),
         *(cite, abstain),
     ):
-        name, run, view = stage(node, resolve)
-        graph.add_node(name, StageRunnable(name, run), input_schema=view)
+        stage = Stage(node, resolve)
+        graph.add_node(stage.name, stage, input_schema=stage.view)
 
     graph.add_edge(START, "rewrite")
     graph.add_conditional_edges("rewrite", routes.after_rewrite, routes.AFTER_REWRITE)

@@ -1,15 +1,21 @@
-"""What every stage is wrapped in: its context is resolved and guarded, its progress told, what it spent recorded."""
+"""What every stage is wrapped in: its context is resolved and checked, its progress shown, its cost recorded.
+
+Stages are asynchronous. Code without a loop (`invoke`, `stream` of the compiled graph) waits for them on one loop that
+they all share, since a model's HTTP client stays with the loop that it was first used on.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
-from typing import Any, get_type_hints
+from collections.abc import Callable
+from typing import Any, Protocol, get_type_hints
 
-from langgraph.runtime import Runtime
+from langchain_core.runnables import Runnable, RunnableConfig
+from langgraph.runtime import Runtime, get_runtime
 from langgraph.types import Overwrite
 
+from preflight_rag.background_loop import BackgroundLoop
 from preflight_rag.graph.progress import begun, ended
 from preflight_rag.graph.tracing import stage_span
 from preflight_rag.state.context import Context
@@ -17,7 +23,17 @@ from preflight_rag.state.errors import UsageError
 from preflight_rag.state.schema import State
 from preflight_rag.state.values import Usage
 
-Node = Callable[[Any, Runtime[Context]], Awaitable[State]]
+_plain_calls = BackgroundLoop("preflight-graph")
+
+
+class Node(Protocol):
+    """A node function, as the files of `nodes/` have them; the type of `state` is the view that it reads."""
+
+    __name__: str
+
+    async def __call__(self, state: Any, runtime: Runtime[Context]) -> State:
+        """Read the view, and return the channels that change."""
+        ...
 
 
 def given(context: Any) -> Context:
@@ -34,26 +50,43 @@ def given(context: Any) -> Context:
     return context
 
 
-def stage(node: Node, resolve: Callable[[Any], Context]) -> tuple[str, Callable[..., Awaitable[State]], type[Any]]:
-    """A node's name, the node with its context resolved and its seconds recorded, and the view that it reads."""
-    name = str(getattr(node, "__name__", node))
-    view = get_type_hints(node)["state"]
+class Stage(Runnable[Any, State]):
+    """A node for plain and for asynchronous callers; outside a graph it cannot run.
 
-    async def run(state: Any, runtime: Runtime[Any]) -> State:
-        context = await asyncio.to_thread(resolve, runtime.context)
+    Args:
+        node: The node.
+        resolve: Makes the node's context of what the graph was run with.
+
+    Attributes:
+        name: The node's name.
+        view: What the node reads of the state.
+    """
+
+    name: str
+
+    def __init__(self, node: Node, resolve: Callable[[Any], Context]) -> None:
+        self.name = node.__name__
+        self.view: type[Any] = get_type_hints(node)["state"]
+        self._node = node
+        self._resolve = resolve
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> State:
+        """Run the stage to its end."""
+        return _plain_calls.call(self.ainvoke(input, config))
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> State:
+        """Run the stage."""
+        runtime: Runtime[Any] = get_runtime()
+        context = await asyncio.to_thread(self._resolve, runtime.context)
         started = time.time()
-        begun(name, state, runtime)
-        with stage_span(name, context.trace) as span:
-            update = await node(state, runtime.override(context=context))
-            spent = update.get("spent") or [{"stage": name, **Usage().model_dump()}]
+        begun(self.name, input, runtime)
+        with stage_span(self.name, context.trace) as span:
+            update = await self._node(input, runtime.override(context=context))
+            spent = update.get("spent") or [{"stage": self.name, **Usage().model_dump()}]
             rows = spent.value if isinstance(spent, Overwrite) else spent
-            span.done(state, rows, update)
-        ended(name, state, update, runtime)
+            span.done(input, rows, update)
+        ended(self.name, input, update, runtime)
         seconds = time.time() - started
         timed = [{**row, "started": started, "seconds": seconds} for row in rows]
         update["spent"] = Overwrite(timed) if isinstance(spent, Overwrite) else timed  # type: ignore[typeddict-item]
         return update
-
-    run.__name__ = run.__qualname__ = name
-    run.__doc__ = node.__doc__
-    return name, run, view

@@ -127,7 +127,7 @@ def predict_loss(
         f"disagree (IoU {iou:.2g}, at most {threshold:g})" if lost else f"agree (IoU {iou:.2g}, above {threshold:g})"
     )
     fallback = "" if settings.preflight == "iou" else _fallback(risk_model)
-    reason = f"{fallback}on the first {top_n} passages the dense and the BM25 ranking {relation}"
+    reason = f"{fallback}on the first {top_n} passages search by meaning and search by words {relation}"
     return LossPrediction(lost, reason, iou, 1 - iou, threshold, {})
 
 

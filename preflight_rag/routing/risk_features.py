@@ -37,28 +37,28 @@ class Feature:
 FEATURES = {
     "first_places": Feature(
         "log of the BM25 place of the dense first, plus the dense place of the BM25 first",
-        "the first passage of a ranking stands far down in the other",
-        "the first passages stand high in both rankings",
+        "the first passage of one search stands far down in the other",
+        "the first passages stand high in both searches",
     ),
     "no_lead": Feature(
         "mean cosine of the dense places 4 to 10, less that of the top 3",
-        "the dense top 3 hardly stand out",
-        "the dense top 3 stand out",
+        "the three passages nearest in meaning hardly stand out",
+        "the three passages nearest in meaning stand out",
     ),
     "bm25_missed": Feature(
         "1 - the largest BM25 score in the dense top 3, as a share of the largest of all",
-        "the best BM25 score lies below the dense top 3",
-        "the dense top 3 hold the best BM25 score, or nearly",
+        "the best match by words is none of the three passages nearest in meaning",
+        "the three passages nearest in meaning hold the best match by words, or nearly",
     ),
     "uncovered": Feature(
         "share of the question's terms, by rarity, that no single passage of the dense top 3 holds",
-        "no passage of the dense top 3 holds much of the question",
-        "a passage of the dense top 3 holds most of the question",
+        "none of the three passages nearest in meaning holds much of the question",
+        "one of the three passages nearest in meaning holds most of the question",
     ),
     "untitled": Feature(
         "share of the question's terms, by rarity, that no single title of the dense top 3 holds",
-        "no title of the dense top 3 has the question's words",
-        "a title of the dense top 3 has the question's words",
+        "no title of the three passages nearest in meaning has the question's words",
+        "a title of the three passages nearest in meaning has the question's words",
     ),
 }
 """By name, as the weights' file has them and, after `risk_`, a decision's signals."""

@@ -84,7 +84,7 @@ def test_the_setting_iou_is_the_papers_rule_whatever_is_calibrated():
     assert decide(*asked, Settings(), always).name == "plain"
     by_iou = decide(*asked, Settings(preflight="iou"), always)
     assert (by_iou.name, by_iou.threshold, by_iou.risk) == ("map_reduce", 0.2, 1 - by_iou.iou)
-    assert by_iou.reason.startswith("on the first 3 passages the dense and the BM25 ranking disagree")
+    assert by_iou.reason.startswith("on the first 3 passages search by meaning and search by words disagree")
 
 
 def test_where_the_calibrated_rule_cannot_judge_the_reason_says_why():
