@@ -93,15 +93,15 @@ def visit(browser):
 @pytest.fixture
 def empty_url(embedder, tmp_path):
     """A server over a library without documents, with the reader that needs no model."""
-    with Preflight.open(tmp_path / "library", "offline", create=True) as app, running(app) as url:
+    with Preflight.open(tmp_path / "library", "offline", embedder=embedder, create=True) as app, running(app) as url:
         yield url
 
 
 @pytest.fixture(scope="module")
-def demo_url(demo_folder, tmp_path_factory):
+def demo_url(demo_folder, embedder, tmp_path_factory):
     """A server over the demo's documents; tests may write threads, not documents."""
     folder = Path(shutil.copytree(demo_folder, tmp_path_factory.mktemp("demo-served") / "demo"))
-    with Preflight.open(folder, "offline") as app, running(app) as url:
+    with Preflight.open(folder, "offline", embedder=embedder) as app, running(app) as url:
         yield url
 
 
@@ -114,7 +114,8 @@ def scripted_url(embedder, tmp_path, chat_reader):
             server = stack.enter_context(ScriptedServer(script, default=default))
             with Library.open(tmp_path / "stones", embedder=embedder, create=True) as library:
                 library.add(documents) if documents else library.ingest(_stones(tmp_path))
-            opened = Preflight.open(tmp_path / "stones", chat_reader(server), **{"route": "plain"} | settings)
+            numbers = {"route": "plain"} | settings
+            opened = Preflight.open(tmp_path / "stones", chat_reader(server), embedder=embedder, **numbers)
             app = stack.enter_context(opened)
             start.model, start.app = server, app
             return stack.enter_context(running(app, options))
@@ -133,7 +134,7 @@ def _stones(folder):
 
 @pytest.fixture
 def ask():
-    """Asks a question on a page, and waits for its end unless told otherwise."""
+    """Asks a question on a page, and waits for its end unless `wait` is False."""
 
     def make(page, question, *, wait=True):
         page.get_by_label("Your question").fill(question)

@@ -40,12 +40,13 @@ def small_folder(tmp_path, embedder):
 
 
 @pytest.fixture
-def scripted_app(small_folder, chat_reader):
-    """Opens the small library with a scripted model, plain unless told otherwise."""
+def scripted_app(small_folder, chat_reader, embedder):
+    """Opens the small library with a scripted model; the route is plain unless another is given."""
     opened = []
 
     def make(server, **settings):
-        opened.append(Preflight.open(small_folder, chat_reader(server), **{"route": "plain"} | settings))
+        reader = chat_reader(server)
+        opened.append(Preflight.open(small_folder, reader, embedder=embedder, **{"route": "plain"} | settings))
         return opened[-1]
 
     yield make
@@ -54,6 +55,6 @@ def scripted_app(small_folder, chat_reader):
 
 
 @pytest.fixture
-def offline_app(small_folder):
-    with Preflight.open(small_folder, "offline", route="plain") as app:
+def offline_app(small_folder, embedder):
+    with Preflight.open(small_folder, "offline", embedder=embedder, route="plain") as app:
         yield app
