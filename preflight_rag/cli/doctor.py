@@ -58,17 +58,17 @@ def doctor(
     json: JsonOption = False,
 ) -> None:
     """Check versions, the model, the databases and the indices, each with what to do."""
-    checks: tuple[Callable[[], Iterator[Finding]], ...] = (
-        versions,
-        sqlite,
-        embedder,
-        reader,
-        lambda: language_model(model),
-        lambda: ncbi(asked=pubmed or Settings.read().pubmed),
-        lambda: collection(library),
-        lambda: conversations(library),
-    )
-    findings = [finding for check in checks for finding in _guarded(check)]
+    checks: dict[str, Callable[[], Iterator[Finding]]] = {
+        "versions": versions,
+        "sqlite": sqlite,
+        "embedder": embedder,
+        "reader": reader,
+        "model": lambda: language_model(model),
+        "PubMed": lambda: ncbi(wanted=pubmed or Settings.read().pubmed),
+        "library": lambda: collection(library),
+        "conversations": lambda: conversations(library),
+    }
+    findings = [finding for name, check in checks.items() for finding in _guarded(name, check)]
     if json:
         show.as_json([finding._asdict() for finding in findings])
     else:
@@ -80,11 +80,11 @@ def doctor(
         raise typer.Exit(1)
 
 
-def _guarded(check: Callable[[], Iterator[Finding]]) -> list[Finding]:
+def _guarded(name: str, check: Callable[[], Iterator[Finding]]) -> list[Finding]:
     try:
         return list(check())
     except PreflightError as error:
-        return [Finding(getattr(check, "__name__", "check"), "problem", error.message, error.help)]
+        return [Finding(name, "problem", error.message, error.help)]
 
 
 def versions() -> Iterator[Finding]:
@@ -151,9 +151,9 @@ def language_model(model: str | None) -> Iterator[Finding]:
     yield Finding("model", "ok", f"{name} replied {str(reply.text)[:40]!r}")
 
 
-def ncbi(*, asked: bool) -> Iterator[Finding]:
+def ncbi(*, wanted: bool) -> Iterator[Finding]:
     """Whether PubMed answers; asked only where it is wanted."""
-    if not asked:
+    if not wanted:
         yield Finding("PubMed", "ok", "off (--pubmed)")
         return
     from preflight_rag.library.pubmed import EntrezClient
