@@ -60,13 +60,13 @@ class Case:
         return max(calibration.probability(*logits) for logits in self.logits)
 
 
-def logits_of(reader: BundledReader, pairs: Sequence[tuple[str, str, str]], told: str) -> list[Logits]:
+def logits_of(reader: BundledReader, pairs: Sequence[tuple[str, str, str]], stage: str) -> list[Logits]:
     """The answerability logit and the best span's margin of each pair."""
     found: list[Logits] = []
     for start in range(0, len(pairs), BATCH):
         for spans, _, scores in reader.decoded(pairs[start : start + BATCH]):
             found.append((scores["answerable"], spans[0].margin if spans else None))
-        sys.stderr.write(f"\r{told}: {len(found)} of {len(pairs)} pairs")
+        sys.stderr.write(f"\r{stage}: {len(found)} of {len(pairs)} pairs")
     sys.stderr.write("\n")
     return found
 
@@ -131,9 +131,9 @@ def shares(cases: Sequence[Case], calibration: Calibration, threshold: float) ->
     found = []
     for answerable in (True, False):
         sets = {case.dataset for case in cases if case.answerable == answerable}
-        told = {name: [c.probability(calibration) >= threshold for c in cases if c.dataset == name and
+        answered = {name: [c.probability(calibration) >= threshold for c in cases if c.dataset == name and
                        c.answerable == answerable] for name in sets}  # fmt: skip
-        found.append(fmean(fmean(values) for _, values in sorted(told.items())))
+        found.append(fmean(fmean(values) for _, values in sorted(answered.items())))
     return found[0], found[1]
 
 
@@ -153,10 +153,10 @@ def report(rows: Mapping[str, Sequence[tuple[Logits, bool]]], cases: Sequence[Ca
     by_set = []
     for name, pairs in rows.items():
         known = [answers for _, answers in pairs]
-        told = [found.probability(*logits) for logits, _ in pairs]
-        kept = fmean(p >= found.threshold for p, answers in zip(told, known, strict=True) if answers)
-        false = fmean(p >= found.threshold for p, answers in zip(told, known, strict=True) if not answers)
-        area = roc_area(told, known, seed=0).value
+        probabilities = [found.probability(*logits) for logits, _ in pairs]
+        kept = fmean(p >= found.threshold for p, answers in zip(probabilities, known, strict=True) if answers)
+        false = fmean(p >= found.threshold for p, answers in zip(probabilities, known, strict=True) if not answers)
+        area = roc_area(probabilities, known, seed=0).value
         by_set.append((name, str(len(pairs)), f"{area:.3f}", f"{kept:.1%}", f"{false:.1%}"))
     grid = sorted({0.1, 0.3, 0.5, 0.7, 0.9, found.threshold})
     steps = [(f"{at:.2f}", *(f"{share:.1%}" for share in shares(cases, found, at))) for at in grid]

@@ -30,10 +30,10 @@ CHANGES = {1: ("increased", "improved", "raised"), -1: ("reduced", "decreased", 
 
 def paraphrased(data: Path, rng: random.Random) -> Iterator[Sample]:
     """Questions made of titles, of conclusions of PubMedQA and of SciFact's supported claims (training parts)."""
-    for told, text in _pairs(data):
-        found = [item for item in candidates(told) if len(item.text) >= LEAST and spans_of(text, [item.text])]
+    for saying, text in _pairs(data):
+        found = [item for item in candidates(saying) if len(item.text) >= LEAST and spans_of(text, [item.text])]
         for value in rng.sample(found, min(EACH, len(found))):
-            question = masked(told, value, rng)
+            question = masked(saying, value, rng)
             if len(question.split()) >= LEAST:
                 answers = spans_of(text, [value.text])
                 yield pair("", question, "", text, answers, True, True, gold=(value.text,))
@@ -66,11 +66,13 @@ def prompted(data: Path, rng: random.Random) -> Iterator[Sample]:
     for article in texts(find(folder, "articles_txt.jsonl", origin=evidence_inference.SOURCE), "pmcid"):
         spans = sentence_spans(article.text) if article.id in prompts else []
         for row in prompts.get(article.id, []):
-            told = next((item for item in row["annotations"] if item["valid_label"] and item["evidence"].strip()), None)
-            if told is None or told["label_code"] == 0 or len(told["evidence"]) > 900:
+            annotation = next(
+                (item for item in row["annotations"] if item["valid_label"] and item["evidence"].strip()), None
+            )
+            if annotation is None or annotation["label_code"] == 0 or len(annotation["evidence"]) > 900:
                 continue
-            begin, end = window(article.text, spans, (told["start"], told["end"]), rng)
-            yield from _asked(row, told["label_code"], " ".join(article.text[begin:end].split()), rng)
+            begin, end = window(article.text, spans, (annotation["start"], annotation["end"]), rng)
+            yield from _asked(row, annotation["label_code"], " ".join(article.text[begin:end].split()), rng)
 
 
 def _asked(row: dict[str, Any], change: int, text: str, rng: random.Random) -> Iterator[Sample]:

@@ -42,9 +42,9 @@ WARMUP = 0.05
 AVERAGING = 0.998
 """Decay of the moving average of the weights, once the first half is over."""
 EPOCHS = 5
-MADE, PARAPHRASED, TOLD, SUBJECTS = 14000, 10000, 2500, 1000
+MADE, PARAPHRASED, CLAIMS, SUBJECTS = 14000, 10000, 2500, 1000
 """Cloze questions, those made of paraphrases, statements, and examples of MedQuAD in the first stage."""
-EACH_MADE, EACH_PARAPHRASED, EACH_TOLD, EACH_ANSWERED = 700, 1000, 900, 1000
+EACH_MADE, EACH_PARAPHRASED, EACH_CLAIMS, EACH_ANSWERED = 700, 1000, 900, 1000
 """Of these three, and of questions with their answer as one statement, in each epoch."""
 SPAN_SETS = ("nq_open_oracle", "xquad_en", "covidqa", "ramdocs", "clapnq", "poisonedrag")
 SHARES = {"pubmedqa": 0.7, "scifact": 0.7, "evidence_inference": 0.6, "conflictqa": 0.6, "medquad": 0.3}
@@ -68,13 +68,13 @@ def stages(data: Path) -> Iterator[tuple[str, list[Sample]]]:
     rng = random.Random(SEED)  # noqa: S311
     texts = training_texts(data, rng)
     made = list(cloze(texts, rng))
-    told = list(by_rule(texts, rng))
-    said = list(paraphrased(data, rng))
+    claims = list(by_rule(texts, rng))
+    retold = list(paraphrased(data, rng))
     asked_of_trials = list(prompted(data, rng))
     rng.shuffle(made)
-    rng.shuffle(said)
+    rng.shuffle(retold)
     subjects = examples("medquad", data, "train", SEED)
-    yield "cloze", [*made[:MADE], *said[:PARAPHRASED], *told[:TOLD], *_some(subjects, SUBJECTS, rng)]
+    yield "cloze", [*made[:MADE], *retold[:PARAPHRASED], *claims[:CLAIMS], *_some(subjects, SUBJECTS, rng)]
     for epoch in range(EPOCHS):
         asked = [example for name in SPAN_SETS for example in examples(name, data, "train", epoch)]
         chosen = list(asked)
@@ -82,9 +82,9 @@ def stages(data: Path) -> Iterator[tuple[str, list[Sample]]]:
             found = examples(name, data, "train", epoch)
             chosen += _some(found, int(share * len(found)), rng)
         chosen += _some(list(answered(asked, rng)), EACH_ANSWERED, rng)
-        chosen += _some(told[TOLD:], EACH_TOLD, rng)
+        chosen += _some(claims[CLAIMS:], EACH_CLAIMS, rng)
         chosen += _some(asked_of_trials, len(asked_of_trials) // 2, rng)
-        chosen += _some(made[MADE:], EACH_MADE, rng) + _some(said, EACH_PARAPHRASED, rng)
+        chosen += _some(made[MADE:], EACH_MADE, rng) + _some(retold, EACH_PARAPHRASED, rng)
         yield f"epoch {epoch + 1}", chosen
 
 
@@ -277,8 +277,8 @@ def record(model: Path, data: Path, steps: int) -> None:
         "rate": RATE,
         "averaging": AVERAGING,
     }
-    told = known | {"sha256": file_sha256(model), "trained": trained}
-    path.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    settings = known | {"sha256": file_sha256(model), "trained": trained}
+    path.write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

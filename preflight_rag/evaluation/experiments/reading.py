@@ -204,8 +204,8 @@ def _areas(puts: Sequence[Put], label: str, seed: int) -> Part | None:
     """Area under the ROC curve of a probability for what is known of the pairs, beside the best sentence's score."""
     known = [put for put in puts if _known(put.example, label) is not None]
     truth = [bool(_known(put.example, label)) for put in known]
-    told = [put.reading.answerable if label == "answerable" else put.reading.relevance for put in known]
-    probabilities = [value for value in told if value is not None]
+    values = [put.reading.answerable if label == "answerable" else put.reading.relevance for put in known]
+    probabilities = [value for value in values if value is not None]
     if len(set(truth)) < 2 or len(probabilities) < len(known):
         return None
     scores = [put.score for put in known]
@@ -285,8 +285,8 @@ def _verdicts(name: str, puts: Sequence[Put], seed: int) -> Part | None:
     for kind, pairs in kinds.items():
         classes = VERDICTS[: 2 if kind == "yes / no" else 3]
         gold = [truth for truth, _ in pairs]
-        told = [_likeliest(mass, classes) for _, mass in pairs]
-        cells, numbers[kind] = _accuracy(told, gold, seed)
+        predicted = [_likeliest(mass, classes) for _, mass in pairs]
+        cells, numbers[kind] = _accuracy(predicted, gold, seed)
         rows.append((kind, *cells))
     return Table("Verdict head", ("classes", *ACCURACY_COLUMNS), tuple(rows), ACCURACY_NOTE), numbers
 
@@ -305,13 +305,13 @@ def _likeliest(verdict: Sequence[float], classes: Sequence[str]) -> str:
     return max(classes, key=lambda name: (verdict[VERDICTS.index(name)], -VERDICTS.index(name)))
 
 
-def _accuracy(told: Sequence[str], gold: Sequence[str], seed: int) -> tuple[Cells, dict[str, Any]]:
+def _accuracy(predicted: Sequence[str], gold: Sequence[str], seed: int) -> tuple[Cells, dict[str, Any]]:
     usual = most_frequent(gold)
     found = {
-        "accuracy": wilson(sum(a == b for a, b in zip(told, gold, strict=True)), len(gold)),
-        "macro_f1": macro_f1(told, gold, seed=seed),
+        "accuracy": wilson(sum(a == b for a, b in zip(predicted, gold, strict=True)), len(gold)),
+        "macro_f1": macro_f1(predicted, gold, seed=seed),
         "most_frequent": wilson(list(gold).count(usual), len(gold)),
-        "above": above_most_frequent(told, gold, seed=seed),
+        "above": above_most_frequent(predicted, gold, seed=seed),
     }
     cells = [number(e, percent=name != "macro_f1", signed=name == "above") for name, e in found.items()]
     return (f"{len(gold):,}", *cells), {"questions": len(gold), **figures(found)}
@@ -334,17 +334,17 @@ def _choices(name: str, puts: Sequence[Put], readers: dict[str, OfflineReader], 
     ]
     rows, numbers = [], {}
     for system, reader in readers.items():
-        told = []
+        chosen = []
         for done, group in enumerate(groups.values(), 1):
             sources = [
                 Source(n, f"p{n}", example.passage.title, example.passage.text) for n, example in enumerate(group, 1)
             ]
             reply = asyncio.run(reader.answer(question=group[0].question, sources=sources, options=options))
-            told.append(reply.value.choice or "none")
+            chosen.append(reply.value.choice or "none")
             run.progress(f"{name}: options, {system}", done, len(groups))
-        cells, numbers[system] = _accuracy(told, gold, run.seed)
-        numbers[system]["no choice"] = told.count("none")
-        rows.append((system, *cells, str(told.count("none"))))
+        cells, numbers[system] = _accuracy(chosen, gold, run.seed)
+        numbers[system]["no choice"] = chosen.count("none")
+        rows.append((system, *cells, str(chosen.count("none"))))
     note = f"Options: {', '.join(options)}. No choice counts as wrong. {ACCURACY_NOTE}"
     return Table("Options", ("system", *ACCURACY_COLUMNS, "no choice"), tuple(rows), note), numbers
 
@@ -359,13 +359,13 @@ def _rows(name: str, puts: Sequence[Put]) -> Iterator[Row]:
             "gold": list(example.names) if put.marked else [],
             "known": put.marked or example.answerable is False,
         }
-        told = {
+        of_reader = {
             "confidence": reading.answerable,
             "span": put.span,
             "relevance": reading.relevance,
             "verdict": reading.verdict,
             "labels": [example.answerable, example.passage.relevant, example.passage.verdict],
         }
-        yield Row(f"{name} {place}", arm=READER, score=float(put.right), details=known | told)
-        said = {"confidence": put.score, "sentence": put.sentence}
-        yield Row(f"{name} {place}", arm=SENTENCES, score=float(put.quoted), details=known | said)
+        yield Row(f"{name} {place}", arm=READER, score=float(put.right), details=known | of_reader)
+        of_sentences = {"confidence": put.score, "sentence": put.sentence}
+        yield Row(f"{name} {place}", arm=SENTENCES, score=float(put.quoted), details=known | of_sentences)

@@ -110,12 +110,12 @@ def _rows(item: Judged, threshold: float) -> Iterator[Row]:
         "against": item.against,
         "contradicted": item.statement.contradicted,
     }
-    for check_name, said in says.items():
+    for check_name, says_so in says.items():
         yield Row(
             digest(item.case.id).hex()[:16],
             item.case.passage.verdict or "",
             check_name,
-            float(said == item.known),
+            float(says_so == item.known),
             details=details,
         )
 
@@ -138,10 +138,10 @@ def judge(reader: ExtractiveReader, cases: Sequence[Sample]) -> list[Judged]:
     verdicts = iter([reading.verdict or (0.0, 0.0, 1.0) for reading in readings])
     found = []
     for case, forms, statement in zip(cases, asked, shown, strict=True):
-        told = {form: next(verdicts) for form in forms}
-        scores = {form: yes for form, (yes, _, _) in told.items()}
+        by_form = {form: next(verdicts) for form in forms}
+        scores = {form: yes for form, (yes, _, _) in by_form.items()}
         by_words = support(case.names[0], case.passage.text) is not None
-        found.append(Judged(case, scores, told[USED][1], statement, by_words))
+        found.append(Judged(case, scores, by_form[USED][1], statement, by_words))
     return found
 
 
