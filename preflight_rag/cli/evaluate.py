@@ -116,10 +116,10 @@ def show_case(
     if not lines:
         raise UsageError(f"the case {case!r} is not in the data set {dataset!r}", help="Leave --dataset out.")
     if arm is not None:
-        arms = list(dict.fromkeys(line["arm"] for line in lines))
+        arms = list(dict.fromkeys(line.get("arm", "") for line in lines))
         if arm not in arms:
             raise UsageError(f"the case has no arm {arm!r}", help=f"Choose {' or '.join(arms) or 'none'}.")
-        lines = [line for line in lines if line["arm"] == arm]
+        lines = [line for line in lines if line.get("arm") == arm]
     if json:
         show.as_json(lines)
         return
@@ -138,9 +138,9 @@ def _lines_of(run: Path, case: str) -> list[dict[str, Any]]:
     if not path.is_file():
         raise UsageError(f"there is no {RESULTS} in {str(run)!r}", help="Give the folder that --out named.")
     lines = [line for _, line in json_lines(path)]
-    found = [line for line in lines if str(line.get("sample")) == case]
+    found = [line for line in lines if str(line.get("sample", line.get("id"))) == case]
     if not found:
-        samples = list(dict.fromkeys(str(line.get("sample")) for line in lines))
+        samples = list(dict.fromkeys(str(line.get("sample", line.get("id"))) for line in lines))
         raise UsageError(
             f"there is no case {case!r} in {str(path)!r}", help=f"It has {len(samples)}, as {', '.join(samples[:3])}."
         )

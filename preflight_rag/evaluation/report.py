@@ -63,7 +63,7 @@ class Report:
         dataset: The data set's public name.
         about: What was measured, on how many questions of which part, in one line.
         tables: For people.
-        rows: Those that `results.jsonl` holds.
+        rows: The lines of `results.jsonl`: rows, or records of a data set that an experiment made.
         figures: The tables' numbers, not rounded for reading.
         inputs: What the numbers depend on: data files, library, settings.
         plots: The tables' numbers to look at, in report.html.
@@ -125,7 +125,7 @@ def write(reports: Sequence[Report], folder: Path, run: Run, command: Sequence[s
         {
             "experiment": report.experiment,
             "dataset": report.dataset,
-            **(row if isinstance(row, Row) else _as_row(row)).to_json(),
+            **(row.to_json() if isinstance(row, Row) else row),
         }
         for report in reports
         for row in report.rows
@@ -209,12 +209,6 @@ def _line(value: Any) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(map(_line, value))
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
-
-
-def _as_row(line: dict[str, Any]) -> Row:
-    """A line of an experiment that gives no rows yet."""
-    details = {name: value for name, value in line.items() if name != "id"}
-    return Row(str(line["id"]), details=details)
 
 
 def manifest(reports: Sequence[Report], run: Run, command: Sequence[str]) -> dict[str, Any]:

@@ -53,7 +53,13 @@ class Row:
 
     @classmethod
     def from_json(cls, line: Mapping[str, Any]) -> Row:
-        """A line of `results.jsonl`; what else stands in it (experiment, data set) is passed over."""
+        """A line of `results.jsonl`; what else stands in it (experiment, data set) is passed over.
+
+        A line of another form, as a record of a data set that an experiment made, is all details.
+        """
+        if "sample" not in line:
+            details = {name: value for name, value in line.items() if name not in ("experiment", "dataset", "id")}
+            return cls(str(line["id"]), details=details)
         read, written = line.get("tokens") or (0, 0)
         return cls(
             sample=line["sample"],

@@ -176,6 +176,14 @@ def test_rows_of_other_experiments_are_shown_as_they_are(tmp_path: Path) -> None
     )
 
 
+def test_a_record_of_a_data_set_that_was_made_is_shown(tmp_path: Path) -> None:
+    """`corg-build` writes a corpus in RAMDocs' form, whose lines are no rows."""
+    line = {"experiment": "corg-build", "dataset": "made", "id": "q1", "question": "Why?", "gold_answers": ["so"]}
+    (tmp_path / "results.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
+    shown = invoke("show", tmp_path, "q1").stdout
+    assert all(part in shown for part in ("corg-build: made, case q1", "Why?", 'gold_answers: ["so"]'))
+
+
 def test_every_experiment_and_data_set_is_listed_once() -> None:
     listed = invoke("list")
     assert listed.exit_code == 0
