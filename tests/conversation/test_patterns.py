@@ -1,0 +1,72 @@
+"""Long regular expressions of conversation/, each with a text that it matches and one that it must not."""
+
+import re
+
+import pytest
+
+from preflight_rag.conversation import follow_ups, intents
+
+MODULES = (follow_ups, intents)
+
+LONG = 80
+EXAMPLES = [
+    (follow_ups, "_CLAUSE", "in which year", "aspirin"),
+    (follow_ups, "_DEFINITION", "What is ibuprofen", "What is the dose"),
+    (follow_ups, "_PRONOUN", "how does it work", "how does aspirin work"),
+    (follow_ups, "_PEOPLE", "and in children?", "and in Oklahoma?"),
+    (follow_ups, "_SOURCE", "show me the second source", "the second paper on aspirin"),
+    (follow_ups, "_ANSWER", "tell me more about the second one", "the second of May"),
+    (intents, "_BEFORE", "could you please show it", "question"),
+    (intents, "_AFTER", "show it again please", "please show the source"),
+    (intents, "_ASKS", "what is it", "aspirin"),
+]
+
+
+@pytest.mark.parametrize(("module", "name", "matching", "other"), EXAMPLES)
+def test_a_pattern_matches_its_example_and_not_the_other(module, name, matching, other):
+    pattern = getattr(module, name)
+    assert pattern.search(matching)
+    assert not pattern.search(other)
+
+
+def test_every_long_pattern_has_an_example():
+    long = {
+        (module.__name__, name)
+        for module in MODULES
+        for name, value in vars(module).items()
+        if isinstance(value, re.Pattern) and len(value.pattern) > LONG
+    }
+    assert long == {(module.__name__, name) for module, name, _, _ in EXAMPLES}
+
+
+@pytest.mark.parametrize(
+    ("kind", "matching", "other"),
+    [
+        ("greeting", "good morning", "good question"),
+        ("thanks", "thank you for the quick answer", "thank you note"),
+        ("goodbye", "see you tomorrow", "see table 2"),
+        ("wellbeing", "how are you doing", "how are you treated for gout"),
+        ("assent", "that makes sense", "that makes insulin"),
+        ("identity", "who are you", "who are the authors"),
+        ("abilities", "what can you do for me", "what can you do for gout"),
+        ("source", "show me the second source", "show me the source of the Nile"),
+        ("sources", "where did you get that from", "where did penicillin come from"),
+        ("asked", "what did i ask before", "what did Fleming ask before"),
+        ("questions", "which questions have i asked so far", "which questions did the trial ask"),
+        ("repeat", "say that again", "say that aspirin works"),
+        ("summary", "summarize our conversation", "summarize the treatment of gout"),
+        ("shorter", "make it shorter", "make blood shorter"),
+        ("restyle", "explain it in simple words", "explain gout in simple words"),
+    ],
+)
+def test_a_kind_of_talk_matches_whole_clauses_of_it_alone(kind, matching, other):
+    pattern = dict(intents._PATTERNS)[kind]
+    assert pattern.fullmatch(matching)
+    assert not pattern.fullmatch(other)
+
+
+def test_every_kind_of_talk_has_a_pattern():
+    assert [kind for kind, _ in intents._PATTERNS] == [
+        *("greeting", "thanks", "goodbye", "wellbeing", "assent", "identity", "abilities"),
+        *("source", "sources", "asked", "questions", "repeat", "summary", "shorter", "restyle"),
+    ]

@@ -1,0 +1,36 @@
+"""Long regular expressions of prompts/, each with a text that it matches and one that it must not."""
+
+import re
+
+import pytest
+
+from preflight_rag.prompts import answer_group, fences, relate_contexts, replies, rewrite, visible
+
+MODULES = (answer_group, fences, relate_contexts, replies, rewrite, visible)
+
+LONG = 80
+EXAMPLES = [
+    (answer_group, "_LABEL", "**Answers:**", "Answers: 3,559"),
+    (fences, "_TAG", "</passage>", "a < b > c"),
+    (relate_contexts, "_REFERENCE", "Contexts 2, 3 and 4", "in 2 of 3 cases"),
+    (relate_contexts, "_NOT", "is not a duplicate", "is a duplicate"),
+    (relate_contexts, "_FIELD", "Short answer: 4,120", "The answer: 4,120"),
+    (rewrite, "_LABEL", "**Question:** What is gout?", "What is the question?"),
+]
+
+
+@pytest.mark.parametrize(("module", "name", "matching", "other"), EXAMPLES)
+def test_a_pattern_matches_its_example_and_not_the_other(module, name, matching, other):
+    pattern = getattr(module, name)
+    assert pattern.search(matching)
+    assert not pattern.search(other)
+
+
+def test_every_long_pattern_has_an_example():
+    long = {
+        (module.__name__, name)
+        for module in MODULES
+        for name, value in vars(module).items()
+        if isinstance(value, re.Pattern) and len(value.pattern) > LONG
+    }
+    assert long == {(module.__name__, name) for module, name, _, _ in EXAMPLES}
