@@ -141,7 +141,8 @@ def test_a_run_tells_towns_of_one_name_from_plain_questions(data, tmp_path):
     sent = {line[0]: line[2] for line in report.tables[-1].rows}
     assert sent["NQ-Open"].startswith("0.0 [")
     assert sent["RAMDocs needs"].startswith("100.0 [")
-    assert {row["kind"] for row in report.rows if row["needs"]} == {"ambiguous", "Complementary information"}
+    needing = {row.condition for row in report.rows if row.details["needs"]}
+    assert needing == {"RAMDocs ambiguous", "DRAGged Complementary information"}
 
 
 def test_the_weights_are_written_beside_those_of_the_other_reader(data, tmp_path):

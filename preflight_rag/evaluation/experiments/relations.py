@@ -16,12 +16,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import combinations
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from preflight_rag.evaluation.intervals import wilson
 from preflight_rag.evaluation.metrics import roc_area
 from preflight_rag.evaluation.reading_metrics import words_of
 from preflight_rag.evaluation.report import Report, Table, number
+from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.samples import DataSet, Sample, digest, reader_part_of
 from preflight_rag.evaluation.searching import described
 from preflight_rag.evaluation.vector_cache import Remembering
@@ -73,11 +75,12 @@ def run(found: DataSet, run: Run) -> Report:
         about=f"{len(asked)} questions ({run.part} part).",
         tables=(models, kinds),
         rows=tuple(
-            {
-                "id": sample.id,
-                "question": sample.question,
-                "pairs": [dict(zip(("known", "relation", "both_answer"), pair, strict=True)) for pair in pairs],
-            }
+            Row(
+                sample.id,
+                arm="reader",
+                score=fmean(kind in TRUTHS[truth] for truth, kind, _ in pairs) if pairs else None,
+                details={"question": sample.question, "known, related, both answer": [list(pair) for pair in pairs]},
+            )
             for sample, pairs in zip(asked, related, strict=True)
         ),
         figures={table.title: {row[0]: list(row[1:]) for row in table.rows} for table in (models, kinds)},

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -28,6 +29,7 @@ from preflight_rag.evaluation import datasets
 from preflight_rag.evaluation.intervals import wilson
 from preflight_rag.evaluation.metrics import roc_area, roc_area_gain
 from preflight_rag.evaluation.report import Report, Table, number
+from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.samples import DataSet, Sample, check_selection, digest, reader_part_of, sampled
 from preflight_rag.evaluation.searching import collection_library, inputs
 from preflight_rag.library.search.retrieval import reference
@@ -264,16 +266,13 @@ def run(found: CaseSet, run: Run) -> Report:
         f"{choose_threshold(learned, model):g}.",
         tables=tables,
         rows=tuple(
-            {
-                "id": f"{row.case.dataset} {row.case.kind}: {row.case.question}",
-                "question": row.case.question,
-                "set": row.case.dataset,
-                "kind": row.case.kind,
-                "needs": row.case.needs,
-                "scores": row.scores,
-                "searched": row.searched,
-                "score": round(model.score(row.scores), 6),
-            }
+            Row(
+                row.case.question,
+                f"{row.case.dataset} {row.case.kind}".strip(),
+                "signals",
+                model.score(row.scores),
+                details={"needs": row.case.needs, "scores": row.scores, "searched": row.searched},
+            )
             for row in reported
         ),
         figures=numbers,
@@ -282,8 +281,12 @@ def run(found: CaseSet, run: Run) -> Report:
 
 
 def _limited(cases: Sequence[Case], limit: int | None) -> list[Case]:
-    """The cases of the first questions by hash."""
-    kept = frozenset(sorted({case.question for case in cases}, key=digest)[:limit])
+    """The cases of the first questions by hash, of each data set in turn."""
+    by_set: dict[str, dict[str, None]] = {}
+    for case in sorted(cases, key=lambda case: digest(case.question)):
+        by_set.setdefault(case.dataset, {})[case.question] = None
+    in_turn = [question for turn in zip_longest(*by_set.values()) for question in turn if question is not None]
+    kept = frozenset(in_turn[:limit])
     return [case for case in cases if case.question in kept]
 
 
