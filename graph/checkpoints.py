@@ -25,6 +25,7 @@ from preflight_rag.graph.ledger import BUSY_SECONDS, make_database, translated_e
 from preflight_rag.state.errors import UsageError
 
 CLOSING_BUSY_MILLISECONDS = 1000
+"""How long closing waits for another reader of the file (a guess): what is not written back then is later."""
 
 _OLDER_THAN_LATEST = """
     SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints AS old

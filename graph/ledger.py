@@ -32,7 +32,9 @@ Status = Literal["running", "asking", "answered", "abstained", "failed", "interr
 TABLE = "turns"
 TITLES = "thread_titles"
 TITLE_CHARACTERS = 200
+"""Longest title of a conversation; a guess."""
 BUSY_SECONDS = 30.0
+"""How long a call waits for another writer; a guess, far above the milliseconds that a write takes."""
 COLUMNS: dict[str, type] = {
     "id": str,
     "thread_id": str,

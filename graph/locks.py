@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 FOLDER = ".locks"
 POLL_SECONDS = 0.05
+"""Between two tries of a file lock; a guess: a turn takes seconds."""
 THREAD_ID_CHARACTERS = 200
+"""Longest id of a thread; a guess, far above a UUID."""
 
 _Locks = WeakValueDictionary[Path, asyncio.Lock]
 _local: WeakKeyDictionary[asyncio.AbstractEventLoop, _Locks] = WeakKeyDictionary()

@@ -19,7 +19,7 @@ DECIDED = {
     "abstain": "nothing was found",
 }
 COUNTED = 1024
-"""Fan-outs whose finished parts are remembered."""
+"""Fan-outs whose finished parts are remembered; a guess, far above the turns that run at once."""
 
 
 def _reading(state: Mapping[str, Any]) -> str:

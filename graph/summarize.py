@@ -38,10 +38,11 @@ if TYPE_CHECKING:
     from preflight_rag.models.protocol import Reader
 
 TOKENS = 800
+"""Most tokens of the sentences that stand for a document, unless the caller says otherwise; a guess."""
 PROMPT_TOKENS = 6_000
-"""Tokens of sentences, or of parts' summaries, in one prompt."""
+"""Tokens of sentences, or of parts' summaries, in one prompt; a guess that leaves room in a window of 8,000."""
 SOURCE_TOKENS = 16
-"""What a prompt needs around each of them."""
+"""What a prompt needs around each of them; a guess."""
 
 Sections = list[list[Source]]
 

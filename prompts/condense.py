@@ -27,6 +27,7 @@ USER = """\
 The new summary:"""
 
 LONGEST_REPLY = 4_000
+"""Characters; a guess, above three times the 200 words asked for: a longer reply is no summary."""
 
 
 def render(*, summary: str, messages: Sequence[Message]) -> list[BaseMessage]:

@@ -78,7 +78,9 @@ KINDS: dict[str, RelationKind | None] = {
 }
 """Spellings of the relations; None says that the context has no answer."""
 _CLOSEST = 0.8
+"""Similarity (difflib) from which a word counts as a misspelt relation: "counterfactal" is, "counter" is not."""
 _LONGEST_WORDS = 12
+"""Words up to which a line without a reference may name a relation; a guess: longer ones are prose."""
 _CONTEXTS = r"\b(?:contexts?|kontexte?|ctx|passages?|documents?|docs?|c)"
 _NUMBER = r"\s*(?:no\.?|nr\.?|number)?[\s#_:(\[-]*\d{1,3}\b[)\]]?"
 _MORE = r"(?:(?:contexts?|kontexte?|ctx|c)[\s#_]*)?\d{1,3}\b(?![.,%]?\d)"

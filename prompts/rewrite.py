@@ -46,7 +46,9 @@ The message as one standalone question:"""
 
 REPAIR = "Reply with one line: QUESTION: and the standalone question, nothing else."
 LONGEST_REPLY = 1_000
+"""Characters of a standalone question; a guess: what is longer is an answer or a copy of the conversation."""
 MOST_PARTS, MOST_CONCEPTS, MOST_EXPRESSIONS = 4, 8, 8
+"""What is taken of a reply; guesses, above what the prompt asks for, against models that go round in circles."""
 _LABEL = re.compile(
     r"^[\s*_#>-]*(?:\d+[.)]\s*)?(?P<label>(?:standalone |rewritten )?(?:question|message)|(?:sub-?question|part)s?"
     r"|(?:key )?concepts?|search(?:es| expressions?)?|kind)[\s*_]*\d*[\s*_]*:[\s*_]*",

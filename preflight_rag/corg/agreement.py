@@ -14,11 +14,13 @@ from preflight_rag.text.values import figures_of
 from preflight_rag.text.words import STOP_WORDS, words
 
 SAME_WORDS = 0.8
+"""Share of all words of two answers that both hold, from which they are one; a guess."""
 LONGEST_NAME = 6
-"""Words up to which an answer may be a name, of which initials stand for words."""
+"""Words up to which an answer may be a name, of which initials stand for words; a guess."""
 SHARED_SUBJECT = 0.7
-"""Least share of the shorter statement's words that a contradicting one holds."""
+"""Least share of the shorter statement's words that a contradicting one holds; a guess on the strict side."""
 DENIED = 0.75
+"""Least share of all words that two statements share of which one denies the other; a guess on the strict side."""
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _WORD = re.compile(r"\w+(?:[’'-]\w+)*")

@@ -26,11 +26,12 @@ from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.words import words
 
 EDITED = 0.6
-"""Share of the shorter statement's words from which two statements with words of their own count as an edit."""
+"""Share of the shorter statement's words from which two statements with words of their own count as an edit; a guess."""
 UNDESCRIBED = "the sources contradict each other or mean different things, and not all say which:"
 CONTRADICTED = "the sources contradict each other:"
 UNVERIFIED = "the sources may contradict each other (not verified: a quote was not found in its passage):"
 LONGEST_QUOTE = 300
+"""Characters of a quote beside an answer; a guess: two sentences."""
 
 _CITED = re.compile(r"(.*?)((?:\s*\[\d+\])+)", re.DOTALL)
 _LABEL = re.compile(r"^\W*([^:\n]{1,90}?)[*_]{0,2}\s*:[*_]{0,2}\s+")

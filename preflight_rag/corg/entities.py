@@ -21,7 +21,9 @@ _APPOSITION = re.compile(r"\s?,\s(?:(?:in|near) )?((?:[^\W\d_a-zß-ÿ][\w'’.-]
 _DESCRIBING = re.compile(r"(?=[^a-z]*[A-Za-z]?[a-z]{2})[\w\s,.'’&/-]{3,60}")
 _CAPITALISED = re.compile(r"(?:(?:[^\W\d_a-zß-ÿ][\w'’.-]*|\d+(?:st|nd|rd|th)?|of|the) ){1,4}")
 _MOST_TERMS = 4
+"""Index terms up to which words before a name describe it; a guess: more make a sentence."""
 _ABBREVIATION = 5
+"""Letters up to which a parenthesis may abbreviate the name before it; a guess."""
 _RELATING = frozenset(
     {"for", "with", "and", "or", "by", "from", "on", "at", "to", "after", "during", "among", "between", "as", "vs"}
     | {"versus", "is", "are", "was", "how"}
@@ -36,13 +38,17 @@ _SAME_THING = re.compile(
 _TITLE_END = re.compile(r"[(,|:]|\s[-–—]\s")
 _LEAD_END = re.compile(r"\s?[(,:]|\s(?:is|was|are|were)\s")
 _LEAD = 60
+"""Characters at a text's beginning that may hold its subject; a guess: half a line."""
 _SITE = frozenset(words("wikipedia britannica encyclopedia free edit redirect disambiguation born pronounced com org"))
 _PLACE = re.compile(rf"\bin (?:the )?(?P<place>{CAPITAL}(?:,? (?:of )?{CAPITAL})*)")
 _NEXT_SENTENCE = re.compile(r"[\s.](?:As|The|In|It|At|On|He|She|For)$|\.$")
 _LIFE_DATES = re.compile(r"\d{3,4}\s?[-–—]|^\s*(?:born|b\.|c\.|died|/|\d{1,2}\s|[A-Z][a-z]+ \d|pronounced|[A-Z]{2,6}$)")
 _OPENING = 240
+"""Characters of a text's opening, about its first sentence; a guess."""
 _MAX_NAME_WORDS = 7
+"""Words up to which a heading, or a run of capitalised words, may be a name; a guess."""
 _MAX_WORDS = 10
+"""Words of a heading that shares none with the name, up to which it is read at all; a guess."""
 
 
 @dataclass(frozen=True)
