@@ -30,7 +30,7 @@ Selections = Mapping[str, Mapping[str, tuple[Source, ...]]]
 NOT_READ = "Recall after reading is left out: it needs a language model (--model) and answers in words."
 RECALL = "recall after reading"
 BUDGET = 1024
-"""Tokens of the selections that are read."""
+"""Tokens of the selections that are read: one of the budgets at which recall before reading is measured."""
 
 
 @dataclass(frozen=True)

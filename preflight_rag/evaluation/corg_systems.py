@@ -50,6 +50,7 @@ DRAWN_OUT, ONE_SENTENCE = "Base, drawn out to COrg's length", "Separate, one sen
 ONE_AT_A_TIME = Settings(max_concurrency=1)
 """So that the seconds of a question's calls add up."""
 KMEANS_STEPS = 20
+"""Most steps of k-means; a few contexts need two or three."""
 
 
 def with_passages(questions: Sequence[Sample]) -> tuple[Sample, ...]:

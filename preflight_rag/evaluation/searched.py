@@ -26,7 +26,7 @@ MIXED = "biomix-bioasq"
 """The collection that MIRAGE's questions are put to, which come without one; its ids of documents have prefixes."""
 PREFIXES = ("pmid:", "pqa:")
 DEPTH = 100
-"""How deep distractors, and passages of the documents that answer, are looked for in the ranking."""
+"""How deep distractors, and passages of the documents that answer, are looked for: as deep as turns search."""
 KEYED = ("choice", "yes/no", "claim", "short")
 """Kinds of questions that one passage can answer and a rule can score."""
 SETTINGS = Settings(rewrite="off", check_citations=False, rerank_deadline=600)

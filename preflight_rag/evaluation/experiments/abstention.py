@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from preflight_rag.evaluation.vector_cache import CachedEmbedder
 
 POOL = 64
-"""Least number of passages that questions are put to: their own, filled up with those of other questions."""
+"""Least number of passages that questions are put to: their own, filled up with those of other questions (a guess)."""
 POOL_SHARE = 4
-"""As many passages a question, where that is more."""
+"""As many passages a question, where that is more (a guess)."""
 ANSWERING = ("gold", "support", "contradict")
 """Roles of passages that answer their question."""
 KINDS = {"answerable": True, "removed": False, "unanswerable": False}

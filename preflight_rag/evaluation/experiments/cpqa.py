@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from preflight_rag.evaluation.runs import Run
 
 TOP = 5
-"""Passages of a prompt, and how far up an answer counts as found."""
+"""Passages of a prompt, and how far up an answer counts as found: Hits@5 and MRR@5, as in CPQA."""
 HARD = 20
-"""Passages that do not answer, for each that does."""
+"""Passages that do not answer, for each that does (a guess)."""
 NAIVE, PIPELINE = "naive RAG", "query pipeline"
 FOUND, HITS, MRR = "found %", f"Hits@{TOP} among hard negatives %", "MRR among hard negatives"
 SUBJECT = "neoplasms"

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from preflight_rag.evaluation.runs import Run
 
 SIZE = 16
+"""Passages, as many as a turn retrieves (BriefContext's top_k)."""
 RETRIEVED, RANDOM = "retrieved", "random"
 CONDITIONS = (RETRIEVED, RANDOM)
 

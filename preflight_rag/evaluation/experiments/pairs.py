@@ -39,15 +39,16 @@ if TYPE_CHECKING:
     from preflight_rag.models.reranking.rerankers import Reranker
 
 TOP = 5
+"""Hits@5 and MRR@5, as in CPQA."""
 HITS, MRR = f"Hits@{TOP} %", f"MRR@{TOP}"
 CANDIDATES = 20
-"""Passages of the first stage that a reranker reads."""
+"""Passages of the first stage that a reranker reads (a guess)."""
 RERANKERS = (NONE, FEATURES, READER)
 """Those that need nothing but the package."""
 GENERATED = 100
-"""Questions that are written where no limit is given."""
+"""Questions that are written where no limit is given (a guess)."""
 LEAST_WORDS = 40
-"""Of a document that a question is written from."""
+"""Of a document that a question is written from (a guess)."""
 OWN = "the data set's own questions"
 SYSTEM = """\
 You write questions that test a search engine.

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from preflight_rag.state.values import Document
 
 STRETCH = 3
+"""Sentences of a stretch, between one and a passage of several (a guess)."""
 SIMILARITY = "similarity"
 PASSAGE = "passage"
 BASE = f"{PASSAGE}, {SIMILARITY}"
