@@ -26,7 +26,7 @@ from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.words import words
 
 EDITED = 0.6
-"""Share of the shorter statement's words from which two statements with words of their own count as an edit; a guess."""
+"""Share of the shorter statement's words from which two with words of their own count as an edit; a guess."""
 UNDESCRIBED = "the sources contradict each other or mean different things, and not all say which:"
 CONTRADICTED = "the sources contradict each other:"
 UNVERIFIED = "the sources may contradict each other (not verified: a quote was not found in its passage):"

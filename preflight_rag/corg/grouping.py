@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
 EXACT_CONTEXTS = 24
-"""Up to so many contexts a smaller number of groups than DSATUR's is searched for exhaustively; a guess that keeps the search within milliseconds."""
+"""Contexts up to which fewer groups than DSATUR's are searched for exhaustively; a guess that takes milliseconds."""
 
 
 def organise(
