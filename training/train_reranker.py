@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from preflight_rag.evaluation.datasets import open_dataset
-from preflight_rag.evaluation.experiments.reranking import DEPTH, FUSIONS, GROUPS, fusion, group_of
+from preflight_rag.evaluation.experiments.reranking import FUSIONS, GROUPS, fusion, group_of
+from preflight_rag.evaluation.experiments.retrieval import DEPTH
 from preflight_rag.evaluation.runs import Progress, Run
 from preflight_rag.evaluation.samples import DataSet
 from preflight_rag.evaluation.searching import collection_library, search_all

@@ -73,7 +73,7 @@ def draw_reliability(rows: Sequence[Row], axes: Axes) -> None:
         spread = [wilson(round(share * count), count) for count, _, share in bins]
         low = [share - one.low for share, one in zip(shares, spread, strict=True)]
         high = [one.high - share for share, one in zip(shares, spread, strict=True)]
-        look = {"color": COLOURS[rule], "marker": "o", "markersize": 4, "capsize": 2}
+        look: Any = {"color": COLOURS[rule], "marker": "o", "markersize": 4, "capsize": 2}
         axes.errorbar(means, shares, yerr=[low, high], label=f"{rule} ({len(judged):,} questions)", **look)
     axes.set(xlabel="risk that the rule gave", ylabel="share with the key passage lost")
 

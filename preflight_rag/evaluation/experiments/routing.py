@@ -410,6 +410,6 @@ def _threshold(test: Sequence[Measured], model: Model, threshold: float) -> Tabl
     sent = [row for row in main if model.score(row.scores) >= threshold]
     right = sum(row.case.needs for row in sent)
     precision, recall = wilson(right, len(sent)), wilson(right, sum(row.case.needs for row in main))
-    shares = f"precision {number(precision, percent=True)}, recall {number(recall, percent=True)}"
-    note = f"Threshold {threshold:g}: {shares}."
+    reached = f"precision {number(precision, percent=True)}, recall {number(recall, percent=True)}"
+    note = f"Threshold {threshold:g}: {reached}."
     return Table("Sent to COrg", ("questions", "n", "to COrg, %", "search alone, %"), tuple(cells), note)
