@@ -1,7 +1,7 @@
 """What an experiment over arms works with: its questions, the run's model, and the library that is searched for them.
 
-with open_bench(found, run, with_key) as bench:
-rows = bench.ask([plain(bench.reader), map_reduce(bench.reader)], bench.retrieved)
+with open_bench(found, run, lambda searched: searched.with_key(found, run)) as bench:
+    rows = bench.ask([plain(bench.reader), map_reduce(bench.reader)], bench.retrieved)
 return bench.report("name", compare(rows, baseline=RAG).tables(), rows, ...)
 """
 
