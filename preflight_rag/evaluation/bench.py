@@ -1,8 +1,11 @@
 """What an experiment over arms works with: its questions, the run's model, and the library that is searched for them.
 
-with open_bench(found, run, lambda searched: searched.with_key(found, run)) as bench:
-    rows = bench.ask([plain(bench.reader), map_reduce(bench.reader)], bench.retrieved)
-return bench.report("name", compare(rows, baseline=RAG).tables(), rows, ...)
+What is left of an experiment is then:
+
+    with open_bench(found, run, lambda searched: searched.with_key(found, run)) as bench:
+        passages = bench.retrieved()
+        rows = bench.ask([plain(bench.reader), map_reduce(bench.reader)], lambda sample: passages[sample.id])
+    return bench.report("name", compare(rows, baseline=RAG).tables(), rows, ...)
 """
 
 from __future__ import annotations
