@@ -50,7 +50,7 @@ def test_every_block_runs(own_folder, tmp_path, monkeypatch, capsys):
                 scope[name].close()
     assert len(BLOCKS) > 15
     assert scope["spelled"].text == "what lowers fever?"
-    assert scope["interned"].passages
+    assert scope["stored"].passages
     assert 0 < len(scope["diverse"]) <= 8
     assert sorted(map(id, scope["ordered"])) == sorted(map(id, scope["kept"]))
     assert 0 <= scope["decision"].risk <= 1
