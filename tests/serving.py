@@ -48,7 +48,7 @@ class Client(httpx.Client):
     def ask(self, question, **body):
         return self.post("/api/ask", json={"question": question, "stream": False, **body})
 
-    def told(self, path, **body):
+    def events(self, path, **body):
         with self.stream("POST", path, json=body) as response:
             assert response.status_code == 200, response.read()
             return list(events(response.iter_lines()))

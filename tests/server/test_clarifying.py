@@ -24,15 +24,15 @@ def served(tmp_path, embedder, chat_reader):
 
 def test_choices_are_told_and_a_reply_goes_on(served, client_of):
     client = client_of(served)
-    told = client.told("/api/ask", question=QUESTION, thread_id="t", **ASKING)
+    received = client.events("/api/ask", question=QUESTION, thread_id="t", **ASKING)
     waiting = client.get("/api/threads/t").json()["turns"][0]
     listed = client.get("/api/threads").json()["threads"][0]
-    label = told[-1][1]["choices"][0]["label"]
+    label = received[-1][1]["choices"][0]["label"]
     wrong = client.post("/api/threads/t/reply", json={"choice": "Mars", "stream": False})
-    after = client.told("/api/threads/t/reply", choice=label, html=True)
-    assert told[-1][0] == "clarify"
-    assert len(told[-1][1]["choices"]) == 3
-    assert (waiting["status"], waiting["clarification"]) == ("asking", told[-1][1])
+    after = client.events("/api/threads/t/reply", choice=label, html=True)
+    assert received[-1][0] == "clarify"
+    assert len(received[-1][1]["choices"]) == 3
+    assert (waiting["status"], waiting["clarification"]) == ("asking", received[-1][1])
     assert listed["status"] == "asking"
     assert wrong.status_code == 400
     assert after[-1][0] == "answer"

@@ -29,10 +29,10 @@ def kept(app):
 
 def test_an_upload_tells_its_progress_and_can_be_asked_about(served):
     with served.stream("POST", "/api/documents", files=[MOSS], headers={"accept": "text/event-stream"}) as response:
-        told = list(events(response.iter_lines()))
-    assert told[0] == ("progress", {"name": "moss.md", "stage": "received", "done": 1, "total": 1})
-    assert told[-1] == ("report", {"added": 1, "updated": 0, "skipped": 0, "failed": []})
-    assert {data["stage"] for name, data in told if name == "progress"} == {"received", "documents", "index"}
+        received = list(events(response.iter_lines()))
+    assert received[0] == ("progress", {"name": "moss.md", "stage": "received", "done": 1, "total": 1})
+    assert received[-1] == ("report", {"added": 1, "updated": 0, "skipped": 0, "failed": []})
+    assert {data["stage"] for name, data in received if name == "progress"} == {"received", "documents", "index"}
     assert "no roots" in served.ask("What does moss lack?").json()["answer"]
 
 
@@ -176,11 +176,11 @@ def test_a_passage_comes_with_what_stands_around_it(served):
     found = served.post("/api/search", json={"query": "sentence number 45 of moss", "k": 8}).json()
     texts = {id: each["text"] for id, each in found["passages"].items()}
     middle = next(id for id, text in texts.items() if "number 45 " in text)
-    told = served.get(f"/api/passages/{middle}").json()
-    whole = told["before"] + " " + told["passage"]["text"] + " " + told["after"]
-    assert told["before"]
-    assert told["after"]
-    assert told["file"]
+    received = served.get(f"/api/passages/{middle}").json()
+    whole = received["before"] + " " + received["passage"]["text"] + " " + received["after"]
+    assert received["before"]
+    assert received["after"]
+    assert received["file"]
     assert [n for n in range(90) if whole.count(f"number {n} ") > 1] == []
     assert set(hit["passage_id"] for hit in found["selected"]) <= set(texts)
 

@@ -53,10 +53,10 @@ def test_metrics_count_requests_turns_and_tokens(scripted_app, client_of):
 
 def test_health(offline_app, client_of):
     with running(offline_app) as url:
-        told = client_of(url).get("/health").json()
-    assert told["status"] == "ok"
-    assert told["index"] == "ready"
-    assert told["library"]["documents"] == 4
+        received = client_of(url).get("/health").json()
+    assert received["status"] == "ok"
+    assert received["index"] == "ready"
+    assert received["library"]["documents"] == 4
 
 
 def test_the_api_is_described_for_programs_and_people(offline_app, client_of):

@@ -63,8 +63,13 @@ def test_two_turns_by_the_messages_sent(scripted_app, openai_client, client_of):
 
 def test_a_conversation_that_the_server_does_not_know_is_its_history(scripted_app, openai_client):
     with ScriptedServer(default="Light [1].") as server, running(scripted_app(server, rewrite="model")) as url:
-        told = {"role": "assistant", "content": 'Basalt [1].\n\n[1] basalt - basalt.txt: "Basalt is a rock."'}
-        messages = [{"role": "system", "content": "Be kind."}, user(QUESTION), told, user("And which one is light?")]
+        reply = {"role": "assistant", "content": 'Basalt [1].\n\n[1] basalt - basalt.txt: "Basalt is a rock."'}
+        messages = [
+            {"role": "system", "content": "Be kind."},
+            user(QUESTION),
+            received,
+            user("And which one is light?"),
+        ]
         found = openai_client(url).chat.completions.create(model="preflight", messages=messages)
         prompts = "\n".join(request.prompt for request in server.requests)
     assert found.choices[0].message.preflight["turn"] >= 1

@@ -19,7 +19,7 @@ def served(offline_app, client_of):
         yield client_of(url)
 
 
-def told(response):
+def error_of(response):
     body = response.json()["error"]
     assert "\n" not in body["message"]
     assert len(body["message"]) <= 600
@@ -56,14 +56,14 @@ def told(response):
 @pytest.mark.parametrize("stream", [True, False])
 def test_a_question_that_cannot_be_asked(served, content, said, stream):
     content = content.replace(b'"question"', b'"stream": false, "question"', 1) if not stream else content
-    status, code, message = told(served.post("/api/ask", content=content, headers=JSON))
+    status, code, message = error_of(served.post("/api/ask", content=content, headers=JSON))
     assert status == 400
     assert code in ("invalid_request", "usage")
     assert re.search(said, message)
 
 
 def test_an_unknown_model(served):
-    assert told(served.ask("x", model="openai:gpt-9"))[:2] == (404, "unknown_model")
+    assert error_of(served.ask("x", model="openai:gpt-9"))[:2] == (404, "unknown_model")
 
 
 def test_hostile_text_comes_back_as_text(scripted_app, client_of):
@@ -101,7 +101,7 @@ def test_a_body_without_a_length_is_cut_at_the_limit(served):
             yield b"x" * 50_000
 
     response = served.post("/api/ask", content=pieces(), headers=JSON)
-    assert told(response)[:2] == (413, "body_too_large")
+    assert error_of(response)[:2] == (413, "body_too_large")
 
 
 def test_a_body_that_does_not_come_is_not_waited_for(offline_app):
@@ -114,7 +114,7 @@ def test_a_body_that_does_not_come_is_not_waited_for(offline_app):
 
 @pytest.mark.parametrize(("kind", "path"), [("text/plain", "/api/ask"), ("application/json", "/api/documents")])
 def test_a_wrong_content_type(served, kind, path):
-    assert told(served.post(path, content=b'{"question": "x"}', headers={"content-type": kind}))[0] == 415
+    assert error_of(served.post(path, content=b'{"question": "x"}', headers={"content-type": kind}))[0] == 415
 
 
 @pytest.mark.parametrize(
@@ -136,15 +136,15 @@ def test_what_is_not_there(served, method, path):
 
 
 def test_a_reply_and_a_resume_where_none_is_wanted(served):
-    assert told(served.post("/api/threads/none/reply", json={"choice": "1"}))[0] in (404, 409)
-    assert told(served.post("/api/threads/none/resume", json={}))[:2] == (404, "thread_not_found")
+    assert error_of(served.post("/api/threads/none/reply", json={"choice": "1"}))[0] in (404, 409)
+    assert error_of(served.post("/api/threads/none/resume", json={}))[:2] == (404, "thread_not_found")
     served.ask("Is basalt hard?", thread_id="t1")
-    assert told(served.post("/api/threads/t1/reply", json={"choice": "1"}))[0] in (400, 409)
+    assert error_of(served.post("/api/threads/t1/reply", json={"choice": "1"}))[0] in (400, 409)
 
 
 def test_a_name_that_points_here_is_not_served(served):
     refused = served.get("/api/info", headers={"host": "evil.example:80"})
-    assert told(refused)[:2] == (421, "wrong_host")
+    assert error_of(refused)[:2] == (421, "wrong_host")
     assert served.get("/api/info", headers={"host": "localhost:1"}).status_code == 200
 
 
@@ -158,8 +158,8 @@ def test_a_name_that_points_here_is_not_served(served):
     ],
 )
 def test_a_page_of_another_origin_changes_nothing(served, headers):
-    assert told(served.post("/api/ask", json={"question": "x"}, headers=headers))[:2] == (403, "forbidden")
-    assert told(served.delete("/api/documents", params={"id": "x"}, headers=headers))[0] == 403
+    assert error_of(served.post("/api/ask", json={"question": "x"}, headers=headers))[:2] == (403, "forbidden")
+    assert error_of(served.delete("/api/documents", params={"id": "x"}, headers=headers))[0] == 403
 
 
 def test_the_servers_own_page_may(served):
@@ -200,5 +200,5 @@ def test_too_many_requests_have_to_wait(offline_app, client_of):
     with running(offline_app, ServerOptions(rate=5)) as url:
         found = [client_of(url).get("/api/threads") for _ in range(7)]
     assert [each.status_code for each in found[:5]] == [200] * 5
-    assert told(found[-1])[:2] == (429, "rate_limited")
+    assert error_of(found[-1])[:2] == (429, "rate_limited")
     assert int(found[-1].headers["retry-after"]) >= 1

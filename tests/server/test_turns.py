@@ -16,15 +16,15 @@ SLOW = Reply("Basalt is hard [1]. " + "It really is so. " * 40, chunk_delay=0.05
 
 def test_a_turn_tells_its_stages_tokens_and_answer(scripted_app, client_of):
     with ScriptedServer(default="Basalt is **hard** [1].") as server, running(scripted_app(server)) as url:
-        told = client_of(url).told("/api/ask", question="How is basalt?", html=True)
-    names = [name for name, _ in told]
+        received = client_of(url).events("/api/ask", question="How is basalt?", html=True)
+    names = [name for name, _ in received]
     assert names[0] == "start"
     assert names[-1] == "answer"
     assert {"progress", "stage", "token", "html"} <= set(names)
     assert names.index("token") < names.index("html")
-    last = told[-1][1]
-    assert "".join(data["text"] for name, data in told if name == "token") == last["answer"]["answer"]
-    assert last["answer"]["thread_id"] == told[0][1]["thread_id"]
+    last = received[-1][1]
+    assert "".join(data["text"] for name, data in received if name == "token") == last["answer"]["answer"]
+    assert last["answer"]["thread_id"] == received[0][1]["thread_id"]
     assert '<strong>hard</strong> <button class="cite" type="button" data-n="1"' in last["html"]
     assert last["answer"]["citations"][0]["verified"]
 
@@ -116,20 +116,20 @@ def test_a_stopped_turn_can_be_resumed(scripted_app, client_of):
             for name, _ in events(response.iter_lines()):
                 if name == "token":
                     client_of(url).post("/api/threads/t1/stop")
-        told = client.told("/api/threads/t1/resume", html=True)
+        received = client.events("/api/threads/t1/resume", html=True)
         again = client.post("/api/threads/t1/resume", json={})
-    assert told[-1][0] == "answer"
-    assert told[-1][1]["answer"]["answer"] == "Hard [1]."
+    assert received[-1][0] == "answer"
+    assert received[-1][1]["answer"]["answer"] == "Hard [1]."
     assert again.status_code == 409
 
 
 def test_a_failing_model_is_told_in_the_stream(scripted_app, client_of):
     with ScriptedServer(default=Reply("no", status=401)) as server, running(scripted_app(server)) as url:
         client = client_of(url)
-        told = client.told("/api/ask", question="How is basalt?")
+        received = client.events("/api/ask", question="How is basalt?")
         whole = client.ask("How is basalt?")
-    assert told[-1][0] == "error"
-    assert told[-1][1]["code"] == "model_auth"
+    assert received[-1][0] == "error"
+    assert received[-1][1]["code"] == "model_auth"
     assert whole.status_code == 502
     assert whole.json()["error"]["code"] == "model_auth"
 

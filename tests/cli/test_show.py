@@ -3,6 +3,7 @@
 import pytest
 
 from preflight_rag.cli.show import answer as show
+from preflight_rag.cli.show import way
 from preflight_rag.state.values import Answer, PrunedPassage, Receipt, RouteDecision, Statement
 
 SUPPORTED = Statement(text="Tea is hot", citations=(1,), supported=True, score=0.91)
@@ -47,3 +48,26 @@ def test_explain_shows_every_statement_with_its_score_and_what_was_pruned(shown)
     assert "not supported by [1][2] (0.12): Tea is blue" in text
     assert "not checked against [9]: Tea is old" in text
     assert "pruned: passage 7, answerability 0.004, 120 tokens: Oats" in text
+
+
+@pytest.mark.parametrize(
+    ("route", "reason", "shown"),
+    [
+        (
+            "plain",
+            "risk 0.05 < 0.11 (all collections): the top 3 stand out",
+            "read in one go (plain): the top 3 stand out",
+        ),
+        (
+            "corg",
+            "COrg score 0.83 >= 0.53: an edited copy: A / B",
+            "compared and grouped (COrg): an edited copy: A / B",
+        ),
+        ("map_reduce", "risk 0.2 >= 0.11 (all collections)", "read in parts (map/reduce)"),
+        ("plain", "only 1 passage: nothing can be lost", "read in one go (plain): only 1 passage: nothing can be lost"),
+        ("abstain", "nothing was found in the library", "not answered (abstain): nothing was found in the library"),
+        ("conversation", "thanks", "answered from the conversation: thanks"),
+    ],
+)
+def test_how_passages_are_read_is_said_in_words(route, reason, shown):
+    assert way(route, reason) == shown
