@@ -67,7 +67,7 @@ def test_a_conversation_that_the_server_does_not_know_is_its_history(scripted_ap
         messages = [
             {"role": "system", "content": "Be kind."},
             user(QUESTION),
-            received,
+            reply,
             user("And which one is light?"),
         ]
         found = openai_client(url).chat.completions.create(model="preflight", messages=messages)
