@@ -42,7 +42,7 @@ async def aggregate_groups(state: Answered, runtime: Runtime[Context]) -> State:
     composed = await asyncio.to_thread(compose, groups)
     draft = composed.draft
     if len(drafts) == len(composed.entries) == 1:
-        # The only group's reader was asked directly: what it said in short, and how sure it is, holds for the answer.
+        # The only group's reader was asked directly: its short answer, and how sure it is, hold for the whole.
         draft = replace(draft, short=direct.short, confidence=direct.confidence)
     return {
         "draft": draft.dump(),

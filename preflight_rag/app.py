@@ -183,7 +183,7 @@ class Preflight:
         return Context(self.reader, self.library, numbers, pubmed, extractive)
 
     def summarize(self, document: str | Path, *, tokens: int = 800, **settings: Any) -> Summary:
-        """Put a document in short, without a question.
+        """Summarise a document, without a question.
 
         Args:
             document: The id of a document in the library, or else a file of any kind that the loaders read.

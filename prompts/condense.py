@@ -1,4 +1,4 @@
-"""Prompt for the older part of a conversation in short, which `rewrite` and `converse` read instead of it."""
+"""Prompt that condenses the older part of a conversation, for `rewrite` and `converse` to read instead of it."""
 
 from __future__ import annotations
 

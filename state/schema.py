@@ -85,7 +85,7 @@ class EarlierState(TypedDict):
 
 
 class CondensedState(TypedDict):
-    """The older part of the conversation in short: the text, how many messages it stands for, and the last one's id."""
+    """The older part of the conversation, condensed: the text, how many messages it stands for, and the last one's id."""
 
     text: str
     messages: int
@@ -143,7 +143,7 @@ class State(TypedDict, total=False):
     condensed: CondensedState
     """The part of the conversation that is too long to be read word for word."""
     condensed_messages: int
-    """How many earlier messages the turn read in short."""
+    """How many earlier messages the turn read condensed."""
     within: list[str]
     """Ids of the documents that the question names by their place among the last answer's sources; else empty."""
     rungs: list[Rung]

@@ -223,7 +223,7 @@ class Answer(Value):
 
     A reader that reads short answers gives the `short_answer` of an answer that is one, and its `confidence` in [0, 1]:
     the probability that it is right, or of an abstention, that the passages do not hold the answer. `condensed` is how
-    many earlier messages of a long conversation were read in short; `left_out` are the answers that the person, asked
+    many earlier messages of a long conversation were read condensed; `left_out` are the answers that the person, asked
     which were meant, did not choose.
     """
 
@@ -297,7 +297,7 @@ class SearchResult(Value):
 
 
 class Summary(Value):
-    """A document in short.
+    """A document, summarised.
 
     A citation's `start` and `end` are offsets in the stored passage, or in the text of a document that is in no
     library, whose citations have no `passage_id`.

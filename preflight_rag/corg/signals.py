@@ -11,7 +11,7 @@ A question needs COrg when its passages speak of several things of one name, or 
 - answers, where an extractive reader is at hand: how likely the second answer is that it finds, in another document.
 
 Only passages that bear on the question count. A logistic model makes one score of them, one of four signals and one of
-all five; the weights stand in `corg_signals.json` and are set by `python -m training.routing`,
+all five; the weights stand in `signals.json` and are set by `python -m training.routing`,
 the numbers below by hand on the same development questions.
 """
 
@@ -137,7 +137,7 @@ Pair = tuple[Reading, Reading]
 
 @lru_cache(maxsize=1)
 def trained() -> dict[str, Model]:
-    """The models in `corg_signals.json`: `none` without a reader, `reader` with one."""
+    """The models in `signals.json`: `none` without a reader, `reader` with one."""
     found = json.loads(WEIGHTS.read_text(encoding="utf-8"))
     return {name: Model(model["bias"], model["weights"]) for name, model in found.items()}
 

@@ -1,4 +1,4 @@
-"""The conversation before a question: what is read word for word, and what in short."""
+"""The conversation before a question: what is read word for word, and what condensed."""
 
 import pytest
 from hypothesis import given

@@ -77,7 +77,7 @@ UGLY = [
     ("Context2 vs Context3: Duplicated\nContext2 - Counterfactual", {2: C}),
     ("", {}),
     ("I cannot help with that.", {}),
-    ("The towns differ, so nothing here is the same; Broken Bow has several bearers.", {}),
+    ("The towns differ, so nothing here is the same; Broken Bow has several namesakes.", {}),
     ("Die beiden Texte widersprechen sich in der Einwohnerzahl.", {}),
     ("文脈2は反事実的です。", {}),
     ("Context7 - Duplicated\nContext12 - Counterfactual", {}),
