@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from preflight_rag.evaluation.datasets.files import entries, field, find, json_lines, with_passages
+from preflight_rag.evaluation.datasets.files import as_published, entries, field, find, json_lines, with_passages
 from preflight_rag.evaluation.datasets.pairs import pair, window
 from preflight_rag.evaluation.datasets.statements import candidates, statement, statement_set
 from preflight_rag.evaluation.samples import Context, DataSet, ReaderPart, Sample, gold_of, reader_part_of
@@ -39,15 +39,16 @@ def records(folder: Path) -> Iterator[tuple[str, dict[str, Any], bool]]:
 
 def selected_sentences(folder: Path) -> dict[str, tuple[str, ...]]:
     """The sentences that annotators selected as evidence, by the question's id; none where it is unanswerable."""
-    return {
-        field(record, place, "id"): tuple(
-            sentence
-            for output in entries(record, place, "output")
-            for sentence in output.get("selected_sentences") or ()
-            if answerable
-        )
-        for place, record, answerable in records(folder)
-    }
+    with as_published("clapnq"):
+        return {
+            field(record, place, "id"): tuple(
+                sentence
+                for output in entries(record, place, "output")
+                for sentence in output.get("selected_sentences") or ()
+                if answerable
+            )
+            for place, record, answerable in records(folder)
+        }
 
 
 def _files(folder: Path) -> tuple[Path, ...]:

@@ -13,11 +13,10 @@ from typing import Any
 
 import pytest
 
-from preflight_rag.evaluation.datasets import open_dataset
-from preflight_rag.evaluation.experiments import EXPERIMENTS, dataset_names
+from preflight_rag.evaluation.datasets import ROLES, open_dataset
 from preflight_rag.state.errors import PreflightError
 
-SETS = sorted({(EXPERIMENTS[names[0]].datasets, name) for names, sets in dataset_names().items() for name in sets})
+SETS = sorted((role, name) for role, names in ROLES.items() for name in names)
 LARGEST = 600_000
 """Bytes of a file as it lies there; larger ones are read by the same functions as smaller ones."""
 FIELDS = 2
@@ -86,9 +85,10 @@ def test_a_damaged_file_is_one_line_with_its_name(role: str, name: str, data_dir
         found = open_dataset(name, data_dir, role)
     except PreflightError as error:
         pytest.skip(str(error))
-    known = found.files
     files = [
-        file for file in known if ".json" in file.name and file.name not in UNREAD and file.stat().st_size < LARGEST
+        file
+        for file in found.files
+        if ".json" in file.name and file.name not in UNREAD and file.stat().st_size < LARGEST
     ]
     for number, file in enumerate(files):
         target = linked(data_dir, tmp_path / str(number), file)
