@@ -114,11 +114,11 @@ class Bench:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SearchBench(Bench):
     """A bench over the library of the data set's own corpus; `searched` is that library."""
 
-    searched: Searched = None  # type: ignore[assignment]
+    searched: Searched
 
     @property
     def turns(self) -> Turns:
@@ -147,7 +147,7 @@ def open_bench(found: DataSet, run: Run, questions: Callable[[Searched], Sequenc
         chosen = tuple(questions(searched))
         with open_asking(run, chosen, searched.gold_texts(chosen)) as asking:
             reader = asking.reader(searched.library.embedder)
-            yield SearchBench(found, run, chosen, asking, reader, dict(searched.inputs), searched)
+            yield SearchBench(found, run, chosen, asking, reader, dict(searched.inputs), searched=searched)
 
 
 def given_sources(question: Sample) -> list[Source]:

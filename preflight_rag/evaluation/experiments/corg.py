@@ -38,11 +38,11 @@ SPENT = {"calls": "calls", "input_tokens": "tokens read", "output_tokens": "toke
 ANSWERS, EAR = MEASURES["answers"], MEASURES["both"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CorgBench(Bench):
     """A bench over contexts that come with questions; `sentences` is the reader whose vectors baselines go by."""
 
-    sentences: OfflineReader = None  # type: ignore[assignment]
+    sentences: OfflineReader
 
     @property
     def model(self) -> str:
@@ -68,7 +68,7 @@ def open_corg(
     """The run's model over questions with contexts; `known` is what a simulated one knows, where that is more."""
     with open_asking(run, questions if known is None else known) as asking:
         reader, sentences = open_readers(asking, run)
-        yield CorgBench(found, run, tuple(questions), asking, reader, data_inputs(found), sentences)
+        yield CorgBench(found, run, tuple(questions), asking, reader, data_inputs(found), sentences=sentences)
 
 
 def run(found: DataSet, run: Run) -> Report:
