@@ -212,21 +212,6 @@ def recorded(figure: Mapping[str, float | None]) -> Estimate:
     return Estimate(*(nan if part is None else part for part in (value, low, high)))
 
 
-def over_budgets(
-    title: str, label: str, numbers: Mapping[str, Any], names: Iterable[str], budgets: Iterable[int]
-) -> Lines:
-    """Means of a share within token budgets: `numbers` has the recorded figures by name and by the budget as text."""
-    at = tuple(budgets)
-    return Lines(
-        title,
-        "budget (tokens)",
-        tuple(f"{budget:,}" for budget in at),
-        Axis(label, percent=True),
-        tuple(Series(name, tuple(recorded(numbers[name][str(budget)]) for budget in at)) for name in names),
-        note="Mean over questions. Intervals: 95 % bootstrap over questions.",
-    )
-
-
 def in_words(plot: Plot) -> str:
     """The plot for somebody who cannot see it: what is drawn over what, and every series with its values."""
     match plot:
