@@ -17,6 +17,7 @@ from preflight_rag.graph.checkpoints import studio_folder
 from preflight_rag.graph.readers import extractive_for, open_reader
 from preflight_rag.library import Library
 from preflight_rag.library.pubmed import EntrezClient
+from preflight_rag.models.protocol import Reader
 from preflight_rag.state.context import Context, Settings
 from preflight_rag.state.errors import UsageError
 
@@ -107,7 +108,7 @@ def resolve(given: Any) -> Context:
 
 
 @lru_cache(maxsize=8)
-def _opened(folder: str, model: str, extractive_reader: str, deadline: float) -> tuple[Library, Any]:
+def _opened(folder: str, model: str, extractive_reader: str, deadline: float) -> tuple[Library, Reader]:
     library = Library.open(folder)
     return library, open_reader(model or None, library.embedder, deadline=deadline, extractive_reader=extractive_reader)
 

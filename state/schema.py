@@ -85,7 +85,7 @@ class EarlierState(TypedDict):
 
 
 class CondensedState(TypedDict):
-    """The older part of the conversation, condensed: the text, how many messages it stands for, and the last one's id."""
+    """The older part of the conversation, condensed: the text, for how many messages it stands, the last one's id."""
 
     text: str
     messages: int
