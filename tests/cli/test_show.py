@@ -64,6 +64,17 @@ def test_explain_shows_every_statement_with_its_score_and_what_was_pruned(shown)
             "compared and grouped (COrg): an edited copy: A / B",
         ),
         ("map_reduce", "risk 0.2 >= 0.11 (all collections)", "read in parts (map/reduce)"),
+        (
+            "plain",
+            "the dense top 3 stand out (risk 0.05, below the limit of 0.11, calibrated on six collections)",
+            "read in one go (plain): the dense top 3 stand out",
+        ),
+        (
+            "corg",
+            "an edited copy: A / B (score 0.83, compared from 0.53 on)",
+            "compared and grouped (COrg): an edited copy: A / B",
+        ),
+        ("plain", "the passages are short (861 tokens)", "read in one go (plain): the passages are short (861 tokens)"),
         ("plain", "only 1 passage: nothing can be lost", "read in one go (plain): only 1 passage: nothing can be lost"),
         ("abstain", "nothing was found in the library", "not answered (abstain): nothing was found in the library"),
         ("conversation", "thanks", "answered from the conversation: thanks"),
