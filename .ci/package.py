@@ -10,6 +10,7 @@
 """
 
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -55,6 +56,9 @@ def build(kind: str, source: Path, out: Path) -> Path:
 
 def same_files(scratch: Path) -> Path:
     """The wheel from the sdist, which must list the files of the wheel from the clone."""
+    # setuptools would put into the wheel what an earlier build left there.
+    for left_over in ("build", "preflight_rag.egg-info"):
+        shutil.rmtree(ROOT / left_over, ignore_errors=True)
     folders = {name: scratch / name for name in ("sdist", "source", "from-sdist", "from-clone")}
     for folder in folders.values():
         folder.mkdir()
