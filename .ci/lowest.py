@@ -13,7 +13,18 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-TOOLS = ("hypothesis", "iniconfig", "langgraph-checkpoint-conformance", "pluggy", "pytest", "pytest-asyncio", "torch")
+TOOLS = (
+    "fpdf2",
+    "hypothesis",
+    "iniconfig",
+    "langgraph-checkpoint-conformance",
+    "pluggy",
+    "pypdf",
+    "pytest",
+    "pytest-asyncio",
+    "python-docx",
+    "torch",
+)
 FAST = ("state", "text", "prompts", "corg", "conversation", "nodes", "offline", "graph", "library", "server")
 COMPILE = (
     "pip compile pyproject.toml --extra tracing --resolution lowest-direct --only-binary :all: --no-header --quiet"

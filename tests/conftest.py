@@ -32,7 +32,12 @@ DEMO = Path(preflight_rag.__file__).parent / "demo"
 
 
 MOST_MEGABYTES = 2500  # of the whole run in one process
+ARENA_MAX, ARENAS = -8, 2  # mallopt(3): with an arena for each thread, what threads have freed is never used again
 ADOPT_ORPHANS = 36  # PR_SET_CHILD_SUBREAPER of prctl(2): what a child leaves behind becomes a child of this process
+
+
+if sys.platform == "linux" and hasattr(ctypes.CDLL(None), "mallopt"):
+    ctypes.CDLL(None).mallopt(ARENA_MAX, ARENAS)
 
 
 @pytest.fixture(scope="session", autouse=True)

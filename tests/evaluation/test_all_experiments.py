@@ -88,7 +88,7 @@ def check(result: Result, name: str, folder: Path, sets: int) -> list[dict]:
 def test_it_runs_offline(invoke: Invoke, name: str, tmp_path: Path) -> None:
     first = EXPERIMENTS[name].usual[0]
     rows = check(invoke(name, LIMIT, "--model", "offline", "--dataset", first), name, tmp_path / "out", 1)
-    assert 1 <= len({row.get("sample") or row.get("question", row.get("id")) for row in rows}) <= LIMIT
+    assert 1 <= len({row.get("details", {}).get("question") or row.get("sample") or row["id"] for row in rows}) <= LIMIT
 
 
 @pytest.mark.parametrize("name", ASKING)
