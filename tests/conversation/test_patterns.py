@@ -1,14 +1,12 @@
 """Long regular expressions of conversation/, each with a text that it matches and one that it must not."""
 
-import re
-
 import pytest
+from patterns import long_patterns
 
 from preflight_rag.conversation import follow_ups, intents
 
 MODULES = (follow_ups, intents)
 
-LONG = 80
 EXAMPLES = [
     (follow_ups, "_CLAUSE", "in which year", "aspirin"),
     (follow_ups, "_DEFINITION", "What is ibuprofen", "What is the dose"),
@@ -30,13 +28,7 @@ def test_a_pattern_matches_its_example_and_not_the_other(module, name, matching,
 
 
 def test_every_long_pattern_has_an_example():
-    long = {
-        (module.__name__, name)
-        for module in MODULES
-        for name, value in vars(module).items()
-        if isinstance(value, re.Pattern) and len(value.pattern) > LONG
-    }
-    assert long == {(module.__name__, name) for module, name, _, _ in EXAMPLES}
+    assert long_patterns(MODULES) == {(module.__name__, name) for module, name, _, _ in EXAMPLES}
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,12 @@
 """Long regular expressions of prompts/, each with a text that it matches and one that it must not."""
 
-import re
-
 import pytest
+from patterns import long_patterns
 
 from preflight_rag.prompts import answer_group, fences, relate_contexts, replies, rewrite, visible
 
 MODULES = (answer_group, fences, relate_contexts, replies, rewrite, visible)
 
-LONG = 80
 EXAMPLES = [
     (answer_group, "_LABEL", "**Answers:**", "Answers: 3,559"),
     (fences, "_TAG", "</passage>", "a < b > c"),
@@ -27,10 +25,4 @@ def test_a_pattern_matches_its_example_and_not_the_other(module, name, matching,
 
 
 def test_every_long_pattern_has_an_example():
-    long = {
-        (module.__name__, name)
-        for module in MODULES
-        for name, value in vars(module).items()
-        if isinstance(value, re.Pattern) and len(value.pattern) > LONG
-    }
-    assert long == {(module.__name__, name) for module, name, _, _ in EXAMPLES}
+    assert long_patterns(MODULES) == {(module.__name__, name) for module, name, _, _ in EXAMPLES}
