@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from preflight_rag.models.protocol import Reader
 from preflight_rag.routing.costs import saved, saved_pairs
@@ -13,6 +13,7 @@ from preflight_rag.state.values import (
     Citation,
     Gap,
     Group,
+    Outcome,
     PrunedPassage,
     Receipt,
     Relation,
@@ -43,7 +44,8 @@ def answer_of(
         turn: The turn's number in it, from 1.
         seconds: How long the turn took in all.
     """
-    short, confidence = _short_answer(state)
+    outcome = outcome_of(state)
+    draft = (state.get("draft") or {}) if outcome == "answered" else {}
     return Answer(
         question=state["question"],
         thread_id=thread_id,
@@ -54,9 +56,10 @@ def answer_of(
         expressions=tuple(SearchExpression.model_validate(rung) for rung in state["rungs"]),
         route=route_of(state),
         answer=state["answer"],
-        short_answer=short,
-        confidence=confidence,
         abstained=state["abstained"],
+        outcome=outcome,
+        short_answer=draft.get("short") or None,
+        confidence=draft.get("confidence"),
         choice=state["choice"],
         groups=tuple(Group.model_validate(group) for group in state["groups"]),
         citations=tuple(Citation.model_validate(citation) for citation in state["citations"]),
@@ -70,12 +73,13 @@ def answer_of(
     )
 
 
-def _short_answer(state: Mapping[str, Any]) -> tuple[str | None, float | None]:
-    """Short answer and confidence of the draft, where the turn ended as the draft says."""
-    draft = state.get("draft") or {}
-    if draft.get("found") == state["abstained"]:
-        return None, None
-    return draft.get("short") or None, draft.get("confidence")
+def outcome_of(state: Mapping[str, Any]) -> Outcome:
+    """What a finished turn's answer is."""
+    if state["abstained"]:
+        return "not_found"
+    if (name := state["decision"].get("name")) in ("conversation", "listing"):
+        return cast("Outcome", name)
+    return "answered" if (state.get("draft") or {}).get("claims", True) else "evidence"
 
 
 def route_of(state: Mapping[str, Any]) -> RouteDecision:

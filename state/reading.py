@@ -141,8 +141,9 @@ class Draft(Stored):
     """An answer whose `[n]` markers are the numbers of its sources.
 
     `quotes` are `(n, words of source n)` that support it; `found` is False when the sources do not hold the answer;
-    `choice` is the option chosen, when options were given. A reader that reads short answers says the `short` one, and
-    how confident it is, in [0, 1], of the answer, or where there is none, of that.
+    `claims` is False where it shows what the sources say and answers nothing itself; `choice` is the option chosen,
+    when options were given. A reader that reads short answers says the `short` one, and the probability, in [0, 1],
+    that it is right.
     """
 
     text: str
@@ -151,6 +152,7 @@ class Draft(Stored):
     choice: str | None = None
     short: str = ""
     confidence: float | None = None
+    claims: bool = True
 
 
 @dataclass(frozen=True)

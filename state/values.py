@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from typing import Any, Generic, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from typing_extensions import TypeVar  # that of `typing` has no defaults before Python 3.13
 
-RouteName = Literal["plain", "map_reduce", "corg", "abstain", "conversation"]
+RouteName = Literal["plain", "map_reduce", "corg", "abstain", "conversation", "listing"]
+Outcome = Literal["answered", "evidence", "not_found", "listing", "conversation"]
+"""What an answer is: a claim, quotes without a claim, an abstention, a list of documents, or talk."""
 RelationKind = Literal["distracting", "ambiguous", "counterfactual", "duplicated", "none"]
 
 
@@ -221,8 +223,10 @@ class SearchExpression(Value):
 class Answer(Value):
     """The outcome of one turn.
 
-    A reader that reads short answers gives the `short_answer` of an answer that is one, and its `confidence` in [0, 1]:
-    the probability that it is right, or of an abstention, that the passages do not hold the answer. `condensed` is how
+    `outcome` says whether the answer claims something ("answered"), shows what the documents say and claims nothing
+    ("evidence"), or says that they do not answer ("not_found"). A reader that reads short answers gives the
+    `short_answer` of a claim that is one, and its `confidence`: the calibrated probability, in [0, 1], that it is
+    right. Both are None for all other outcomes, and where nothing is known of them. `condensed` is how
     many earlier messages of a long conversation were read condensed; `left_out` are the answers that the person, asked
     which were meant, did not choose.
     """
@@ -237,9 +241,10 @@ class Answer(Value):
     expressions: tuple[SearchExpression, ...] = ()
     route: RouteDecision
     answer: str
+    abstained: bool
+    outcome: Outcome = "answered"
     short_answer: str | None = None
     confidence: float | None = None
-    abstained: bool
     choice: str | None = None
     groups: tuple[Group, ...] = ()
     citations: tuple[Citation, ...] = ()
@@ -250,6 +255,17 @@ class Answer(Value):
     condensed: int = 0
     left_out: tuple[str, ...] = ()
     receipt: Receipt
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_before(cls, fields: Any) -> Any:
+        """An answer that a version without outcomes recorded."""
+        if not isinstance(fields, dict) or "outcome" in fields:
+            return fields
+        route = fields.get("route")
+        talk = "conversation" in (getattr(route, "name", None), route.get("name") if isinstance(route, dict) else None)
+        outcome = "not_found" if fields.get("abstained") else "conversation" if talk else "answered"
+        return {**fields, "outcome": outcome}
 
 
 class Choice(Value):

@@ -72,12 +72,13 @@ def test_an_unknown_reader_is_refused(own_folder):
 @pytest.mark.parametrize(
     ("draft", "abstained", "expected"),
     [
-        ({"found": True, "short": "82", "confidence": 0.9}, False, ("82", 0.9)),
-        ({"found": True, "short": "", "confidence": 0.9}, False, (None, 0.9)),
-        ({"found": True, "short": "82", "confidence": 0.9}, True, (None, None)),
-        ({"found": False, "short": "", "confidence": 0.7}, True, (None, 0.7)),
-        ({"found": True}, False, (None, None)),
-        ({}, True, (None, None)),
+        ({"found": True, "short": "82", "confidence": 0.9}, False, ("answered", "82", 0.9)),
+        ({"found": True, "short": "", "confidence": 0.9}, False, ("answered", None, 0.9)),
+        ({"found": True, "short": "82", "confidence": 0.9}, True, ("not_found", None, None)),
+        ({"found": False, "short": "", "confidence": 0.7}, True, ("not_found", None, None)),
+        ({"found": True, "short": "82", "confidence": 0.4, "claims": False}, False, ("evidence", None, None)),
+        ({"found": True}, False, ("answered", None, None)),
+        ({}, True, ("not_found", None, None)),
     ],
 )
 def test_only_the_draft_that_the_turn_ended_with_counts(embedder, draft, abstained, expected):
@@ -86,7 +87,7 @@ def test_only_the_draft_that_the_turn_ended_with_counts(embedder, draft, abstain
     state |= {"question": "q", "standalone_question": "q", "answer": "", "choice": None}
     state["decision"] = {"name": "plain", "reason": "", "top_n": 3, "threshold": 0.2}
     answer = answer_of(state, reader=OfflineReader(embedder))
-    assert (answer.short_answer, answer.confidence) == expected
+    assert (answer.outcome, answer.short_answer, answer.confidence) == expected
 
 
 @pytest.mark.parametrize("route", ["plain", "map-reduce", "corg"])
