@@ -3,20 +3,18 @@
 TABLE = {
     ("same descriptor", "same answer"): "duplicated",
     ("same descriptor", "different answers"): "counterfactual",
-    ("different descriptors", "same answer"): "distracting",
-    ("different descriptors", "different answers"): "distracting",
-    ("one descriptor", "same answer"): "ambiguous",
-    ("one descriptor", "different answers"): "none",
+    ("two descriptors", "same answer"): "distracting",
+    ("two descriptors", "different answers"): "distracting",
+    ("one descriptor alone", "same answer"): "ambiguous",
+    ("one descriptor alone", "different answers"): "none",
 }
-"""Two contexts without a descriptor are left out here: what the product makes of them is not what the paper says."""
+"""Null is a descriptor like others where two contexts are the same: two that have none have the same one."""
 
 
 def relation(a, b):
     """The relation of two notes whose descriptors and answers are the same only where they are equal as texts."""
-    described = [note.descriptor for note in (a, b) if note.descriptor]
-    assert described, "the table has no cell for two contexts without a descriptor"
-    if len(described) == 1:
-        descriptors = "one descriptor"
+    if a.descriptor == b.descriptor:
+        descriptors = "same descriptor"
     else:
-        descriptors = "same descriptor" if a.descriptor == b.descriptor else "different descriptors"
+        descriptors = "two descriptors" if a.descriptor and b.descriptor else "one descriptor alone"
     return TABLE[descriptors, "same answer" if a.answer == b.answer else "different answers"]

@@ -1,8 +1,9 @@
 """One answer out of the groups' drafts: every answer with its entity and descriptor, contradictions side by side.
 
-Contexts that answer differently for one name, of which not all say which entity they mean, are shown side by side
-behind the answer. COrg relates such a pair by `none` (section 2.1); that is no contradiction for sure, since they may
-mean different entities of that name, and it must not pass in silence either.
+Contexts that answer differently for one name, of which only some say which entity they mean, are shown side by side
+behind the answer. COrg relates such a pair by `none` (section 2.1); that is no contradiction, since they may mean
+different entities of that name, and it must not pass in silence either. (Two that both do not say which are
+counterfactual: they are about the same one.)
 
 Everything here is pure. Answers are never dropped: what a group's reply leaves out stands as it was noted when the
 contexts were compared. A contradiction is shown as one only between quotes that stand in their passages word for word.
@@ -27,7 +28,7 @@ from preflight_rag.text.words import words
 
 EDITED = 0.6
 """Share of the shorter statement's words from which two with words of their own count as an edit; a guess."""
-UNDESCRIBED = "the sources contradict each other or mean different things, and not all say which:"
+UNDESCRIBED = "the sources give different answers, and not all say which one of that name they mean:"
 CONTRADICTED = "the sources contradict each other:"
 UNVERIFIED = "the sources may contradict each other (not verified: a quote was not found in its passage):"
 LONGEST_QUOTE = 300
@@ -335,8 +336,8 @@ def _line(item: Item, groups: Groups) -> str:
 
 
 def undescribed(a: ContextNote, b: ContextNote) -> bool:
-    """Whether two contexts answer differently for one name, and one does not say which entity of it is meant."""
-    if not (a.answer and b.answer) or (a.descriptor and b.descriptor) or not a.entity:
+    """Whether two contexts answer differently for one name, and only one says which entity of it is meant."""
+    if not (a.answer and b.answer and a.entity) or (a.descriptor is None) == (b.descriptor is None):
         return False
     return a.entity.casefold() == b.entity.casefold() and not same_answer(a.answer, b.answer)
 

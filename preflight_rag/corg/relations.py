@@ -4,17 +4,19 @@ A relation between two relevant contexts rests on their descriptors and answers 
 
                         same answer    different answers
     same descriptor     duplicated     counterfactual
-    different ones      distracting    distracting
-    one or none         ambiguous      none
+    two different ones  distracting    distracting
+    one alone           ambiguous      none
+
+Two contexts that both lack a descriptor have the same one.
 
 One call compares a pivot with every context whose relation to it is open. `faithful` mirrors as the paper prints it:
 what is duplicated with or counterfactual to the pivot takes over the pivot's other relations. `careful` infers only
 what the table above makes certain; contexts that are both counterfactual to the pivot may be duplicates of each other,
 so they are settled by the notes that the replies brought along or, where a note is missing, asked about.
 
-For contexts of c descriptors there are at most c + 1 calls, whatever the replies say. A pivot settles its whole class
-(contexts of one descriptor) against all others, and each further pivot is taken from a class without one, so classes
-cost one call each. One more call is for the rest: a first pivot that turns out irrelevant or without descriptor, or
+For contexts of c descriptors, no descriptor being one of them, there are at most c + 1 calls, whatever the replies say.
+A pivot relates its class (contexts of one descriptor) to all others, and each further pivot is taken from a class
+without one, so classes cost one call each. One more call is for the rest: a first pivot that turns out irrelevant, or
 the pairs that careful mode leaves open, most at once. `next` counts the classes that the replies have shown to exist
 and stops when the calls exceed them; what is open then is read off the notes. Repairs of a reply, and a list that is
 cut because its contexts do not fit one prompt, come on top.
@@ -40,22 +42,22 @@ Mode = Literal["careful", "faithful"]
 Kinds = frozenset[RelationKind]
 
 ANY: Kinds = frozenset({"distracting", "ambiguous", "counterfactual", "duplicated", "none"})
-_DESCRIBED: Kinds = frozenset({"distracting", "counterfactual", "duplicated"})
 _ANSWERED: Kinds = frozenset({"ambiguous", "counterfactual", "duplicated"})
 _ONE_CLASS: Kinds = frozenset({"counterfactual", "duplicated"})
-_FOLLOWS: dict[Kinds, Kinds] = {
-    frozenset({"counterfactual"}): _ONE_CLASS,
-    frozenset({"counterfactual", "distracting"}): frozenset({"distracting"}),
-    frozenset({"counterfactual", "ambiguous"}): frozenset({"none"}),
-    frozenset({"counterfactual", "none"}): frozenset({"ambiguous", "none"}),
-    frozenset({"distracting"}): _DESCRIBED,
-    frozenset({"distracting", "ambiguous"}): frozenset({"ambiguous", "none"}),
-    frozenset({"distracting", "none"}): frozenset({"ambiguous", "none"}),
-    frozenset({"ambiguous"}): frozenset({"ambiguous"}),
-    frozenset({"ambiguous", "none"}): frozenset({"none"}),
-    frozenset({"none"}): frozenset({"ambiguous", "none"}),
+_ONE_DESCRIBED: Kinds = frozenset({"ambiguous", "none"})
+_FOLLOWS: dict[Kinds, tuple[Kinds, Kinds]] = {
+    frozenset({"counterfactual"}): (_ONE_CLASS, _ONE_CLASS),
+    frozenset({"counterfactual", "distracting"}): (frozenset({"distracting"}), frozenset()),
+    frozenset({"counterfactual", "ambiguous"}): (frozenset({"none"}), frozenset({"none"})),
+    frozenset({"counterfactual", "none"}): (_ONE_DESCRIBED, _ONE_DESCRIBED),
+    frozenset({"distracting"}): (_ONE_CLASS | {"distracting"}, frozenset()),
+    frozenset({"distracting", "ambiguous"}): (_ONE_DESCRIBED, frozenset()),
+    frozenset({"distracting", "none"}): (_ONE_DESCRIBED, frozenset()),
+    frozenset({"ambiguous"}): (frozenset({"duplicated"}), frozenset({"duplicated", "distracting"})),
+    frozenset({"ambiguous", "none"}): (frozenset({"counterfactual"}), frozenset({"counterfactual", "distracting"})),
+    frozenset({"none"}): (_ONE_CLASS, _ONE_CLASS | {"distracting"}),
 }
-"""What can hold between two contexts, given how each relates to a pivot that has a descriptor."""
+"""What can hold between two contexts, given how each relates to a pivot: to one with a descriptor, to one without."""
 
 
 CONTEXT_OVERHEAD = 32
@@ -185,6 +187,7 @@ class RelationGraph:
         self._live = set(contexts)
         self._asked: dict[int, dict[int, RelationKind]] = {n: {} for n in contexts}
         self._unreadable: set[frozenset[int]] = set()
+        self._known: dict[int, bool] = {}
 
     def next(self) -> tuple[int, list[int]] | None:
         """The next pivot and the contexts to compare it with, or None when nothing more is to be asked."""
@@ -213,6 +216,7 @@ class RelationGraph:
                 self._unreadable.add(frozenset({pivot, n}))
         self.relevant = [n for n in self.contexts if n not in self.notes or self.notes[n].answer is not None]
         self._live = set(self.relevant)
+        self._known = self._descriptors_known()
 
     def settled(self) -> int:
         """How many contexts have no relation left that was neither asked about nor follows."""
@@ -242,7 +246,8 @@ class RelationGraph:
         """Whether a context tells its entity from others of that name."""
         if n in self.notes:
             return self.notes[n].descriptor is not None
-        return self._known_described(n) or by_rule[n].descriptor is not None
+        known = self._known.get(n)
+        return by_rule[n].descriptor is not None if known is None else known
 
     def _relation(self, a: int, b: int, by_rule: Mapping[int, ContextNote]) -> Relation[int]:
         if b in self._asked[a]:
@@ -258,21 +263,17 @@ class RelationGraph:
 
     def _possible(self, a: int, b: int) -> Kinds:
         """What can hold between two contexts, by what was said of each and a third."""
-        possible = ANY
+        possible, known = ANY, self._known
         for pivot in self.pivots:
             to_a, to_b = self._asked[pivot].get(a), self._asked[pivot].get(b)
             if to_a is None or to_b is None or pivot not in self._live:
                 continue
-            follows = _mirrored(to_a, to_b) if self.mode == "faithful" else self._follows(pivot, to_a, to_b)
-            possible = possible & follows or possible
+            faithful = self.mode == "faithful"
+            left = _mirrored(to_a, to_b) if faithful else follows(to_a, to_b, described=known.get(pivot))
+            possible = possible & left or possible
             if len(possible) == 1:
                 break
         return possible
-
-    def _follows(self, pivot: int, to_a: RelationKind, to_b: RelationKind) -> Kinds:
-        if "duplicated" in (to_a, to_b):
-            return frozenset({to_b if to_a == "duplicated" else to_a})
-        return _FOLLOWS[frozenset({to_a, to_b})] if self._known_described(pivot) else ANY
 
     def _open(self, n: int) -> list[int]:
         """The contexts whose relation to this one was neither asked about nor follows."""
@@ -289,8 +290,8 @@ class RelationGraph:
         """A pivot of a class that had none; contexts whose replies or notes show a descriptor come first."""
         of = self._classes()
         had = {of[n] for n in self.pivots if n in of}
-        waiting = [n for n in self.relevant if of[n] not in had and not self._known_undescribed(n)]
-        waiting.sort(key=lambda n: (not self._known_described(n), not self._shows_descriptor(n)))
+        waiting = [n for n in self.relevant if of[n] not in had]
+        waiting.sort(key=lambda n: (self._known.get(n) is not True, not self._shows_descriptor(n)))
         return next(((n, others) for n in waiting if (others := self._open(n))), None)
 
     def _most_open(self) -> tuple[int, list[int]] | None:
@@ -304,26 +305,27 @@ class RelationGraph:
         return (best, others) if best is not None and (others := unsettled(best)) else None
 
     def _classes(self) -> dict[int, int]:
-        """For each context the first one of its class, by the replies."""
+        """For each context the first one of its class, by the replies; those without descriptor are one."""
         of = {n: n for n in self.relevant}
+        undescribed = {n for n in self.relevant if self._known.get(n) is False}
         for a, b in combinations(self.relevant, 2):
-            if self._asked[a].get(b) in _ONE_CLASS and of[a] != of[b]:
+            if (self._asked[a].get(b) in _ONE_CLASS or {a, b} <= undescribed) and of[a] != of[b]:
                 old, new = of[b], of[a]
                 of = {n: new if root == old else root for n, root in of.items()}
         return of
 
     def _classes_shown(self) -> int:
-        """At least so many descriptors there are: one for each pivot's class, and one if a context shows another."""
+        """At least so many descriptors there are: one for each pivot's class, and one if a context shows another.
+
+        `none` shows nothing, since it is also said of what does not answer.
+        """
         of = self._classes()
         had = {of[n] for n in self.pivots if n in of}
-        described = {of[n] for n in self.pivots if n in of and self._known_described(n)}
-        known = {self._descriptor(n) for n in self.relevant if of[n] in had}
-        another = any(
-            self._known_described(n) or (self._descriptor(n) is not None and self._descriptor(n) not in known)
-            for n in self.relevant
-            if of[n] not in had
-        )
-        return len(described) + another
+        shown = {n for n in self.relevant if any(kind != "none" for kind in self._asked[n].values())}
+        noted = {self._descriptor(n) for n in self.relevant if n in self.notes and of[n] in had}
+        rest = [n for n in self.relevant if of[n] not in had]
+        another = any(n in shown or (n in self.notes and self._descriptor(n) not in noted) for n in rest)
+        return len({of[n] for n in shown if of[n] in had}) + another
 
     def _descriptor(self, n: int) -> str | None:
         descriptor = self.notes[n].descriptor if n in self.notes else None
@@ -332,24 +334,31 @@ class RelationGraph:
     def _shows_descriptor(self, n: int) -> bool:
         return self._descriptor(n) is not None
 
-    def _known_described(self, n: int) -> bool:
-        """Whether a relation that a reply gave holds only of contexts with a descriptor."""
-        return any(kind in _DESCRIBED for other, kind in self._asked[n].items() if other in self._live)
+    def _descriptors_known(self) -> dict[int, bool]:
+        """Of contexts whose relations say so, whether they have a descriptor.
 
-    def _known_undescribed(self, n: int) -> bool:
-        """Whether a context relates to one with a descriptor as only a context without one does."""
-        return not self._known_described(n) and any(
-            kind in ("ambiguous", "none") and self._known_described(other) for other, kind in self._asked[n].items()
-        )
+        Only two that have one are distracting; of two that are ambiguous or none one has it and the other has not.
+        """
+        known: dict[int, bool] = {}
+        told = [(a, b, kind) for a in self.relevant for b, kind in self._asked[a].items() if b in self._live]
+        known.update((n, True) for a, b, kind in told if kind == "distracting" for n in (a, b))
+        spread = bool(known)
+        while spread:
+            spread = False
+            for a, b, kind in told:
+                if a in known and b not in known and kind != "distracting":
+                    known[b] = known[a] if kind in _ONE_CLASS else not known[a]
+                    spread = True
+        return known
 
 
 def related(a: ContextNote, b: ContextNote) -> RelationKind:
     """The relation of two contexts by the definitions of section 2.1; both have an answer."""
     same = same_answer(a.answer or "", b.answer or "")
+    if same_descriptor(a.descriptor or "", b.descriptor or ""):
+        return "duplicated" if same else "counterfactual"
     if a.descriptor is None or b.descriptor is None:
         return "ambiguous" if same else "none"
-    if same_descriptor(a.descriptor, b.descriptor):
-        return "duplicated" if same else "counterfactual"
     return "distracting"
 
 
@@ -357,6 +366,16 @@ def same_descriptor(a: str, b: str) -> bool:
     """Whether two descriptors name the same thing, up to case, spaces and punctuation at their ends."""
     first, second = (" ".join(text.casefold().split()).strip(" .,;()") for text in (a, b))
     return first == second
+
+
+def follows(to_a: RelationKind, to_b: RelationKind, *, described: bool | None) -> Kinds:
+    """What can hold between two contexts that relate so to a pivot, which has a descriptor, has none, or may have."""
+    if "duplicated" in (to_a, to_b):
+        return frozenset({to_b if to_a == "duplicated" else to_a})
+    with_one, without = _FOLLOWS[frozenset({to_a, to_b})]
+    if described is None:
+        return with_one | without
+    return with_one if described else without or ANY
 
 
 def _mirrored(to_a: RelationKind, to_b: RelationKind) -> Kinds:

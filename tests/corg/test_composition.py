@@ -146,7 +146,7 @@ def test_what_a_group_leaves_out_stands_as_it_was_noted(status):
 
 @pytest.mark.parametrize("answered", [True, False])
 def test_answers_that_differ_stand_only_behind_an_answer(answered):
-    contexts = {1: context(1, None), 2: context(2, None), 3: context(3, answer="4,120" if answered else None)}
+    contexts = {1: context(1, None), 2: context(2), 3: context(3, answer="4,120" if answered else None)}
     relations = [relation(1, 2, "none")]
     drafts = [draft(1, [3], "4,120 [3]" if answered else "", status="answered" if answered else "nothing")]
     found = compose(replace(groups(drafts, contexts=contexts), relations=relations)).draft
