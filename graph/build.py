@@ -27,7 +27,7 @@ from preflight_rag.state.context import Context
 from preflight_rag.state.schema import Question, State
 
 RECURSION_LIMIT = 40
-"""Steps that a turn may take; the longest route, map/reduce that goes on to COrg, takes ten."""
+"""Steps that a turn may take; the longest route, COrg that asks the person first, takes nine."""
 
 
 def build_graph(

@@ -27,10 +27,9 @@ AFTER_PLAIN: Branches = {
     "answered": "cite",
     NOTHING: "abstain",
     "on to map/reduce": "map_context",
-    "on to COrg": "relate_contexts",
     "one group": "aggregate_groups",
 }
-AFTER_REDUCE: Branches = {"answered": "cite", NOTHING: "abstain", "on to COrg": "relate_contexts"}
+AFTER_REDUCE: Branches = {"answered": "cite", NOTHING: "abstain"}
 AFTER_AGGREGATE: Branches = {"answered": "cite", NOTHING: "abstain"}
 AFTER_CLARIFY: Branches = {"one group": "answer_plain", "several groups": "answer_group", NOTHING: "abstain"}
 AFTER_ORGANIZE: Branches = {"ask first": "clarify", **AFTER_CLARIFY}

@@ -1,7 +1,7 @@
 """Stage `answer_plain`: one answer from all the passages that it is given at once, and where the turn goes from there.
 
 An answer that found nothing, or of which no citation can be found in its passage, goes on to map/reduce over all
-passages; one whose quotes contradict each other goes on to COrg. That happens once a turn, and not on a forced route.
+passages. That happens once a turn, and not on a forced route.
 On the route COrg the passages are the only group that was made of them: its answer goes on to be composed with what was
 noted of the contexts, which also stands in for a reply that cannot be used.
 """
@@ -17,7 +17,6 @@ from preflight_rag.state.errors import BadReply
 from preflight_rag.state.reading import Draft, Reply
 from preflight_rag.state.schema import GroupStatus, State
 from preflight_rag.state.views import Chosen
-from preflight_rag.text.citations import cited_ranks
 
 
 async def answer_plain(state: Chosen, runtime: Runtime[Context]) -> State:
@@ -40,10 +39,7 @@ async def answer_all_passages(state: Chosen, context: Context) -> State:
     free = may_escalate(state["decision"], state["escalations"], "plain")
     if free and (step := escalation(draft, sources, size)):
         update["escalations"] = [step]
-        if step["to"] == "corg":
-            update["onward"], update["to_relate"] = "relate_contexts", cited_ranks(draft.text, draft.quotes)
-        else:
-            update["onward"], update["partitions"] = "map_context", partition(len(sources), size)
+        update["onward"], update["partitions"] = "map_context", partition(len(sources), size)
     return update
 
 

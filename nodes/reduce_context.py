@@ -1,8 +1,4 @@
-"""Stage `reduce_context`: one answer out of the partitions' extracts (BriefContext, reduce).
-
-Extracts of different partitions that contradict each other are not put to the reader: the passages that the extracts
-cite go on to COrg, once a turn, and not on a forced route.
-"""
+"""Stage `reduce_context`: one answer out of the partitions' extracts (BriefContext, reduce)."""
 
 from __future__ import annotations
 
@@ -11,14 +7,11 @@ from dataclasses import replace
 
 from langgraph.runtime import Runtime
 
-from preflight_rag.corg.agreement import contradiction
-from preflight_rag.routing.decision import may_escalate, to_corg
 from preflight_rag.state.context import Context
 from preflight_rag.state.errors import AllPartitionsFailed
 from preflight_rag.state.reading import Draft, Extract
 from preflight_rag.state.schema import State
 from preflight_rag.state.views import Mapped
-from preflight_rag.text.citations import cited_ranks
 
 
 async def reduce_context(state: Mapped, runtime: Runtime[Context]) -> State:
@@ -33,10 +26,6 @@ async def reduce_context(state: Mapped, runtime: Runtime[Context]) -> State:
     given = [extract for extract in extracts if extract.text]
     if not given:
         return {"draft": Draft("", found=False).dump(), "onward": "abstain"}
-    free = may_escalate(state["decision"], state["escalations"], "map_reduce")
-    if free and (sides := contradiction([extract.text for extract in given])):
-        ranks = sorted({rank for extract in given for rank in cited_ranks(extract.text, extract.quotes)})
-        return {"escalations": [to_corg("map_reduce", sides)], "onward": "relate_contexts", "to_relate": ranks}
     given = await _with_sources(state, given, runtime.context)
     reply = await runtime.context.reader.reduce(
         question=state["standalone_question"], extracts=given, options=state["options"]

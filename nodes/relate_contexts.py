@@ -13,8 +13,7 @@ from preflight_rag.state.views import Related
 
 async def relate_contexts(state: Related, runtime: Runtime[Context]) -> State:
     """Compare pivots with the contexts still open until every two are related; failed calls are gaps."""
-    context, chosen = runtime.context, state["to_relate"]
-    refs = [ref for ref in state["passages"] if not chosen or ref["rank"] in chosen]
+    context, refs = runtime.context, state["passages"]
     sources = {source.n: source for source in await context.sources(refs)}
     tokens = {ref["rank"]: ref["tokens"] + CONTEXT_OVERHEAD for ref in refs}
 

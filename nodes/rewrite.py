@@ -105,7 +105,6 @@ def _cleared() -> State:
         "decision": {},
         "partitions": [],
         "extracts": Overwrite([]),  # type: ignore[typeddict-item]  # a reducer's channel is set, not added to
-        "to_relate": [],
         "contexts": [],
         "relations": [],
         "organisation": {},

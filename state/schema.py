@@ -114,7 +114,7 @@ class EntryState(TypedDict):
     ranks: list[int]
 
 
-Stop = Literal["cite", "abstain", "map_context", "relate_contexts", "aggregate_groups"]
+Stop = Literal["cite", "abstain", "map_context", "aggregate_groups"]
 
 Escalation = TypedDict("Escalation", {"from": str, "to": str, "reason": str})
 """One step from a route to a dearer one, and what was seen."""
@@ -160,8 +160,6 @@ class State(TypedDict, total=False):
     """Ranks of the passages in each map prompt; empty unless the route is map/reduce."""
     extracts: Annotated[list[dict[str, Any]], operator.add]
     """What the partitions gave, as `Extract`s; reset by `rewrite`."""
-    to_relate: list[int]
-    """Ranks of the passages that `relate_contexts` reads, where an escalation chose them; else empty: all."""
     contexts: list[dict[str, Any]]
     """What each context related is about, as `ContextNote`s in fused order; empty unless the route is COrg."""
     relations: list[dict[str, Any]]

@@ -104,8 +104,6 @@ class Mapped(TypedDict):
     partitions: list[list[int]]
     extracts: list[dict[str, Any]]
     gaps: list[dict[str, str]]
-    decision: dict[str, Any]
-    escalations: list[Escalation]
 
 
 class Onward(TypedDict):
@@ -122,7 +120,6 @@ class Related(TypedDict):
 
     standalone_question: str
     passages: list[PassageRef]
-    to_relate: list[int]
 
 
 class Unorganised(TypedDict):

@@ -1,26 +1,18 @@
-"""Whether two answers say the same, and whether two statements contradict each other: by rule, no reader."""
+"""Whether two answers say the same: by rule, no reader."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
-from preflight_rag.text.citations import without_marks
-from preflight_rag.text.dates import MONTH_NAMES
 from preflight_rag.text.names import abbreviates, folded, same_name
 from preflight_rag.text.negation import NEGATION
-from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.values import figures_of
-from preflight_rag.text.words import STOP_WORDS, words
+from preflight_rag.text.words import words
 
 SAME_WORDS = 0.8
 """Share of all words of two answers that both hold, from which they are one; a guess."""
 LONGEST_NAME = 6
 """Words up to which an answer may be a name, of which initials stand for words; a guess."""
-SHARED_SUBJECT = 0.7
-"""Least share of the shorter statement's words that a contradicting one holds; a guess on the strict side."""
-DENIED = 0.75
-"""Least share of all words that two statements share of which one denies the other; a guess on the strict side."""
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _WORD = re.compile(r"\w+(?:[’'-]\w+)*")
@@ -83,43 +75,3 @@ def _tokens(text: str) -> list[str]:
 
 def _all_tokens(text: str) -> list[str]:
     return _WORD.findall(re.sub(r"(?<=\d),(?=\d{3})", "", folded(text)))
-
-
-def contradicts(a: str, b: str) -> bool:
-    """Whether two statements about the same subject give different numbers or dates, or one denies the other.
-
-    They share their subject when the shorter one's words stand in the other and neither holds a name that the other
-    lacks.
-    """
-    a, b = without_marks(a), without_marks(b)
-    first, second = (frozenset(word for word in words(text) if not word[0].isdigit()) for text in (a, b))
-    shared = first & second
-    if len(shared) < 2 or len(shared) < SHARED_SUBJECT * min(len(first), len(second)):
-        return False
-    if _names(a) - set(_tokens(b)) and _names(b) - set(_tokens(a)):
-        return False
-    numbers = numbers_of(a), numbers_of(b)
-    if all(numbers) and not (numbers[0] <= numbers[1] or numbers[1] <= numbers[0]):
-        return True
-    if len(shared) < DENIED * len(first | second) or numbers[0] != numbers[1]:
-        return False
-    return len(NEGATION.findall(a)) % 2 != len(NEGATION.findall(b)) % 2
-
-
-def _names(text: str) -> set[str]:
-    """Capitalised words of a text, without months and words that mean nothing alone."""
-    return {word.casefold() for word in _WORD.findall(text) if word[0].isupper()} - set(MONTH_NAMES) - STOP_WORDS
-
-
-def contradiction(parts: Sequence[str]) -> tuple[str, str] | None:
-    """The first two statements of different parts that contradict each other, or None.
-
-    A statement that is repeated counts once: a model may go round in circles up to its limit.
-    """
-    split = [list(dict.fromkeys(part[slice(*span)].strip() for span in sentence_spans(part))) for part in parts]
-    for i, statements in enumerate(split):
-        for later in split[i + 1 :]:
-            found = next(((a, b) for a in statements for b in later if contradicts(a, b)), None)
-            if found:
-                return found
-    return None

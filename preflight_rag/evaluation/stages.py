@@ -180,7 +180,7 @@ class Stages:
         self.reader, self.sources = reader, {source.n: source for source in sources}
         context: Context = GivenContext(reader, settings=settings, given=self.sources)
         self._runtime = Runtime(context=context)
-        self._asked = State(standalone_question=question, options=list(options), decision={}, escalations=[], gaps=[])
+        self._asked = State(standalone_question=question, options=list(options), gaps=[])
 
     async def map_reduce(self, parts: Sequence[Sequence[int]]) -> Draft:
         """The answer made of the extracts of each partition, given as passages' numbers."""

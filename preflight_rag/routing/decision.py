@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
-from preflight_rag.corg.agreement import contradiction
 from preflight_rag.corg.signals import read_signals
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader
 from preflight_rag.routing.risk import RiskModel
@@ -208,11 +207,6 @@ def may_escalate(decision: Mapping[str, Any], escalations: Sequence[Escalation],
 
 def escalation(draft: Draft, sources: Sequence[Source], partition_size: int) -> Escalation | None:
     """The step that a plain answer calls for, if any; map/reduce of one partition would read the same again."""
-    quotes: dict[int, str] = {}
-    for n, quote in draft.quotes:
-        quotes[n] = f"{quotes.get(n, '')}\n{quote}".strip()
-    if draft.found and len(quotes) > 1 and (sides := contradiction(list(quotes.values()))):
-        return to_corg("plain", sides)
     if len(sources) <= partition_size:
         return None
     if not draft.found:
@@ -220,9 +214,3 @@ def escalation(draft: Draft, sources: Sequence[Source], partition_size: int) -> 
     if not is_verifiable(draft, {source.n: source.text for source in sources}):
         return {"from": "plain", "to": "map_reduce", "reason": "no citation of the plain answer could be verified"}
     return None
-
-
-def to_corg(route: str, sides: tuple[str, str]) -> Escalation:
-    """The step from a route to COrg, for two statements that contradict each other."""
-    first, second = (" ".join(side.split())[:80] for side in sides)
-    return {"from": route, "to": "corg", "reason": f'passages contradict each other: "{first}" / "{second}"'}

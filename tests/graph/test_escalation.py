@@ -1,10 +1,8 @@
-"""Turns that go on to the next route: from plain answers to map/reduce, and to COrg where sources contradict."""
-
-import re
+"""Turns that go on from a plain answer to map/reduce."""
 
 import pytest
-from broken_bow import QUESTION, relation_calls, script
-from scripted_server import ScriptedServer, prompt_of
+from broken_bow import QUESTION
+from scripted_server import ScriptedServer
 
 from preflight_rag import TokenEvent
 
@@ -66,49 +64,16 @@ def test_a_forced_route_stays(opened, route):
     }
 
 
-def test_extracts_that_contradict_each_other_go_on_to_corg_with_their_passages(opened):
+@pytest.mark.parametrize(
+    ("more", "stage"),
+    [({}, "answer_plain"), ({"map_prompt_tokens": 0, "preflight": "iou", "threshold": 1}, "reduce_context")],
+)
+def test_different_numbers_in_an_answer_send_no_turn_to_corg(opened, more, stage):
+    """A rule over words took two facts for a contradiction, and threw a good answer away: relations decide that."""
     facts = ["A1", "A2", *["A"] * 6]
-    relating = script(facts)
-
-    def reply(body):
-        prompt = prompt_of(body)
-        if "You read a few numbered passages" not in prompt:
-            return relating(body)
-        said = re.findall(r'<passage n="(\d+)"[^>]*>\n(1,00\d people live in Broken Bow)', prompt)
-        return "\n".join(f"{text} [{n}]." for n, text in said) or "NO RELEVANT INFORMATION"
-
-    with ScriptedServer(reply) as server:
-        settings = {
-            "corg_threshold": 1,
-            "map_prompt_tokens": 0,
-            "preflight": "iou",
-            "threshold": 1,
-            "partition_size": 1,
-        }
-        with opened(server, facts, route="auto", **settings) as app:
+    said = "1,001 people live in Broken Bow [1]. 1,002 people live in Broken Bow [2]."
+    with ScriptedServer([("You read a few numbered passages", said)], default=said) as server:
+        with opened(server, facts, route="auto", corg_threshold=1, partition_size=1, **more) as app:
             found = app.ask(QUESTION)
-    assert found.route.name == "corg"
-    assert "contradict each other" in found.route.reason
-    assert "reduce_context" in found.receipt.by_stage
-    assert relation_calls(server) == 1
-    assert len(found.relations) == 1
-    assert {group.answer for group in found.groups} == {"1,001", "1,002"}
-
-
-def test_a_plain_answer_whose_quotes_contradict_each_other_goes_on_to_corg(opened):
-    facts = ["A1", "A2", "A1"]
-    relating = script(facts)
-    asked = []
-
-    def reply(body):
-        prompt = prompt_of(body)
-        if "Say what the passages say" in prompt and not asked:
-            asked.append(1)
-            said = re.findall(r'<passage n="(\d+)"[^>]*>\n(1,00\d people live in Broken Bow)', prompt)
-            return "\n".join([*(f"{t} [{n}]." for n, t in said), "QUOTES", *(f'[{n}] "{t}"' for n, t in said)])
-        return relating(body)
-
-    with ScriptedServer(reply) as server, opened(server, facts, route="auto", corg_threshold=1) as app:
-        found = app.ask(QUESTION)
-    assert (found.route.name, len(found.groups)) == ("corg", 2)
-    assert found.route.reason.count("then ") == 1
+    assert (found.route.name, stage in found.receipt.by_stage) == ("map_reduce" if more else "plain", True)
+    assert found.answer == said

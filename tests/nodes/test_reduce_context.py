@@ -10,8 +10,6 @@ from preflight_rag.state.errors import AllPartitionsFailed
 from preflight_rag.state.reading import Draft, Reply
 from preflight_rag.state.values import Passage
 
-ROUTE = {"decision": {"name": "map_reduce", "forced": True}, "escalations": []}
-
 
 def mapped(*extracts, gaps=()):
     rows = [
@@ -25,7 +23,6 @@ def mapped(*extracts, gaps=()):
         "partitions": [[number] for number in range(1, len(rows) + 1)],
         "extracts": rows,
         "gaps": list(gaps),
-        **ROUTE,
     }
 
 
@@ -77,20 +74,3 @@ async def test_all_failed_is_an_error_with_the_first_reason(chat_reader):
             await reduce_context(
                 mapped(None, None, gaps=gaps), Runtime(context=Context(chat_reader(server), Passages()))
             )
-
-
-CONTRADICTING = ("Saturn has 82 known moons [1].", "Rust is red [4].", "Saturn has 274 known moons [7].")
-
-
-@pytest.mark.parametrize(
-    ("decision", "asked"),
-    [({"name": "map_reduce"}, 0), ({"name": "map_reduce", "forced": True}, 1), ({"name": "plain"}, 1)],
-)
-async def test_contradicting_extracts_go_on_to_corg_with_the_passages_they_cite(chat_reader, decision, asked):
-    state = mapped(*CONTRADICTING) | {"decision": decision, "escalations": []}
-    with ScriptedServer(default="Hot [1].") as server:
-        update = await reduce_context(state, Runtime(context=Context(chat_reader(server), Passages())))
-    assert server.count() == asked
-    if not asked:
-        assert (update["onward"], update["to_relate"]) == ("relate_contexts", [1, 4, 7])
-        assert update["escalations"][0]["to"] == "corg"

@@ -13,7 +13,8 @@ QUESTION = "How many people live in Broken Bow?"
 @pytest.fixture
 def related(library, chat_reader, retrieved):
     async def make(server, ranks=(1, 2, 3), **settings):
-        state = await retrieved(QUESTION, k=8) | {"to_relate": list(ranks)}
+        state = await retrieved(QUESTION, k=8)
+        state["passages"] = [ref for ref in state["passages"] if ref["rank"] in ranks]
         context = Context(chat_reader(server), library, Settings(**settings))
         return await relate_contexts(state, Runtime(context=context))
 

@@ -16,7 +16,7 @@ from itertools import combinations
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
-from preflight_rag.corg.agreement import contradiction, same_answer
+from preflight_rag.corg.agreement import same_answer
 from preflight_rag.evaluation.bench import Bench, data_inputs, open_bench
 from preflight_rag.evaluation.compare import INTERVALS, Comparison, compare
 from preflight_rag.evaluation.datasets import CONFLICTS
@@ -67,11 +67,9 @@ class Noted:
 
     Attributes:
         stands: Question id to the answers of its partitions.
-        seen: Question id to whether the graph's rule sees a contradiction.
     """
 
     stands: dict[str, list[Stand | None]] = field(default_factory=dict)
-    seen: dict[str, bool] = field(default_factory=dict)
 
     def conflict(self, name: str) -> bool:
         """Whether two partitions that answer disagree."""
@@ -88,7 +86,7 @@ def run(found: DataSet, run: Run) -> Report:
     """Ask each question with its partitions apart, put together, and all passages at once."""
     with _opened(found, run) as (bench, sources, where):
         noted = Noted()
-        arms = [plain(bench.reader), map_reduce_noted(bench.reader, noted), vote(bench.reader, noted)]
+        arms = [plain(bench.reader), map_reduce_of_two(bench.reader), vote(bench.reader, noted)]
         rows = bench.ask(arms, lambda question: sources[question.id])
     rows = [replace(row, condition=CONFLICT if noted.conflict(row.sample) else NO_CONFLICT) for row in rows]
     compared = compared_by_conflict(rows, run.seed)
@@ -151,14 +149,13 @@ def parts_of(count: int) -> list[list[int]]:
     return partition(count, min(PARTITION, max(1, ceil(count / 2))))
 
 
-def map_reduce_noted(reader: Reader, noted: Noted) -> Arm:
-    """The product's map and reduce over at least two partitions; what the graph's rule sees in them is noted."""
+def map_reduce_of_two(reader: Reader) -> Arm:
+    """The product's map and reduce over at least two partitions."""
 
     async def answer(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
         meter, parts = Metered(reader, estimate=False), parts_of(len(sources))
         stages = Stages(meter, question.question, sources, options=question.options)
         extracts = await stages.extracts(parts)
-        noted.seen[question.id] = contradiction([extract.text for extract in extracts if extract.text]) is not None
         return ArmAnswer.of_draft(Reply(await stages.reduce(extracts, parts), meter.usage), "map_reduce")
 
     return Arm(MAP_REDUCE, answer)
@@ -216,24 +213,16 @@ def count(
         )
         for arm in ARMS
     }
-    seen = sum(noted.seen.get(name, False) for name in kept)
-    both = sum(noted.seen.get(name, False) for name in conflicts)
     right = sum(noted.right(questions[name]) for name in conflicts)
     counts = {
         "partitions disagree": (len(conflicts), len(kept)),
         "… and one of them is right by itself": (right, len(conflicts)),
         **{f"… and {arm} resolves it": (resolved[arm], len(conflicts)) for arm in ARMS},
-        "… and the graph's rule sees it": (both, len(conflicts)),
-        "the graph's rule sees a contradiction": (seen, len(kept)),
-        "… and partitions disagree": (both, seen),
     }
     cells = tuple(
         (name, str(part), str(of), number(wilson(part, of), percent=True)) for name, (part, of) in counts.items()
     )
-    note = (
-        "Resolved: wholly right, no wrong answer beside it. The graph's rule compares the extracts' statements; where "
-        f"it sees a contradiction, a turn of the auto route goes on to COrg. {where} {compared.left_out}{INTERVALS}"
-    )
+    note = f"Resolved: wholly right, no wrong answer beside it. {where} {compared.left_out}{INTERVALS}"
     numbers = {
         "conflicts": len(conflicts),
         "counts": {

@@ -16,7 +16,7 @@ from preflight_rag.evaluation.experiments.conflicts import (
     Stand,
     compared_by_conflict,
     count,
-    map_reduce_noted,
+    map_reduce_of_two,
     parts_of,
     shuffled,
     stand_of,
@@ -58,7 +58,7 @@ def test_it_counts_what_was_planted(resolves: float, resolved: int, as_set) -> N
     bias = Bias(edge=1.0, middle=1.0, resolves=resolves)
     asking = Asking(Run(model="simulated"), SimulatedChat.of(questions, bias))
     noted, bench = Noted(), Bench(as_set(*questions), asking.run, tuple(questions), asking, asking.prompts)
-    arms = [plain(asking.prompts), map_reduce_noted(asking.prompts, noted), vote(asking.prompts, noted)]
+    arms = [plain(asking.prompts), map_reduce_of_two(asking.prompts), vote(asking.prompts, noted)]
     rows = bench.ask(arms, in_order)
     assert {question.id for question in questions if noted.conflict(question.id)} == {f"apart{n}" for n in range(5)}
     rows = [replace(row, condition=CONFLICT if noted.conflict(row.sample) else NO_CONFLICT) for row in rows]

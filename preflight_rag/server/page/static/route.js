@@ -66,8 +66,6 @@ function differing(reason, relations) {
 }
 
 function escalated(route, then, size) {
-  const start = then.startsWith("corg") && /read in parts|risk .* >=|at or above the limit|disagree \(/.test(route.reason) ? "parts" : "one go";
-  if (then.startsWith("corg")) return `First read in ${start}; then compared and grouped, since what was found disagrees.`;
   const why = /verified/.test(then) ? "no quote could be verified" : "that found nothing";
   return `First read in one go; ${why}, so it was read again in ${plural(parts(route, size), "part")}.`;
 }
