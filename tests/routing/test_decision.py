@@ -195,7 +195,7 @@ SOURCES = [
         (
             Draft("82 [1] or 274 [2].", ((1, "Saturn has 82 known moons."), (2, "Saturn has 274 known moons."))),
             3,
-            "corg",
+            None,
         ),
     ],
 )
