@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ from preflight_rag.library.loaders.files import too_large
 from preflight_rag.library.loaders.xml import XMLSyntaxError, parse_xml
 from preflight_rag.state.errors import DocumentTooLarge, EncryptedDocument, UnreadableDocument
 from preflight_rag.state.values import Document
+from preflight_rag.text.tables import expand_spans, table_lines
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 _WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 _COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
+_CAPTION = re.compile(r"(?:table|tab\.|exhibit|schedule)\s+[\dIVX]", re.IGNORECASE)
 _OLE = b"\xd0\xcf\x11\xe0"
 _BREAKS = {f"{_WORD}tab": " ", f"{_WORD}br": "\n", f"{_WORD}cr": "\n", f"{_WORD}noBreakHyphen": "-"}
 _WRAPPERS = tuple(f"{_WORD}{name}" for name in ("sdt", "sdtContent", "ins", "moveTo", "smartTag", "customXml"))
@@ -90,17 +93,35 @@ def _core(core: _Element | None) -> dict[str, str]:
 def _blocks(root: _Element) -> Iterator[tuple[str, str]]:
     """`(style, text)` of each paragraph, list item and table row that has text."""
     body = root.find(f"{_WORD}body")
+    caption = ""
     for child in _unwrapped(body if body is not None else root, f"{_WORD}p", f"{_WORD}tbl"):
         if child.tag == f"{_WORD}tbl":
-            for row in _unwrapped(child, f"{_WORD}tr"):
-                cells = [" ".join(_text(cell).split()) for cell in _unwrapped(row, f"{_WORD}tc")]
-                if any(cells):
-                    yield "row", " | ".join(cells).strip(" |")
+            for line in _table(child, caption):
+                yield "row", line
+            caption = ""
         else:
             text = "\n".join(" ".join(line.split()) for line in _text(child).split("\n")).strip()
             if any(char.isalnum() for char in text):
                 style = _style(child)
+                caption = text if style == "caption" or _CAPTION.match(text) else ""
                 yield style, f"- {text}" if style == "list" else text
+
+
+def _table(table: _Element, caption: str) -> list[str]:
+    """The rows of a table, each with the caption above it and its columns' names."""
+    rows, marked = [], 0
+    for row in _unwrapped(table, f"{_WORD}tr"):
+        cells = [(" ".join(_text(cell).split()), _columns(cell), 1) for cell in _unwrapped(row, f"{_WORD}tc")]
+        rows.append(cells)
+        if marked == len(rows) - 1 and row.find(f"{_WORD}trPr/{_WORD}tblHeader") is not None:
+            marked += 1
+    return table_lines(expand_spans(rows), caption=caption, header_rows=marked or None)
+
+
+def _columns(cell: _Element) -> int:
+    span = cell.find(f"{_WORD}tcPr/{_WORD}gridSpan")
+    text = str(span.get(f"{_WORD}val", "1")) if span is not None else "1"
+    return int(text) if text.isdigit() else 1
 
 
 def _unwrapped(parent: _Element, *tags: str) -> Iterator[_Element]:

@@ -12,9 +12,11 @@ from preflight_rag.library.loaders.encoding import decode
 from preflight_rag.library.loaders.fields import file_document, iso_date, one_line, people, tidy
 from preflight_rag.library.loaders.files import read_bytes
 from preflight_rag.state.values import Document
+from preflight_rag.text.tables import BAR, expand_spans, table_lines
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup
+    from bs4.element import Tag
 
 _CHARSET = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?\s*([\w-]+)|<\?xml[^>]{0,200}encoding=[\"']([\w-]+)", re.I)
 _RULE = re.compile(r"\|(?:\s*:?-+:?\s*\|)+")
@@ -39,6 +41,8 @@ _BLOCKS = (
 )
 _INVISIBLE = ("script", "style", "noscript", "template", "svg", "head", "iframe", "object")
 _BOILERPLATE = ("nav", "footer", "aside", "form", "button", "select")
+_LONGEST_CELL = 400
+"""Characters of a cell; a table with longer ones lays out a page. A guess."""
 _ENOUGH_CHARACTERS = 300
 _ENOUGH_SHARE = 0.3
 """The main part of a page counts where it has so many characters and this share of the text; both are guesses."""
@@ -59,6 +63,8 @@ def load_html(path: Path, max_bytes: int) -> Iterator[Document]:
     title = soup.title.get_text() if soup.title else ""
     date = next((found for key in _DATES if (found := iso_date(_first(properties, key)))), None)
     written = _JSON_DATE.search(page)
+    if _write_tables(soup):
+        page = str(soup)
     address = _canonical(soup)
     yield file_document(
         path,
@@ -101,6 +107,44 @@ def _canonical(soup: BeautifulSoup) -> str:
     return ""
 
 
+def _write_tables(soup: BeautifulSoup) -> bool:
+    """Put lines in the place of tables of data, a paragraph a row; whether there were any. Layout stays as it is."""
+    found = False
+    for table in soup.find_all("table"):
+        if table.find("table") or table.find_parent("table") or table.get("role") == "presentation":
+            continue
+        rows = table.find_all("tr")
+        cells = [row.find_all(["th", "td"], recursive=False) for row in rows]
+        texts = [[cell.get_text(" ", strip=True) for cell in row] for row in cells]
+        filled = [row for row in texts if sum(map(bool, row)) > 1]
+        if len(filled) < 2 or max(len(text) for row in texts for text in row) > _LONGEST_CELL:
+            continue
+        spans = [
+            [(text, _span(cell, "colspan"), _span(cell, "rowspan")) for cell, text in zip(row, line, strict=True)]
+            for row, line in zip(cells, texts, strict=True)
+        ]
+        marked = [all(cell.name == "th" for cell in row) and len(row) > 0 for row in cells]
+        header = marked.index(False) if False in marked else 0
+        caption = table.find("caption")
+        lines = table_lines(
+            expand_spans(spans),
+            caption=caption.get_text(" ", strip=True) if caption else "",
+            header_rows=header or None,
+        )
+        for line in lines:
+            paragraph = soup.new_tag("p")
+            paragraph.string = line
+            table.insert_before(paragraph)
+        table.decompose()
+        found = True
+    return found
+
+
+def _span(cell: Tag, name: str) -> int:
+    text = str(cell.get(name, "1")).strip()
+    return int(text) if text.isdigit() else 1
+
+
 def _main_text(page: str, soup: BeautifulSoup) -> str:
     """Trafilatura's extract, unless it is short and the visible text is much longer."""
     import trafilatura
@@ -117,7 +161,7 @@ def _table_row(line: str) -> str:
     """A Markdown table row without its frame and empty cells; other lines as they are."""
     if not (line.startswith("|") and line.rstrip().endswith("|")):
         return line
-    return " | ".join(cell.strip() for cell in line.strip("| ").split("|") if cell.strip())
+    return BAR.join(cell.strip() for cell in line.strip("| ").split("|") if cell.strip())
 
 
 def _visible_text(soup: BeautifulSoup) -> str:

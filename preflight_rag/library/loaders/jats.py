@@ -12,6 +12,7 @@ from preflight_rag.library.loaders.files import read_bytes
 from preflight_rag.library.loaders.xml import XMLSyntaxError, local, parse_xml
 from preflight_rag.state.errors import DocumentError, EmptyDocument, UnreadableDocument
 from preflight_rag.state.values import Document
+from preflight_rag.text.tables import INDENT, expand_spans, table_lines
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -31,6 +32,8 @@ _OMITTED_ABSTRACTS = ("graphical", "toc", "teaser", "key-points-image")
 _BACK_PARTS = ("app-group", "app", "sec", "glossary")
 _REVIEW_TYPES = ("review-article", "systematic-review")
 _REVIEW_HEADING = re.compile(r"(?:(?:systematic|mini|invited|clinical)[ -]?)?reviews?(?: articles?)?$", re.IGNORECASE)
+_INDENTED = re.compile("\\s*[\u00a0\u2002-\u200a]")
+_NOTE_MARK = re.compile(r"\s*(?:[a-z*†‡§¶#]\s*,?\s*){1,3}")
 _DATE_ORDER = ("epub", "pub", "ppub", "epub-ppub", "collection", "pmc-release", "")
 
 
@@ -203,10 +206,8 @@ def _paragraph(inline: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _block(element: _Element, name: str) -> Iterator[tuple[str, str]]:
-    if name == "tr":
-        cells = [_line(cell) for cell in element]
-        if any(cells):
-            yield "row", " | ".join(cells)
+    if name == "table":
+        yield from _table(element, "")
     elif name == "title":
         text = _line(element)
         if text:
@@ -230,11 +231,43 @@ def _captioned(element: _Element) -> Iterator[tuple[str, str]]:
     heading = " ".join(part if part.endswith((".", ":", "?")) else f"{part}." for part in (label, *described) if part)
     if heading:
         yield "paragraph", heading
+    # The rest of a caption explains; beside each row its beginning is enough.
+    name = heading.split("\n", 1)[0] if len(described) < 2 else " ".join(part for part in (label, described[0]) if part)
     for child in element:
-        if local(child) in _BLOCKS - {"label", "caption"}:
-            yield from _block(child, local(child))
-        elif local(child) == "alternatives":
-            yield from _blocks(child)
+        for part in child if local(child) == "alternatives" else (child,):
+            if local(part) == "table":
+                yield from _table(part, name)
+            elif local(part) in _BLOCKS - {"label", "caption"}:
+                yield from _block(part, local(part))
+
+
+def _table(table: _Element, caption: str) -> Iterator[tuple[str, str]]:
+    """The rows of a table, each with the caption and its columns' names."""
+    rows = [row for row in table.iter() if local(row) == "tr" and next(row.iterancestors(table.tag)) is table]
+    for mark in [item for item in table.iter() if local(item) == "sup" and _NOTE_MARK.fullmatch("".join(_words(item)))]:
+        # A letter that points to a note would stand in the name of a column as a letter of its last word.
+        for item in mark.iter():
+            item.text, item.tail = "", (item.tail if item is mark else "")
+    heads = [row for row in rows if local(row.getparent()) == "thead"]
+    grid = expand_spans(
+        [[(_cell(cell), _span(cell, "colspan"), _span(cell, "rowspan")) for cell in row] for row in rows]
+    )
+    for line in table_lines(grid, caption=caption, header_rows=len(heads) or None):
+        yield "row", line
+
+
+def _cell(cell: _Element) -> str:
+    """A cell's text; one that spaces indent keeps one of them."""
+    return INDENT + _line(cell) if _INDENTED.match("".join(_words(cell))) else _line(cell)
+
+
+def _words(element: _Element) -> Iterator[str]:
+    return (str(part) for part in element.itertext())
+
+
+def _span(cell: _Element, name: str) -> int:
+    text = str(cell.get(name, "1"))
+    return int(text) if text.isdigit() else 1
 
 
 def _line(element: _Element | None) -> str:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
-from preflight_rag.library.loaders.encoding import decode, encoding_of
+from preflight_rag.library.loaders.encoding import decode
 from preflight_rag.library.loaders.fields import (
     AUTHOR_FIELDS,
     DATE_FIELDS,
@@ -25,6 +23,7 @@ from preflight_rag.library.loaders.fields import (
 from preflight_rag.library.loaders.files import read_bytes
 from preflight_rag.state.errors import DocumentError, EmptyDocument, UnreadableDocument
 from preflight_rag.state.values import Document
+from preflight_rag.text.tables import table_lines
 
 _TEXTS = ("text", "content", "contents", "body", "abstract", "passage", "document", "full_text", "fulltext")
 _IDS = ("id", "_id", "doc_id", "docid", "document_id", "documentid", "pmid", "uid", "record_id")
@@ -39,11 +38,10 @@ _MAX_FIELD = 2**31 - 1
 
 @dataclass(frozen=True)
 class _Table:
-    """A parsed table: `skip` rows come before its first row of data, `caption` is what stands above the header."""
+    """A parsed table; `caption` is what stands above the header."""
 
     caption: str
     columns: tuple[str, ...]
-    skip: int
     rows: list[dict[str, str]]
 
 
@@ -51,7 +49,7 @@ def load_table(path: Path, max_bytes: int) -> Iterator[Document | DocumentError]
     """Rows as documents when the header names a column of texts; `path#number` (from 1) is a row's id without one.
 
     A table with an id column and no named text column takes its longest column, if that holds sentences. Any other
-    table is one document with a line `column: value; …` for each row.
+    table is one document with a line `column: value | …` for each row.
 
     Raises:
         UnreadableDocument: It cannot be parsed.
@@ -67,7 +65,7 @@ def load_table(path: Path, max_bytes: int) -> Iterator[Document | DocumentError]
     named = {column.lower(): column for column in table.columns}
     body = _text_column(table.rows, named)
     if body is None:
-        yield _whole_table(path, encoding_of(data, path), dialect, table)
+        yield _whole_table(path, table)
     else:
         yield from _row_documents(path, table.rows, named, body)
 
@@ -93,13 +91,14 @@ def _parsed(text: str, dialect: type[csv.Dialect]) -> _Table:
     width = max((len(row) for row in rows[:_HEADER_ROWS]), default=0)
     header = next((index for index, count in enumerate(filled) if count * 2 >= width), 0)
     columns: list[str] = []
-    for number, cell in enumerate(rows[header] if rows else [], 1):
+    longest = max((len(row) for row in rows[header:]), default=0)
+    for number, cell in enumerate([*rows[header], *[""] * (longest - len(rows[header]))] if rows else [], 1):
         name = one_line(cell) or f"column {number}"
         columns.append(name if name not in columns else f"{name} {number}")
     caption = " ".join(one_line(cell) for row in rows[:header] for cell in row if cell.strip())
     padding = [""] * len(columns)
     records = [dict(zip(columns, [*row, *padding], strict=False)) for row in rows[header + 1 :]]
-    return _Table(caption, tuple(columns), header + 1, records)
+    return _Table(caption, tuple(columns), records)
 
 
 def _text_column(rows: Sequence[Mapping[str, str]], named: Mapping[str, str]) -> str | None:
@@ -148,16 +147,9 @@ def _row_documents(
         )
 
 
-def _whole_table(path: Path, encoding: str, dialect: type[csv.Dialect], table: _Table) -> Document:
-    """The table as LangChain's CSVLoader writes its rows, each on one line."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*langchain-community.*", category=DeprecationWarning)
-        from langchain_community.document_loaders import CSVLoader
-    arguments = {"dialect": dialect, "fieldnames": table.columns, "restkey": "more", "restval": ""}
-    loader = CSVLoader(path, encoding=encoding, csv_args=arguments)
-    lines = [table.caption] if table.caption else []
-    for row in islice(loader.lazy_load(), table.skip, None):
-        pairs = (one_line(pair) for pair in row.page_content.split("\n"))
-        lines.append("; ".join(pair for pair in pairs if pair and not pair.endswith(":")))
-    text = tidy("\n".join(line for line in lines if line))
+def _whole_table(path: Path, table: _Table) -> Document:
+    """The table as one document, a row a line."""
+    grid = [table.columns, *([row[column] for column in table.columns] for row in table.rows)]
+    lines = table_lines(grid, caption=table.caption, header_rows=1, headings=False)
+    text = tidy("\n".join([table.caption, *lines] if table.caption else lines))
     return file_document(path, text, title=table.caption, metadata={"rows": len(table.rows)})

@@ -35,7 +35,7 @@ def test_headings_lists_tables_and_properties(tmp_path: Path) -> None:
         cell.text = text
     file.save(str(tmp_path / "a.docx"))
     document = load_one(tmp_path / "a.docx")
-    assert document.text == "Methods\n\nPatients were seen.\n\n- first\n- second\n\nDrug | Dose\nAspirin | 5 mg"
+    assert document.text == "Methods\n\nPatients were seen.\n\n- first\n- second\n\nDrug: Aspirin | Dose: 5 mg"
     assert (document.title, document.date, document.authors) == ("On pain", "2021-03-04", ("Anna One",))
     assert document.metadata["sections"] == [[0, "Methods"]]
 

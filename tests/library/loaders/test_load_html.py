@@ -34,7 +34,7 @@ def test_main_content_with_metadata(tmp_path: Path) -> None:
     assert (document.title, document.date, document.authors) == ("On pain", "2021-03-04", ("Anna One",))
     assert document.metadata["url"] == "https://example.org/pain"
     assert "Aspirin number 7 is given" in document.text
-    assert "Aspirin | 500 mg" in document.text
+    assert "Drug: Aspirin | Dose: 500 mg" in document.text
     assert not any(word in document.text for word in ("hidden", "Imprint", "Cookies"))
 
 

@@ -119,10 +119,14 @@ def test_other_tables_are_one_document(tmp_path: Path) -> None:
     path = tmp_path / "cups.csv"
     path.write_text("Stanley Cups,,\nTeam,Location,Cups\nBlues,STL,1\nFlyers,PHI\n")
     ((document,), _) = load_all(path)
-    assert document.text == "Stanley Cups\nTeam: Blues; Location: STL; Cups: 1\nTeam: Flyers; Location: PHI"
+    assert document.text == (
+        "Stanley Cups\n"
+        "Stanley Cups. | Team: Blues | Location: STL | Cups: 1\n"
+        "Stanley Cups. | Team: Flyers | Location: PHI"
+    )
     assert (document.id, document.title) == (str(path), "Stanley Cups")
 
 
 def test_table_in_shift_jis(data_dir: Path) -> None:
     ((document,), _) = load_all(data_dir / "ingest_docs" / "markitdown" / "test_mskanji.csv")
-    assert document.text.startswith("名前: 佐藤太郎; 年齢: 30; 住所: 東京")
+    assert document.text.startswith("名前: 佐藤太郎 | 年齢: 30 | 住所: 東京")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from itertools import pairwise
 from pathlib import Path
 
@@ -21,6 +22,7 @@ CITATION = """<PubmedArticle><MedlineCitation><PMID>{pmid}</PMID><Article><Journ
 ABSTRACT = (
     '<AbstractText Label="AIM">Is CO<sub>2</sub> &lt; 5?</AbstractText><AbstractText>&alpha; helps.</AbstractText>'
 )
+RUN_TOGETHER = re.compile(r"[a-z)%*][A-Z][a-z]|[a-z]%p-|\)\d+% CI")
 ARTICLE = """<?xml version="1.0"?><!DOCTYPE article [<!ENTITY boom "BOOM">]>
 <article xmlns:xlink="http://www.w3.org/1999/xlink"><front><article-meta>
 <article-id pub-id-type="pmid">11</article-id><article-id pub-id-type="pmc">22</article-id>
@@ -89,7 +91,7 @@ def test_jats_article(tmp_path: Path) -> None:
         "And after.",
         "- first\n- second",
         "Table 1. Doses.",
-        "Drug | Dose\nAspirin | 5 mg",
+        "Table 1. Doses. | Drug: Aspirin | Dose: 5 mg",
     ]
     assert [document.text[start:].startswith(name) for start, name in document.metadata["sections"]] == [True, True]
     assert (document.metadata["pmid"], document.metadata["pmcid"]) == ("11", "PMC22")
@@ -126,7 +128,9 @@ def test_real_articles_hold_what_others_extracted(data_dir: Path) -> None:
         assert isinstance(document, Document)
         reference = path.with_suffix(".txt").read_text(encoding="utf-8")
         ours = "".join(char for char in document.text if char.isalnum())
-        sentences = [reference[start:end] for start, end in sentence_spans(reference) if end - start > 40]
+        # Theirs runs the cells of a table's rows together; ours has the columns' names beside them.
+        spans = [span for span in sentence_spans(reference) if span[1] - span[0] > 40]
+        sentences = [text for start, end in spans if not RUN_TOGETHER.search(text := reference[start:end])]
         found = [text for text in sentences if "".join(char for char in text if char.isalnum()) in ours]
         assert len(found) >= 0.95 * len(sentences)
         starts = [start for start, _ in document.metadata["sections"]]

@@ -1,0 +1,222 @@
+"""Answers out of tables: the cell of a row and a column that a question names. By rule, over the rows' own lines.
+
+A row is named by the words of its cells, a column by the words of its header, the table by its caption and the title of
+its document. Where the words of a question single out no row or no column, nothing is claimed.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from preflight_rag.state.reading import Source
+from preflight_rag.text.tables import Cell, Row, parse_row
+from preflight_rag.text.values import asked_kind
+from preflight_rag.text.words import words
+
+NAMED = 0.5
+"""Share of a row's label, or of a column's name, that the question has to hold. Set by hand on the tables of
+`tests/offline/test_tables.py`."""
+LEAST_SHARE = 0.5
+"""Share of the question's content words, by weight, that row, column and caption have to hold; set as above."""
+LABEL_BONUS = 0.3
+"""What a row's first cell counts more than its others when rows are compared: it is what the row is about. A guess."""
+NAME_WEIGHT = 0.1
+"""Weight of how much of a row's label, and of a column's name, the question holds beside the share. A guess."""
+_YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
+_CODE = re.compile(r"\b[A-Z]{2,4}\b")
+_ALIKE = {"percentag": "%", "percent": "%", "proport": "%", "pct": "%", "averag": "mean"}
+"""Words of a question, as stems, beside those of a header that mean the same."""
+_ASKING = frozenset(
+    words("many much value figure table row column say show report list tell amount total give according number")
+)
+"""Words that ask, and name nothing, unless a row or a column has them."""
+_STATISTIC = frozenset(words("mean median sd se sem iqr ci range number total value count standard deviation"))
+"""Words that say how a row's figures were made; a question names the row without them."""
+_EXTREME = re.compile(
+    r"\b(?:highest|lowest|largest|smallest|greatest|fewest|most|least|maximum|minimum|biggest|best|worst|longest"
+    r"|shortest|oldest|youngest|average of|sum of|how many (?:rows|columns)|difference|change(?:d|s)? (?:from|between)"
+    r"|more than|less than|at least|increase[ds]?|decrease[ds]?|compared?)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class TableAnswer:
+    """A cell that answers, and what names it.
+
+    Attributes:
+        n: The number of the passage.
+        cell: The cell's text.
+        row: What the row is about: its first cell, or the cell that the question names.
+        column: The column's name.
+        quote: The row's line, verbatim in the passage.
+        share: How much of the question's content words row, column, caption and title hold, in [0, 1], by weight.
+        margin: How far the next best cell with another text lies behind in that share, with the rows' match counted.
+    """
+
+    n: int
+    cell: str
+    row: str
+    column: str
+    quote: str
+    share: float
+    margin: float
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A row as it is searched: its terms by cell and by column."""
+
+    source: Source
+    line: str
+    row: Row
+    terms: tuple[frozenset[str], ...]
+    names: tuple[frozenset[str], ...]
+    about: frozenset[str]
+
+    @cached_property
+    def all(self) -> frozenset[str]:
+        """The terms of row, columns, caption and title."""
+        return self.about.union(*self.terms, *self.names)
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A cell with what the question says of its row and its column."""
+
+    line: _Line
+    place: int
+    by: int
+    share: float
+    score: float
+
+
+def table_answer(question: str, sources: Sequence[Source]) -> TableAnswer | None:
+    """The cell that a question names by its row and its column; None where it names none, or more than one.
+
+    Args:
+        question: The standalone question.
+        sources: Passages, of which the lines that are rows of tables are read.
+    """
+    kind = asked_kind(question)
+    if kind == "verdict" or _EXTREME.search(question):
+        return None
+    lines = list(_lines(sources))
+    asked = _terms(question)
+    known = frozenset[str]().union(*(line.all for line in lines))
+    asked = frozenset(term for term in asked if term in known or term not in _ASKING)
+    if not asked or not lines:
+        return None
+    weights = _weights(asked, lines)
+    candidates = sorted(
+        (
+            found
+            for line in lines
+            for found in _candidates(line, asked, weights)
+            if kind == "name" or any(map(str.isdigit, line.row.cells[found.place].text))
+        ),
+        key=lambda found: -found.score,
+    )
+    if not candidates:
+        return None
+    best = candidates[0]
+    cell = best.line.row.cells[best.place]
+    rival = next((item for item in candidates[1:] if item.line.row.cells[item.place].text != cell.text), None)
+    margin = round(best.score - rival.score, 4) if rival else round(best.score, 4)
+    if margin <= 0 or best.share < LEAST_SHARE:
+        return None
+    named = best.line.row.cells[best.by] if best.by >= 0 else Cell("", best.line.row.caption, 0, 0)
+    return TableAnswer(
+        n=best.line.source.n,
+        cell=cell.text,
+        row=named.text.rstrip("."),
+        column=cell.column,
+        quote=best.line.line,
+        share=round(best.share, 4),
+        margin=margin,
+    )
+
+
+def _lines(sources: Sequence[Source]) -> Iterator[_Line]:
+    for source in sources:
+        title = _terms(source.title)
+        for text in source.text.split("\n"):
+            row = parse_row(text.strip())
+            if row is not None:
+                yield _Line(
+                    source,
+                    text.strip(),
+                    row,
+                    tuple(_terms(cell.text) for cell in row.cells),
+                    tuple(_terms(cell.column) for cell in row.cells),
+                    _terms(row.caption) | title,
+                )
+
+
+def _terms(text: str) -> frozenset[str]:
+    found = {_ALIKE.get(term, term) for term in words(text)} | set(_YEAR.findall(text))
+    # An arm may be called DO or AN, which are no words of content elsewhere.
+    found |= {code.lower() for code in _CODE.findall(text)}
+    return frozenset(found | {"%"} if "%" in text else found)
+
+
+def _weights(asked: frozenset[str], lines: Sequence[_Line]) -> dict[str, float]:
+    """Inverse document frequency of the question's terms over the rows; in which cell of a row does not matter."""
+    counts = Counter(term for line in lines for term in asked & line.all)
+    return {term: math.log(1 + (len(lines) + 1) / (0.5 + counts[term])) for term in sorted(asked)}
+
+
+def _candidates(line: _Line, asked: frozenset[str], weights: dict[str, float]) -> Iterator[_Candidate]:
+    """The cells of a row whose column the question names, when it names the row."""
+    total = sum(weights.values())
+    cells = line.row.cells
+    alone = len(cells) == 1
+    for place, cell in enumerate(cells):
+        if not cell.text or not any(char.isalnum() for char in cell.text) or (place == 0 and not cell.column):
+            continue
+        # The only other cell of a row needs no name of its own: "Founded: 1975" or "Blues | 1".
+        free = not cell.column and len(cells) == 2
+        name = line.names[place]
+        if not free and not _is_named(name, asked):
+            continue
+        by = _naming_cell(line, place, name & asked, asked, weights)
+        if by is None and not (alone and line.about & asked):
+            continue
+        label = line.terms[by] & asked if by is not None else frozenset()
+        covered = (name & asked) | label | (line.about & asked)
+        share = sum(weights[term] for term in covered) / total
+        whole = _part(line.terms[by], asked) if by is not None else 0.0
+        score = share + NAME_WEIGHT * (whole + _part(name, asked) + (LABEL_BONUS if by == 0 else 0.0))
+        yield _Candidate(line, place, -1 if by is None else by, share, score)
+
+
+def _naming_cell(
+    line: _Line, place: int, used: frozenset[str], asked: frozenset[str], weights: dict[str, float]
+) -> int | None:
+    """The other cell of the row that the question names best, by words that do not name the column."""
+    best: tuple[float, int] | None = None
+    for other, terms in enumerate(line.terms):
+        left = (terms & asked) - used
+        if other == place or not left or not _is_named(terms, asked):
+            continue
+        weight = sum(weights[term] for term in left) + (LABEL_BONUS if other == 0 else 0.0)
+        if best is None or weight > best[0]:
+            best = (weight, other)
+    return best[1] if best else None
+
+
+def _is_named(terms: frozenset[str], asked: frozenset[str]) -> bool:
+    """Whether a question names a label: by most of its words, or by the year that it holds."""
+    shared = terms & asked
+    return bool(shared) and (_part(terms, asked) >= NAMED or any(_YEAR.fullmatch(term) for term in shared))
+
+
+def _part(terms: frozenset[str], asked: frozenset[str]) -> float:
+    """Share of a label that the question holds; letters, figures and statistics that it does not name do not count."""
+    counted = {term for term in terms if term in asked or not (len(term) < 2 or term.isdigit() or term in _STATISTIC)}
+    return len(counted & asked) / len(counted) if counted else 0.0

@@ -1,0 +1,225 @@
+"""Tables as lines of text: each row stands by itself, with the table's caption and its columns' names beside the cells.
+
+A row reads `Table 2. Adverse events. | Event: Nausea | Placebo: 12 | Drug: 15`: a caption ends with a full stop, and a
+cell without a column's name is its text alone. Loaders write such lines, whoever reads a table reads them back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+BAR = " | "
+LONGEST_ROW = 500
+"""Characters of a line; a wider row goes on in further lines that begin with its first cell, too. A guess, below what a
+quote and the embedder hold."""
+LONGEST_CAPTION = 100
+LONGEST_NAME = 60
+"""Characters of a caption beside each row and of a column's name, which are cut between words; both are guesses."""
+INDENT = "\u2003"
+"""What a first cell begins with that is indented under the heading above it."""
+_NOTE = 100
+"""A row with one cell of more characters is a note, no heading of the rows below it; a guess."""
+_NUMERIC = re.compile(r"[\W_]*\d[\d.,]*")
+_SIGN_BEFORE = re.compile(r"[$€£¥]|US\$|\(")
+_SIGN_BEHIND = re.compile(r"[)%]+|\) ?%")
+_NUMBERED = re.compile(r"(?:supplementary )?(?:table|tab\.?|exhibit|schedule) [\w.]*\.? *", re.IGNORECASE)
+_YEAR = re.compile(r"(?:\w+ ){0,3}(?:19|20)\d\d\W*$")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a row: its column's name, empty where it has none, its text, and where this stands in the line."""
+
+    column: str
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row that was read back from its line; the first cell says what the row is about."""
+
+    caption: str
+    cells: tuple[Cell, ...]
+
+
+def is_row(line: str) -> bool:
+    """Whether a line is a row of a table."""
+    return BAR in line
+
+
+def parse_row(line: str) -> Row | None:
+    """The row of a line, or None where it is none."""
+    cells: list[Cell] = []
+    caption, place = "", 0
+    for number, part in enumerate(line.split(BAR)):
+        name, separator, text = part.partition(": ")
+        if number == 0 and part.endswith("."):
+            caption = part
+        elif separator:
+            cells.append(Cell(name, text, place + len(part) - len(text), place + len(part)))
+        else:
+            cells.append(Cell("", part, place, place + len(part)))
+        place += len(part) + len(BAR)
+    return Row(caption, tuple(cells)) if len(cells) > 1 or (caption and cells and cells[0].column) else None
+
+
+def table_lines(
+    grid: Sequence[Sequence[str]], *, caption: str = "", header_rows: int | None = None, headings: bool = True
+) -> list[str]:
+    """The rows of a table as lines.
+
+    Args:
+        grid: Its cells by row, header rows first; a cell that spans several places stands in each of them.
+        caption: What the table is about.
+        header_rows: How many rows are its header; None where the file does not say.
+        headings: Whether a row with a first cell alone is a heading of the rows below it.
+    """
+    indented = {_one_line(row[0]) for row in grid if row and row[0].startswith(INDENT)}
+    rows = [[_one_line(cell) for cell in row] for row in grid]
+    rows = [row for row in rows if any(row)]
+    width = max((len(row) for row in rows), default=0)
+    if not rows:
+        return []
+    rows = [row + [""] * (width - len(row)) for row in rows]
+    if header_rows is None:
+        caption, rows = _caption_row(caption, rows)
+        header_rows = _header_rows(rows)
+    names = [_name([row[place] for row in rows[:header_rows]]) for place in range(width)]
+    short = short_caption(caption)
+    body = rows[header_rows:] or rows[:header_rows]
+    lines: list[str] = []
+    heading = ""
+    for row, below in zip(body, [*body[1:], []], strict=True):
+        distinct = {cell for cell in row if cell}
+        if headings and len(distinct) == 1 and width > 1:
+            (only,) = distinct
+            if row[0] and len(only) <= _NOTE and len({cell for cell in below if cell}) > 1:
+                heading = only.rstrip(" :")
+            else:
+                lines.append(only)
+            continue
+        if indented and row[0] not in indented:
+            heading = ""
+        label = f"{heading}, {row[0]}" if heading and row[0] else row[0] or heading
+        lines += _row_lines(short, *_joined(names, [label, *row[1:]]))
+    return lines
+
+
+def short_caption(caption: str) -> str:
+    """A caption as it stands beside each row: its number and its first sentence."""
+    text = _one_line(caption)
+    number = _NUMBERED.match(text)
+    end = text.find(". ", number.end() if number else 0)
+    text = _label(text[:end] if end > 0 else text.rstrip(" .:"), LONGEST_CAPTION)
+    return f"{text}." if text else ""
+
+
+def expand_spans(rows: Sequence[Sequence[tuple[str, int, int]]]) -> list[list[str]]:
+    """The grid of a table whose cells are `(text, columns, rows)` that they span."""
+    taken: dict[tuple[int, int], str] = {}
+    for y, row in enumerate(rows):
+        x = 0
+        for text, columns, deep in row:
+            while (y, x) in taken:
+                x += 1
+            for down in range(min(max(deep, 1), len(rows) - y)):
+                for right in range(min(max(columns, 1), _MOST_COLUMNS)):
+                    taken.setdefault((y + down, x + right), text)
+            x += min(max(columns, 1), _MOST_COLUMNS)
+    width = 1 + max((x for _, x in taken), default=-1)
+    return [[taken.get((y, x), "") for x in range(width)] for y in range(len(rows))]
+
+
+_MOST_COLUMNS = 200
+"""Columns that a cell may say it spans; what says more is broken. A guess."""
+
+
+def is_figure(cell: str) -> bool:
+    """Whether a cell is a figure, with or without a unit."""
+    return bool(_NUMERIC.match(cell))
+
+
+def _caption_row(caption: str, rows: list[list[str]]) -> tuple[str, list[list[str]]]:
+    """The caption and the rows without a first one that holds nothing but a heading of the table."""
+    if len(rows) > 2 and len(rows[0]) > 1 and len({cell for cell in rows[0] if cell}) == 1:
+        first = next(cell for cell in rows[0] if cell)
+        if len(first) <= LONGEST_CAPTION:
+            return f"{caption.rstrip(' .')}. {first}" if caption else first, rows[1:]
+    return caption, rows
+
+
+def _header_rows(rows: Sequence[Sequence[str]]) -> int:
+    """1 where the first row names the columns, else 0; told by what the cells under it are."""
+    if len(rows) < 2 or len(rows[0]) < 2:
+        return 0
+    first, below = rows[0], rows[1:]
+    named = [cell for cell in first[1:] if cell]
+    if not named or any(is_figure(cell) and not _YEAR.match(cell) for cell in first):
+        return 0
+    if len(first) == 2:
+        # Two columns without a marked header are names and values, unless the values alone are figures.
+        return int(sum(is_figure(row[1]) for row in below) * 3 >= 2 * len(below) and not is_figure(below[0][0]))
+    return int(len(named) * 3 >= 2 * (len(first) - 1) and len(set(named)) == len(named))
+
+
+def _name(cells: Sequence[str]) -> str:
+    """A column's name from the header's rows; the outer parts go where it is too long."""
+    parts = list(dict.fromkeys(cell for cell in cells if cell))
+    while len(parts) > 1 and len(", ".join(parts)) > LONGEST_NAME:
+        parts.pop(0)
+    return _label(", ".join(parts), LONGEST_NAME)
+
+
+def _joined(names: Sequence[str], cells: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Names and cells of a row without the further places of a cell that spans several, and signs put to their figure.
+
+    Filings have columns of their own for currency signs and closing brackets, under one header with the figure.
+    """
+    kept: list[tuple[str, str]] = [(names[0], cells[0])]
+    sign = ""
+    for name, cell in zip(names[1:], cells[1:], strict=True):
+        last_name, last = kept[-1]
+        if _SIGN_BEFORE.fullmatch(cell):
+            sign = cell
+        elif _SIGN_BEHIND.fullmatch(cell) and len(kept) > 1:
+            kept[-1] = (last_name, last + cell)
+        elif cell and not (name and (name, sign + cell) == (last_name, last)):
+            kept.append((name, sign + cell))
+            sign = ""
+    return [name for name, _ in kept], [cell for _, cell in kept]
+
+
+def _row_lines(caption: str, names: Sequence[str], cells: Sequence[str]) -> list[str]:
+    parts = [f"{name}: {cell}" if name else cell for name, cell in zip(names, cells, strict=True) if cell]
+    if len(parts) == 2 and not any(names):
+        parts = [f"{_label(parts[0].rstrip(' :'), LONGEST_NAME)}: {parts[1]}"]
+    lead = [caption] if caption else []
+    if cells[0] and len(parts) > 1:
+        lead.append(parts.pop(0))
+    lines: list[str] = []
+    current: list[str] = []
+    for part in parts:
+        if current and len(BAR.join([*lead, *current, part])) > LONGEST_ROW:
+            lines.append(BAR.join([*lead, *current]))
+            current = []
+        current.append(part)
+    return [*lines, BAR.join([*lead, *current])] if current else lines
+
+
+def _one_line(text: str) -> str:
+    """A cell's text without what separates cells."""
+    return " ".join(text.replace("|", "/").split())
+
+
+def _label(text: str, most: int) -> str:
+    """A caption or a column's name: without what separates it from the cell, cut between words."""
+    text = text.replace(": ", ", ").strip(" :")
+    if len(text) <= most:
+        return text
+    opening = text.rfind(" (", most // 2, most)
+    cut = opening if opening > 0 and ")" not in text[opening:most] else text.rfind(" ", most // 2, most)
+    return text[: cut if cut > 0 else most].rstrip(" ,.;:(")

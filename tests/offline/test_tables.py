@@ -1,0 +1,119 @@
+"""Answers out of tables: the cell that a question names by row and column, or none. Gold was read in the files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from preflight_rag.library.loaders import load
+from preflight_rag.offline.tables import table_answer
+from preflight_rag.state.reading import Source
+from preflight_rag.state.values import Document
+
+CUPS = "Stanley Cups,,\nTeam,Location,Stanley Cups\nBlues,STL,1\nFlyers,PHI,2\nMaple Leafs,TOR,13\n"
+PRICES = "product;price;stock;supplier\nKettle;24.90;14;Hansen\nToaster;31.50;0;Meier\nKettle XL;39.00;3;Hansen\n"
+
+
+def document(path: Path) -> Document:
+    (found,) = load(path)
+    assert isinstance(found, Document)
+    return found
+
+
+def sources(path: Path) -> list[Source]:
+    read = document(path)
+    return [Source(1, "p", read.title, read.text)]
+
+
+@pytest.fixture
+def cups(tmp_path: Path) -> list[Source]:
+    path = tmp_path / "cups.csv"
+    path.write_text(CUPS)
+    return sources(path)
+
+
+@pytest.fixture
+def prices(tmp_path: Path) -> list[Source]:
+    path = tmp_path / "prices.csv"
+    path.write_text(PRICES)
+    return sources(path)
+
+
+@pytest.mark.parametrize(
+    ("question", "cell", "row", "column"),
+    [
+        ("How many Stanley Cups do the Maple Leafs have?", "13", "Maple Leafs", "Stanley Cups"),
+        ("What is the location of the Flyers?", "PHI", "Flyers", "Location"),
+        ("Which team is in STL?", "Blues", "STL", "Team"),
+        ("How many Stanley Cups have the Blues won?", "1", "Blues", "Stanley Cups"),
+    ],
+)
+def test_cell_of_a_row_and_a_column(cups: list[Source], question: str, cell: str, row: str, column: str) -> None:
+    answer = table_answer(question, cups)
+    assert answer is not None
+    assert (answer.cell, answer.row, answer.column) == (cell, row, column)
+    assert answer.quote in cups[0].text
+    assert cell in answer.quote
+    assert 0.5 <= answer.share <= 1
+    assert answer.margin > 0
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How many Stanley Cups do the Rangers have?",
+        "Which team has the most Stanley Cups?",
+        "What is the population of Toronto?",
+        "Do the Blues have a Stanley Cup?",
+        "Who coached the Maple Leafs in 1967?",
+        "What are the teams?",
+        "When did the Flyers win?",
+    ],
+)
+def test_no_claim_without_a_row_and_a_column(cups: list[Source], question: str) -> None:
+    assert table_answer(question, cups) is None
+
+
+def test_longer_label_is_another_row(prices: list[Source]) -> None:
+    whole = table_answer("What is the price of the Kettle XL?", prices)
+    assert whole is not None
+    assert whole.cell == "39.00"
+    supplier = table_answer("Who is the supplier of the toaster?", prices)
+    assert supplier is not None
+    assert supplier.cell == "Meier"
+    assert table_answer("What is the price of the microwave?", prices) is None
+
+
+def test_two_rows_that_fit_alike_are_no_answer(prices: list[Source]) -> None:
+    assert table_answer("Which product is from the supplier Hansen?", prices) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "question", "cell"),
+    [
+        ("PMC115849", "What was the mean age in the placebo group?", "52 (12)"),
+        ("PMC115849", "What percentage of women were in the etoricoxib group?", "81"),
+        ("PMC115849", "How many tender joints on average did the naproxen group have at baseline?", "28 (15)"),
+        ("PMC5762805", "What was the preoperative TSH in the BST group?", "1.80 ± 0.91"),
+        ("PMC5762805", "How many patients had recurrent goiter after DO?", "15 (8.6)"),
+        ("PMC5438446", "How many participants of standard care were male?", "34 (60.7)"),
+    ],
+)
+def test_cells_of_published_tables(data_dir: Path, name: str, question: str, cell: str) -> None:
+    answer = table_answer(question, sources(data_dir / "ingest_docs" / "pmc_pairs" / f"{name}.nxml"))
+    assert answer is not None
+    assert answer.cell == cell
+
+
+@pytest.mark.parametrize(
+    ("name", "question"),
+    [
+        ("PMC115849", "What was the mean age in the celecoxib group?"),
+        ("PMC115849", "What dose of warfarin did women of the placebo group take?"),
+        ("PMC5762805", "What was the preoperative calcium in the BST group?"),
+        ("PMC5438446", "How many participants of standard care died?"),
+    ],
+)
+def test_rows_and_columns_that_are_not_there(data_dir: Path, name: str, question: str) -> None:
+    assert table_answer(question, sources(data_dir / "ingest_docs" / "pmc_pairs" / f"{name}.nxml")) is None

@@ -1,0 +1,105 @@
+"""Rows of tables as lines: written so that each stands by itself, read back as they were."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from preflight_rag.text.sentences import sentence_spans
+from preflight_rag.text.tables import INDENT, LONGEST_ROW, expand_spans, parse_row, short_caption, table_lines
+
+
+def test_caption_header_and_row_stand_together() -> None:
+    grid = [["Event", "Placebo (n = 40)", "Drug (n = 41)"], ["Nausea", "12 (30%)", "15 (37%)"], ["Death", "", "1"]]
+    assert table_lines(grid, caption="Table 2. Adverse events. All of them, by arm.", header_rows=1) == [
+        "Table 2. Adverse events. | Event: Nausea | Placebo (n = 40): 12 (30%) | Drug (n = 41): 15 (37%)",
+        "Table 2. Adverse events. | Event: Death | Drug (n = 41): 1",
+    ]
+
+
+def test_header_of_several_rows_and_cells_that_span() -> None:
+    rows = [
+        [("Study", 1, 2), ("Patients", 2, 1)],
+        [("Placebo", 1, 1), ("Drug", 1, 1)],
+        [("Leonardi", 1, 1), ("170", 1, 1), ("162", 1, 1)],
+    ]
+    assert table_lines(expand_spans(rows), header_rows=2) == [
+        "Study: Leonardi | Patients, Placebo: 170 | Patients, Drug: 162"
+    ]
+
+
+def test_heading_is_part_of_the_labels_under_it() -> None:
+    grid = [
+        ["", "A", "B"],
+        ["Sex:", "", ""],
+        [f"{INDENT}Men", "10", "11"],
+        [f"{INDENT}Women", "12", "13"],
+        ["Age", "50", "51"],
+    ]
+    assert table_lines(grid, header_rows=1) == [
+        "Sex, Men | A: 10 | B: 11",
+        "Sex, Women | A: 12 | B: 13",
+        "Age | A: 50 | B: 51",
+    ]
+
+
+def test_first_row_is_the_header_where_only_cells_below_are_figures() -> None:
+    assert table_lines([["Team", "Cups"], ["Blues", "1"], ["Flyers", "2"]]) == [
+        "Team: Blues | Cups: 1",
+        "Team: Flyers | Cups: 2",
+    ]
+    assert table_lines([["Founded", "1975"], ["Headquarters", "Redmond"]]) == ["Founded: 1975", "Headquarters: Redmond"]
+    assert table_lines([["1", "2", "3"], ["4", "5", "6"]]) == ["1 | 2 | 3", "4 | 5 | 6"]
+
+
+def test_signs_in_columns_of_their_own_join_their_figure() -> None:
+    grid = [["", "2022", "2022", "2022", "2021", "2021", "2021"], ["Loss", "$", "(7", ")", "$", "1,419", ""]]
+    assert table_lines(grid, header_rows=1) == ["Loss | 2022: $(7) | 2021: $1,419"]
+
+
+def test_wide_row_goes_on_under_its_label() -> None:
+    names = ["Drug", *(f"Outcome after {n} months of treatment" for n in range(1, 30))]
+    lines = table_lines([names, ["Aspirin", *(f"{n}.5" for n in range(1, 30))]], caption="Doses", header_rows=1)
+    assert len(lines) > 1
+    assert all(len(line) <= LONGEST_ROW for line in lines)
+    assert all(line.startswith("Doses. | Drug: Aspirin | Outcome") for line in lines)
+    assert sum(line.count("Outcome") for line in lines) == 29
+
+
+def test_notes_are_no_rows() -> None:
+    note = (
+        "Values are means with their standard deviations unless it is said otherwise in the text of the methods part."
+    )
+    assert table_lines([["a", "b"], ["1", "2"], [note, ""]], header_rows=1) == ["a: 1 | b: 2", note]
+
+
+def test_caption_beside_rows_is_short() -> None:
+    assert short_caption("Table 1. Baseline. Values are means.") == "Table 1. Baseline."
+    assert short_caption("") == ""
+    assert len(short_caption("Table 3. " + "very long " * 40)) <= 101
+
+
+def test_row_is_read_back_with_offsets() -> None:
+    line = "Table 2. Adverse events. | Event: Nausea | 12 | Drug: ratio 1: 3"
+    row = parse_row(line)
+    assert row is not None
+    assert row.caption == "Table 2. Adverse events."
+    assert [(cell.column, cell.text) for cell in row.cells] == [("Event", "Nausea"), ("", "12"), ("Drug", "ratio 1: 3")]
+    assert all(line[cell.start : cell.end] == cell.text for cell in row.cells)
+    assert parse_row("A sentence of prose. Another one.") is None
+
+
+def test_row_is_one_sentence() -> None:
+    line = "Table 2. Adverse events. Serious. | Event: Nausea. Vomiting. | Drug: 15"
+    text = f"Some prose that ends with the word and\n{line}\nsmall words go on. More."
+    assert line in [text[start:end] for start, end in sentence_spans(text)]
+
+
+CELLS = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "Zs")), min_size=0, max_size=20)
+
+
+@given(st.lists(st.lists(CELLS, min_size=1, max_size=5), min_size=1, max_size=6), CELLS, st.none() | st.integers(0, 3))
+def test_any_grid_gives_single_lines(grid: list[list[str]], caption: str, header: int | None) -> None:
+    for line in table_lines(grid, caption=caption, header_rows=header):
+        assert line.strip() == line
+        assert len(line.splitlines()) == 1
