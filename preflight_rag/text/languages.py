@@ -1,0 +1,140 @@
+"""Which language a text is in: by its script, and where that is Latin, by the commonest words of each language.
+
+Made to tell English from what the bundled reader does not read, in questions of a few words too; a text without a word
+of any language that is known here, such as names, genes and figures, is "und".
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+
+UNKNOWN = "und"
+"""What ISO 639 calls a language that is not determined."""
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+_SAMPLE = 4_000
+"""Characters that are looked at; more change nothing."""
+_SHARE = 0.3
+"""Share of the letters from which on another script than Latin decides: names in Latin letters stand in texts of all
+scripts, single Greek letters in English ones. A guess."""
+_LETTERS_OF_A_SIGN = 3
+"""Letters that one Chinese sign stands for, about."""
+_SCRIPTS = {
+    "HIRAGANA": "ja", "KATAKANA": "ja", "HANGUL": "ko", "CJK": "zh", "CYRILLIC": "ru", "ARABIC": "ar", "HEBREW": "he",
+    "GREEK": "el", "DEVANAGARI": "hi", "BENGALI": "bn", "THAI": "th", "TAMIL": "ta", "TELUGU": "te", "GEORGIAN": "ka",
+    "ARMENIAN": "hy", "ETHIOPIC": "am", "KHMER": "km", "GUJARATI": "gu", "GURMUKHI": "pa", "KANNADA": "kn",
+    "MALAYALAM": "ml", "MYANMAR": "my", "LAO": "lo", "SINHALA": "si", "TIBETAN": "bo",
+}  # fmt: skip
+"""By the first word of a letter's Unicode name, the best known language that is written with it."""
+_COMMON = {
+    "en": "the of and to in is that it was for on are as with his they at be this have from or had by but what some we "
+    "can were all there when use your how said an each she which do their if will up other about out many then them "
+    "these so has her would like him into time two more no way could people my than been who its now did made may does "
+    "did where why whom whose should because between during after our you i am a any most not",
+    "de": "der die und den von zu das mit sich des auf für ist im dem nicht ein eine als auch es an werden aus er hat "
+    "dass daß sie nach wird bei einer um am sind noch wie einem über einen so zum war haben nur oder aber vor zur bis "
+    "mehr durch man sein wurde wurden sei was wer wo wann warum welche welcher welches wie viel viele gibt kann können "
+    "dieser diese dieses ich wir ihr bin hatte waren gegen unter zwischen keine kein wieviel wodurch hilft",
+    "fr": "le la les de des du et en un une est que qui dans pour pas au aux sur par avec ce cette ces il elle ils elles "
+    "sont été être mais ou où son sa ses leur plus ne se nous vous je quand comment pourquoi quel quelle quels quelles "
+    "combien y a-t-il ont avait était fait comme entre après chez sans aussi quoi c'est qu'est d'une d'un l'on",
+    "es": "el la los las de del y en un una que es por con para no se al lo como más pero sus su le ya o este sí porque "
+    "esta entre cuando muy sin sobre también me hasta hay donde quien desde todo nos durante qué cuál cuáles cuándo "
+    "cuánto cuántos cuántas dónde cómo quién quiénes fue son está están ha han era ser sido",
+    "it": "il lo la gli le di del della dei delle e in un una uno che è per con non si al alla come più ma sono nel nella "
+    "dal dalla ha anche questo questa quando chi dove perché quale quali quanto quanti quanta era stato stata essere "
+    "hanno cosa cos'è qual dopo tra fra",
+    "pt": "o a os as de do da dos das e em um uma que é por com para não se ao à como mais mas foi ele ela são no na nos "
+    "nas pelo pela tem ser quando quem onde qual quais quanto quantos quantas está também já seu sua isso este esta há "
+    "você porque após",
+    "nl": "de het een en van in is dat op te zijn met voor niet aan er om ook als dan maar bij of uit nog naar door over "
+    "ze hij werd worden wordt was deze die dit wat wie waar wanneer waarom hoe hoeveel welke kan geen heeft hebben had "
+    "tot je ik zij tegen",
+    "sv": "och att det som en på är av för med den till inte om ett har de jag var men sig från vi så kan när han hon "
+    "eller vad vem vilken vilka vilket hur varför mycket många under efter också där här ska skulle blev",
+    "da": "og at det som en på er af for med den til ikke om et har de jeg var men sig fra vi så kan når han hun eller "
+    "hvad hvem hvilken hvilke hvor hvornår hvorfor hvordan mange meget efter også der her skal blev mellem",
+    "no": "og at det som en på er av for med den til ikke om et har de jeg var men seg fra vi så kan når han hun eller "
+    "hva hvem hvilken hvilke hvor når hvorfor hvordan mange mye etter også der her skal ble mellom",
+    "fi": "ja on ei se että oli hän mutta ovat kun niin kuin myös joka mitä mikä missä milloin miksi kuinka kuka monta "
+    "tai sen ole sekä voi olla olivat tämä jos vain",
+    "pl": "i w na z do nie się to jest że o jak po za od ale co przez dla są był było była tego tym który która które "
+    "ich czy kto gdzie kiedy dlaczego ile jaki jaka jakie może można oraz przed",
+    "cs": "a se na je že v s z do o i k pro ale jako jsou by po byl byla bylo které který která co kdo kde kdy proč jak "
+    "kolik jaký jaká jaké nebo také při od tak není má",
+    "ro": "și în la cu de pe nu este o un care din că a mai pentru sunt au fost se ce cine unde când cum cât câte dar "
+    "sau după prin ale lui",
+    "hu": "a az és hogy nem is egy van volt de mint ez ki mi mit hol mikor miért hogyan mennyi hány melyik vagy csak "
+    "már meg be kell lehet",
+    "tr": "ve bir bu da de için ile ne çok olarak olan daha gibi kadar sonra en nasıl neden nerede kim kaç hangi mi mı "
+    "mu mü var değil ise veya nedir kimdir",
+    "id": "yang dan di itu dengan untuk tidak ini dari dalam akan pada juga saya adalah ke karena apa siapa mana kapan "
+    "mengapa bagaimana berapa oleh atau sebagai telah ada",
+}
+"""The commonest words of a language and the words that it asks with."""
+_LANGUAGES: dict[str, list[str]] = {}
+for _code, _text in _COMMON.items():
+    for _common in dict.fromkeys(_text.split()):
+        _LANGUAGES.setdefault(_common, []).append(_code)
+_SIGNS = {
+    "ß": "de", "ä": "de sv fi", "ö": "de sv fi hu tr", "ü": "de tr hu", "ñ": "es", "ã": "pt",
+    "õ": "pt", "œ": "fr", "ê": "fr pt", "è": "fr it", "ç": "fr pt tr", "å": "sv da no", "ø": "da no", "æ": "da no",
+    "ł": "pl", "ą": "pl", "ę": "pl", "ő": "hu", "ű": "hu", "ş": "tr", "ğ": "tr", "ı": "tr", "ř": "cs", "ě": "cs",
+    "ů": "cs", "ț": "ro", "ș": "ro", "ă": "ro",
+}  # fmt: skip
+"""Letters that English does without."""
+_RUSSIAN_NOT = {"і": "uk", "ї": "uk", "є": "uk", "ґ": "uk"}
+
+
+def language_of(text: str) -> str:
+    """The two-letter code of the language that most of a text is in, such as "en", "de" or "zh"; "und" where unknown."""
+    text = unicodedata.normalize("NFC", text[:_SAMPLE]).casefold()
+    letters = [char for char in text if char.isalpha()]
+    if not letters:
+        return UNKNOWN
+    scripts = Counter(_SCRIPTS.get(unicodedata.name(char, "").split(" ")[0].split("-")[0], "") for char in letters)
+    for code in ("zh", "ja"):
+        scripts[code] *= _LETTERS_OF_A_SIGN
+    script, count = max(((code, number) for code, number in scripts.items() if code), key=_second, default=("", 0))
+    if scripts["ja"]:
+        script, count = "ja", scripts["ja"] + scripts["zh"]
+    if count >= _SHARE * sum(scripts.values()) and count > 1:
+        return (
+            next((_RUSSIAN_NOT[char] for char in letters if char in _RUSSIAN_NOT), script) if script == "ru" else script
+        )
+    return _latin(text)
+
+
+def _second(item: tuple[str, int]) -> int:
+    return item[1]
+
+
+def _latin(text: str) -> str:
+    """The language whose commonest words, those of few languages before others, make up most of the text."""
+    scores, hits = dict.fromkeys(_COMMON, 0.0), Counter[str]()
+    found = _WORD.findall(text)
+    for word in found:
+        codes = _LANGUAGES.get(word.replace("’", "'"), [])
+        hits.update(codes)
+        for code in codes:
+            scores[code] += 1 / len(codes)
+        for sign in set(word) & _SIGNS.keys():
+            for code in _SIGNS[sign].split():
+                scores[code] += _SIGN / len(_SIGNS[sign].split())
+    scores["es"] += _SIGN * ("¿" in text or "¡" in text)
+    best = max(scores, key=lambda code: (scores[code], code == "en"))
+    if scores[best] < (_LEAST if best != "en" else _SIGN / len(_COMMON)) or (
+        len(found) >= _LONG and hits[best] < _COMMON_SHARE * len(found)
+    ):
+        return UNKNOWN
+    return best
+
+
+_SIGN = 0.5
+"""What a letter that English does without counts beside a common word of one language; a guess."""
+_LEAST = 0.35
+"""Least score of another language than English: a word that three languages share is none. Set on the short questions of the tests."""
+_LONG = 8
+_COMMON_SHARE = 0.15
+"""From so many words on, the share of them that has to be common; texts of the languages above have a third and more."""
