@@ -36,19 +36,19 @@ _COMMON = {
     "dass daß sie nach wird bei einer um am sind noch wie einem über einen so zum war haben nur oder aber vor zur bis "
     "mehr durch man sein wurde wurden sei was wer wo wann warum welche welcher welches wie viel viele gibt kann können "
     "dieser diese dieses ich wir ihr bin hatte waren gegen unter zwischen keine kein wieviel wodurch hilft",
-    "fr": "le la les de des du et en un une est que qui dans pour pas au aux sur par avec ce cette ces il elle ils elles "
+    "fr": "le la les de des du et en un une est que qui dans pour pas au aux sur par avec ce cette ces il elle ils "
     "sont été être mais ou où son sa ses leur plus ne se nous vous je quand comment pourquoi quel quelle quels quelles "
     "combien y a-t-il ont avait était fait comme entre après chez sans aussi quoi c'est qu'est d'une d'un l'on",
     "es": "el la los las de del y en un una que es por con para no se al lo como más pero sus su le ya o este sí porque "
-    "esta entre cuando muy sin sobre también me hasta hay donde quien desde todo nos durante qué cuál cuáles cuándo "
+    "porque esta entre cuando muy sin sobre también me hasta hay donde quien desde todo nos durante qué cuál cuáles cuándo "
     "cuánto cuántos cuántas dónde cómo quién quiénes fue son está están ha han era ser sido",
-    "it": "il lo la gli le di del della dei delle e in un una uno che è per con non si al alla come più ma sono nel nella "
-    "dal dalla ha anche questo questa quando chi dove perché quale quali quanto quanti quanta era stato stata essere "
+    "it": "il lo la gli le di del della dei delle e in un una uno che è per con non si alla come più ma sono nel "
+    "nella dal dalla ha anche questo questa quando chi dove perché quale quali quanto quanti quanta era stato stata essere "
     "hanno cosa cos'è qual dopo tra fra",
-    "pt": "o a os as de do da dos das e em um uma que é por com para não se ao à como mais mas foi ele ela são no na nos "
+    "pt": "o a os as de do da dos das e em um uma que é por com para não se ao à como mais mas foi ele ela são na nos "
     "nas pelo pela tem ser quando quem onde qual quais quanto quantos quantas está também já seu sua isso este esta há "
     "você porque após",
-    "nl": "de het een en van in is dat op te zijn met voor niet aan er om ook als dan maar bij of uit nog naar door over "
+    "nl": "de het een en van in is dat op te zijn met voor niet aan er om ook als dan maar bij of uit nog naar door "
     "ze hij werd worden wordt was deze die dit wat wie waar wanneer waarom hoe hoeveel welke kan geen heeft hebben had "
     "tot je ik zij tegen",
     "sv": "och att det som en på är av för med den till inte om ett har de jag var men sig från vi så kan när han hon "
@@ -59,10 +59,10 @@ _COMMON = {
     "hva hvem hvilken hvilke hvor når hvorfor hvordan mange mye etter også der her skal ble mellom",
     "fi": "ja on ei se että oli hän mutta ovat kun niin kuin myös joka mitä mikä missä milloin miksi kuinka kuka monta "
     "tai sen ole sekä voi olla olivat tämä jos vain",
-    "pl": "i w na z do nie się to jest że o jak po za od ale co przez dla są był było była tego tym który która które "
-    "ich czy kto gdzie kiedy dlaczego ile jaki jaka jakie może można oraz przed",
-    "cs": "a se na je že v s z do o i k pro ale jako jsou by po byl byla bylo které který která co kdo kde kdy proč jak "
-    "kolik jaký jaká jaké nebo také při od tak není má",
+    "pl": "i w na z do nie się to jest że o jak po za od ale co przez dla są był było była tego tym który która "
+    "które ich czy kto gdzie kiedy dlaczego ile jaki jaka jakie może można oraz przed",
+    "cs": "a se na je že v s z do o i k pro ale jako jsou by po byl byla bylo které který která co kdo kde kdy proč "
+    "jak kolik jaký jaká jaké nebo také při od tak není má",
     "ro": "și în la cu de pe nu este o un care din că a mai pentru sunt au fost se ce cine unde când cum cât câte dar "
     "sau după prin ale lui",
     "hu": "a az és hogy nem is egy van volt de mint ez ki mi mit hol mikor miért hogyan mennyi hány melyik vagy csak "
@@ -84,11 +84,12 @@ _SIGNS = {
     "ů": "cs", "ț": "ro", "ș": "ro", "ă": "ro",
 }  # fmt: skip
 """Letters that English does without."""
-_RUSSIAN_NOT = {"і": "uk", "ї": "uk", "є": "uk", "ґ": "uk"}
+_UKRAINIAN = frozenset("іїєґ")
+"""Letters that Russian does without."""
 
 
 def language_of(text: str) -> str:
-    """The two-letter code of the language that most of a text is in, such as "en", "de" or "zh"; "und" where unknown."""
+    """The two-letter code of the language that most of a text is in, such as "en" or "zh"; "und" where unknown."""
     text = unicodedata.normalize("NFC", text[:_SAMPLE]).casefold()
     letters = [char for char in text if char.isalpha()]
     if not letters:
@@ -124,9 +125,8 @@ def _latin(text: str) -> str:
                 scores[code] += _SIGN / len(_SIGNS[sign].split())
     scores["es"] += _SIGN * ("¿" in text or "¡" in text)
     best = max(scores, key=lambda code: (scores[code], code == "en"))
-    if scores[best] < (_LEAST if best != "en" else _SIGN / len(_COMMON)) or (
-        len(found) >= _LONG and hits[best] < _COMMON_SHARE * len(found)
-    ):
+    least = _SIGN / len(_COMMON) if best == "en" else _LEAST
+    if scores[best] < least or (len(found) >= _LONG and hits[best] < _COMMON_SHARE * len(found)):
         return UNKNOWN
     return best
 
@@ -134,7 +134,8 @@ def _latin(text: str) -> str:
 _SIGN = 0.5
 """What a letter that English does without counts beside a common word of one language; a guess."""
 _LEAST = 0.35
-"""Least score of another language than English: a word that three languages share is none. Set on the short questions of the tests."""
+"""Least score of another language than English: a word that three languages share is none. Set on the tests' short
+questions."""
 _LONG = 8
 _COMMON_SHARE = 0.15
-"""From so many words on, the share of them that has to be common; texts of the languages above have a third and more."""
+"""From so many words on, the share of them that has to be common; texts of the languages above have a third."""
