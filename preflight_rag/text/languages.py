@@ -39,12 +39,12 @@ _COMMON = {
     "fr": "le la les de des du et en un une est que qui dans pour pas au aux sur par avec ce cette ces il elle ils "
     "sont été être mais ou où son sa ses leur plus ne se nous vous je quand comment pourquoi quel quelle quels quelles "
     "combien y a-t-il ont avait était fait comme entre après chez sans aussi quoi c'est qu'est d'une d'un l'on",
-    "es": "el la los las de del y en un una que es por con para no se al lo como más pero sus su le ya o este sí porque "
-    "porque esta entre cuando muy sin sobre también me hasta hay donde quien desde todo nos durante qué cuál cuáles cuándo "
-    "cuánto cuántos cuántas dónde cómo quién quiénes fue son está están ha han era ser sido",
+    "es": "el la los las de del y en un una que es por con para no se al lo como más pero sus su le ya o este sí "
+    "porque esta entre cuando muy sin sobre también me hasta hay donde quien desde todo nos durante qué cuál cuáles "
+    "cuándo cuánto cuántos cuántas dónde cómo quién quiénes fue son está están ha han era ser sido",
     "it": "il lo la gli le di del della dei delle e in un una uno che è per con non si alla come più ma sono nel "
-    "nella dal dalla ha anche questo questa quando chi dove perché quale quali quanto quanti quanta era stato stata essere "
-    "hanno cosa cos'è qual dopo tra fra",
+    "nella dal dalla ha anche questo questa quando chi dove perché quale quali quanto quanti quanta era stato stata "
+    "essere hanno cosa cos'è qual dopo tra fra",
     "pt": "o a os as de do da dos das e em um uma que é por com para não se ao à como mais mas foi ele ela são na nos "
     "nas pelo pela tem ser quando quem onde qual quais quanto quantos quantas está também já seu sua isso este esta há "
     "você porque após",
@@ -101,9 +101,7 @@ def language_of(text: str) -> str:
     if scripts["ja"]:
         script, count = "ja", scripts["ja"] + scripts["zh"]
     if count >= _SHARE * sum(scripts.values()) and count > 1:
-        return (
-            next((_RUSSIAN_NOT[char] for char in letters if char in _RUSSIAN_NOT), script) if script == "ru" else script
-        )
+        return "uk" if script == "ru" and _UKRAINIAN & set(letters) else script
     return _latin(text)
 
 
