@@ -47,13 +47,13 @@ def questions(folder: Path, name: str) -> DataSet:
             return (Document(id=article, text=text, source=article) for article, text in articles.items())
 
         return DataSet(name, TITLE, SOURCE, LICENCE, (released[0],), samples, corpus)
-    path, articles_file = _files(folder)
+    path, articles_file = question_files(folder)
     read = [(f"{path.name} question {q.id}", _on_article(q.id, q.question, q.document, q.names)) for q in marked(path)]
     samples, documents = collected(read, path), partial(texts, articles_file, "document_id")
     return DataSet(name, TITLE, SOURCE, LICENCE, (path, articles_file), samples, documents)
 
 
-def _files(folder: Path) -> tuple[Path, Path]:
+def question_files(folder: Path) -> tuple[Path, Path]:
     """The questions and the articles."""
     return find(folder, "questions.jsonl", origin=SOURCE), find(folder, "documents.jsonl", origin=SOURCE)
 
@@ -80,7 +80,7 @@ def _on_article(name: str, text: str, article: str, names: tuple[str, ...]) -> S
 
 def spans(folder: Path, name: str) -> DataSet:
     """The questions with the stretches of their articles that answer them; 20 articles are taken."""
-    path, articles = _files(folder)
+    path, articles = question_files(folder)
     samples = [question for question in marked(path) if question.spans]
     documents = partial(texts, articles, "document_id")
     return about_documents(name, TITLE, SOURCE, LICENCE, (articles, path), samples, documents, 20)
@@ -91,7 +91,7 @@ def units(folder: Path, name: str) -> DataSet:
 
     Articles without a question are left out.
     """
-    path, articles = _files(folder)
+    path, articles = question_files(folder)
     whole = {article.id: article.text for article in texts(articles, "document_id")}
     questions = tuple(marked(path))
     sentences: dict[str, tuple[Document, ...]] = {}
@@ -119,7 +119,7 @@ def units(folder: Path, name: str) -> DataSet:
 
 def examples(folder: Path, part: ReaderPart, rng: random.Random) -> Iterator[Sample]:
     """Windows of the article with the answer, and without it (a likely one, by shared terms)."""
-    path, articles = _files(folder)
+    path, articles = question_files(folder)
     documents = {d.id: d for d in texts(articles, "document_id") if reader_part_of(d.id) == part}
     sentences: dict[str, list[Span]] = {}
     for asked in marked(path):
