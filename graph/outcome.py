@@ -92,11 +92,19 @@ def route_of(state: Mapping[str, Any]) -> RouteDecision:
 
 
 def relations_of(state: Mapping[str, Any]) -> tuple[Relation, ...]:
-    """How the contexts relate, by the ids of their passages."""
-    ids = {ref["rank"]: ref["id"] for ref in state["passages"]}
+    """How the contexts relate, by the ids of their first passages and of their documents."""
+    refs = {ref["rank"]: ref for ref in state["passages"]}
+    pairs = [(refs[row["a"]], refs[row["b"]], row) for row in state["relations"]]
     return tuple(
-        Relation(a=ids[row["a"]], b=ids[row["b"]], kind=row["kind"], inferred=row["inferred"])
-        for row in state["relations"]
+        Relation(
+            a=a["id"],
+            b=b["id"],
+            kind=row["kind"],
+            inferred=row["inferred"],
+            documents=(a["document_id"], b["document_id"]),
+            announced=row.get("announced", False),
+        )
+        for a, b, row in pairs
     )
 
 
@@ -123,7 +131,7 @@ def receipt_of(state: Mapping[str, Any], *, reader: Reader, settings: Settings, 
 
 def _saved(state: Mapping[str, Any], reader: Reader, settings: Settings) -> Saved:
     tokens = {ref["rank"]: ref["tokens"] for ref in state["passages"]}
-    related = [tokens[context["rank"]] for context in state.get("contexts") or []]
+    related = [sum(tokens[n] for n in note.get("ranks") or [note["rank"]]) for note in state.get("contexts") or []]
     if related:
         rows = [row for row in state["spent"] if row["stage"] == "relate_contexts"]
         calls, spent = (sum(row[name] for row in rows) for name in ("calls", "input_tokens"))

@@ -68,7 +68,7 @@ def after_clarify(state: Organised) -> list[Send] | str:
         direct = Chosen(
             standalone_question=question,
             options=options,
-            passages=_of([rank for ranks in groups for rank in ranks], refs),
+            passages=_of(_passages([rank for ranks in groups for rank in ranks], state), refs),
             decision=state["decision"],
             escalations=state["escalations"],
         )
@@ -76,7 +76,9 @@ def after_clarify(state: Organised) -> list[Send] | str:
     return [
         Send(
             "answer_group",
-            GroupView(standalone_question=question, group=number, of=len(groups), passages=_of(ranks, refs)),
+            GroupView(
+                standalone_question=question, group=number, of=len(groups), passages=_of(_passages(ranks, state), refs)
+            ),
         )
         for number, ranks in enumerate(groups, 1)
     ]
@@ -91,6 +93,12 @@ def _partitions(state: Routed | Onward) -> list[Send]:
         )
         for number, ranks in enumerate(parts, 1)
     ]
+
+
+def _passages(contexts: list[int], state: Organised) -> list[int]:
+    """Ranks of the passages that contexts are made of."""
+    parts = {note["rank"]: list(note.get("ranks") or [note["rank"]]) for note in state["contexts"]}
+    return [rank for n in contexts for rank in parts[n]]
 
 
 def _of(ranks: list[int], refs: list[PassageRef]) -> list[PassageRef]:

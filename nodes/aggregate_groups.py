@@ -8,6 +8,7 @@ from dataclasses import replace
 from langgraph.runtime import Runtime
 
 from preflight_rag.corg.composition import Groups, compose
+from preflight_rag.corg.contexts import contexts_of, in_passages
 from preflight_rag.state.context import Context
 from preflight_rag.state.errors import AllPartitionsFailed
 from preflight_rag.state.reading import ContextNote, Draft
@@ -28,25 +29,31 @@ async def aggregate_groups(state: Answered, runtime: Runtime[Context]) -> State:
         raise AllPartitionsFailed.of(f"{len(drafts)} groups could be answered", "answer_group", state["gaps"])
     if not statuses & {"answered", "unreadable"}:
         return {"draft": Draft("", found=False).dump(), "entries": [], "onward": "abstain"}
-    refs, direct = state["passages"], Draft.load(state["draft"])
-    passages = await runtime.context.passages(refs)
+    direct, notes = Draft.load(state["draft"]), [ContextNote.load(note) for note in state["contexts"]]
+    compared = {rank for note in notes for rank in note.ranks or (note.rank,)}
+    sources = await runtime.context.sources([ref for ref in state["passages"] if ref["rank"] in compared])
+    contexts = {context.n: context for context in contexts_of(sources)}
     groups = Groups(
         question=state["standalone_question"],
         drafts=drafts,
-        contexts={note.rank: note for note in map(ContextNote.load, state["contexts"])},
+        contexts={note.rank: note for note in notes},
         relations=[Relation[int].model_validate(row) for row in state["relations"]],
         organisation=state["organisation"],
-        passages={ref["rank"]: passage for ref, passage in zip(refs, passages, strict=True)},
+        sources=contexts,
         choice=direct.choice,
     )
     composed = await asyncio.to_thread(compose, groups)
-    draft = composed.draft
+    draft, entries = in_passages(composed.draft, composed.entries, contexts)
     if len(drafts) == len(composed.entries) == 1:
         # The only group's reader was asked directly: its short answer, and how sure it is, hold for the whole.
         draft = replace(draft, short=direct.short, confidence=direct.confidence)
+    draft = replace(draft, claims=draft.claims and (direct.claims or len(drafts) > 1))
     return {
         "draft": draft.dump(),
-        "entries": composed.entries,
+        "entries": entries,
+        "relations": [
+            row | {"announced": frozenset((row["a"], row["b"])) in composed.announced} for row in state["relations"]
+        ],
         "gaps": composed.gaps,
         "onward": "cite" if draft.found else "abstain",
     }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from langgraph.runtime import Runtime
 
+from preflight_rag.corg.contexts import contexts_of
 from preflight_rag.corg.group_answers import answered_or_nothing, asked_in_plural, group_draft, unusable
 from preflight_rag.state.context import Context
 from preflight_rag.state.errors import BadReply, ModelError
@@ -17,7 +18,7 @@ from preflight_rag.state.views import GroupView
 async def answer_group(state: GroupView, runtime: Runtime[Context]) -> State:
     """Answer from the group, in the plural when it has several contexts; a failure is a gap of this group alone."""
     context, number = runtime.context, state["group"]
-    sources = await context.sources(state["passages"])
+    sources = contexts_of(await context.sources(state["passages"]))
     plural = asked_in_plural(sources, context.settings)
     status: GroupStatus
     try:

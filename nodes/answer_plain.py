@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from langgraph.runtime import Runtime
 
+from preflight_rag.corg.contexts import contexts_of
 from preflight_rag.corg.group_answers import answered_or_nothing, asked_in_plural, group_draft, unusable
 from preflight_rag.routing.decision import current_route, escalation, may_escalate, partition
 from preflight_rag.state.context import Context
@@ -45,7 +46,7 @@ async def answer_all_passages(state: Chosen, context: Context) -> State:
 
 async def answer_only_group(state: Chosen, context: Context) -> State:
     """The answer of the only group, whose contexts do not contradict each other; options are answered from it too."""
-    sources = await context.sources(state["passages"])
+    sources = contexts_of(await context.sources(state["passages"]))
     question, options = state["standalone_question"], state["options"]
     reader = context.reader
     status: GroupStatus

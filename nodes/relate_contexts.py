@@ -1,32 +1,44 @@
-"""Stage `relate_contexts`: how the passages relate to each other for the question (COrg, Algorithm 1)."""
+"""Stage `relate_contexts`: how what the documents say relates to each other for the question (COrg, Algorithm 1)."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from langgraph.runtime import Runtime
 
+from preflight_rag.corg.contexts import OF_PROMPT, contexts_of
 from preflight_rag.corg.relations import CONTEXT_OVERHEAD, relate_all
 from preflight_rag.state.context import Context
 from preflight_rag.state.progress import progress
 from preflight_rag.state.schema import State
 from preflight_rag.state.views import Related
 
+NOT_COMPARED = "not compared: the passages of its document that rank before it fill a prompt (relation_prompt_tokens)"
+
 
 async def relate_contexts(state: Related, runtime: Runtime[Context]) -> State:
     """Compare pivots with the contexts still open until every two are related; failed calls are gaps."""
     context, refs = runtime.context, state["passages"]
-    sources = {source.n: source for source in await context.sources(refs)}
-    tokens = {ref["rank"]: ref["tokens"] + CONTEXT_OVERHEAD for ref in refs}
+    size = {ref["rank"]: ref["tokens"] for ref in refs}
+    most = context.settings.relation_prompt_tokens // OF_PROMPT
+    sources = {source.n: source for source in contexts_of(await context.sources(refs), size, most)}
+    ranks = {n: tuple(part.n for part in source.parts) for n, source in sources.items()}
+    tokens = {n: sum(size[rank] for rank in parts) + CONTEXT_OVERHEAD for n, parts in ranks.items()}
+    unread = sorted(size.keys() - {rank for parts in ranks.values() for rank in parts})
 
     def report(done: int) -> None:
-        note = f"comparing passages: {done} of {len(sources)}"
+        note = f"comparing documents: {done} of {len(sources)}"
         runtime.stream_writer(progress("relate_contexts", note, done, len(sources)))
 
     related = await relate_all(
         context.reader, state["standalone_question"], sources, tokens, context.settings, settled=report
     )
     return {
-        "contexts": [note.dump() for note in related.contexts],
-        "relations": [relation.model_dump() for relation in related.relations],
-        "gaps": [{"stage": "relate_contexts", "item": str(n), "error": error} for n, error in related.gaps],
+        "contexts": [replace(note, ranks=ranks[note.rank]).dump() for note in related.contexts],
+        "relations": [relation.model_dump(exclude={"documents", "announced"}) for relation in related.relations],
+        "gaps": [
+            {"stage": "relate_contexts", "item": str(n), "error": error}
+            for n, error in [*related.gaps, *((rank, NOT_COMPARED) for rank in unread)]
+        ],
         "spent": [{"stage": "relate_contexts", **usage.model_dump()} for usage in related.spent],
     }

@@ -46,7 +46,13 @@ class Stored:
 
 @dataclass(frozen=True)
 class Source:
-    """A passage as a prompt shows it; `n` is its number, the same in every partition of a turn."""
+    """A passage, or a context of several, as a prompt shows it; `n` is its number, the same in every part of a turn.
+
+    Attributes:
+        start: Offset of its first character in the document's text.
+        record: Of a list of records, such as a table's rows, the one that it is; else empty.
+        parts: The passages that a context is made of, in the document's order (`corg.contexts`).
+    """
 
     n: int
     passage_id: str
@@ -54,11 +60,18 @@ class Source:
     text: str
     source: str = ""
     date: str | None = None
+    document_id: str = ""
+    start: int = 0
+    record: str = ""
+    parts: tuple[Source, ...] = ()
 
     @classmethod
     def of(cls, passage: Passage, n: int) -> Source:
         """A passage under the number n."""
-        return cls(n, passage.id, passage.title, passage.text, passage.source, passage.date)
+        return cls(
+            n, passage.id, passage.title, passage.text, passage.source, passage.date, passage.document_id,
+            passage.start, record=passage.id if "rows" in passage.metadata else "",
+        )  # fmt: skip
 
 
 Role = Literal["user", "assistant", "summary", "sources"]
@@ -196,6 +209,9 @@ class ContextNote(Stored):
         answer: Its answer to the question; without one it is irrelevant to it.
         told: Whether a reader said this; else it is read off the context's title and words by rule.
         relevant: Whether the context has an answer, as far as is known when all are related.
+        ranks: The passages that the context is made of, in the order of the document.
+        sentence: The sentence that holds the answer, where the reader says which.
+        confidence: The probability that the context gives this answer, where the reader knows one.
     """
 
     rank: int
@@ -204,6 +220,9 @@ class ContextNote(Stored):
     answer: str | None
     told: bool = True
     relevant: bool = True
+    ranks: tuple[int, ...] = ()
+    sentence: str = ""
+    confidence: float | None = None
 
 
 @dataclass(frozen=True)

@@ -163,7 +163,7 @@ class State(TypedDict, total=False):
     contexts: list[dict[str, Any]]
     """What each context related is about, as `ContextNote`s in fused order; empty unless the route is COrg."""
     relations: list[dict[str, Any]]
-    """How the relevant contexts relate, pair by pair: `Relation.model_dump()` of ranks."""
+    """How the relevant contexts relate, pair by pair: `Relation.model_dump()` of their numbers."""
     organisation: Organisation
     """The groups, and why contexts are in none."""
     choices: list[dict[str, Any]]

@@ -124,12 +124,18 @@ Key = TypeVar("Key", int, str, default=str)
 
 
 class Relation(Value, Generic[Key]):
-    """How two contexts relate for a question (COrg, section 2.1); `inferred` when no reply said so of this pair."""
+    """How two contexts relate for a question (COrg, section 2.1); `inferred` when no reply said so of this pair.
+
+    `documents` are the ids of the documents of `a` and `b`; within a turn, where these are ranks, it is empty. Of a
+    counterfactual pair `announced` says whether the answer has it that the two contradict each other.
+    """
 
     a: Key
     b: Key
     kind: RelationKind
     inferred: bool = False
+    documents: tuple[str, ...] = ()
+    announced: bool = False
 
 
 class Statement(Value):

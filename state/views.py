@@ -138,6 +138,7 @@ class Organised(TypedDict):
     passages: list[PassageRef]
     decision: dict[str, Any]
     escalations: list[Escalation]
+    contexts: list[dict[str, Any]]
     organisation: Organisation
     choices: list[dict[str, Any]]
 

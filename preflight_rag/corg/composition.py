@@ -6,7 +6,8 @@ different entities of that name, and it must not pass in silence either. (Two th
 counterfactual: they are about the same one.)
 
 Everything here is pure. Answers are never dropped: what a group's reply leaves out stands as it was noted when the
-contexts were compared. A contradiction is shown as one only between quotes that stand in their passages word for word.
+contexts were compared. That sources contradict each other is said only of short answers of different documents, to one
+thing, quoted word for word, each surely its document's answer; other answers stand side by side without that word.
 """
 
 from __future__ import annotations
@@ -14,12 +15,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations
 
 from preflight_rag.corg.agreement import numbers_of, same_answer
+from preflight_rag.corg.comparability import Statement, is_short, sentence_around, sure, told_apart
 from preflight_rag.corg.entities import nearest_sentence
-from preflight_rag.state.reading import ContextNote, Draft
+from preflight_rag.state.reading import ContextNote, Draft, Source
 from preflight_rag.state.schema import EntryState, GroupDraft, Organisation
-from preflight_rag.state.values import Passage, Relation
+from preflight_rag.state.values import Relation
 from preflight_rag.text.citations import MARK, labelled, plain
 from preflight_rag.text.names import speaks_of, surface_name
 from preflight_rag.text.quotes import Span, locate, strongest, support
@@ -30,7 +34,7 @@ EDITED = 0.6
 """Share of the shorter statement's words from which two with words of their own count as an edit; a guess."""
 UNDESCRIBED = "the sources give different answers, and not all say which one of that name they mean:"
 CONTRADICTED = "the sources contradict each other:"
-UNVERIFIED = "the sources may contradict each other (not verified: a quote was not found in its passage):"
+DIFFERENT = "the sources give different answers:"
 LONGEST_QUOTE = 300
 """Characters of a quote beside an answer; a guess: two sentences."""
 
@@ -59,24 +63,30 @@ class Item:
 
 @dataclass
 class Composed:
-    """The draft, its entries, and what had to be filled in."""
+    """The draft, its entries, what had to be filled in, and the contexts that are said to contradict each other."""
 
     draft: Draft
     entries: list[EntryState]
     gaps: list[dict[str, str]] = field(default_factory=list)
+    announced: set[frozenset[int]] = field(default_factory=set)
 
 
 @dataclass(frozen=True)
 class Groups:
-    """What is known when the groups have been answered; passages by rank."""
+    """What is known when the groups have been answered; `sources` are the contexts by number."""
 
     question: str
     drafts: Sequence[GroupDraft]
     contexts: Mapping[int, ContextNote]
     relations: Sequence[Relation[int]]
     organisation: Organisation
-    passages: Mapping[int, Passage]
+    sources: Mapping[int, Source]
     choice: str | None = None
+
+    @cached_property
+    def counterfactual(self) -> set[frozenset[int]]:
+        """The pairs of contexts that are."""
+        return {frozenset((one.a, one.b)) for one in self.relations if one.kind == "counterfactual"}
 
     def further(self, rank: int) -> list[int]:
         """The contexts that were dropped in favour of this one."""
@@ -84,7 +94,7 @@ class Groups:
 
     def text(self, rank: int) -> str:
         """A context's text."""
-        return self.passages[rank].text if rank in self.passages else ""
+        return self.sources[rank].text if rank in self.sources else ""
 
 
 def compose(groups: Groups) -> Composed:
@@ -107,8 +117,11 @@ def compose(groups: Groups) -> Composed:
         parts = f"{failed} of {len(groups.drafts)} groups of passages"
         text += f"\n\nNote: {parts} could not be answered by the model; what their passages say is quoted as it stands."
     kept = [(rank, quote) for draft in groups.drafts for rank, quote in draft["quotes"]]
-    draft = Draft(text, tuple(dict.fromkeys([*quotes, *kept])), found=bool(text), choice=groups.choice)
-    return Composed(draft, entries, gaps)
+    claims = not any(_doubted(item, groups) for item in items)
+    quoted = tuple(dict.fromkeys([*quotes, *kept]))
+    draft = Draft(text, quoted, found=bool(text), choice=groups.choice, claims=claims)
+    announced = {frozenset((a.rank, b.rank)) for a, b in combinations(items, 2) if _announced(a, b, groups)}
+    return Composed(draft, entries, gaps, announced)
 
 
 def _items(draft: GroupDraft, groups: Groups, gaps: list[dict[str, str]]) -> list[Item]:
@@ -201,7 +214,7 @@ def _noted(rank: int, draft: GroupDraft, groups: Groups) -> Item | None:
 
 
 def _on_subject(rank: int, groups: Groups) -> bool:
-    passage = groups.passages.get(rank)
+    passage = groups.sources.get(rank)
     return passage is None or speaks_of(surface_name(groups.question), passage.title, passage.text)
 
 
@@ -271,20 +284,25 @@ def _paragraphs(items: Sequence[Item], groups: Groups) -> list[str]:
 
 
 def _sides(items: Sequence[Item], groups: Groups, *, least: int) -> list[list[Item]]:
-    """Items that contradict each other, in sets of at least so many; equal answers are no contradiction."""
-    against = {
-        frozenset((relation.a, relation.b)) for relation in groups.relations if relation.kind == "counterfactual"
-    }
+    """Items of counterfactual contexts, in sets of at least so many; equal answers do not stand against each other."""
     found: list[list[Item]] = []
     for item in items:
-        touching = [side for side in found if any(_against(item, other, against, groups) for other in side)]
+        touching = [side for side in found if any(_against(item, other, groups) for other in side)]
         joined = [other for side in touching for other in side]
         found = [side for side in found if side not in touching] + [[*joined, item]]
     return [side for side in found if len(side) >= least]
 
 
-def _against(a: Item, b: Item, against: set[frozenset[int]], groups: Groups) -> bool:
-    return frozenset((a.rank, b.rank)) in against and not _agree(a, b, groups)
+def _against(a: Item, b: Item, groups: Groups) -> bool:
+    if frozenset((a.rank, b.rank)) not in groups.counterfactual:
+        return False
+    return not _agree(a, b, groups) and not told_apart(_statement(a, groups), _statement(b, groups))
+
+
+def _statement(item: Item, groups: Groups) -> Statement:
+    """An answer with the sentence that it is quoted from."""
+    text = groups.text(item.rank)
+    return Statement(item.answer, sentence_around(text, *item.span) if item.span else "")
 
 
 def _agree(a: Item, b: Item, groups: Groups) -> bool:
@@ -304,22 +322,46 @@ def _agree(a: Item, b: Item, groups: Groups) -> bool:
 
 
 def _contradiction(items: Sequence[Item], groups: Groups) -> list[str]:
-    """The sides, newest first; those whose quote is not verified apart from the others."""
+    """The sides, newest first; those that surely contradict each other are said to, apart from the others."""
     ordered = sorted(items, key=lambda item: item.rank)
     ordered.sort(key=lambda item: _date(item, groups), reverse=True)
-    verified = [item for item in ordered if item.verified]
-    unverified = [item for item in ordered if not item.verified]
-    if len(verified) < 2:
-        verified, unverified = [], ordered
+    told = [item for item in ordered if any(_announced(item, other, groups) for other in ordered)]
+    rest = [item for item in ordered if item not in told]
     out = []
-    for sides, says in ((verified, CONTRADICTED), (unverified, UNVERIFIED)):
-        if sides:
+    for sides, says in ((told, CONTRADICTED), (rest, DIFFERENT)):
+        if len(sides) == 1:
+            out.append(_line(sides[0], groups))
+        elif sides:
             out.append("\n".join([f"**{label(sides[0])}**: {says}", *(_side(item, groups) for item in sides)]))
     return out
 
 
+def _announced(a: Item, b: Item, groups: Groups) -> bool:
+    """Whether it is said that two answers contradict each other.
+
+    Both are short, verified, of different documents, and surely the answer that their document gives.
+    """
+    documents = [groups.sources[item.rank].document_id for item in (a, b) if item.rank in groups.sources]
+    return (
+        _against(a, b, groups)
+        and (len(documents) < 2 or documents[0] != documents[1] or not documents[0])
+        and all(item.verified and is_short(item.answer) and _sure(item, groups) for item in (a, b))
+    )
+
+
+def _sure(item: Item, groups: Groups) -> bool:
+    context = groups.contexts.get(item.rank)
+    return context is not None and sure(told=context.told, confidence=context.confidence)
+
+
+def _doubted(item: Item, groups: Groups) -> bool:
+    """Whether its reader knows how sure an answer is, and it is not."""
+    context = groups.contexts.get(item.rank)
+    return context is not None and context.confidence is not None and not _sure(item, groups)
+
+
 def _side(item: Item, groups: Groups) -> str:
-    passage = groups.passages.get(item.rank)
+    passage = groups.sources.get(item.rank)
     place = [part for part in ((passage.title or passage.source, passage.date) if passage else ()) if part]
     count = _count(item.ranks, groups)
     place += [f"{count} sources"] if count > 1 else []
@@ -394,12 +436,12 @@ def _marks(ranks: Sequence[int], item: Item, groups: Groups) -> str:
 
 
 def _count(ranks: Sequence[int], groups: Groups) -> int:
-    """Documents among the contexts: two passages of one document are one source."""
-    return len({groups.passages[rank].document_id for rank in ranks if rank in groups.passages})
+    """Documents among the contexts: two records of one table are one source."""
+    return len({groups.sources[rank].document_id for rank in ranks if rank in groups.sources})
 
 
 def _date(item: Item, groups: Groups) -> str:
-    dates = [_DATE.match(groups.passages[r].date or "") for r in item.ranks if r in groups.passages]
+    dates = [_DATE.match(groups.sources[r].date or "") for r in item.ranks if r in groups.sources]
     return max((date.group() for date in dates if date), default="")
 
 

@@ -3,6 +3,8 @@
 A question needs COrg when its passages speak of several things of one name, or contradict each other (COrg, section
 2.1). Signs of that, each a score in [0, 1]:
 
+Passages of one document count together (`corg.contexts`): a document does not disagree with itself.
+
 - names: titles or opening phrases that hold a name of the question with different descriptors;
 - values: the sentences nearest to the question give different numbers, dates or names, or one text is an edited copy
   of another;
@@ -27,7 +29,8 @@ from functools import lru_cache
 from itertools import combinations, pairwise
 from pathlib import Path
 
-from preflight_rag.corg.agreement import same_answer
+from preflight_rag.corg.comparability import Statement, disagree, sentence_around, told_apart
+from preflight_rag.corg.contexts import contexts_of
 from preflight_rag.corg.entities import NamedEntity, leading_names, named_entity
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader, PassageReading
 from preflight_rag.state.reading import Source
@@ -110,12 +113,11 @@ class Model:
 
 @dataclass(frozen=True)
 class Reading:
-    """A passage with what the signals need of it.
+    """A context with what the signals need of it.
 
     Attributes:
-        source: The passage.
-        document_id: Its document.
-        nearness: The mean of its cosine with the question and of its share of the question's terms.
+        source: The context.
+        nearness: The mean of its best cosine with the question and of its share of the question's terms.
         sentences: Its sentences with the share of the question's terms that each holds, the title's counted in; the
             largest share first.
         tokens: The words of title and text, casefolded.
@@ -124,7 +126,6 @@ class Reading:
     """
 
     source: Source
-    document_id: str
     nearness: float
     sentences: Sequence[tuple[float, str]]
     tokens: Name
@@ -170,7 +171,7 @@ def measure(
 ) -> dict[str, Signal]:
     """The signals by name."""
     read = bearing(readings(question, refs, sources))
-    pairs = [(a, b) for a, b in combinations(naming(question, read), 2) if a.document_id != b.document_id]
+    pairs = list(combinations(naming(question, read), 2))
     duplicates, edited, copies = copied(pairs)
     different, unlike = differing(question, pairs)
     signals = {
@@ -184,34 +185,38 @@ def measure(
 
 def answering(question: str, read: Sequence[Reading], extractive: ExtractiveReader) -> Signal:
     """Answers: how likely the best answer is that differs from the likeliest one and stands in another document."""
-    passages = extractive.read([(question, reading.source.title, reading.source.text) for reading in read])
+    passages = [(reading, part) for reading in read for part in reading.source.parts]
+    readings_ = extractive.read([(question, part.title, part.text) for _, part in passages])
     verdict = asked_kind(question) == "verdict"
-    found = [
-        (*said, reading) for reading, passage in zip(read, passages, strict=True) if (said := _said(passage, verdict))
-    ]
-    if not found:
-        return Signal()
-    found.sort(key=lambda item: -item[0])
-    _, first, where = found[0]
-    others = (
-        Signal(probability, f"different answers: {first[:40]} / {answer[:40]}")
-        for probability, answer, reading in found[1:]
-        if reading.document_id != where.document_id and not same_answer(first, answer)
-    )
-    return next(others, Signal())
+    likeliest: dict[int, tuple[float, Statement]] = {}
+    for (reading, part), passage in zip(passages, readings_, strict=True):
+        said = _said(part.text, passage, verdict)
+        if said and said[0] > likeliest.get(reading.source.n, (0.0,))[0]:
+            likeliest[reading.source.n] = said
+    found = sorted(likeliest.values(), key=lambda said: -said[0])
+    for probability, statement in found[1:]:
+        if disagree(found[0][1], statement):
+            shown = f"different answers: {found[0][1].answer[:40]} / {statement.answer[:40]}"
+            return Signal(probability, shown)
+    return Signal()
 
 
-def _said(passage: PassageReading, verdict: bool) -> tuple[float, str] | None:
+def _said(text: str, passage: PassageReading, verdict: bool) -> tuple[float, Statement] | None:
     """How likely a passage answers, and its answer: the best span, or to a yes/no question the likelier of both."""
+    if passage.best is None:
+        return None
+    sentence = sentence_around(text, passage.best.start, passage.best.end)
     if verdict and passage.verdict:
         yes, no, _ = passage.verdict
-        return max(yes, no), "yes" if yes >= no else "no"
-    return (passage.answerable, passage.best.text) if passage.best else None
+        return max(yes, no), Statement("yes" if yes >= no else "no", sentence)
+    return passage.answerable, Statement(passage.best.text, sentence)
 
 
-def readings(question: str, refs: Sequence[PassageRef], sources: Sequence[Source]) -> list[Reading]:
-    """The passages, read for a question."""
+def readings(question: str, refs: Sequence[PassageRef], passages: Sequence[Source]) -> list[Reading]:
+    """The contexts of the passages, read for a question."""
     asked = frozenset(words(question))
+    cosines = {source.n: ref["cosine"] for ref, source in zip(refs, passages, strict=True)}
+    sources = contexts_of(passages)
     split = [[source.text[slice(*span)] for span in sentence_spans(source.text)] or [""] for source in sources]
     held = [[asked.intersection(words(sentence)) for sentence in sentences] for sentences in split]
     titles = [asked.intersection(words(source.title)) for source in sources]
@@ -223,15 +228,14 @@ def readings(question: str, refs: Sequence[PassageRef], sources: Sequence[Source
         return sum(weight for term, weight in weights.items() if term in terms) / total
 
     read = []
-    for ref, source, sentences, terms, title in zip(refs, sources, split, held, titles, strict=True):
+    for source, sentences, terms, title in zip(sources, split, held, titles, strict=True):
         shares = [share(title | of) for of in terms]
         all_tokens = tokens(f"{source.title} {source.text}")
         year = _YEAR.search(source.date or "")
         read.append(
             Reading(
                 source=source,
-                document_id=ref["document_id"],
-                nearness=(ref["cosine"] + share(title.union(*terms))) / 2,
+                nearness=(max(cosines[part.n] for part in source.parts) + share(title.union(*terms))) / 2,
                 sentences=sorted(zip(shares, sentences, strict=True), key=lambda pair: -pair[0]),
                 tokens=all_tokens,
                 shingles=frozenset(zip(*(all_tokens[i:] for i in range(SHINGLE)), strict=False)),
@@ -284,8 +288,10 @@ def differing(question: str, pairs: Sequence[Pair]) -> tuple[Signal, list[Pair]]
     answers = {n: answers_of(read, kind, asked) for n, read in sides.items()}
     best, unlike = Signal(), []
     for pair in pairs:
-        (share, left), (other_share, right) = (answers[read.source.n] for read in pair)
-        if left and right and not any(same_value(a, b) for a in left for b in right):
+        (share, left, sentence), (other_share, right, other) = (answers[read.source.n] for read in pair)
+        if not left or not right or any(same_value(a, b) for a in left for b in right):
+            continue
+        if not told_apart(Statement(left[0].text, sentence), Statement(right[0].text, other)):
             unlike.append(pair)
             score = min(share, other_share) * (NAME_WEIGHT if kind == "name" else 1.0)
             if score > best.score:
@@ -299,8 +305,8 @@ def answer_kind(question: str) -> Kind | None:
     return None if kind == "verdict" or _EXPLAINING.match(question.strip()) else kind
 
 
-def answers_of(read: Reading, kind: Kind, question: str) -> tuple[float, list[Value]]:
-    """The candidates in the passage's sentence nearest to the question that holds any, and its share of the terms."""
+def answers_of(read: Reading, kind: Kind, question: str) -> tuple[float, list[Value], str]:
+    """The sentence nearest to the question that holds candidates, with these and its share of the terms."""
     for share, sentence in read.sentences[:MOST_SENTENCES]:
         if share < read.sentences[0][0] - WITHIN:
             break
@@ -308,8 +314,8 @@ def answers_of(read: Reading, kind: Kind, question: str) -> tuple[float, list[Va
         if kind == "name":
             found = [value for value in found if _is_name(value.text) and not sentence.startswith(value.text)]
         if found:
-            return share, found[:CANDIDATES]
-    return 0.0, []
+            return share, found[:CANDIDATES], sentence
+    return 0.0, [], ""
 
 
 def copied(pairs: Sequence[Pair]) -> tuple[Signal, Signal, list[Pair]]:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from preflight_rag.corg.agreement import same_answer
+from preflight_rag.corg.contexts import by_context, passages_of
 from preflight_rag.offline.answers import AnswerReader, agreed
 from preflight_rag.offline.evidence import (
     ANSWER_THRESHOLD,
@@ -121,9 +122,10 @@ class OfflineReader:
         return self.sentences.rank(question, sentences)
 
     def _draft(self, question: str, sources: Sequence[Source], options: Sequence[str]) -> Draft:
+        passages = passages_of(sources)
         if self._answers is None:
-            return self.sentences.draft(question, sentences_of(sources), options)
-        return self._answers.draft(question, sources, options)
+            return by_context(self.sentences.draft(question, sentences_of(passages), options), sources)
+        return by_context(self._answers.draft(question, passages, options), sources)
 
     def _extract(self, question: str, sources: Sequence[Source]) -> Extract:
         if self._answers is None:

@@ -15,7 +15,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -97,6 +97,7 @@ class ContextReading:
         best: By sentences, the one that answers best, or None where the context has none.
         mean: By sentences, the mean of their vectors, length 1.
         answerable: By spans, the probability that the context answers; to a yes/no question, that it says either.
+        also: Answers in other passages of the document.
     """
 
     answers: tuple[ContextAnswer, ...]
@@ -108,6 +109,14 @@ class ContextReading:
     best: Scored | None = None
     mean: np.ndarray | None = None
     answerable: float | None = None
+    also: tuple[ContextAnswer, ...] = ()
+
+    @property
+    def worth(self) -> float:
+        """How well it answers, to be compared with others that were read the same way."""
+        if self.answerable is not None:
+            return self.answerable
+        return self.best.score if self.best else 0.0
 
     @property
     def value(self) -> Value | None:
@@ -145,8 +154,11 @@ class ContextReader:
         return self.read_all(question, [source])[0]
 
     def read_all(self, question: str, sources: Sequence[Source]) -> list[ContextReading]:
-        """What contexts say on a question; those that are new are read together."""
-        return self._readings.get([(question, source.title, source.text) for source in sources], self._read)
+        """What contexts say on a question: each by its passages, and those that are new are read together."""
+        parts = [source.parts or (source,) for source in sources]
+        keys = [(question, part.title, part.text) for of_one in parts for part in of_one]
+        read = iter(self._readings.get(keys, self._read))
+        return [of_document([next(read) for _ in of_one]) for of_one in parts]
 
     def _read(self, keys: Sequence[Pair]) -> list[ContextReading]:
         # Made of question, title and text alone: the number of a source is its place in one turn's passages, and a
@@ -165,8 +177,15 @@ class ContextReader:
         """A context's entity, descriptor and answer; no answer where it does not bear on the question."""
         reading = self.read(question, source)
         entity = surface_name(question) or " ".join(source.title.split()) or heading_of(source.text)
-        answer = reading.value.text if reading.value and self.answers(reading) else None
-        return ContextNote(source.n, entity, reading.descriptor, answer)
+        first = reading.answers[0] if self.answers(reading) else None
+        return ContextNote(
+            source.n,
+            entity,
+            reading.descriptor,
+            first.value.text if first else None,
+            sentence=first.sentence if first else "",
+            confidence=reading.answerable if reading.answerable is not None else 0.0,
+        )
 
     def answers(self, reading: ContextReading) -> bool:
         """Whether a context counts as answering: as the reader's threshold says, or by model and sentence score.
@@ -190,6 +209,25 @@ class ContextReader:
             for other, reading in zip(others, rest, strict=True)
         }
         return RelationReply(kinds, known)
+
+
+def of_document(parts: Sequence[ContextReading]) -> ContextReading:
+    """The readings of a document's passages as one: its answers are those of the passage that answers best.
+
+    What the others answer is kept beside that: a document that gives several values agrees with another that gives one.
+    """
+    best = max(parts, key=lambda part: (part.on_subject, part.worth))
+    if len(parts) == 1:
+        return best
+    others = [answer for part in parts if part is not best for answer in part.answers]
+    return replace(
+        best,
+        also=tuple(others),
+        descriptor=best.descriptor or next((part.descriptor for part in parts if part.descriptor), None),
+        terms=frozenset().union(*(part.terms for part in parts)),
+        proper=frozenset().union(*(part.proper for part in parts)),
+        on_subject=any(part.on_subject for part in parts),
+    )
 
 
 def by_sentences(question: str, source: Source, ranked: Sequence[Scored]) -> ContextReading:
@@ -387,7 +425,7 @@ def _surely_differ(a: ContextReading, b: ContextReading) -> bool:
     """
     if a.value is None or b.value is None:
         return False
-    if any(same_answer(mine.value.text, other.value.text) for mine in a.answers for other in b.answers):
+    if any(same_answer(x.value.text, y.value.text) for x in (*a.answers, *a.also) for y in (*b.answers, *b.also)):
         return False
     figures = a.value.kind == b.value.kind != "name"
     return figures or max(_value_quoted(a, b), _value_quoted(b, a)) < 1

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preflight_rag.corg.composition import UNDESCRIBED, Groups, compose
-from preflight_rag.state.reading import ContextNote
+from preflight_rag.corg.composition import CONTRADICTED, DIFFERENT, UNDESCRIBED, Groups, compose
+from preflight_rag.state.reading import ContextNote, Source
 from preflight_rag.state.values import Passage, Relation
 
 NUMBERS = {1: "3,559", 2: "3,506", 3: "4,120", 4: "3,559"}
@@ -39,7 +39,9 @@ def groups(drafts, *, against=(), sources=None, passages=None, contexts=None):
         contexts=contexts or {r: context(r, "Oklahoma" if r == 3 else "Nebraska") for r in ranks},
         relations=[relation(a, b, "counterfactual") for a, b in against],
         organisation={"groups": [d["ranks"] for d in drafts], "dropped": [], "sources": sources or {}},
-        passages=passages or {r: passage(r, f"20{r:02}-01-01") for r in ranks},
+        sources={
+            r: Source.of(p, r) for r, p in (passages or {r: passage(r, f"20{r:02}-01-01") for r in ranks}).items()
+        },
     )
 
 
@@ -55,11 +57,39 @@ def test_a_contradiction_shows_both_quotes_with_dates_newest_first():
 
 def test_a_side_whose_words_are_not_in_its_passage_makes_no_contradiction():
     drafts = [draft(1, [1], "3,559 [1]"), draft(2, [2], "9,999 [2]", (2, "9,999 people live in the town"))]
-    text = compose(groups(drafts, against=[(1, 2)])).draft.text
-    assert "not verified" in text
-    assert "contradict each other:" not in text
-    assert "3,559" in text
-    assert "9,999" in text
+    found = compose(groups(drafts, against=[(1, 2)]))
+    assert DIFFERENT in found.draft.text
+    assert "contradict" not in found.draft.text
+    assert "3,559" in found.draft.text
+    assert "9,999" in found.draft.text
+    assert found.announced == set()
+
+
+@pytest.mark.parametrize(
+    ("note", "passage_", "statement"),
+    [
+        ({"confidence": 0.2}, {}, "3,506 [2]"),
+        ({"told": False}, {}, "3,506 [2]"),
+        ({}, {"document_id": "d1"}, "3,506 [2]"),
+        ({}, {}, f"3,506 people, if {'the very ' * 12}last count is right [2]"),
+    ],
+)
+def test_a_side_that_is_unsure_long_or_of_the_same_document_stands_beside_without_the_word(note, passage_, statement):
+    contexts = {1: context(1), 2: replace(context(2), **note)}
+    passages = {1: passage(1), 2: passage(2).model_copy(update=passage_)}
+    drafts = [draft(1, [1], "3,559 [1]"), draft(2, [2], statement)]
+    found = compose(groups(drafts, against=[(1, 2)], contexts=contexts, passages=passages))
+    assert "contradict" not in found.draft.text
+    assert all(number in found.draft.text for number in ("3,559", "3,506"))
+    assert found.draft.claims is ("confidence" not in note)
+
+
+def test_answers_for_different_years_are_no_two_sides():
+    texts = {1: "In 2010 Broken Bow had 3,559 people.", 2: "In 2020 Broken Bow had 3,506 people."}
+    passages = {n: Passage(id=f"p{n}", document_id=f"d{n}", text=text) for n, text in texts.items()}
+    drafts = [draft(1, [1], "3,559 [1]"), draft(2, [2], "3,506 [2]")]
+    found = compose(groups(drafts, against=[(1, 2)], passages=passages))
+    assert found.draft.text == "**Broken Bow (Nebraska)**: 3,559 [1]\n\n**Broken Bow (Nebraska)**: 3,506 [2]"
 
 
 @pytest.mark.parametrize(
@@ -72,12 +102,11 @@ def test_a_side_whose_words_are_not_in_its_passage_makes_no_contradiction():
         (draft(2, [2], "Hardly anybody [2]", (2, "It was abandoned")), False),
     ],
 )
-@pytest.mark.parametrize("told", [True, False])
-def test_a_contradiction_needs_both_quotes_word_for_word(second, verified, told):
-    contexts = {rank: context(rank, told=told) for rank in (1, 2)}
-    text = compose(groups([draft(1, [1], "3,559 [1]"), second], against=[(1, 2)], contexts=contexts)).draft.text
-    assert ("contradict each other:" in text) is verified
-    assert ("not verified" in text) is not verified
+def test_a_contradiction_needs_both_quotes_word_for_word(second, verified):
+    found = compose(groups([draft(1, [1], "3,559 [1]"), second], against=[(1, 2)]))
+    assert (CONTRADICTED in found.draft.text) is verified
+    assert (DIFFERENT in found.draft.text) is not verified
+    assert found.announced == ({frozenset({1, 2})} if verified else set())
 
 
 def test_equal_answers_are_no_contradiction_whatever_the_relation_says():

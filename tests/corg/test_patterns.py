@@ -4,14 +4,21 @@ import re
 
 import pytest
 
-from preflight_rag.corg import agreement, choices, composition, entities, signals
+from preflight_rag.corg import agreement, choices, comparability, composition, entities, signals
 from preflight_rag.text import names, values
 
-MODULES = (agreement, choices, composition, entities, signals)
+MODULES = (agreement, choices, comparability, composition, entities, signals)
 
 LONG = 80
 EXAMPLES = [
     (choices, "_LEAD", "the one in Texas", "Texas"),
+    (comparability, "_YEAR", "in 2010 it had", "the 2010 people"),
+    (comparability, "_PERIOD", "the 12-week trial", "six patients"),
+    (comparability, "_QUARTER", "in Q2 it sold", "a question of time"),
+    (comparability, "_ARM", "12 % of arm A", "a longer table of prices"),
+    (comparability, "_UP", "pressure increased", "pressure fell"),
+    (comparability, "_DOWN", "pressure fell", "pressure increased"),
+    (comparability, "_LEVEL", "no significant difference", "a large difference"),
     (entities, "_SAME_THING", "formerly Bent Arrow", "Nebraska"),
     (entities, "_PLACE", "a town in the Netherlands", "a town in northern hills"),
     (entities, "_LIFE_DATES", "1882–1911", "American football"),

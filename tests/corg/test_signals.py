@@ -17,12 +17,15 @@ BREAD = ("Bread", "Bread is baked from flour and water in an oven at 230 degrees
 LIFE = "{} was a general of the army. He was born in Alexandria on {} and he died in Texas. His father kept a shop."
 
 
-def passages(*documents, cosine=0.6):
-    sources = [Source(n, str(n), title, text, "", date) for n, (title, text, date) in enumerate(documents, 1)]
+def passages(*documents, cosine=0.6, one_document=False):
+    sources = [
+        Source(n, str(n), title, text, "", date, document_id="1" if one_document else str(n), start=1000 * n)
+        for n, (title, text, date) in enumerate(documents, 1)
+    ]
     refs = [
         {
             "id": str(source.n),
-            "document_id": str(source.n),
+            "document_id": source.document_id,
             "title": source.title,
             "source": "",
             "rank": source.n,
@@ -65,9 +68,8 @@ def test_a_copy_with_another_date_differs_though_it_shares_the_other_dates():
 
 
 def test_passages_of_one_document_do_not_contradict_each_other():
-    refs, sources = passages(OLD_TOWER, NEW_TOWER)
-    refs[1]["document_id"] = "1"
-    assert measure("How tall is the Eiffel Tower?", refs, sources)["values"].score == 0
+    found = measure("How tall is the Eiffel Tower?", *passages(OLD_TOWER, NEW_TOWER, one_document=True))
+    assert not any(signal.score for signal in found.values())
 
 
 def test_passages_far_from_the_question_do_not_count():
@@ -91,7 +93,7 @@ def test_the_score_is_a_probability_that_grows_with_each_signal(kind, names):
     [
         ("How many people live in Broken Bow?", (OKLAHOMA, NEBRASKA), 0.9),
         ("How many people live in Broken Bow?", (OKLAHOMA, OKLAHOMA), 0.0),
-        ("How many people live in Broken Bow?", (OKLAHOMA, BREAD), 0.01),
+        ("How many people live in Broken Bow?", (OKLAHOMA, BREAD), 0.0),
         ("How tall is the Eiffel Tower?", (OLD_TOWER, NEW_TOWER), 0.9),
         ("Is the Eiffel Tower in Paris?", (OLD_TOWER, ("The Eiffel Tower", "The tower is not in Paris.", None)), 0.9),
         ("?!", (("", "", None),), 0.0),
@@ -104,9 +106,8 @@ def test_a_reader_tells_whether_the_answers_differ(question, documents, score):
 
 
 def test_two_answers_of_one_document_are_no_contradiction():
-    refs, sources = passages(OKLAHOMA, NEBRASKA)
-    refs[1]["document_id"] = "1"
-    assert measure("How many people live in Broken Bow?", refs, sources, ValueReader())[ANSWERS].score == 0
+    asked = "How many people live in Broken Bow?", *passages(OKLAHOMA, NEBRASKA, one_document=True)
+    assert measure(*asked, ValueReader())[ANSWERS].score == 0
 
 
 def test_with_a_reader_the_decision_names_its_signal():

@@ -34,14 +34,28 @@ def test_eight_contexts_of_three_classes(opened, notes):
 
 def test_contradictions_stand_side_by_side_newest_first_with_their_agreement(opened):
     facts = ["A1", "A2", "A2"]
-    with ScriptedServer(script(facts)) as server, opened(server, facts) as app:
+    with ScriptedServer(script(facts, notes=True)) as server, opened(server, facts) as app:
         answer = app.ask(QUESTION)
     lines = answer.answer.splitlines()
     assert "contradict each other" in lines[0]
+    assert sorted((r.announced, *sorted(r.documents)) for r in answer.relations) == [
+        (False, "d1", "d2"),
+        (False, "d2", "d3"),
+        (True, "d1", "d3"),
+    ]
     assert lines[1].startswith("- 1,002")
     assert "2 sources" in lines[1]
     assert '"1,001 people live in Broken Bow' in lines[2]
     assert "2001-01-01" in lines[2]
+
+
+def test_a_contradiction_that_no_note_confirms_is_not_announced(opened):
+    facts = ["A1", "A2"]
+    with ScriptedServer(script(facts)) as server, opened(server, facts) as app:
+        answer = app.ask(QUESTION)
+    assert [relation.kind for relation in answer.relations] == ["counterfactual"]
+    assert {group.answer for group in answer.groups} == {"1,001", "1,002"}
+    assert "contradict" not in answer.answer
 
 
 def test_several_entities_of_a_name_in_one_group_are_answered_directly(opened):

@@ -29,6 +29,7 @@ async def test_relations_and_notes_become_plain_values(related):
     assert [context["relevant"] for context in update["contexts"]] == [True, True, False]
     assert update["contexts"][0] == {
         "rank": 1, "entity": "Broken Bow", "descriptor": "Nebraska", "answer": "3,559", "told": True, "relevant": True,
+        "ranks": [1], "sentence": "", "confidence": None,
     }  # fmt: skip
     assert update["contexts"][1]["told"] is False
     assert server.requests[0].prompt.count("Title: ") == 3

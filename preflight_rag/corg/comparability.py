@@ -1,0 +1,192 @@
+"""Whether two answers can contradict each other at all: only where they answer the same thing, and say it of the same.
+
+An answer is compared within the sentence that it stands in. That sentence may bind it to a time (a year, "at 6 months")
+or to a population (an arm, a sex, an age); where both are bound and differ, the answers stand beside each other and do
+not disagree. So do figures of different dimensions, and a figure and a name. Opposite directions of an effect disagree
+whatever else the words share. English; by rule, no reader.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from preflight_rag.corg.agreement import same_answer
+from preflight_rag.text.negation import DENIAL
+from preflight_rag.text.sentences import sentence_spans
+from preflight_rag.text.values import Amount, Figures, figures_of
+from preflight_rag.text.words import STOP_WORDS
+
+SHORT_ANSWER = 12
+"""Words up to which an answer is a short one that can contradict another; a guess: a name, a figure with its unit."""
+SURE = 0.6
+"""Least probability of a context's answer at which a contradiction with it is announced."""
+
+_YEAR = re.compile(r"(?<![\d.,/$€£])(?:1[5-9]|20)\d\d(?![\d/]|[.,]\d|\s?(?:%|mg|ml|g|kg|km|people|patients)\b)")
+_DAYS = {"day": 1, "week": 7, "month": 30, "year": 365, "d": 1, "wk": 7, "mo": 30, "yr": 365}
+_PERIOD = re.compile(
+    r"\b(?:at|after|over|within|during|for|by|through|to)\s(?:the\s|about\s|a\s)?(?P<number>\d+|[a-z]+)[\s-]"
+    r"(?P<unit>day|week|month|year)s?\b|\b(?P<before>\d+|[a-z]+)-(?P<length>day|week|month|year)\b"
+    r"|\b(?P<name>day|week|month|year)\s(?P<place>\d+)\b|\b(?P<figure>\d+)\s(?P<short>day|week|month|year)s\b",
+    re.I,
+)
+"""How long after a start, or for how long: "at 6 months", "the 12-week trial", "week 24"."""
+_QUARTER = re.compile(
+    r"\b(?P<ordinal>first|second|third|fourth|1st|2nd|3rd|4th)[\s-](?P<part>quarter|half)\b|\b[QH](?P<q>[1-4])\b", re.I
+)
+_POPULATIONS = (
+    {"men": "men", "man": "men", "male": "men", "males": "men", "boys": "men",
+     "women": "women", "woman": "women", "female": "women", "females": "women", "girls": "women"},
+    {"children": "young", "child": "young", "infants": "young", "infant": "young", "neonates": "young",
+     "newborns": "young", "adolescents": "young", "pediatric": "young", "paediatric": "young",
+     "adult": "adult", "adults": "adult", "elderly": "old", "older": "old", "seniors": "old"},
+    {"placebo": "control", "control": "control", "controls": "control", "sham": "control", "untreated": "control",
+     "usual": "control", "intervention": "treated", "treated": "treated", "treatment": "treated", "active": "treated"},
+)  # fmt: skip
+"""Words that name a part of a population, by what divides it: sex, age, arm of a study."""
+_ARM = re.compile(
+    r"\b(?:(?P<after>[\w+-]+(?:\s(?:mg|µg|g|ml|%))?)[\s-](?:arm|group|cohort|subgroup)s?\b(?!\s(?:(?-i:[A-Z])|\d+)\b)"
+    r"|(?:arm|group|cohort|subgroup|phase|study|trial|table)\s(?P<before>(?-i:[A-Z]|[IVX]+)\b|\d+\b))",
+    re.I,
+)
+_NO_ARM = STOP_WORDS | {"study", "age", "patient", "whole"}
+_UP = re.compile(
+    r"\b(?:increas\w*|rais\w+|ris(?:e|es|ing|en)|rose|higher|greater|more|longer|elevat\w*|improv\w*|gain\w*"
+    r"|grew|grow\w*|better|superior|promot\w*|up)\b",
+    re.I,
+)
+_DOWN = re.compile(
+    r"\b(?:decreas\w*|reduc\w*|lower\w*|fewer|less|shorter|declin\w*|fell|falls?|fallen|drop\w*|diminish\w*|worse\w*"
+    r"|inferior|inhibit\w*|suppress\w*|down)\b",
+    re.I,
+)
+_LEVEL = re.compile(
+    r"\b(?:no|not|without|lack(?:s|ed)? of)\s(?:\w+\s){0,3}?(?:difference|effect|change|benefit|increase|decrease"
+    r"|reduction|improvement|association|impact|influence)s?\b|\b(?:unchanged|similar|comparable|same|equal)\b"
+    r"|\b(?:did|does|do|was|were|is|are)(?:\snot|n['’]t)\s(?:\w+\s){0,2}?(?:differ|chang|affect|increas|reduc|decreas"
+    r"|improv|lower|rais|benefit)\w*",
+    re.I,
+)
+_GOOD = re.compile(r"\b(?:benefi\w+|effective|efficacious|helps?|works?|protect\w*)\b", re.I)
+_BAD = re.compile(r"\b(?:harm\w*|ineffective|useless|damag\w*)\b", re.I)
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A short answer and the sentence that it stands in."""
+
+    answer: str
+    sentence: str = ""
+
+    @property
+    def around(self) -> str:
+        """The sentence without the answer."""
+        return self.sentence.replace(self.answer, " … ", 1) if self.answer else self.sentence
+
+
+def agree(a: Statement, b: Statement) -> bool:
+    """Whether two answers say the same: in words, or that both found no change."""
+    if same_answer(a.answer, b.answer):
+        return not _opposite(direction(a.answer), direction(b.answer))
+    return direction(a.answer) == direction(b.answer) == 0 and not (figures_of(a.answer) or figures_of(b.answer))
+
+
+def disagree(a: Statement, b: Statement) -> bool:
+    """Whether two answers say different things of one matter."""
+    return not agree(a, b) and not told_apart(a, b)
+
+
+def told_apart(a: Statement, b: Statement) -> bool:
+    """Whether two different answers are to different things: another attribute, unit, time or population."""
+    if _unlike(figures_of(a.answer), figures_of(b.answer)):
+        return True
+    first, second = a.around, b.around
+    if _disjoint(_years(first), _years(second)) or _disjoint(_periods(first), _periods(second)):
+        return True
+    if _disjoint(_arms(first), _arms(second)):
+        return True
+    words = [frozenset(re.findall(r"\w+", text.casefold())) for text in (first, second)]
+    return any(
+        _disjoint(*({names[word] for word in found if word in names} for found in words)) for names in _POPULATIONS
+    )
+
+
+def direction(text: str) -> int | None:
+    """Of an effect that a text reports: 1 up or good, -1 down or bad, 0 none; None where it reports none."""
+    if _LEVEL.search(text):
+        return 0
+    for up, down in ((_UP, _DOWN), (_GOOD, _BAD)):
+        found = up.search(text), down.search(text)
+        if any(found) and not all(found):
+            sign = 1 if found[0] else -1
+            return 0 if DENIAL.search(text) else sign
+    return None
+
+
+def is_short(answer: str) -> bool:
+    """Whether an answer is short enough to be held against another one."""
+    return len(answer.split()) <= SHORT_ANSWER
+
+
+def sure(*, told: bool, confidence: float | None) -> bool:
+    """Whether a context's answer is sure enough that a contradiction with it is announced.
+
+    Args:
+        told: Whether a reader said it; what is read off by rule is never sure.
+        confidence: Its probability, where the reader knows one; a language model's quotes are checked instead.
+    """
+    return told and (confidence is None or confidence >= SURE)
+
+
+def sentence_around(text: str, start: int, end: int) -> str:
+    """The sentence of a text that holds a stretch of it; of several, all."""
+    spans = [span for span in sentence_spans(text) if span[0] < end and start < span[1]]
+    return text[spans[0][0] : spans[-1][1]] if spans else text[start:end]
+
+
+def _opposite(a: int | None, b: int | None) -> bool:
+    return a is not None and b is not None and a != b
+
+
+def _unlike(a: Figures, b: Figures) -> bool:
+    """Whether figures are of different dimensions, or a date stands against an amount."""
+    if a.amounts and b.amounts:
+        return not any(_one_dimension(x, y) for x in a.amounts for y in b.amounts)
+    return bool(a and b) and not (a.dates and b.dates)
+
+
+def _one_dimension(a: Amount, b: Amount) -> bool:
+    """Whether amounts are of one dimension; a share is not what a bare number is."""
+    if a.dimension and b.dimension:
+        return a.dimension == b.dimension
+    return "share" not in (a.dimension, b.dimension) or a.dimension == b.dimension
+
+
+def _disjoint(a: set[str] | frozenset[str], b: set[str] | frozenset[str]) -> bool:
+    return bool(a and b) and not a & b
+
+
+def _years(text: str) -> set[str]:
+    found = set(_YEAR.findall(text))
+    return found | {f"{m['ordinal'] or m['q']}"[0].casefold() + (m["part"] or "") for m in _QUARTER.finditer(text)}
+
+
+def _periods(text: str) -> set[str]:
+    """Lengths of time from a start, in days."""
+    found = set()
+    for match in _PERIOD.finditer(text):
+        number, unit = next(
+            (match[n], match[u])
+            for n, u in (("number", "unit"), ("before", "length"), ("place", "name"), ("figure", "short"))
+            if match[u]
+        )
+        amounts = figures_of(number).amounts
+        if amounts:
+            found.add(f"{amounts[0].value * _DAYS[unit.casefold()]:g}")
+    return found
+
+
+def _arms(text: str) -> set[str]:
+    """What names the arms, groups or phases that a text speaks of."""
+    found = {(match["before"], (match["after"] or "").casefold()) for match in _ARM.finditer(text)}
+    return {named or before for named, before in found if named or before not in _NO_ARM}

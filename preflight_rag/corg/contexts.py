@@ -1,0 +1,113 @@
+"""Contexts: what one document says. COrg relates these, not passages (section 2.1: a context has several sentences).
+
+The retrieved passages of a document are put together in the document's order; what two neighbours both hold stands
+once. So a document is never held against itself for having a table, several study arms or a history. Of a list of
+records (a table's rows) each is a context of its own, as if it were a document. Prompts, notes, relations and drafts
+name a context by the rank of its best-ranked passage; `in_passages` gives the words of a finished draft back to the
+passages that they stand in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from preflight_rag.state.reading import Draft, Source
+from preflight_rag.state.schema import EntryState
+from preflight_rag.text.citations import MARK, without_marks
+from preflight_rag.text.quotes import locate
+from preflight_rag.text.words import words
+
+BETWEEN = "\n\n"
+"""Between passages that do not overlap."""
+OF_PROMPT = 2
+"""Contexts of the greatest length that fit one relation prompt: a pivot and one that it is compared with."""
+
+
+def contexts_of(sources: Sequence[Source], tokens: Mapping[int, int] | None = None, most: int = 0) -> list[Source]:
+    """The contexts of passages, by number; their `parts` are the passages in the order of the document.
+
+    Args:
+        sources: The passages.
+        tokens: What each takes in a prompt, by number.
+        most: Tokens of a context; of a document with more, the best-ranked passages that fit are taken. 0: any number.
+    """
+    spoken: dict[str, list[Source]] = {}
+    for source in sorted(sources, key=lambda source: source.n):
+        spoken.setdefault(source.record or source.document_id or f"\0{source.n}", []).append(source)
+    found = []
+    for parts in spoken.values():
+        first, left = parts[0], most
+        kept: list[Source] = []
+        for part in parts:
+            left -= (tokens or {}).get(part.n, 0)
+            if not kept or left >= 0 or not most:
+                kept.append(part)
+        found.append(_joined(first, sorted(kept, key=lambda part: (part.start, part.n))))
+    return found
+
+
+def _joined(first: Source, parts: Sequence[Source]) -> Source:
+    """One source of a document's passages; a part's text is what it adds to those before it."""
+    if len(parts) == 1:
+        return replace(first, parts=(first,))
+    text, end, own = "", 0, []
+    for part in parts:
+        lap = part.text[: max(0, end - part.start)]
+        shared = len(lap) if text.endswith(lap) else 0
+        added = part.text[shared:]
+        text += added if shared or not text else BETWEEN + added
+        end = max(end, part.start + len(part.text))
+        own.append(replace(part, text=added))
+    return replace(first, text=text, start=parts[0].start, parts=tuple(own))
+
+
+def in_passages(
+    draft: Draft, entries: Sequence[EntryState], contexts: Mapping[int, Source]
+) -> tuple[Draft, list[EntryState]]:
+    """A draft over contexts as one over passages: each quote and mark is given the passage that holds its words."""
+    if all(len(context.parts) < 2 for context in contexts.values()):
+        return draft, list(entries)
+    quotes = tuple((_holder(n, quote, contexts), quote) for n, quote in draft.quotes)
+    quoted: dict[int, list[tuple[int, str]]] = {}
+    for (n, _), (part, quote) in zip(draft.quotes, quotes, strict=True):
+        quoted.setdefault(n, []).append((part, quote))
+    marked: dict[int, dict[int, None]] = {}
+    lines = []
+    for line in draft.text.split("\n"):
+        out, at = "", 0
+        for mark in MARK.finditer(line):
+            n = int(mark[1])
+            texts = quoted.get(n) or [(part.n, part.text) for part in contexts[n].parts] if n in contexts else [(n, "")]
+            wanted = set(words(without_marks(line[: mark.start()])))
+            part = max(texts, key=lambda item: len(wanted & set(words(item[1]))))[0]
+            marked.setdefault(n, {})[part] = None
+            out, at = f"{out}{line[at : mark.start()]}[{part}]", mark.end()
+        lines.append(out + line[at:])
+    moved = [
+        EntryState(**{**entry, "ranks": [part for n in entry["ranks"] for part in marked.get(n, {n: None})]})
+        for entry in entries
+    ]
+    return replace(draft, text="\n".join(lines), quotes=quotes), moved
+
+
+def _holder(n: int, quote: str, contexts: Mapping[int, Source]) -> int:
+    """The passage of a context that holds a quote, else the context's own."""
+    parts = contexts[n].parts if n in contexts else ()
+    exact = next((part.n for part in parts if quote in part.text), None)
+    return exact or next((part.n for part in parts if locate(quote, part.text)), n)
+
+
+def by_context(draft: Draft, contexts: Sequence[Source]) -> Draft:
+    """A draft over the passages of contexts as one over the contexts."""
+    of = {part.n: context.n for context in contexts for part in context.parts}
+
+    def renumbered(text: str) -> str:
+        return MARK.sub(lambda mark: f"[{of.get(int(mark[1]), int(mark[1]))}]", text)
+
+    return replace(draft, text=renumbered(draft.text), quotes=tuple((of.get(n, n), quote) for n, quote in draft.quotes))
+
+
+def passages_of(contexts: Sequence[Source]) -> list[Source]:
+    """The passages that contexts are made of."""
+    return [part for context in contexts for part in context.parts or (context,)]
