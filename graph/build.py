@@ -16,9 +16,11 @@ from preflight_rag.nodes.answer_plain import answer_plain
 from preflight_rag.nodes.cite import cite
 from preflight_rag.nodes.clarify import clarify
 from preflight_rag.nodes.converse import converse
+from preflight_rag.nodes.list_documents import list_documents
 from preflight_rag.nodes.map_context import map_context
 from preflight_rag.nodes.organize_contexts import organize_contexts
 from preflight_rag.nodes.preflight import preflight
+from preflight_rag.nodes.read_metadata import read_metadata
 from preflight_rag.nodes.reduce_context import reduce_context
 from preflight_rag.nodes.relate_contexts import relate_contexts
 from preflight_rag.nodes.retrieve import retrieve
@@ -41,7 +43,7 @@ def build_graph(
     """
     graph: StateGraph[State, Any, Question, State] = StateGraph(State, context_schema, input_schema=Question)
     for node in (
-        *(rewrite, converse, retrieve, preflight),
+        *(rewrite, converse, list_documents, read_metadata, retrieve, preflight),
         *(answer_plain, map_context, reduce_context),
         *(relate_contexts, organize_contexts, clarify, answer_group, aggregate_groups),
         *(cite, abstain),
@@ -51,6 +53,7 @@ def build_graph(
 
     graph.add_edge(START, "rewrite")
     graph.add_conditional_edges("rewrite", routes.after_rewrite, routes.AFTER_REWRITE)
+    graph.add_conditional_edges("read_metadata", routes.after_metadata, routes.AFTER_METADATA)
     graph.add_edge("retrieve", "preflight")
     graph.add_conditional_edges("preflight", routes.after_preflight, routes.AFTER_PREFLIGHT)
     graph.add_conditional_edges("answer_plain", routes.after_draft, routes.AFTER_PLAIN)
@@ -64,4 +67,5 @@ def build_graph(
     graph.add_edge("cite", END)
     graph.add_edge("abstain", END)
     graph.add_edge("converse", END)
+    graph.add_edge("list_documents", END)
     return graph

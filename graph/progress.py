@@ -33,6 +33,8 @@ def _reducing(state: Mapping[str, Any]) -> str:
 BEGINS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "rewrite": "understanding the question",
     "converse": "replying",
+    "list_documents": "looking through all documents",
+    "read_metadata": "looking up the document",
     "retrieve": "searching",
     "preflight": "choosing how to read the passages",
     "answer_plain": _reading,

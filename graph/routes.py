@@ -8,15 +8,22 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Literal
 
+from langgraph.graph import END
 from langgraph.types import Send
 
 from preflight_rag.graph.progress import ROUTES
 from preflight_rag.state.schema import PassageRef
-from preflight_rag.state.views import Chosen, GroupView, Heard, Onward, Organised, Partition, Routed
+from preflight_rag.state.views import Chosen, Found, GroupView, Heard, Onward, Organised, Partition, Routed
 
 Branches = dict[Hashable, str]
 NOTHING = "nothing found"
-AFTER_REWRITE: Branches = {"question": "retrieve", "conversation": "converse"}
+AFTER_REWRITE: Branches = {
+    "question": "retrieve",
+    "conversation": "converse",
+    "documents": "list_documents",
+    "metadata": "read_metadata",
+}
+AFTER_METADATA: Branches = {"known": END, "not known": "retrieve"}
 AFTER_PREFLIGHT: Branches = {
     "plain": "answer_plain",
     "map/reduce": "map_context",
@@ -36,9 +43,17 @@ AFTER_ORGANIZE: Branches = {"ask first": "clarify", **AFTER_CLARIFY}
 _ONWARD = {node: str(branch) for branch, node in AFTER_PLAIN.items()}
 
 
-def after_rewrite(state: Heard) -> Literal["question", "conversation"]:
-    """A question goes to retrieval, a message of the conversation alone does not."""
-    return "conversation" if state["decision"].get("name") == "conversation" else "question"
+def after_rewrite(state: Heard) -> Literal["question", "conversation", "documents", "metadata"]:
+    """A question goes to retrieval; a message of the conversation alone, or one about the documents, does not."""
+    name = state["decision"].get("name")
+    if name == "listing":
+        return "documents"
+    return name if name in ("conversation", "metadata") else "question"
+
+
+def after_metadata(state: Found) -> Literal["known", "not known"]:
+    """What the metadata do not say is looked for in the documents' texts."""
+    return "not known" if state["onward"] == "retrieve" else "known"
 
 
 def after_preflight(state: Routed) -> list[Send] | str:

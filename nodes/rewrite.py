@@ -1,6 +1,7 @@
 """Stage `rewrite`: one standalone question out of the message and its history; the last turn's channels are cleared.
 
-A message that asks nothing of the documents is recognised here, and a long conversation is condensed. What
+A message that asks nothing of the documents, or asks of the documents themselves, is recognised here, and a long
+conversation is condensed. What
 the turn before answered and cited is kept (`earlier`), since the message may point back to it.
 """
 
@@ -14,10 +15,11 @@ from langgraph.types import Overwrite
 
 from preflight_rag.conversation.history import condense_history, past_messages
 from preflight_rag.conversation.intents import is_of_the_conversation, recognise_talk
+from preflight_rag.conversation.lookups import recognise_lookup
 from preflight_rag.conversation.questions import last_question, messages_before, normalised
 from preflight_rag.conversation.rewriter import standalone_question
 from preflight_rag.models.chat.chat_reader import add
-from preflight_rag.routing.decision import conversation_route
+from preflight_rag.routing.decision import conversation_route, lookup_route
 from preflight_rag.state.context import Context
 from preflight_rag.state.progress import progress
 from preflight_rag.state.reading import Draft, Rewrite, Talk
@@ -48,7 +50,9 @@ async def rewrite(state: Asked, runtime: Runtime[Context]) -> State:
         update["earlier"] = known
     chatting = settings.rewrite != "off" and not state.get("options")
     talk = recognise_talk(question) if chatting else None
-    if talk is None:
+    free = chatting and settings.route == "auto"
+    lookup = recognise_lookup(question) if free and talk is None else None
+    if talk is None and lookup is None:
         reply, within = await standalone_question(
             question, history, short.value, known, library=context.library, reader=context.reader, settings=settings
         )
@@ -57,6 +61,8 @@ async def rewrite(state: Asked, runtime: Runtime[Context]) -> State:
         update["within"] = within
         if made.kind == "conversation" and chatting and is_of_the_conversation(question):
             talk = Talk("other")
+        elif free and made.question != question:
+            lookup = recognise_lookup(made.question)
     else:
         notes, usage = list(short.notes), short.usage
         update |= _searched(question, Rewrite(question))
@@ -64,6 +70,9 @@ async def rewrite(state: Asked, runtime: Runtime[Context]) -> State:
         update["queries"] = []
         update["talk"] = talk.dump()
         update["decision"] = conversation_route(talk, settings).model_dump()
+    elif lookup is not None:
+        update["lookup"] = lookup.dump()
+        update["decision"] = lookup_route(lookup, settings).model_dump()
     rows = [{"stage": "rewrite", "item": "reply", "error": note} for note in notes]
     update["gaps"] = Overwrite(rows)  # type: ignore[typeddict-item]
     update["spent"] = Overwrite([{"stage": "rewrite", **usage.model_dump()}])  # type: ignore[typeddict-item]

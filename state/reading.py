@@ -108,6 +108,31 @@ class Talk(Stored):
 
 
 @dataclass(frozen=True)
+class Lookup(Stored):
+    """A question about the documents themselves.
+
+    Attributes:
+        kind: "listing" asks which documents, or how many, fit; "metadata" asks what is known of one of them.
+        topic: What the documents mention, or which document is meant; empty for all, or for the one spoken of.
+        asked: What is to be listed where that is in the documents, such as "drugs".
+        author: Only documents by this author.
+        journal: Only documents of this journal.
+        years: "in", "since" or "before", and a year.
+        fields: What is asked of a document: names of lines of its card, of which the first that it has answers.
+        named: Whether the question calls what it asks about a document, or quotes its title.
+    """
+
+    kind: Literal["listing", "metadata"]
+    topic: str = ""
+    asked: str = ""
+    author: str = ""
+    journal: str = ""
+    years: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()
+    named: bool = False
+
+
+@dataclass(frozen=True)
 class Earlier:
     """The last answer from the documents, to which a message may point back.
 

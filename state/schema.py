@@ -114,7 +114,7 @@ class EntryState(TypedDict):
     ranks: list[int]
 
 
-Stop = Literal["cite", "abstain", "map_context", "aggregate_groups"]
+Stop = Literal["cite", "abstain", "map_context", "aggregate_groups", "retrieve"]
 
 Escalation = TypedDict("Escalation", {"from": str, "to": str, "reason": str})
 """One step from a route to a dearer one, and what was seen."""
@@ -138,6 +138,8 @@ class State(TypedDict, total=False):
     """How the message was made ready for search: a `Rewrite`."""
     talk: dict[str, Any]
     """What a message wants that needs no retrieval, a `Talk`; read where the decision is "conversation"."""
+    lookup: dict[str, Any]
+    """What a message wants to know of the documents themselves, a `Lookup`; read where the decision says so."""
     earlier: EarlierState
     """The last turn that answered from the documents; kept while the conversation is about it."""
     condensed: CondensedState

@@ -11,7 +11,7 @@ from typing import Any, Generic, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from typing_extensions import TypeVar  # that of `typing` has no defaults before Python 3.13
 
-RouteName = Literal["plain", "map_reduce", "corg", "abstain", "conversation", "listing"]
+RouteName = Literal["plain", "map_reduce", "corg", "abstain", "conversation", "listing", "metadata"]
 Outcome = Literal["answered", "evidence", "not_found", "listing", "conversation"]
 """What an answer is: a claim, quotes without a claim, an abstention, a list of documents, or talk."""
 RelationKind = Literal["distracting", "ambiguous", "counterfactual", "duplicated", "none"]

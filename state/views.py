@@ -52,6 +52,19 @@ class Talked(TypedDict):
     condensed: NotRequired[CondensedState]
 
 
+class LookedUp(TypedDict):
+    """View of `list_documents` and `read_metadata`."""
+
+    lookup: dict[str, Any]
+    earlier: NotRequired[EarlierState]
+
+
+class Found(TypedDict):
+    """View of the conditional edge after `read_metadata`."""
+
+    onward: Stop
+
+
 class Rewritten(TypedDict):
     """View of `retrieve`."""
 

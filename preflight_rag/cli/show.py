@@ -27,6 +27,8 @@ ROUTES = {
     "corg": "compared and grouped (COrg)",
     "abstain": "not answered (abstain)",
     "conversation": "answered from the conversation",
+    "listing": "listed, not read (listing)",
+    "metadata": "looked up in what is known of the document (metadata)",
 }
 # " (risk 0.05, below the limit of 0.11, five features)" and " (score 0.83, compared from 0.53 on)" behind the words; in
 # turns recorded before, "risk 0.05 < 0.11 (five features): " and "COrg score 0.83 >= 0.53: " before them; not "(film)".

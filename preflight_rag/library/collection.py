@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from preflight_rag.library.ingest import InternReport
     from preflight_rag.library.search.filters import Filter
     from preflight_rag.library.search.hybrid import Rankings
+    from preflight_rag.library.search.mentions import Mention
     from preflight_rag.library.storage.catalogue import Catalogue
     from preflight_rag.models.embedding.embedder import Embedder
     from preflight_rag.state.retrieval import Candidate
@@ -99,6 +100,9 @@ class Collection(Protocol):
 
     def documents(self) -> Iterator[dict[str, Any]]:
         """Rows of all documents, ordered by id."""
+
+    def mentions(self, phrase: str) -> dict[str, Mention]:
+        """The documents whose text or title holds a phrase, by id, counted over all of them."""
 
     def intern(self, documents: Sequence[Document], *, deadline: float = ...) -> InternReport:
         """Store documents that a turn found elsewhere, such as in PubMed, so that their passages are found by id."""

@@ -12,6 +12,7 @@ from preflight_rag.library.ingest import passages_of
 from preflight_rag.library.search.filters import FilterIndex
 from preflight_rag.library.search.fusion import RRF_K
 from preflight_rag.library.search.hybrid import CANDIDATES, TOP_K
+from preflight_rag.library.search.mentions import Mention, find_mentions
 from preflight_rag.library.storage.catalogue import Catalogue
 from preflight_rag.library.writer import Writer
 from preflight_rag.state.errors import LibraryCorrupt
@@ -159,6 +160,10 @@ class StoredCollection(ABC):
     def documents(self) -> Iterator[dict[str, Any]]:
         """Rows of all documents, ordered by id."""
         return self._store.documents()
+
+    def mentions(self, phrase: str) -> dict[str, Mention]:
+        """The documents whose text or title holds a phrase, by id; see `search/mentions.py`."""
+        return find_mentions(phrase, self._store.passages_like, self._store.titles())
 
     @property
     def catalogue(self) -> Catalogue:

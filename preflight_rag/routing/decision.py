@@ -20,7 +20,7 @@ from preflight_rag.models.reading.extractive_reader import ExtractiveReader
 from preflight_rag.routing.risk import RiskModel
 from preflight_rag.routing.risk_features import FEATURES, has_places, risk_features
 from preflight_rag.state.context import Settings
-from preflight_rag.state.reading import Draft, Source, Talk
+from preflight_rag.state.reading import Draft, Lookup, Source, Talk
 from preflight_rag.state.schema import Escalation, PassageRef
 from preflight_rag.state.values import RouteDecision, RouteName
 from preflight_rag.text.bm25 import pool_bm25
@@ -184,6 +184,15 @@ def conversation_route(talk: Talk, settings: Settings) -> RouteDecision:
     reason = TALK_REASONS.get(talk.kind, f"the message is small talk ({talk.kind})")
     reason = f"{reason}: nothing is searched for"
     return RouteDecision(name="conversation", reason=reason, top_n=settings.top_n, threshold=settings.threshold)
+
+
+def lookup_route(lookup: Lookup, settings: Settings) -> RouteDecision:
+    """The route of a question about the documents themselves, and why."""
+    asked = "which documents there are" if lookup.kind == "listing" else "what is known of a document"
+    if lookup.kind == "listing" and lookup.topic:
+        asked = f"which documents mention “{lookup.topic}”"
+    reason = f"the question asks {asked}"
+    return RouteDecision(name=lookup.kind, reason=reason, top_n=settings.top_n, threshold=settings.threshold)
 
 
 def unread_note(extracts: Sequence[Mapping[str, Any]]) -> str:

@@ -29,6 +29,8 @@ ROUTES = {
     "corg": "compared and grouped",
     "abstain": "not answered by the documents",
     "conversation": "answered from the conversation",
+    "listing": "listed, not read",
+    "metadata": "looked up in what is known of the document",
 }
 
 

@@ -14,7 +14,7 @@ BAR = " | "
 LONGEST_ROW = 500
 """Characters of a line; a wider row goes on in further lines that begin with its first cell, too. A guess, below what a
 quote and the embedder hold."""
-LONGEST_CAPTION = 100
+LONGEST_CAPTION = 80
 LONGEST_NAME = 60
 """Characters of a caption beside each row and of a column's name, which are cut between words; both are guesses."""
 INDENT = "\u2003"

@@ -93,6 +93,11 @@ def reference(candidate: Candidate, rank: int, relevance: float | None = None) -
     }
 
 
+def passage_reference(passage: Passage, rank: int) -> PassageRef:
+    """A passage that no search ranked, as the graph's state holds it."""
+    return reference(Candidate(passage, rank, score=0.0, cosine=0.0), rank)
+
+
 def retrieve_passages(
     library: Collection,
     queries: Sequence[str],

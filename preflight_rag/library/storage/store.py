@@ -16,6 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from preflight_rag.library.storage.cards import card_of, document_of_card, is_card
 from preflight_rag.library.storage.schema import (
     SCHEMA_VERSION,
     SELECT_PASSAGES,
@@ -251,8 +252,16 @@ class Store:
         return [row[0] for row in self._rows("SELECT id FROM passages WHERE retired IS NULL ORDER BY id")]
 
     def passages(self, ids: Sequence[str]) -> dict[str, Passage]:
-        """Those of the passages that exist, retired ones included, by id."""
-        return {row["id"]: passage_of(row) for row in self._rows_in(SELECT_PASSAGES, list(ids))}
+        """Those of the passages that exist, retired ones included, by id; a document's card is one, too."""
+        found = {row["id"]: passage_of(row) for row in self._rows_in(SELECT_PASSAGES, list(ids))}
+        if cards := [name for name in ids if is_card(name)]:
+            found |= self._cards([document_of_card(name) for name in cards])
+        return found
+
+    def _cards(self, document_ids: Sequence[str]) -> dict[str, Passage]:
+        sql = "SELECT id, source, title, date, authors, metadata FROM documents WHERE id IN ({marks})"
+        cards = (card_of(dict(row)) for row in self._rows_in(sql, document_ids))
+        return {card.id: card for card in cards}
 
     def passage_ids(self, document_ids: Sequence[str]) -> dict[str, list[str]]:
         """Ids of the passages of each document, in the order of its text."""
@@ -323,6 +332,16 @@ class Store:
         ):
             yield from ((row[0], row[1], row[2]) for row in rows)
             last = rows[-1][0]
+
+    def passages_like(self, pattern: str) -> Iterator[tuple[str, str, str]]:
+        """`(id, document id, text)` of the passages whose text is LIKE a pattern, of each document in its order."""
+        sql = """SELECT id, document_id, text FROM passages WHERE retired IS NULL AND (? = '' OR text LIKE ?)
+            ORDER BY document_id, position"""
+        yield from ((row[0], row[1], row[2]) for row in self._rows(sql, (pattern, pattern)))
+
+    def titles(self) -> list[tuple[str, str]]:
+        """`(id, title)` of all documents."""
+        return [(row[0], row[1]) for row in self._rows("SELECT id, title FROM documents WHERE retired IS NULL")]
 
     def problems(self, dimension: int) -> list[str]:
         """What is wrong with the database, one line each."""

@@ -5,7 +5,7 @@ import { number, plural, seconds } from "./words.js";
 
 export const ROUTES = { auto: "Automatic", plain: "In one go", "map-reduce": "In parts", corg: "Compared and grouped" };
 
-export const ICONS = { plain: "plain", map_reduce: "parts", corg: "groups", abstain: "none", conversation: "chat" };
+export const ICONS = { plain: "plain", map_reduce: "parts", corg: "groups", abstain: "none", conversation: "chat", listing: "parts", metadata: "plain" };
 
 export const STAGES = {
   rewrite: "Understanding the question",
@@ -21,6 +21,8 @@ export const STAGES = {
   cite: "Checking citations",
   abstain: "Finding no answer",
   converse: "Answering from the conversation",
+  list_documents: "Looking through all documents",
+  read_metadata: "Looking up the document",
 };
 
 export const stageName = (stage) => STAGES[stage] ?? stage.replaceAll("_", " ").replace(/^./, (first) => first.toUpperCase());
@@ -35,6 +37,8 @@ export function sentence(answer, size = 4) {
   const { route } = answer;
   const [first, then] = route.reason.split("; then ");
   if (route.name === "conversation") return "Answered from the conversation, without a search.";
+  if (route.name === "listing") return "Listed by words, over all documents; nothing was read for an answer.";
+  if (route.name === "metadata") return "Looked up in what is known of the document.";
   if (route.name === "abstain") return "Nothing was found that could be read.";
   if (then !== undefined) return escalated(route, then, size);
   if (route.name === "plain") return `Read in one go${route.forced ? AS_ASKED : `, since ${plainly(route, first)}.`}`;

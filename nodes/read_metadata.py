@@ -1,0 +1,41 @@
+"""Stage `read_metadata`: who wrote a document, where and when it was published, by what the library knows of it.
+
+A question that the metadata do not answer goes on to a search, as any other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from langchain_core.messages import AIMessage
+from langgraph.runtime import Runtime
+
+from preflight_rag.conversation.metadata import read_cards
+from preflight_rag.library.search.retrieval import passage_reference
+from preflight_rag.state.context import Context
+from preflight_rag.state.reading import Draft, Lookup
+from preflight_rag.state.schema import State
+from preflight_rag.state.views import LookedUp
+from preflight_rag.text.citations import find_citation
+
+
+async def read_metadata(state: LookedUp, runtime: Runtime[Context]) -> State:
+    """Answer from the card of the document that is meant, or pass the question on."""
+    context = runtime.context
+    lookup = Lookup.load(state["lookup"])
+    found = await asyncio.to_thread(read_cards, context.library, lookup, state.get("earlier"))
+    if found is None:
+        return {"onward": "retrieve"}
+    cards = dict(enumerate(found.cards, 1))
+    citations = [find_citation(n, n, found.text, found.quotes, cards) for n in cards]
+    draft = Draft(found.text, found.quotes, short=found.value, claims=bool(found.value))
+    return {
+        "onward": "cite",
+        "passages": [passage_reference(card, n) for n, card in cards.items()],
+        "draft": draft.dump(),
+        "answer": found.text,
+        "abstained": False,
+        "citations": [citation.model_dump() for citation in citations],
+        "options": [],
+        "messages": [AIMessage(found.text)],
+    }

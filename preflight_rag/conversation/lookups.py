@@ -1,0 +1,175 @@
+"""Questions about the documents themselves, by rule: which ones mention something, or who wrote one of them, and when.
+
+"How many reports mention ketamine?" asks for documents; "How many patients were treated?" asks what they say, and so
+does "How many studies were included?", which a review answers: a word for documents has to be asked for by what they
+mention, or by the library that holds them.
+"""
+
+from __future__ import annotations
+
+import re
+
+from preflight_rag.state.reading import Lookup
+from preflight_rag.text.words import words
+
+_SURE = (
+    r"(?:documents?|files?|reports?|papers?|articles?|publications?|abstracts?|records?|filings?|memos?|e-?mails?"
+    r"|pdfs?)"
+)
+"""Words for documents that hardly mean anything else."""
+_NOUN = (
+    rf"(?:{_SURE}|stud(?:y|ies)|trials?|texts?|(?:web ?)?pages?|sources?|press releases?|reviews?|transcripts?"
+    r"|meetings?)"
+)
+_OF = r"(?:(?:the|these|those|this|my|our|your|all|all the|any|any of the|of the|of these|of my|of them) )*"
+_HERE = (
+    r"(?:in|within|from|of|across) (?:the|this|my|our|your|these) (?:whole )?"
+    rf"(?:library|collection|database|corpus|folder|{_NOUN})"
+)
+_SAYS = (
+    r"(?:mention(?:s|ed|ing)?|discuss(?:es|ed|ing)?|contain(?:s|ing)?|talk(?:s|ed|ing)? about"
+    r"|speak(?:s|ing)? (?:of|about)|refer(?:s|red|ring)? to|names?|naming|cover(?:s|ed|ing)?|deal(?:s|ing)? with"
+    r"|(?:is|are|were) (?:about|on)|have (?:something|anything|information) (?:about|on)|report(?:s|ed|ing)? on"
+    r"|cites?|citing|about|on|concern(?:s|ing)?|regarding|says? (?:something|anything) about|includes? the words?"
+    r"|uses? the words?)"
+)
+_TOPIC = r"(?P<topic>.+?)"
+_END = rf"(?: {_HERE}| (?:do (?:you|we) have|are there|exist|here))*[\s?.!]*"
+_HAVE = (
+    r"(?:(?:do|can) (?:you|we|i) (?:have|know|search|read|hold|ask about)"
+    rf"|(?:are|is) (?:there|available|stored|indexed|loaded|{_HERE}|here|known)|have (?:you|we) (?:got|read|indexed)"
+    r"|does (?:the|this) (?:library|collection) (?:have|hold|contain))"
+)
+_ASKED = r"(?:please |(?:can|could|would) you (?:please )?)?"
+_SHOW = r"(?:list|show(?: me)?|give me|find(?: me)?|name|enumerate|tell me|display|count)"
+_LIST_OF = rf"{_ASKED}{_SHOW} {_OF}(?:list of )?{_OF}"
+
+_LISTINGS = [
+    rf"(?:which|what) {_OF}{_NOUN} (?:that |which )?{_SAYS} {_TOPIC}{_END}",
+    rf"(?:in )?(?:which|what) {_OF}{_SURE} (?:is|are|was|were|does|do) {_TOPIC} "
+    rf"(?:mentioned|discussed|named|covered|described|appear|occur|cited){_END}",
+    rf"how many {_OF}{_NOUN} (?:(?:are there|do (?:you|we) have|{_HERE}|that|which|there are) )*"
+    rf"{_SAYS} {_TOPIC}{_END}",
+    rf"how many {_OF}{_SURE} (?:(?:are|is) )?(?:there|{_HAVE}|{_HERE}){_END}",
+    rf"how (?:large|big) is (?:the|this|your) (?:library|collection){_END}",
+    rf"{_LIST_OF}{_NOUN} (?:(?:you have|that|which|there are) )*{_SAYS} {_TOPIC}{_END}",
+    rf"{_LIST_OF}{_SURE}(?: (?:you have|there are|{_HERE}))*[\s?.!]*",
+    rf"(?:which|what) {_OF}{_SURE} {_HAVE}(?: {_SAYS} {_TOPIC})?{_END}",
+    rf"(?:do (?:you|we) have|are there|is there|have you) (?:any|a|some) {_SURE} (?:that )?{_SAYS} {_TOPIC}{_END}",
+    rf"(?:do (?:you|we) have|is there|have you) (?:anything|something) (?:about|on) {_TOPIC} {_HERE}[\s?.!]*",
+    r"(?:what|which) (?:is|are) (?:in|inside) (?:the|this|your|my) (?:library|collection|folder|database)[\s?.!]*",
+]
+_FILTERED = [
+    rf"(?:(?:which|what|how many) {_OF}{_NOUN}|{_ASKED}{_SHOW} {_OF}{_NOUN}) (?:(?:are|were|was|is|have|been) )*"
+    rf"(?P<filter>(?:(?:published|written|released|dated|authored|from|since|after|before|in|by)\b.*?)){_END}",
+    rf"(?:which|what) {_OF}{_NOUN} did (?P<author>.+?) (?:write|publish|author){_END}",
+]
+_ENTITIES = re.compile(
+    rf"{_ASKED}(?:{_SHOW}|what are|which) (?:all )?(?:the )?(?:different )?(?P<asked>[\w-]+(?: [\w-]+){{0,2}}?) "
+    r"(?:(?:that )?(?:are|were|is|was) )?(?:studied|tested|used|investigated|mentioned|examined|evaluated|named"
+    r"|discussed|reported|described|covered|compared) (?:in|by|across) (?:(?:all|the|these|those|my|our|your|any) )*"
+    r"(?:library|collection|documents|files|reports|papers|articles|publications|abstracts|records|filings|studies"
+    rf"|trials)(?: (?:{_SAYS}|of|in|for) {_TOPIC})?[\s?.!]*",
+    re.IGNORECASE,
+)
+_PATTERNS = [re.compile(pattern, re.IGNORECASE) for pattern in _LISTINGS]
+_FILTER_PATTERNS = [re.compile(pattern, re.IGNORECASE) for pattern in _FILTERED]
+_YEARS = re.compile(r"\b(?P<how>in|from|since|after|before|of) (?:the year )?(?P<year>(?:19|20)\d\d)\b", re.IGNORECASE)
+_BY = re.compile(r"\b(?:by|from) (?P<author>[^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){0,4})\s*$")
+_JOURNAL = re.compile(r"\b(?:in|by) (?:the )?(?:journal )?(?P<journal>[A-Z][\w&.,'’ -]+)$")
+_POINTER = re.compile(r"\b(?:it|this|that|them|these|those)\b", re.IGNORECASE)
+
+_A = (
+    r"(?:the|this|that|a|an) (?:\w+ )?(?:paper|article|study|trial|report|document|review|abstract|publication"
+    r"|manuscript|file|pdf|preprint|letter|guideline|thesis|survey|memo|e-?mail|press release|filing|(?:web ?)?page"
+    r"|meta-analysis|case report)"
+)
+_TITLED = r"(?:on|about|of|titled|called|named|entitled|with the title|regarding|concerning|:)"
+_WHICH = rf"(?P<noun>{_A})?(?: ?{_TITLED})? ?(?P<which>.*?)"
+_OUT = r"(?:published|issued|released|written|dated|appear|come out)"
+_GIVE = r"(?:what is|give me|what['’]s) the"
+_DATE = ("Published", "Date")
+_METADATA: list[tuple[tuple[str, ...], str]] = [
+    (("Authors",), rf"who (?:wrote|authored|has written|(?:is|are|was|were) the (?:\w+ )?authors? of) {_WHICH}"),
+    (("Authors",), rf"(?:by whom was|who was) {_WHICH} (?:written|authored)(?: by)?"),
+    (("Authors",), rf"(?:what|which) (?:is|are) the (?:names? of the )?authors? of {_WHICH}"),
+    (
+        ("Journal",),
+        rf"(?:in )?(?:what|which) journal (?:was|is|were|did|has) {_WHICH}"
+        r"(?: (?:published|appear(?:ed)?|printed|been published))?(?: in)?",
+    ),
+    (("Journal",), rf"(?:what|which) journal (?:published|printed) {_WHICH}"),
+    (("Journal",), rf"what is the journal of {_WHICH}"),
+    (_DATE, rf"(?:when|(?:in |on )?(?:what|which) (?:year|date|day|month)) (?:was|were|is|did) {_WHICH} {_OUT}"),
+    (_DATE, rf"what is the (?:(?:publication|release) (?:date|year)|(?:date|year) of publication) of {_WHICH}"),
+    (_DATE, rf"what is the (?:date|year) of (?P<noun>{_A})(?: {_TITLED})? ?(?P<which>.*?)"),
+    (("DOI",), rf"{_GIVE} (?:doi|digital object identifier) (?:of|for) {_WHICH}"),
+    (("PMID",), rf"{_GIVE} (?:pmid|pubmed id(?:entifier)?) (?:of|for) {_WHICH}"),
+    (("PMCID",), rf"{_GIVE} (?:pmcid|pmc id(?:entifier)?) (?:of|for) {_WHICH}"),
+    (("Title",), rf"what is the (?:full )?title of {_WHICH}"),
+    (("Publisher",), rf"who (?:published|is the publisher of) {_WHICH}"),
+    (("Number of pages",), rf"how many pages (?:does|do|has|are in|is) {_WHICH}(?: have)?"),
+    (("Keywords",), rf"what are the keywords? of {_WHICH}"),
+]
+_METADATA_PATTERNS = [(fields, re.compile(pattern + r"[\s?.!]*", re.IGNORECASE)) for fields, pattern in _METADATA]
+_QUOTED = re.compile(r"[\"“„«'‘](.{3,}?)[\"”“»'’]")
+_AROUND = " \"“”„«»'‘’.,:;?!"
+_LEAD = re.compile(
+    r"^(?:(?:the|a|an|any|some) )?(?:words? |terms? |phrase |name )?(?:(?:the )?(?:use|topic) of )?(?:the |a |an )?",
+    re.IGNORECASE,
+)
+
+
+def recognise_lookup(question: str) -> Lookup | None:
+    """What a question wants to know of the documents themselves; None for a question about what they say."""
+    text = " ".join(question.split())
+    for pattern in _PATTERNS:
+        if match := pattern.fullmatch(text):
+            topic = _cleaned(match.groupdict().get("topic") or "")
+            return None if _POINTER.fullmatch(topic) else Lookup("listing", topic)
+    things = _ENTITIES.fullmatch(text)
+    if things and words(things["asked"]) and not re.fullmatch(_NOUN, things["asked"], re.IGNORECASE):
+        return Lookup("listing", _cleaned(things["topic"] or ""), asked=things["asked"])
+    return _filtered(text) or _metadata(text)
+
+
+def _filtered(text: str) -> Lookup | None:
+    """Documents by author, journal or year."""
+    for pattern in _FILTER_PATTERNS:
+        if (match := pattern.fullmatch(text)) is None:
+            continue
+        found = match.groupdict()
+        if found.get("author"):
+            return Lookup("listing", author=_cleaned(found["author"]))
+        rest = found["filter"]
+        years = _YEARS.search(rest)
+        rest = _YEARS.sub(" ", rest).strip()
+        author, journal = _BY.search(rest), _JOURNAL.search(rest)
+        if not (years or author or journal):
+            return None
+        return Lookup(
+            "listing",
+            author=_cleaned(author["author"]) if author else "",
+            journal=_cleaned(journal["journal"]) if journal and not author else "",
+            years=(years["how"].lower(), years["year"]) if years else (),
+        )
+    return None
+
+
+def _metadata(text: str) -> Lookup | None:
+    for fields, pattern in _METADATA_PATTERNS:
+        if match := pattern.fullmatch(text):
+            quoted = _QUOTED.search(match["which"])
+            which = quoted[1] if quoted else _cleaned(match["which"])
+            if not which and not match["noun"]:
+                return None
+            if _POINTER.fullmatch(which):
+                which = ""
+            return Lookup("metadata", which, fields=fields, named=bool(match["noun"] or quoted))
+    return None
+
+
+def _cleaned(topic: str) -> str:
+    """A topic without quotation marks, articles and what says where to look."""
+    text = re.sub(rf" {_HERE}$", "", topic.strip(), flags=re.IGNORECASE).strip(_AROUND)
+    return _LEAD.sub("", text).strip(_AROUND)

@@ -1,0 +1,168 @@
+"""What is known of a document: who wrote it, where and when it was published, what identifies it.
+
+Which document is meant is decided by its title, its text, or an identifier. Where two fit alike, both are shown; where
+none does, or the one that fits does not say, the question is one for the documents' texts.
+"""
+
+from __future__ import annotations
+
+import calendar
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from preflight_rag.library.storage.cards import card_id, is_card
+from preflight_rag.state.errors import LibraryEmpty
+from preflight_rag.state.reading import Lookup
+from preflight_rag.state.schema import EarlierState
+from preflight_rag.state.values import Passage
+from preflight_rag.text.citations import plain
+from preflight_rag.text.words import words
+
+if TYPE_CHECKING:
+    from preflight_rag.library.collection import Collection
+
+DEPTH = 50
+"""Passages among which a document is looked for by its subject."""
+LEAST_COVER = 0.75
+LEAST_TITLE = 0.5
+"""Shares of the topic's words that a document's title and passages found, and its title alone, have to hold: what a
+paper mentions is not what it is on."""
+LEAST_MARGIN = 0.2
+"""How far the next document has to lie behind for one to be meant, in the same share; title and text count one each."""
+WHOLE_TITLE = 4
+"""Words of content that a title must have to be taken for a document's where the question does not say document."""
+MOST_CANDIDATES = 3
+"""Documents that are shown where several may be meant; this number and the five above are guesses."""
+WHICH = "Which document is meant? Ask with its title, or with what it is about."
+_IDENTIFIER = re.compile(r"\b(?:PMC\d{3,}|(?:PMID:?\s*)\d{4,}|\d{7,9}|10\.\d{4,9}/\S+)", re.IGNORECASE)
+_ISO = re.compile(r"(\d{4})(?:-(0[1-9]|1[0-2])(?:-(\d\d))?)?")
+_FILE = re.compile(r"[\w.-]+\.(?:pdf|docx|html?|csv|tsv|txt|md|n?xml|jsonl)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the metadata say, its marks being the places of `cards`.
+
+    Attributes:
+        text: The sentence, or the documents that may be meant.
+        cards: The cards that are cited.
+        quotes: Of each card the line that is cited.
+        value: What was asked for; empty where several documents may be meant.
+    """
+
+    text: str
+    cards: tuple[Passage, ...]
+    quotes: tuple[tuple[int, str], ...]
+    value: str = ""
+
+
+def read_cards(library: Collection, lookup: Lookup, earlier: EarlierState | None = None) -> Known | None:
+    """What the metadata of the document that is meant say; None where no document is, or it does not say.
+
+    Args:
+        library: The collection.
+        lookup: What is asked, and of which document.
+        earlier: The last answer, whose source a question without a document of its own is about.
+    """
+    if not lookup.topic and not earlier:
+        return Known(WHICH, (), ())
+    meant = _by_topic(library, lookup) if lookup.topic else _spoken_of(earlier, lookup)
+    cards = library.passages([card_id(name) for name in meant])
+    lines = [(card, line) for card in cards if (line := _line(card, lookup.fields))]
+    if not lines:
+        return None
+    if len(cards) > 1:
+        shown = [f"- **{plain(card.title)}**: {line} [{n}]" for n, (card, line) in enumerate(lines, 1)]
+        text = "Several documents may be meant:\n\n" + "\n".join(shown)
+        return Known(text, tuple(card for card, _ in lines), tuple((n, line) for n, (_, line) in enumerate(lines, 1)))
+    card, line = lines[0]
+    value = line.partition(": ")[2]
+    return Known(_sentence(card, line), (card,), ((1, line),), spoken_date(value) or value)
+
+
+def _spoken_of(earlier: EarlierState | None, lookup: Lookup) -> list[str]:
+    """The documents that the last answer cites; "it" is one of them only where they were spoken of as documents."""
+    citations = earlier["citations"] if earlier else []
+    if not lookup.named and not any(is_card(citation["passage_id"]) for citation in citations):
+        return []
+    return list(dict.fromkeys(citation["document_id"] for citation in citations))[:MOST_CANDIDATES]
+
+
+def _by_topic(library: Collection, lookup: Lookup) -> list[str]:
+    """The document that a topic names, or those that fit it alike."""
+    if named := _by_identifier(library, lookup.topic):
+        return named
+    try:
+        found = library.search(lookup.topic, k=DEPTH).fused
+    except LibraryEmpty:
+        return []
+    passages = library.passages([hit.passage_id for hit in found])
+    terms = set(words(lookup.topic))
+    if not terms:
+        return []
+    texts: dict[str, set[str]] = {}
+    titles: dict[str, set[str]] = {}
+    for passage in passages:
+        titles.setdefault(passage.document_id, set(words(passage.title)))
+        texts.setdefault(passage.document_id, set(words(passage.title))).update(words(passage.text))
+    cover = {name: (len(terms & titles[name]) / len(terms), len(terms & texts[name]) / len(terms)) for name in titles}
+    if not lookup.named:
+        whole = [
+            name
+            for name, title in titles.items()
+            if len(title) >= WHOLE_TITLE and len(terms & title) >= LEAST_COVER * len(terms | title)
+        ]
+        return whole[:1] if len(whole) == 1 else []
+    fitting = [name for name, (title, text) in cover.items() if title >= LEAST_TITLE and text >= LEAST_COVER]
+    ranked = sorted(fitting, key=lambda name: -sum(cover[name]))
+    return [name for name in ranked if sum(cover[name]) > sum(cover[ranked[0]]) - LEAST_MARGIN][:MOST_CANDIDATES]
+
+
+def _by_identifier(library: Collection, topic: str) -> list[str]:
+    """The document of a PMID, PMCID, DOI or file name that stands in a topic."""
+    match, file = _IDENTIFIER.search(topic), _FILE.search(topic)
+    if not match and not file:
+        return []
+    asked = re.sub(r"(?i)^pmid:?\s*", "", match[0]).casefold().rstrip(".,;") if match else ""
+    found = []
+    for row in library.documents():
+        metadata = row["metadata"]
+        own = {str(metadata.get(key) or "").casefold() for key in ("pmcid", "pmid", "doi")} | {
+            re.sub(r"(?i)^pmid:?\s*", "", row["source"]).casefold(),
+            row["id"].casefold(),
+        }
+        path = str(metadata.get("path") or "")
+        if (asked and asked in own) or (file and path.casefold().endswith(file[0].casefold())):
+            found.append(row["id"])
+    return found[:MOST_CANDIDATES]
+
+
+def _line(card: Passage, fields: Sequence[str]) -> str:
+    """The line of a card that answers, empty where it has none."""
+    lines = card.text.split("\n")
+    return next((line for field in fields for line in lines if line.startswith(f"{field}: ")), "")
+
+
+def spoken_date(iso: str) -> str:
+    """A date as people write it, "23 September 2017"; empty for what is no ISO date."""
+    match = _ISO.fullmatch(iso)
+    if match is None:
+        return ""
+    year, month, day = match[1], match[2], match[3]
+    name = calendar.month_name[int(month)] if month else ""
+    return " ".join(part for part in (day.lstrip("0") if day else "", name, year) if part)
+
+
+def _sentence(card: Passage, line: str) -> str:
+    field, _, value = line.partition(": ")
+    title = f"“{plain(card.title)}”"
+    said = {
+        "Authors": f"The authors of {title} are {value.replace('; ', ', ')}",
+        "Journal": f"{title} was published in {value}",
+        "Published": f"{title} was published {'on' if len(value) > 7 else 'in'} {spoken_date(value) or value}",
+        "Date": f"{title} is dated {spoken_date(value) or value}",
+        "Title": f"The title is {title}",
+    }.get(field, f"The {field if field.isupper() else field.lower()} of {title}: {value}")
+    return f"{plain(said)}, according to its metadata [1]."

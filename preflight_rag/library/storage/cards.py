@@ -1,0 +1,81 @@
+"""A document's card: its title, authors, journal, date and identifiers as a passage that can be cited.
+
+A card is made of the document's row whenever it is asked for, under an id of its own; it is in no index, so that no
+search finds it in the place of what the documents say.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from preflight_rag.state.values import Passage
+
+_PREFIX = "card:"
+_FIELDS = {
+    "journal": "Journal", "publisher": "Publisher", "volume": "Volume", "issue": "Issue", "pages": "Pages",
+    "doi": "DOI", "pmid": "PMID", "pmcid": "PMCID", "keywords": "Keywords", "mesh": "MeSH terms",
+    "publication_types": "Type", "article_type": "Type", "subject": "Subject", "category": "Category", "url": "Address",
+    "total_pages": "Number of pages", "rows": "Rows",
+}  # fmt: skip
+"""Names of the lines of a card, by the metadata's own."""
+_LEFT_OUT = frozenset(
+    {"sections", "path", "origin", "row", "producer", "creator", "description", "title", "authors", "date"}
+)
+_LONGEST = 300
+"""Characters of a value; longer ones are texts. A guess."""
+
+
+def card_id(document_id: str) -> str:
+    """The id of a document's card."""
+    return _PREFIX + document_id
+
+
+def is_card(passage_id: str) -> bool:
+    """Whether an id is that of a card."""
+    return passage_id.startswith(_PREFIX)
+
+
+def document_of_card(passage_id: str) -> str:
+    """The id of the document that a card is of."""
+    return passage_id.removeprefix(_PREFIX)
+
+
+def card_of(row: Mapping[str, Any]) -> Passage:
+    """The card of a document's row, one line for each thing that is known."""
+    metadata = json.loads(row["metadata"])
+    authors = json.loads(row["authors"])
+    published = "Published" if metadata.keys() & {"journal", "doi", "pmid"} else "Date"
+    lines = {"Title": row["title"], "Authors": "; ".join(authors), published: row["date"] or ""}
+    for key, value in metadata.items():
+        if key in _LEFT_OUT:
+            continue
+        name = _FIELDS.get(key, key.replace("_", " ").capitalize())
+        if text := _text(value):
+            lines.setdefault(name, text)
+    if row["source"].startswith("PMID ") and "PMID" not in lines:
+        lines["PMID"] = row["source"].removeprefix("PMID ")
+    path = str(metadata.get("path") or "")
+    lines["File" if path else "Source"] = Path(path).name if path else row["source"]
+    text = "\n".join(f"{name}: {value}" for name, value in lines.items() if value)
+    return Passage(
+        id=card_id(row["id"]),
+        document_id=row["id"],
+        text=text,
+        title=row["title"],
+        source=row["source"],
+        date=row["date"],
+        end=len(text),
+    )
+
+
+def _text(value: Any) -> str:
+    """A value on one line; empty for what is no plain value or too long."""
+    if isinstance(value, list):
+        value = "; ".join(str(item) for item in value if isinstance(item, str | int | float))
+    if not isinstance(value, str | int | float) or isinstance(value, bool):
+        return ""
+    text = " ".join(str(value).split())
+    return text if len(text) <= _LONGEST else ""

@@ -1,0 +1,109 @@
+"""Questions about the documents themselves, and ordinary ones that only look like them."""
+
+from __future__ import annotations
+
+import pytest
+
+from preflight_rag.conversation.lookups import recognise_lookup
+
+
+@pytest.mark.parametrize(
+    ("question", "topic"),
+    [
+        ("Which documents mention ketamine?", "ketamine"),
+        ("How many reports mention ketamine?", "ketamine"),
+        ("How many reports are there about breast cancer?", "breast cancer"),
+        ("how many papers about COPD do you have?", "COPD"),
+        ("Which of the documents talk about inflation?", "inflation"),
+        ("which files contain the word “warfarin”?", "warfarin"),
+        ("List all documents about sleep apnea", "sleep apnea"),
+        ("Can you show me the articles that mention etoricoxib?", "etoricoxib"),
+        ("Do you have any papers on rizatriptan?", "rizatriptan"),
+        ("Is there anything about goiter in the library?", "goiter"),
+        ("In which documents is Warren Buffett mentioned?", "Warren Buffett"),
+        ("What documents do you have?", ""),
+        ("How many documents are there?", ""),
+        ("How many documents are in the library?", ""),
+        ("What is in the library?", ""),
+        ("List all files", ""),
+    ],
+)
+def test_listing(question: str, topic: str) -> None:
+    found = recognise_lookup(question)
+    assert found is not None
+    assert (found.kind, found.topic) == ("listing", topic)
+
+
+def test_things_in_documents_are_listed_by_document() -> None:
+    found = recognise_lookup("List the drugs studied in the trials of depression")
+    assert found is not None
+    assert (found.kind, found.asked, found.topic) == ("listing", "drugs", "depression")
+    found = recognise_lookup("Which companies are mentioned in the documents?")
+    assert found is not None
+    assert (found.asked, found.topic) == ("companies", "")
+
+
+@pytest.mark.parametrize(
+    ("question", "author", "journal", "years"),
+    [
+        ("Which papers were published in 2012?", "", "", ("in", "2012")),
+        ("How many articles were published since 2015?", "", "", ("since", "2015")),
+        ("Which papers are by Maria Smith?", "Maria Smith", "", ()),
+        ("Which articles did Smith write?", "Smith", "", ()),
+        ("Which papers were published in PLoS ONE?", "", "PLoS ONE", ()),
+    ],
+)
+def test_listing_by_metadata(question: str, author: str, journal: str, years: tuple[str, ...]) -> None:
+    found = recognise_lookup(question)
+    assert found is not None
+    assert (found.author, found.journal, found.years) == (author, journal, years)
+
+
+@pytest.mark.parametrize(
+    ("question", "fields", "topic"),
+    [
+        ("Who wrote the paper on relaxation after mastectomy?", ("Authors",), "relaxation after mastectomy"),
+        ("Who are the authors of the study about rizatriptan?", ("Authors",), "rizatriptan"),
+        ("In which journal was the trial of etoricoxib published?", ("Journal",), "etoricoxib"),
+        ("When was the article on COPD self-management published?", ("Published", "Date"), "COPD self-management"),
+        ('When was "Ten-Year Follow-Up of a Randomized Trial" published?', ("Published", "Date"),
+         "Ten-Year Follow-Up of a Randomized Trial"),
+        ("What is the DOI of the report on goiter?", ("DOI",), "goiter"),
+        ("What is the title of PMC115849?", ("Title",), "PMC115849"),
+        ("When was this paper published?", ("Published", "Date"), ""),
+    ],
+)  # fmt: skip
+def test_metadata(question: str, fields: tuple[str, ...], topic: str) -> None:
+    found = recognise_lookup(question)
+    assert found is not None
+    assert (found.kind, found.fields, found.topic) == ("metadata", fields, topic)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How many patients were in the trial?",
+        "How many studies were included in the review?",
+        "How many trials were stopped early?",
+        "Which drug was studied in the trial?",
+        "List the side effects of metformin",
+        "List the drugs studied in the trial",
+        "Which report shows the highest revenue?",
+        "What does the report say about inflation?",
+        "What do the documents say about ketamine and blood pressure?",
+        "Which documents are needed to open an account?",
+        "Who discovered penicillin?",
+        "When was the Eiffel Tower built?",
+        "How many pages did Darwin fill each day?",
+        "Which files does the installer need?",
+        "What is the date of the annual meeting?",
+        "Which studies found no effect of vitamin D?",
+        "Does the report mention a recall?",
+        "How many people wrote to the editor?",
+        "Which article of the constitution protects speech?",
+        "How many records were broken at the games?",
+        "Name the author's main findings",
+    ],
+)
+def test_ordinary_questions(question: str) -> None:
+    assert recognise_lookup(question) is None

@@ -1,0 +1,98 @@
+"""The node `read_metadata`: what a document's card says; what it does not say goes on to a search."""
+
+import pytest
+from langgraph.runtime import Runtime
+
+from preflight_rag.conversation.lookups import recognise_lookup
+from preflight_rag.library import Library
+from preflight_rag.nodes.read_metadata import read_metadata
+from preflight_rag.offline.reader import OfflineReader
+from preflight_rag.state.context import Context
+from preflight_rag.state.values import Document
+
+PAPERS = [
+    Document(
+        id="a", source="PMC11", title="Etoricoxib in rheumatoid arthritis", date="2002-05-22",
+        authors=("Anna One", "B. Two"),
+        text="Etoricoxib was compared with naproxen. Warfarin was not given.",
+        metadata={"journal": "Joints", "doi": "10.1000/xyz1", "pmcid": "PMC11"},
+    ),
+    Document(
+        id="b", source="PMC1234", title="Goiter after ten years", date="2017", authors=("C. Three",),
+        text="Goiter came back in 15 patients.", metadata={"journal": "Surgery", "pmcid": "PMC1234"},
+    ),
+    Document(
+        id="c", source="PMC13", title="Goiter in children", text="Goiter is rare there.", metadata={"journal": "Child"}
+    ),
+    Document(id="d", source="notes.txt", title="Trip to Rome", text="We saw the Colosseum. Hamlet was played."),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def papers(embedder, tmp_path_factory):
+    with Library.open(tmp_path_factory.mktemp("papers") / "library", embedder=embedder, create=True) as library:
+        library.add(PAPERS)
+        yield library
+
+
+@pytest.fixture
+def known(papers, embedder):
+    async def ask(question, earlier=None):
+        context = Context(OfflineReader(embedder), papers)
+        state = {"lookup": recognise_lookup(question).dump()} | ({"earlier": earlier} if earlier else {})
+        return await read_metadata(state, Runtime(context=context))
+
+    return ask
+
+
+@pytest.mark.parametrize(
+    ("question", "short", "quote"),
+    [
+        ("Who wrote the paper on etoricoxib?", "Anna One; B. Two", "Authors: Anna One; B. Two"),
+        ("In which journal was the trial of etoricoxib published?", "Joints", "Journal: Joints"),
+        ("When was the paper on etoricoxib in arthritis published?", "22 May 2002", "Published: 2002-05-22"),
+        ("What is the DOI of the paper on etoricoxib?", "10.1000/xyz1", "DOI: 10.1000/xyz1"),
+        ("What is the title of PMC1234?", "Goiter after ten years", "Title: Goiter after ten years"),
+        ("When was “Goiter after ten years” published?", "2017", "Published: 2017"),
+    ],
+)
+async def test_what_is_known_is_cited(known, papers, question, short, quote):
+    state = await known(question)
+    (citation,) = state["citations"]
+    assert (state["draft"]["short"], citation["quote"], citation["verified"]) == (short, quote, True)
+    (card,) = papers.passages([citation["passage_id"]])
+    assert card.text[citation["start"] : citation["end"]] == quote
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Who wrote Hamlet?",
+        "Who wrote the paper on warfarin?",
+        "Who wrote the paper on influenza?",
+        "What is the DOI of the paper on goiter after ten years?",
+        "When was Rome published?",
+    ],
+)
+async def test_what_is_not_known_goes_on_to_a_search(known, question):
+    assert await known(question) == {"onward": "retrieve"}
+
+
+async def test_several_documents_are_shown_without_a_claim(known):
+    state = await known("In which journal was the paper on goiter published?")
+    assert state["draft"]["claims"] is False
+    assert state["draft"]["short"] == ""
+    assert {citation["document_id"] for citation in state["citations"]} == {"b", "c"}
+
+
+async def test_this_paper_is_the_one_that_was_cited(known):
+    assert (await known("Who wrote this paper?"))["answer"].startswith("Which document is meant?")
+    earlier = {"question": "", "answer": "", "groups": [], "citations": [{"document_id": "b", "passage_id": "x"}]}
+    assert (await known("Who wrote this paper?", earlier))["draft"]["short"] == "C. Three"
+    assert await known("When was it published?", earlier) == {"onward": "retrieve"}
+
+
+def test_cards_are_in_no_search(papers):
+    found = papers.search("Authors Journal DOI", k=50)
+    assert not any(hit.passage_id.startswith("card:") for hit in found.fused)
+    assert len(papers.all_passage_ids()) == len(PAPERS)
