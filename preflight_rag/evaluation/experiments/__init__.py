@@ -135,6 +135,13 @@ EXPERIMENTS = {
         ".keyless_abstention",
         ("five-sets",),
     ),
+    "trust": Experiment(
+        ".trust",
+        "what is claimed over real, whole documents, and is it so",
+        "..datasets.trust",
+        ("trust",),
+        asks=True,
+    ),
     "relations": Experiment(
         ".relations",
         "how right the keyless reader's relations between contexts are",
