@@ -62,6 +62,9 @@ SHINGLE = 3
 COPIED = 0.5
 """Least share of the shorter passage's shingles in the other one at which they are copies."""
 LONGEST_EDIT = 6
+SURE_VERDICT = 0.65
+"""Probability of yes or no that counts as a sure answer: "neither" takes a share of a verdict that it takes of no other
+answer. Set on development questions of PubMedQA, of which 5 % have two abstracts that differ so, and of ConflictQA."""
 FAR_YEARS = 5
 """Years between two documents at which their dates count in full."""
 
@@ -208,7 +211,7 @@ def _said(text: str, passage: PassageReading, verdict: bool) -> tuple[float, Sta
     sentence = sentence_around(text, passage.best.start, passage.best.end)
     if verdict and passage.verdict:
         yes, no, _ = passage.verdict
-        return max(yes, no), Statement("yes" if yes >= no else "no", sentence)
+        return min(1.0, max(yes, no) / SURE_VERDICT), Statement("yes" if yes >= no else "no", sentence)
     return passage.answerable, Statement(passage.best.text, sentence)
 
 

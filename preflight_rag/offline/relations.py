@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from preflight_rag.corg.agreement import same_answer
+from preflight_rag.corg.comparability import Statement, told_apart
 from preflight_rag.corg.entities import descriptor_of, heading_of
 from preflight_rag.models.cache import PureCache
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader, Pair, PassageReading, Span
@@ -291,7 +292,12 @@ def by_spans(question: str, source: Source, passage: PassageReading, behind: flo
     answerable = round(sum(passage.verdict[:2]), 4) if kind == "verdict" and passage.verdict else passage.answerable
     return ContextReading(
         tuple(answers),
-        _distinctive(descriptor_of(name, source.title, source.text) or passage.descriptor, question, answers),
+        _distinctive(
+            # What the reader takes for a descriptor beside a yes or no is some other name of the passage.
+            descriptor_of(name, source.title, source.text) or (None if kind == "verdict" else passage.descriptor),
+            question,
+            answers,
+        ),
         {},
         terms,
         proper,
@@ -481,24 +487,31 @@ def relation(
     """The relation of two contexts (COrg, section 2.1); `none` where one does not answer.
 
     Contexts that the model takes for one thing count as of one descriptor, also where one of them lacks it; then a
-    smaller probability may do (`undescribed`), for nothing distinguishes them. Of two answers read as spans that surely
-    differ the model does not make one.
+    smaller probability may do (`undescribed`), for little distinguishes them. To a yes/no question, which the model was
+    not fitted on, those without descriptor are of one thing. Of two answers read as spans that surely differ the model
+    does not make one. Different answers that are bound to different times or populations are of different things.
     """
     if note_a.answer is None or note_b.answer is None:
         return "none"
     features, entity = pair_features(a, b), trained["same_entity"]
     described = (note_a.descriptor is not None) + (note_b.descriptor is not None)
     least = entity["threshold"] if described == 2 else entity.get("undescribed", entity["threshold"])
-    one_thing = probability(entity, features) >= least
+    verdicts = a.value is not None and b.value is not None and a.value.kind == b.value.kind == "verdict"
+    if probability(entity, features) < least and (described or not verdicts):
+        return "none" if described == 1 else "distracting"
     one_answer = probability(trained["same_answer"], features) >= trained["same_answer"]["threshold"]
+    if verdicts:
+        one_answer = _same(a, b)
     differ = a.answerable is not None and _surely_differ(a, b)
-    if not one_thing:
-        return "distracting" if described == 2 else "none"
     if one_answer and differ and described == 1:
         return "none"
     if not one_answer or differ:
-        return "counterfactual"
+        return "distracting" if told_apart(_stated(note_a), _stated(note_b)) else "counterfactual"
     return "ambiguous" if described == 1 else "duplicated"
+
+
+def _stated(note: ContextNote) -> Statement:
+    return Statement(note.answer or "", note.sentence)
 
 
 def probability(model: Model, features: Features) -> float:
