@@ -25,6 +25,8 @@ LIMIT = 20
 """Questions of each experiment's first data set that are asked offline."""
 ASKED = 2
 """Questions of each of its usual sets that a scripted server is asked."""
+FEWER = {"trust": 6}
+"""Of those whose questions are about whole documents, each of them a hundred passages long."""
 DOCUMENTS = 300
 NEED_A_MODEL = {"corg-build"}
 """Those that have nothing to do without one."""
@@ -98,7 +100,8 @@ def questions_of(rows: list[dict]) -> set[str]:
 @pytest.mark.parametrize("name", OFFLINE)
 def test_it_runs_offline(invoke: Invoke, name: str, tmp_path: Path) -> None:
     first = EXPERIMENTS[name].usual[0]
-    rows = check(invoke(name, LIMIT, "--model", "offline", "--dataset", first), name, tmp_path / "out", 1)
+    limit = FEWER.get(name, LIMIT)
+    rows = check(invoke(name, limit, "--model", "offline", "--dataset", first), name, tmp_path / "out", 1)
     assert 1 <= len(questions_of(rows)) <= LIMIT
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from preflight_rag.cache import cache_dir
 from preflight_rag.corg.agreement import same_answer
-from preflight_rag.corg.composition import CONTRADICTED, UNDESCRIBED, UNVERIFIED
+from preflight_rag.corg.composition import CONTRADICTED
 from preflight_rag.evaluation.datasets.trust import KINDS, RECORDS, SILENT, TrustDocument, TrustQuestion, TrustSet
 from preflight_rag.evaluation.harness.asking import open_asking
 from preflight_rag.evaluation.intervals import Estimate, bootstrap, share
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from preflight_rag.app import Preflight
     from preflight_rag.evaluation.runs import Run
+    from preflight_rag.library.collection import Collection
     from preflight_rag.state.values import Answer
 
 CLAIMS = ("answered", "listing")
@@ -53,6 +54,8 @@ UNCOUNTED = (*SILENT, "language", "open")
 FIRST = 3
 LONGER = 8
 """Words more than a name of the answer that a right short answer may have; a guess: the rest of its clause."""
+CELL, BETWEEN = " | ", r"\w{0,60}?"
+"""Between the cells of a row of evidence, and what may stand between them in a text: other cells, names of columns."""
 LEAST = 25
 """Letters and digits from which a stretch tells its place in a document; a guess: four words."""
 
@@ -202,12 +205,13 @@ def _ask_all(found: TrustSet, run: Run, model: Any) -> tuple[list[Judged], dict[
         Preflight.open(pairs / "library", model, embedder=run.embedder, extractive_reader=own) as over_pairs,
     ):
         stats = over_part.library.stats()
-        ids = {name_of(str(entry["id"])): str(entry["id"]) for entry in over_part.library.documents()}
+        names = names_of(over_part.library)
+        ids = {name: document for document, name in names.items()}
         for done, question in enumerate(asked, 1):
             app, where = (over_pairs, (f"pair = {pair_name(question)}",)) if question.given else (over_part, ())
             if question.alone:
                 where = (f"id = {ids[question.documents[0]]}",)
-            judged.append(judge(question, *ask(app, question, where)))
+            judged.append(judge(question, *ask(app, question, where, names)))
             run.progress(f"{found.name}: questions", done, len(asked))
         embedder = over_part.library.embedder
     described = {"name": embedder.name, "revision": embedder.revision, "dimension": embedder.dimension}
@@ -215,22 +219,37 @@ def _ask_all(found: TrustSet, run: Run, model: Any) -> tuple[list[Judged], dict[
     return judged, {"library": counts, "embedder": described, "settings": {"extractive_reader": own}}
 
 
-def ask(app: Preflight, question: TrustQuestion, where: Sequence[str]) -> tuple[Answer, tuple[Shown, ...]]:
-    """The product's answer to a question, after those that come before it in its conversation, and what it cites."""
+def ask(
+    app: Preflight, question: TrustQuestion, where: Sequence[str], names: Mapping[str, str]
+) -> tuple[Answer, tuple[Shown, ...]]:
+    """The product's answer to a question, after those that come before it in its conversation, and what it cites.
+
+    Args:
+        app: Opened over the library that is asked.
+        question: What is asked.
+        where: Filters, where only a part of the library is asked.
+        names: The set's names of the library's documents, by their ids.
+    """
+    app.delete_thread(question.id)  # a run that was cut off may have left one
     for earlier in question.before:
         app.ask(earlier, thread_id=question.id, where=where)
     answer = app.ask(question.question, thread_id=question.id, where=where)
     app.delete_thread(question.id)
     texts = {passage.id: passage.text for passage in app.library.passages([c.passage_id for c in answer.citations])}
     return answer, tuple(
-        Shown(name_of(cited.document_id), cited.title, cited.quote, texts.get(cited.passage_id, ""))
+        Shown(names.get(cited.document_id, ""), cited.title, cited.quote, texts.get(cited.passage_id, ""))
         for cited in answer.citations
     )
 
 
-def name_of(document: str) -> str:
-    """What the set calls a document: of a file its path among the library's files, of a record its id."""
-    return document.replace("\\", "/").rpartition(f"/{FILES}/")[2]
+def names_of(library: Collection) -> dict[str, str]:
+    """What the set calls a library's documents: the path of their file, or a record's id."""
+    names = {}
+    for entry in library.documents():
+        path = Path(str(entry["metadata"].get("path", ""))).as_posix()
+        name = path.rpartition(f"/{FILES}/")[2]
+        names[str(entry["id"])] = str(entry["id"]) if name in ("", RECORDS) else name
+    return names
 
 
 def pair_name(question: TrustQuestion) -> str:
@@ -289,8 +308,7 @@ VERDICT = re.compile(r"\W*(yes|no)\b", re.IGNORECASE)
 
 def announced(answer: Answer) -> bool:
     """Whether an answer's text says that sources contradict each other."""
-    text = answer.answer.casefold()
-    return any(sentence.rstrip(":").casefold() in text for sentence in (CONTRADICTED, UNVERIFIED, UNDESCRIBED))
+    return CONTRADICTED.rstrip(":") in answer.answer.casefold()
 
 
 def side_by_side(question: TrustQuestion, answer: Answer) -> bool:
@@ -344,18 +362,28 @@ def tokens(text: str) -> list[str]:
 
 
 def holds_evidence(question: TrustQuestion, item: Shown, text: str) -> bool:
-    """Whether a text of a document holds a sentence of the question's evidence, or is a stretch of one."""
+    """Whether a text of a document holds a sentence or row of the question's evidence, or is a stretch of one."""
     if item.document not in question.documents:
         return False
-    if not question.evidence:
-        return True
     squeezed = letters(text)
-    for evidence in question.evidence:
-        pieces = [letters(evidence[a:b]) for a, b in sentence_spans(evidence)]
-        wanted = [piece for piece in pieces if len(piece) >= LEAST] or [letters(evidence)]
-        if any(piece in squeezed or (len(squeezed) >= LEAST and squeezed in piece) for piece in wanted):
-            return True
-    return False
+    return not question.evidence or any(
+        stands_in(piece, squeezed) or (len(squeezed) >= LEAST and squeezed in letters(piece))
+        for evidence in question.evidence
+        for piece in pieces_of(evidence)
+    )
+
+
+def pieces_of(evidence: str) -> list[str]:
+    """The sentences of evidence that are long enough to tell their place; else the whole, as the row of a table."""
+    pieces = [] if CELL in evidence else [evidence[a:b] for a, b in sentence_spans(evidence)]
+    return [piece for piece in pieces if len(letters(piece)) >= LEAST] or [evidence]
+
+
+def stands_in(piece: str, squeezed: str) -> bool:
+    """Whether the letters and digits of a text hold a sentence, or a row's cells in their order."""
+    if CELL not in piece:
+        return letters(piece) in squeezed
+    return re.search(BETWEEN.join(map(letters, piece.split(CELL))), squeezed) is not None
 
 
 def letters(text: str) -> str:

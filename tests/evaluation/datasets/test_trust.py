@@ -1,0 +1,105 @@
+"""The questions over real documents: their number by kind, their parts, and that their evidence stands in the files."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from preflight_rag.evaluation.datasets.trust import KINDS, SILENT, TrustQuestion, TrustSet, open_dataset, own_part
+from preflight_rag.evaluation.experiments.trust import letters, stands_in
+from preflight_rag.library.loaders import load
+from preflight_rag.state.errors import UsageError
+from preflight_rag.state.values import Document
+
+LEAST = {
+    "yes/no": 20, "table": 12, "metadata": 8, "collection": 8, "false premise": 10, "absent near": 12, "absent far": 8,
+    "disagree": 6, "alone": 6, "follow-up": 8, "language": 6, "comparison": 5, "fact": 20, "number": 20,
+}  # fmt: skip
+"""How many of our own there are to be of each kind, at least."""
+
+
+@cache
+def opened(data: Path) -> TrustSet:
+    return open_dataset("trust", data)
+
+
+@pytest.fixture(scope="module")
+def found(data_dir) -> TrustSet:
+    return opened(data_dir)
+
+
+def own(found: TrustSet) -> list[TrustQuestion]:
+    return [question for question in found.questions if question.id.startswith("own ")]
+
+
+def test_there_are_enough_questions_of_each_kind(found):
+    assert len(found.questions) >= 300
+    assert len(own(found)) >= 120
+    counts = Counter(question.kind for question in own(found))
+    assert {kind: count for kind, count in LEAST.items() if counts[kind] < count} == {}
+    assert {question.kind for question in found.questions} == set(KINDS)
+    assert Counter(pair.part for pair in found.pairs).keys() == {"test", "development"}
+    assert min(Counter(pair.part for pair in found.pairs).values()) >= 60
+
+
+@pytest.mark.parametrize("part", ["test", "development"])
+def test_each_part_has_both_verdicts_and_questions_of_every_kind(found, part):
+    asked = [question for question in found.questions if question.part == part]
+    verdicts = Counter(question.right for question in asked if question.right)
+    assert min(verdicts["yes"], verdicts["no"]) >= 30
+    assert {question.kind for question in asked} == set(KINDS)
+
+
+def test_parts_share_no_document_and_no_question(found):
+    names = {part: {document.name for document in documents} for part, documents in found.documents.items()}
+    assert not names["test"] & names["development"]
+    assert len(names["test"]) == len(found.documents["test"])
+    asked = {part: [q for q in (*found.questions, *found.pairs) if q.part == part] for part in names}
+    for part, questions in asked.items():
+        assert {name for question in questions for name in question.documents} <= names[part]
+    said = {part: {(q.question.casefold(), q.before) for q in questions} for part, questions in asked.items()}
+    assert not said["test"] & said["development"]
+    assert not {text for q in asked["test"] for text in q.given} & {t for q in asked["development"] for t in q.given}
+    ids = [question.id for questions in asked.values() for question in questions]
+    assert len(ids) == len(set(ids))
+
+
+def test_a_document_in_two_formats_is_in_one_part():
+    assert own_part("ingest_docs/unstructured/stanley-cups.csv") == own_part(
+        "ingest_docs/unstructured/stanley-cups.tsv"
+    )
+
+
+def test_what_nothing_answers_has_no_answer_and_the_rest_has(found):
+    for question in found.questions:
+        known = bool(question.answers or question.right or question.kind in ("open", "collection"))
+        assert known == question.answerable == (question.kind not in SILENT), question.id
+
+
+def test_evidence_stands_in_the_documents_as_the_loaders_give_them(found, tmp_path):
+    wanted = {name for question in found.questions if question.evidence for name in question.documents}
+    texts: dict[str, str] = {}
+    for documents in found.documents.values():
+        for document in documents:
+            if document.name not in wanted:
+                continue
+            if document.record:
+                texts[document.name] = letters(json.loads(document.content())["text"])
+                continue
+            path = tmp_path / document.name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(document.content())
+            read = [item for item in load(path) if isinstance(item, Document)]
+            texts[document.name] = letters(" ".join(f"{item.title} {item.text}" for item in read))
+    for question in found.questions:
+        for evidence in question.evidence:
+            assert any(stands_in(evidence, texts[name]) for name in question.documents), (question.id, evidence)
+
+
+def test_another_name_is_refused(data_dir):
+    with pytest.raises(UsageError, match="no data set 'real'"):
+        open_dataset("real", data_dir)
