@@ -92,18 +92,21 @@ def table_lines(
     short = short_caption(caption)
     body = rows[header_rows:] or rows[:header_rows]
     lines: list[str] = []
-    heading = ""
+    heading, unused = "", False
     for row, below in zip(body, [*body[1:], []], strict=True):
         distinct = {cell for cell in row if cell}
         if headings and len(distinct) == 1 and width > 1:
             (only,) = distinct
             if row[0] and len(only) <= _NOTE and len({cell for cell in below if cell}) > 1:
-                heading = only.rstrip(" :")
+                lines += [heading] if unused else []
+                heading, unused = only.rstrip(" :"), True
             else:
                 lines.append(only)
             continue
         if indented and row[0] not in indented:
+            lines += [heading] if unused else []
             heading = ""
+        unused = False
         label = f"{heading}, {row[0]}" if heading and row[0] else row[0] or heading
         lines += _row_lines(short, *_joined(names, [label, *row[1:]]))
     return lines
@@ -195,7 +198,7 @@ def _joined(names: Sequence[str], cells: Sequence[str]) -> tuple[list[str], list
 
 def _row_lines(caption: str, names: Sequence[str], cells: Sequence[str]) -> list[str]:
     parts = [f"{name}: {cell}" if name else cell for name, cell in zip(names, cells, strict=True) if cell]
-    if len(parts) == 2 and not any(names):
+    if len(parts) == 2 and not any(names) and len(parts[0]) <= LONGEST_NAME:
         parts = [f"{_label(parts[0].rstrip(' :'), LONGEST_NAME)}: {parts[1]}"]
     lead = [caption] if caption else []
     if cells[0] and len(parts) > 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,6 +35,16 @@ _DATES = (
     "article:modified_time",
 )
 _AUTHORS = ("citation_author", "author", "dc.creator", "dcterms.creator", "article:author")
+_FIELDS = {
+    "description": ("description",),
+    "keywords": ("keywords",),
+    "journal": ("citation_journal_title", "prism.publicationname"),
+    "doi": ("citation_doi", "prism.doi", "dc.identifier.doi"),
+    "pmid": ("citation_pmid",),
+    "publisher": ("citation_publisher", "dc.publisher", "og:site_name"),
+    "volume": ("citation_volume",),
+    "issue": ("citation_issue",),
+}
 _BLOCKS = (
     "address article aside blockquote body caption dd div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5 "
     "h6 header hr li main nav ol p pre section summary table tr ul title option"
@@ -73,7 +83,7 @@ def load_html(path: Path, max_bytes: int) -> Iterator[Document]:
         date=date or (iso_date(written[1]) if written else None),
         authors=next((names for key in _AUTHORS if (names := _names(properties.get(key, [])))), ()),
         metadata={
-            **{key: _first(properties, key) for key in ("description", "keywords") if _first(properties, key)},
+            **{key: value for key, names in _FIELDS.items() if (value := _first_of(properties, names))},
             **({"url": address} if address else {}),
         },
     )
@@ -95,6 +105,10 @@ def _names(contents: list[str]) -> tuple[str, ...]:
     return people([name for name in contents if not name.startswith(("http:", "https:"))])
 
 
+def _first_of(properties: dict[str, list[str]], names: Sequence[str]) -> str:
+    return next((value for name in names if (value := _first(properties, name))), "")
+
+
 def _first(properties: dict[str, list[str]], key: str) -> str:
     return properties.get(key, [""])[0]
 
@@ -111,7 +125,7 @@ def _write_tables(soup: BeautifulSoup) -> bool:
     """Put lines in the place of tables of data, a paragraph a row; whether there were any. Layout stays as it is."""
     found = False
     for table in soup.find_all("table"):
-        if table.find("table") or table.find_parent("table") or table.get("role") == "presentation":
+        if table.find("table") or table.get("role") == "presentation":
             continue
         rows = table.find_all("tr")
         cells = [row.find_all(["th", "td"], recursive=False) for row in rows]

@@ -87,6 +87,10 @@ def _document(place: str, article: _Element, full_text: bool) -> Document | Docu
         "pmid": ids.get("pmid", ""),
         "doi": ids.get("doi", ""),
         "journal": _journal(article),
+        "publisher": next((_line(item) for item in _descendants(_child(article, "front"), "publisher-name")), ""),
+        "volume": _line(_child(meta, "volume")),
+        "issue": _line(_child(meta, "issue")),
+        "pages": _pages(meta),
         "keywords": [_line(item) for item in _descendants(meta, "kwd")],
         "sections": sections,
         "article_type": article.get("article-type") or "",
@@ -126,6 +130,11 @@ def _descendants(element: _Element | None, name: str) -> Iterator[_Element]:
 
 def _journal(article: _Element) -> str:
     return next((_line(item) for item in _descendants(_child(article, "front"), "journal-title")), "")
+
+
+def _pages(meta: _Element | None) -> str:
+    first, last = _line(_child(meta, "fpage")), _line(_child(meta, "lpage"))
+    return f"{first}-{last}" if first and last and first != last else first or _line(_child(meta, "elocation-id"))
 
 
 def _date(meta: _Element | None) -> str | None:

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
+from preflight_rag.text.tables import is_row
+
 HYPHEN = "\ufffe"
 
 _LIST_ITEM = re.compile(r"(?:[-*+•·‣◦▪●■○–—➢✓]|\(?\d{1,3}[.)]|\(?[a-zA-Z][.)]|\(?[ivx]{1,4}[.)])\s")
@@ -69,6 +71,8 @@ def is_table_row(line: str) -> bool:
 
 def _separator(previous: str, line: str, width: float) -> str | None:
     """What joins `line` to the one before it: nothing, a space, or None where a new paragraph begins."""
+    if is_row(line) or is_row(previous):
+        return None
     if previous.endswith(HYPHEN):
         return ""
     if _LIST_ITEM.match(line) or is_table_row(previous):

@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from preflight_rag.library.loaders.fields import file_document, iso_date, one_line, people, title_like
-from preflight_rag.library.loaders.layout import HYPHEN, paragraphs, vocabulary, without_running_lines
+from preflight_rag.library.loaders.layout import (
+    HYPHEN,
+    is_table_row,
+    paragraphs,
+    vocabulary,
+    without_running_lines,
+)
+from preflight_rag.library.loaders.pdf_tables import LEAST_ROWS, with_tables
 from preflight_rag.state.errors import EmptyDocument, EncryptedDocument, UnreadableDocument
 from preflight_rag.state.values import Document
 
@@ -18,6 +25,8 @@ _NO_TITLE = re.compile(
     r"|.*\.(?:docx?|pdf|tex|dvi|indd|qxd|pptx?|rtf|html?)|[\d\W]*|united states.*|for immediate release",
     re.IGNORECASE,
 )
+_FIGURES_BEHIND = re.compile(r"[\d)%—–-]\s+[$(]*\d[\d.,]*[)%]*\s*$|^[$(]*\d[\d.,]*[)%]*\s*$")
+_DOI = re.compile(r"(?:doi\.org/|\bdoi:?\s*)(10\.\d{4,9}/[^\s\"<>]+)", re.IGNORECASE)
 _INCLUDED = ("subject", "keywords", "creator", "producer", "total_pages")
 
 
@@ -43,7 +52,7 @@ def load_pdf(path: Path, max_bytes: int) -> Iterator[Document]:
         date=iso_date(properties.get("creationdate") or properties.get("moddate")),
         authors=people(properties.get("author", "")),
         pages=starts,
-        metadata={key: properties[key] for key in _INCLUDED if properties.get(key)},
+        metadata={**{key: properties[key] for key in _INCLUDED if properties.get(key)}, **_identifiers(pages[0])},
     )
 
 
@@ -60,7 +69,39 @@ def _read(path: Path) -> tuple[list[str], dict[str, Any]]:
         if "password" in str(error).lower() or "security" in str(error).lower():
             raise EncryptedDocument(f"{path} needs a password", help="Save a copy without one") from error
         raise UnreadableDocument(f"{path} is no readable PDF: {error}", help="Open it in a viewer to check") from error
-    return [page.page_content for page in loaded], dict(loaded[0].metadata) if loaded else {}
+    return _with_tables(path, [page.page_content for page in loaded]), dict(loaded[0].metadata) if loaded else {}
+
+
+def _identifiers(first_page: str) -> dict[str, str]:
+    """The DOI that a paper prints on its first page, where it prints no other."""
+    found = {match[1].rstrip(".,;)").lower(): match[1].rstrip(".,;)") for match in _DOI.finditer(first_page)}
+    return {"doi": next(iter(found.values()))} if len(found) == 1 else {}
+
+
+def _with_tables(path: Path, pages: list[str]) -> list[str]:
+    """The pages with their tables' rows as lines; pages without figures are not looked at again."""
+    numbers = [number for number, text in enumerate(pages) if _has_figures(text)]
+    if not numbers:
+        return pages
+    from pypdfium2 import PdfDocument
+
+    found = list(pages)
+    document = PdfDocument(path)
+    try:
+        for number in numbers:
+            page = document[number]
+            text_page = page.get_textpage()
+            text = text_page.get_text_range()
+            found[number] = with_tables(text_page, text.replace("\r\n", " \n"))
+            text_page.close()
+            page.close()
+    finally:
+        document.close()
+    return found
+
+
+def _has_figures(text: str) -> bool:
+    return sum(1 for line in text.split("\n") if is_table_row(line) or _FIGURES_BEHIND.search(line)) >= LEAST_ROWS
 
 
 def _joined(pages: list[str]) -> tuple[str, tuple[tuple[int, int], ...]]:

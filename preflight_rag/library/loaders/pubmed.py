@@ -129,6 +129,9 @@ def _metadata(record: _Element, citation: _Element, article: _Element) -> dict[s
     found: dict[str, Any] = {
         "journal": one_line(article.findtext("Journal/Title") or ""),
         "doi": ids.get("doi", ""),
+        "volume": one_line(article.findtext("Journal/JournalIssue/Volume") or ""),
+        "issue": one_line(article.findtext("Journal/JournalIssue/Issue") or ""),
+        "pages": one_line(article.findtext("Pagination/MedlinePgn") or ""),
         "pmcid": ids.get("pmc", ""),
         "mesh": [_inner(element) for element in citation.findall("MeshHeadingList/MeshHeading/DescriptorName")],
         "keywords": [_inner(element) for element in citation.findall("KeywordList/Keyword")],

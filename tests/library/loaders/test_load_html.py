@@ -63,3 +63,21 @@ def test_heading_is_the_title_without_a_title_element(tmp_path: Path) -> None:
     path = tmp_path / "a.html"
     path.write_text("<h1>On <i>pain</i></h1><p>Text</p>")
     assert load_one(path).title == "On pain"
+
+
+def test_citation_of_a_page(tmp_path: Path) -> None:
+    path = tmp_path / "a.html"
+    path.write_text(
+        '<head><meta name="citation_journal_title" content="Joints"><meta name="citation_doi" content="10.1000/x">'
+        '<meta property="og:site_name" content="Example Press"></head><h1>On pain</h1><p>Text</p>'
+    )
+    metadata = load_one(path).metadata
+    assert (metadata["journal"], metadata["doi"], metadata["publisher"]) == ("Joints", "10.1000/x", "Example Press")
+
+
+def test_table_of_data_is_rows_and_one_of_layout_is_not(tmp_path: Path) -> None:
+    path = tmp_path / "a.html"
+    cells = "<tr><th>Drug</th><th colspan=2>Dose</th></tr><tr><td>Aspirin</td><td>500</td><td>mg</td></tr>"
+    layout = f"<table><tr><td><table>{cells}</table></td><td>Beside</td></tr></table>"
+    path.write_text(f"<p>Before</p>{layout}<p>After</p>")
+    assert load_one(path).text.split("\n") == ["Before", "Drug: Aspirin | Dose: 500 | Dose: mg", "Beside", "After"]

@@ -119,4 +119,58 @@ def test_annual_reports_keep_their_pages(data_dir: Path) -> None:
     document = load_one(data_dir / "financebench" / "pdfs" / "ADOBE_2022_10K.pdf")
     starts = dict(document.pages)
     assert len(starts) == 99
-    assert "Total revenue $ 17,606 $ 15,785 $ 12,868" in document.text[starts[39] : starts[41]]
+    assert "Total revenue | 2022: $17,606 | 2021: $15,785" in document.text[starts[39] : starts[41]]
+
+
+def rows_of(path: Path, label: str) -> list[str]:
+    (document,) = load(path)
+    assert isinstance(document, Document)
+    rows = [line.split(" | ") for line in document.text.split("\n")]
+    return [" | ".join(row) for row in rows if any(part.rpartition(": ")[2] == label for part in row)]
+
+
+def test_figures_in_columns_are_rows_with_their_header(tmp_path: Path) -> None:
+    pdf = FPDF()
+    pdf.add_page()
+    pdf.set_font("helvetica", size=10)
+    places = (20, 110, 150)
+    lines = [("", "2022", "2021"), ("Net sales", "3,909", "3,673"), ("Cost of sales", "(3,115)", "(2,951)")]
+    lines += [("Gross profit", "794", "722")]
+    pdf.text(20, 30, "Income statement")
+    for number, line in enumerate(lines):
+        for place, text in zip(places, line, strict=True):
+            pdf.text(place, 40 + 6 * number, text)
+    pdf.text(20, 80, "The company sold more than in the year before, as it had said that it would in its last report.")
+    path = tmp_path / "a.pdf"
+    pdf.output(str(path))
+    assert rows_of(path, "Gross profit") == ["Income statement. | Gross profit | 2022: 794 | 2021: 722"]
+    (document,) = load(path)
+    assert isinstance(document, Document)
+    assert "The company sold more than in the year before" in document.text
+
+
+@pytest.mark.parametrize(
+    ("name", "label", "cells"),
+    [
+        ("AMCOR_2023Q4_EARNINGS", "Gross profit", ["Twelve Months Ended June 30, 2022: 2,820"]),
+        ("ULTABEAUTY_2023Q4_EARNINGS", "Cost of sales", ["13 Weeks Ended January 28, 2023 (Unaudited): 2,014,270"]),
+        ("BESTBUY_2023_10K", "Net earnings", ["January 28, 2023: $1,419", "January 30, 2021: $1,798"]),
+    ],
+)
+def test_statements_of_filings(data_dir: Path, name: str, label: str, cells: list[str]) -> None:
+    rows = rows_of(data_dir / "financebench" / "pdfs" / f"{name}.pdf", label)
+    assert any(all(cell in row.split(" | ") for cell in cells) for row in rows), rows
+
+
+def test_two_columns_of_prose_are_no_table(data_dir: Path) -> None:
+    path = data_dir / "ingest_docs" / "unstructured" / "pdf__multi-column-2p.pdf"
+    (document,) = load(path)
+    assert isinstance(document, Document)
+    assert sum(" | " in line for line in document.text.split("\n")) <= 2
+
+
+def test_doi_of_the_first_page(tmp_path: Path) -> None:
+    path = make_pdf(tmp_path / "a.pdf", ["On pain. https://doi.org/10.1000/abc-1.", "See doi:10.1000/other"])
+    assert load_one(path).metadata["doi"] == "10.1000/abc-1"
+    several = make_pdf(tmp_path / "b.pdf", ["doi:10.1000/a and doi:10.1000/b"])
+    assert "doi" not in load_one(several).metadata

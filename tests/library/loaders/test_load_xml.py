@@ -158,3 +158,17 @@ def test_a_review_is_told_by_its_publication_type(tmp_path: Path, kind: str, hea
     (document,) = load_all(path)
     assert isinstance(document, Document)
     assert document.metadata["origin"] == origin
+
+
+def test_where_an_article_was_published(data_dir: Path) -> None:
+    (document,) = load_all(data_dir / "ingest_docs" / "pmc_pairs" / "PMC5762805.nxml")
+    assert isinstance(document, Document)
+    known = {key: document.metadata.get(key) for key in ("journal", "doi", "pmcid", "volume", "pages", "publisher")}
+    assert known == {
+        "journal": "World Journal of Surgery",
+        "doi": "10.1007/s00268-017-4230-1",
+        "pmcid": "PMC5762805",
+        "volume": "42",
+        "pages": "384-392",
+        "publisher": "Springer International Publishing",
+    }

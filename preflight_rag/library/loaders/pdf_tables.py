@@ -1,0 +1,360 @@
+"""Tables of PDF pages: rows of figures that stand in columns, with the header above them, as lines of their own.
+
+A page has no tables, only characters with places. Lines of which most parts are figures are rows; where their figures
+overlap from row to row are columns; the short lines above name them. Prose, and tables of text alone, stay as they are.
+pdfplumber and camelot were tried on filings first; see docs/reader.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from statistics import median
+from typing import TYPE_CHECKING
+
+from preflight_rag.text.tables import INDENT, LONGEST_CAPTION, table_lines
+
+if TYPE_CHECKING:
+    from pypdfium2 import PdfTextPage
+
+LEAST_ROWS = 3
+"""Rows of figures that make a table."""
+GAP = 0.9
+"""Space between two cells, in heights of a letter; words are a third of one apart."""
+NEAR = 4.0
+"""Space from one row's middle to the next one's, in heights of a letter, within a table."""
+TITLE = 10.0
+"""Points by which a title begins before the first column, above the labels."""
+MOST_BETWEEN = 3
+MOST_HEADINGS = 3
+MOST_HEADER = 6
+LONGEST_HEADER = 60
+"""Lines between two parts of a table, lines from its header to its first figures, lines above it that may name columns,
+and characters of such a name."""
+STEP = 3.0
+"""Points by which a label is indented; this number and the six above were set by hand on FinanceBench's filings."""
+_FIGURE = re.compile(
+    r"[-–—−(+~<>≤≥±]*\s*(?:US)?[$€£¥]?\s*\(?[-–—−]?\d[\d.,  ]*\s*[%x]?\)?%?(?:\s*\([\d.,]+\s*%?\))?[*†‡a-f]?$|[-–—−]+$"
+)
+_YEARS = re.compile(r"(?:19|20)\d\d[A-Z]?$")
+_SIGN_BEFORE = re.compile(r"(?:US)?[$€£¥]|\(|[$€£¥]\s?\($")
+_SIGN_BEHIND = re.compile(r"[)%]+$")
+
+
+@dataclass(frozen=True)
+class _Segment:
+    """Text of a line without a wide gap in it, and the points where it begins and ends."""
+
+    text: str
+    left: float
+    right: float
+
+
+@dataclass
+class _Line:
+    """One printed line: its segments, its height above the page's foot, and the places of its characters."""
+
+    segments: list[_Segment]
+    middle: float
+    height: float
+    places: set[int] = field(default_factory=set)
+
+    @property
+    def figures(self) -> list[_Segment]:
+        """The segments behind the first that are figures; those of a line of figures alone."""
+        found = [segment for segment in self.segments if _FIGURE.fullmatch(segment.text)]
+        return found if len(found) < len(self.segments) or len(found) > 1 else []
+
+    @property
+    def is_row(self) -> bool:
+        """Whether the line is mostly figures in places of their own, and they are no years that name columns."""
+        figures, rest = self.figures, len(self.segments) - len(self.figures)
+        return bool(figures) and rest <= len(figures) + 1 and not all(_YEARS.fullmatch(each.text) for each in figures)
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """Where the columns of a table stand, their names, that of the labels first, and the caption."""
+
+    places: list[tuple[float, float]]
+    names: list[str]
+    caption: str
+    last: int
+
+    def go_on(self, places: Sequence[tuple[float, float]], first: int) -> bool:
+        """Whether a table that begins a little below, and has no header, has these columns."""
+        if len(self.places) != len(places) or first - self.last > MOST_BETWEEN:
+            return False
+        return all(min(a[1], b[1]) > max(a[0], b[0]) for a, b in zip(self.places, places, strict=True))
+
+
+def with_tables(page: PdfTextPage, text: str) -> str:
+    """A page's text with the rows of its tables in the place of what was printed of them.
+
+    Args:
+        page: The page, for the places of its characters.
+        text: What PDFium reads of it, a line for each printed one.
+    """
+    lines = sorted(_printed(page, text), key=lambda line: -line.middle)
+    if sum(line.is_row for line in lines) < LEAST_ROWS:
+        return text
+    rows_at: dict[int, list[str]] = {}
+    taken: set[int] = set()
+    before: _Columns | None = None
+    for first, last in _regions(lines):
+        first = _with_headings(lines, first, last)
+        written, before = _table(lines, first, last, before)
+        places = set().union(*(line.places for line in lines[first : last + 1]))
+        if written and not places & taken:
+            rows_at[min(places)] = written
+            taken |= places
+    if not taken:
+        return text
+    out: list[str] = []
+    place = 0
+    for line in text.split("\n"):
+        span = range(place, place + len(line))
+        place += len(line) + 1
+        out += [row for start in span if start in rows_at for row in rows_at[start]]
+        inside = sum(1 for at in span if at in taken)
+        if not inside or inside * 2 < sum(1 for at in span if not text[at].isspace()):
+            out.append(line)
+    return "\n".join(out)
+
+
+def _printed(page: PdfTextPage, text: str) -> Iterator[_Line]:
+    """The lines of a page as they are printed, whatever the order of its characters."""
+    words = list(_words(page, text))
+    if not words:
+        return
+    usual = median(word.height for word in words)
+    words.sort(key=lambda word: -word.middle)
+    lines: list[list[_Line]] = []
+    for word in words:
+        if lines and abs(lines[-1][0].middle - word.middle) <= 0.5 * usual:
+            lines[-1].append(word)
+        else:
+            lines.append([word])
+    for line in lines:
+        line.sort(key=lambda word: word.segments[0].left)
+        yield _Line(
+            _segments([word.segments[0] for word in line], usual),
+            line[0].middle,
+            usual,
+            set().union(*(word.places for word in line)),
+        )
+
+
+def _words(page: PdfTextPage, text: str) -> Iterator[_Line]:
+    """The words of a page, each with its box."""
+    import ctypes
+
+    from pypdfium2 import raw
+
+    box = [ctypes.c_double() for _ in range(4)]
+    pointers = [ctypes.byref(value) for value in box]
+    for spaces, run in groupby(range(len(text)), key=lambda place: text[place].isspace()):
+        if spaces:
+            continue
+        places = list(run)
+        boxes = []
+        for place in places:
+            if raw.FPDFText_GetCharBox(page, place, *pointers):
+                boxes.append([value.value for value in box])  # left, right, bottom, top
+        if not boxes:
+            continue
+        left, right = min(item[0] for item in boxes), max(item[1] for item in boxes)
+        bottom, top = min(item[2] for item in boxes), max(item[3] for item in boxes)
+        word = "".join(text[place] for place in places)
+        yield _Line([_Segment(word, left, right)], (bottom + top) / 2, max(top - bottom, 1.0), set(places))
+
+
+def _segments(words: Sequence[_Segment], height: float) -> list[_Segment]:
+    """Words that stand close to each other, and signs with the figures that they belong to, put together."""
+    joined: list[_Segment] = []
+    for word in words:
+        before = joined[-1] if joined else None
+        close = before is not None and word.left - before.right <= GAP * height
+        signed = before is not None and (_SIGN_BEFORE.fullmatch(before.text) or _SIGN_BEHIND.fullmatch(word.text))
+        if before is not None and (close or signed):
+            space = "" if signed or word.left - before.right < 0.1 * height else " "
+            joined[-1] = _Segment(before.text + space + word.text, before.left, max(before.right, word.right))
+        else:
+            joined.append(word)
+    return joined
+
+
+def _regions(lines: Sequence[_Line]) -> Iterator[tuple[int, int]]:
+    """First and last row of each run of rows, with at most two other short lines between two rows."""
+    start, last, count = -1, -1, 0
+    for number, line in enumerate(lines):
+        if not line.is_row:
+            continue
+        between = lines[last + 1 : number]
+        near = last >= 0 and lines[last].middle - line.middle <= NEAR * line.height * (len(between) + 1)
+        short = len(between) <= 2 and all(len(other.segments) == 1 for other in between)
+        if last >= 0 and near and short:
+            count += 1
+        else:
+            if count >= LEAST_ROWS:
+                yield start, last
+            start, count = number, 1
+        last = number
+    if count >= LEAST_ROWS:
+        yield start, last
+
+
+def _table(lines: Sequence[_Line], first: int, last: int, before: _Columns | None) -> tuple[list[str], _Columns | None]:
+    """A table's rows, and its columns; no rows where its figures stand in no columns."""
+    rows = lines[first : last + 1]
+    columns = _columns([segment for line in rows for segment in line.figures])
+    if not columns or len(columns) > sum(line.is_row for line in rows) * 6:
+        return [], before
+    names, caption = _header(lines, first, columns)
+    if not any(names) and before is not None and before.go_on(columns, first):
+        names, caption = before.names, before.caption
+    found = _Columns(columns, names, caption, last)
+    least = min((line.segments[0].left for line in rows if line.segments[0].left < columns[0][0]), default=0.0)
+    grid: list[list[str]] = []
+    written: list[str] = []
+
+    def flush() -> None:
+        if grid:
+            header = [names] if any(names) else []
+            written.extend(table_lines([*header, *grid], caption=caption, header_rows=len(header)))
+            grid.clear()
+
+    for number, line in enumerate(rows):
+        cells = [""] * (len(columns) + 1)
+        for segment in line.segments:
+            place = _column_of(segment, columns)
+            cells[place] = f"{cells[place]} {segment.text}".strip()
+        indent = line.segments[0].left
+        if line.is_row:
+            cells[0] = INDENT + cells[0] if indent > least + STEP and cells[0] else cells[0]
+            grid.append(cells)
+            continue
+        following = rows[number + 1 :]
+        below = next((other for other in following if other.is_row), None)
+        heads = below is not None and (cells[0].endswith(":") or below.segments[0].left > indent + STEP)
+        text = " ".join(segment.text for segment in line.segments)
+        if below is not None and below.segments[0].text[:1].islower():
+            # A label of two lines: its second one has the figures.
+            below.segments[0] = replace(below.segments[0], text=f"{text} {below.segments[0].text}")
+        elif heads:
+            grid.append([text, *[""] * len(columns)])
+        else:
+            flush()
+            written.append(text)
+    flush()
+    return written, found
+
+
+def _with_headings(lines: Sequence[_Line], first: int, last: int) -> int:
+    """Where a table begins whose header stands above one or two headings of rows."""
+    columns = _columns([segment for line in lines[first : last + 1] for segment in line.figures])
+    for number in range(first - 1, max(-1, first - 1 - MOST_HEADINGS), -1):
+        line = lines[number]
+        if line.middle - lines[number + 1].middle > NEAR * line.height:
+            break
+        if number < first - 1 and _names_columns(line, columns):
+            return number + 1
+        if len(line.segments) > 1 or line.segments[0].right > columns[0][0]:
+            break
+    return first
+
+
+def _columns(figures: Sequence[_Segment]) -> list[tuple[float, float]]:
+    """The stretches of a page's width in which figures stand under each other."""
+    found: list[tuple[float, float]] = []
+    for left, right in sorted((segment.left, segment.right) for segment in figures):
+        if found and left < found[-1][1]:
+            found[-1] = (found[-1][0], max(found[-1][1], right))
+        else:
+            found.append((left, right))
+    return found
+
+
+def _column_of(segment: _Segment, columns: Sequence[tuple[float, float]]) -> int:
+    """The number of the column that a segment stands in, from 1; 0 is what stands before the first."""
+    overlaps = [min(segment.right, right) - max(segment.left, left) for left, right in columns]
+    best = max(range(len(columns)), key=lambda place: overlaps[place])
+    if overlaps[best] > 0:
+        return best + 1
+    middle = (segment.left + segment.right) / 2
+    if segment.right <= columns[0][0] and not _FIGURE.fullmatch(segment.text):
+        return 0
+    return 1 + min(range(len(columns)), key=lambda place: abs(middle - sum(columns[place]) / 2))
+
+
+def _header(lines: Sequence[_Line], first: int, columns: Sequence[tuple[float, float]]) -> tuple[list[str], str]:
+    """The columns' names, that of the labels first, and the caption above them."""
+    parts: list[list[str]] = [[] for _ in range(len(columns) + 1)]
+    top = first
+    for number in range(first - 1, max(-1, first - 1 - MOST_HEADER), -1):
+        line = lines[number]
+        if line.middle - lines[number + 1].middle > NEAR * line.height or not _names_columns(line, columns):
+            break
+        for segment, places in _spanned(line.segments, columns).items():
+            for place in places or [0]:
+                parts[place].insert(0, segment.text)
+        top = number
+    return [" ".join(part) for part in parts], _caption(lines, top)
+
+
+def _names_columns(line: _Line, columns: Sequence[tuple[float, float]]) -> bool:
+    """Whether a line above a table can name columns: short words over them, no title, no figures but years."""
+    if line.is_row or line.segments[-1].right <= columns[0][0]:
+        return False
+    if any(len(segment.text) > LONGEST_HEADER or _is_datum(segment.text) for segment in line.segments):
+        return False
+    title = line.segments[0].left < columns[0][0] - TITLE and not _is_period(line.segments[0].text)
+    return not (title and len(line.segments) == 1 and len(columns) > 1)
+
+
+def _caption(lines: Sequence[_Line], top: int) -> str:
+    """The short line above a header, and the one above that where it only says the unit."""
+    caption = ""
+    for number in range(top - 1, max(-1, top - 3), -1):
+        line, text = lines[number], lines[number].segments[0].text
+        alone = len(line.segments) == 1 and not line.is_row and len(text) <= LONGEST_CAPTION
+        near = line.middle - lines[number + 1].middle <= NEAR * line.height
+        if not alone or not near or text.endswith((".", ",", ";")) or text[:1].islower():
+            break
+        caption = f"{text} {caption}".strip()
+        if not text.startswith(("(", "$", "In ", "in ")):
+            break
+    return caption
+
+
+def _is_datum(text: str) -> bool:
+    return bool(_FIGURE.fullmatch(text)) and not _YEARS.fullmatch(text)
+
+
+def _is_period(text: str) -> bool:
+    return bool(
+        re.search(r"\b(?:months?|weeks?|years?|quarters?|ended|fiscal|as of|(?:19|20)\d\d)\b", text, re.IGNORECASE)
+    )
+
+
+def _spanned(segments: Sequence[_Segment], columns: Sequence[tuple[float, float]]) -> dict[_Segment, list[int]]:
+    """Numbers of the columns that each part of a header's line stands over.
+
+    Parts that stand in the middle of equally many columns each name these, even those that they do not reach.
+    """
+    over = [segment for segment in segments if segment.right > columns[0][0]]
+    size, rest = divmod(len(columns), len(over)) if over else (0, 1)
+    if not rest:
+        groups = [list(range(n * size + 1, (n + 1) * size + 1)) for n in range(len(over))]
+        middles = [(columns[group[0] - 1][0] + columns[group[-1] - 1][1]) / 2 for group in groups]
+        pitch = (columns[-1][1] - columns[0][0]) / len(columns)
+        if all(abs((each.left + each.right) / 2 - m) <= pitch / 2 for each, m in zip(over, middles, strict=True)):
+            return {segment: [] for segment in segments} | dict(zip(over, groups, strict=True))
+    found = {}
+    for segment in segments:
+        found[segment] = [
+            n for n, (left, right) in enumerate(columns, 1) if min(segment.right, right) > max(segment.left, left)
+        ] or ([_column_of(segment, columns)] if segment in over else [])
+    return found
