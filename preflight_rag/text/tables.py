@@ -188,7 +188,7 @@ def _joined(names: Sequence[str], cells: Sequence[str]) -> tuple[list[str], list
         last_name, last = kept[-1]
         if _SIGN_BEFORE.fullmatch(cell):
             sign = cell
-        elif _SIGN_BEHIND.fullmatch(cell) and len(kept) > 1:
+        elif _SIGN_BEHIND.fullmatch(cell) and len(kept) > 1 and name in ("", last_name):
             kept[-1] = (last_name, last + cell)
         elif cell and not (name and (name, sign + cell) == (last_name, last)):
             kept.append((name, sign + cell))

@@ -55,6 +55,8 @@ def test_first_row_is_the_header_where_only_cells_below_are_figures() -> None:
 def test_signs_in_columns_of_their_own_join_their_figure() -> None:
     grid = [["", "2022", "2022", "2022", "2021", "2021", "2021"], ["Loss", "$", "(7", ")", "$", "1,419", ""]]
     assert table_lines(grid, header_rows=1) == ["Loss | 2022: $(7) | 2021: $1,419"]
+    units = [["Test", "Strength", "Elongation"], ["Bars", "N/mm2", "%"]]
+    assert table_lines(units, header_rows=1) == ["Test: Bars | Strength: N/mm2 | Elongation: %"]
 
 
 def test_wide_row_goes_on_under_its_label() -> None:

@@ -124,8 +124,10 @@ def _canonical(soup: BeautifulSoup) -> str:
 def _write_tables(soup: BeautifulSoup) -> bool:
     """Put lines in the place of tables of data, a paragraph a row; whether there were any. Layout stays as it is."""
     found = False
-    for table in soup.find_all("table"):
-        if table.find("table") or table.get("role") == "presentation":
+    tables = soup.find_all("table")
+    layout = [table for table in tables if table.find("table")]
+    for table in tables:
+        if any(table is each for each in layout) or table.get("role") == "presentation":
             continue
         rows = table.find_all("tr")
         cells = [row.find_all(["th", "td"], recursive=False) for row in rows]
@@ -151,6 +153,10 @@ def _write_tables(soup: BeautifulSoup) -> bool:
             table.insert_before(paragraph)
         table.decompose()
         found = True
+    for table in layout if found else ():
+        # What laid out the page must not become a table around the rows.
+        for element in (table, *table.find_all(["tbody", "thead", "tr", "td", "th"])):
+            element.name = "div"
     return found
 
 
