@@ -14,23 +14,21 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from preflight_rag.evaluation.harness.arms import Arm, run_arms
 from preflight_rag.evaluation.harness.asking import Asking, open_asking
+from preflight_rag.evaluation.plots import Plot
 from preflight_rag.evaluation.report import Report, Table, checksums
 from preflight_rag.evaluation.rows import Row, complete, samples_of
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet, Sample, check_selection
 from preflight_rag.evaluation.searched import SETTINGS, Searched, open_searched
 from preflight_rag.evaluation.stages import Turns
 from preflight_rag.models.protocol import Reader
+from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Source
-
-if TYPE_CHECKING:
-    from preflight_rag.evaluation.plots import Plot
-    from preflight_rag.evaluation.runs import Run
-    from preflight_rag.state.context import Settings
 
 SCORED = ("choice", "yes/no", "claim", "short", "list")
 """Kinds of question whose answers a rule tells right from wrong."""

@@ -19,16 +19,22 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TypeAlias, cast
+
+import numpy as np
 
 from preflight_rag.corg.composition import undescribed
 from preflight_rag.corg.grouping import organise
 from preflight_rag.corg.relations import CONTEXT_OVERHEAD, relate_all
 from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer
+from preflight_rag.evaluation.harness.asking import Asking
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import Sample
 from preflight_rag.evaluation.stages import Metered, Stages
 from preflight_rag.evaluation.vector_cache import Remembering
+from preflight_rag.models.opening import open_embedder
 from preflight_rag.models.protocol import Reader
+from preflight_rag.models.reading.extractive_reader import CachedReader
 from preflight_rag.offline.evidence import sentences_of
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.state.context import Settings
@@ -36,12 +42,6 @@ from preflight_rag.state.errors import BadReply, UsageError
 from preflight_rag.state.reading import ContextNote, Draft, Reply, Source
 from preflight_rag.state.values import Relation, Usage
 from preflight_rag.text.citations import MARKS
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from preflight_rag.evaluation.harness.asking import Asking
-    from preflight_rag.evaluation.runs import Run
 
 BASE, CORG, SEPARATE = "Base", "COrg", "Separate"
 SYSTEMS = (BASE, "Retrieve", "Summarize", "Random", "KMeans", CORG, SEPARATE)
@@ -230,7 +230,6 @@ class Systems:
 
     def clusters(self, asked: Asked, count: int) -> list[list[Source]]:
         """The contexts in clusters of their vectors: k-means from the contexts farthest apart (Gonzalez 1985)."""
-        import numpy as np
         from sklearn.cluster import KMeans
         from sklearn.exceptions import ConvergenceWarning
 
@@ -248,8 +247,6 @@ class Systems:
         return [group for group in groups if group]
 
     def _vector(self, question: str, source: Source) -> np.ndarray:
-        import numpy as np
-
         mean_vector = self._sentences.contexts.read(question, source).mean
         return np.zeros(self._sentences.embedder.dimension) if mean_vector is None else mean_vector
 
@@ -302,16 +299,12 @@ def arm_answer(drafts: Sequence[Draft], reader: Metered) -> ArmAnswer:
 
 def open_readers(asking: Asking, run: Run) -> tuple[Reader, OfflineReader]:
     """The reader of the run, and the one of sentences for vectors, on one embedder."""
-    from preflight_rag.models.opening import open_embedder
-
     embedder = Remembering(open_embedder(run.embedder))
     return asking.reader(embedder), OfflineReader(embedder)
 
 
 def unremembering(reader: Reader) -> Reader:
     """The same reader without memory of passages that it read; one that asks a language model has none."""
-    from preflight_rag.models.reading.extractive_reader import CachedReader
-
     if not isinstance(reader, OfflineReader):
         return reader
     extractive = reader.extractive

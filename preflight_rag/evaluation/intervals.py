@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import nan
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import numpy as np
+import numpy as np
 
 CONFIDENCE = 0.95
 RESAMPLES = 10_000
@@ -51,8 +50,6 @@ def bootstrap(statistic: Callable[..., np.ndarray], *columns: Any, seed: int, re
         seed: Of the random numbers; the same seed gives the same interval.
         resamples: How many times to draw.
     """
-    import numpy as np
-
     arrays = [np.asarray(column) for column in columns]
     count = len(arrays[0])
     if count == 0:
@@ -105,8 +102,6 @@ def ratio(parts: Sequence[float], wholes: Sequence[float], *, seed: int) -> Esti
     """
 
     def statistic(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
-        import numpy as np
-
         totals = whole.sum(axis=-1)
         shares: np.ndarray = np.where(totals > 0, part.sum(axis=-1) / np.where(totals > 0, totals, 1), np.nan)
         return shares

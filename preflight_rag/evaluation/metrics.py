@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from preflight_rag.evaluation.intervals import Estimate, bootstrap, wilson
 from preflight_rag.evaluation.rows import Row
 from preflight_rag.state.values import Hit
-
-if TYPE_CHECKING:
-    import numpy as np
 
 RANKING_MEASURES = ("R@16", "RR", "nDCG@10")
 
@@ -152,8 +151,6 @@ def _roc_area(score: np.ndarray, issue: np.ndarray) -> np.ndarray:
 
 
 def _ratio(numerator: Any, denominator: Any) -> np.ndarray:
-    import numpy as np
-
     undefined = np.full(np.shape(numerator), np.nan)
     result: np.ndarray = np.divide(numerator, denominator, out=undefined, where=np.asarray(denominator) != 0)
     return result

@@ -8,13 +8,12 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from preflight_rag.evaluation.intervals import Estimate, bootstrap, mean_difference
 from preflight_rag.state.errors import UsageError
-
-if TYPE_CHECKING:
-    import numpy as np
 
 RIGHT_F1 = 0.5
 """Least F1 at which a span counts as right: half of its words, and half of the answer's, are each other's."""
@@ -67,8 +66,6 @@ def macro_f1(predicted: Sequence[str], gold: Sequence[str], *, seed: int) -> Est
     codes = {name: code for code, name in enumerate(classes)}
 
     def statistic(guess: np.ndarray, known: np.ndarray) -> np.ndarray:
-        import numpy as np
-
         scores = []
         for code in range(len(classes)):
             hits = ((guess == code) & (known == code)).sum(axis=-1)
@@ -120,7 +117,6 @@ def risk_area(confidence: Sequence[float], wrong: Sequence[bool], *, seed: int) 
 
 def coverage_at(risk: float, confidence: Sequence[float], wrong: Sequence[bool], *, seed: int) -> Estimate:
     """The largest share of cases that can be answered with at most this risk; 0 where none can."""
-    import numpy as np
 
     def statistic(level: np.ndarray, miss: np.ndarray) -> np.ndarray:
         places = np.arange(1, level.shape[-1] + 1) / level.shape[-1]
@@ -132,8 +128,6 @@ def coverage_at(risk: float, confidence: Sequence[float], wrong: Sequence[bool],
 
 def _risks(level: np.ndarray, miss: np.ndarray) -> np.ndarray:
     """Risk after each case, from the most confident on; among equals the wrong ones come first."""
-    import numpy as np
-
     order = np.lexsort((~miss, -level), axis=-1)
     seen = np.take_along_axis(miss, order, axis=-1).cumsum(axis=-1)
     risks: np.ndarray = seen / np.arange(1, miss.shape[-1] + 1)

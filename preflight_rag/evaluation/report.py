@@ -18,6 +18,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from preflight_rag import prompts
 from preflight_rag.cache import file_sha256
 from preflight_rag.evaluation.intervals import Estimate
 from preflight_rag.evaluation.plots import DARK_PALETTE, NARROW, PALETTE, WIDE, Plot, draw, readable
@@ -234,8 +235,6 @@ def manifest(reports: Sequence[Report], run: Run, command: Sequence[str]) -> dic
 
 def prompt_hashes() -> dict[str, str]:
     """SHA-256 of each module of prompts, by its name."""
-    from preflight_rag import prompts
-
     return {path.stem: file_sha256(path) for path in sorted(Path(prompts.__path__[0]).glob("[!_]*.py"))}
 
 

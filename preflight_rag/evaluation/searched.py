@@ -7,20 +7,20 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from preflight_rag.conversation.questions import normalised
 from preflight_rag.evaluation.datasets import RETRIEVAL, ROLES, open_dataset
 from preflight_rag.evaluation.reading_metrics import holds
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet, Sample, check_selection, sampled
 from preflight_rag.evaluation.searching import collection_library, inputs
+from preflight_rag.library.library import Library
+from preflight_rag.library.search.retrieval import retrieve_passages
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Source
-
-if TYPE_CHECKING:
-    from preflight_rag.library.library import Library
-    from preflight_rag.state.values import Passage
+from preflight_rag.state.values import Passage
 
 MIXED = "biomix-bioasq"
 """The collection that MIRAGE's questions are put to, which come without one; its ids of documents have prefixes."""
@@ -57,9 +57,6 @@ class Searched:
 
     def retrieved(self, question: Sample, k: int) -> tuple[Source, ...]:
         """The k passages that a turn retrieves for the question, best first."""
-        from preflight_rag.conversation.questions import normalised
-        from preflight_rag.library.search.retrieval import retrieve_passages
-
         settings = SETTINGS.model_copy(update={"k": k})
         return tuple(retrieve_passages(self.library, [normalised(question.question)], settings).sources())
 

@@ -6,20 +6,21 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from preflight_rag.cache import cache_dir, file_sha256
+from preflight_rag.conversation.questions import normalised
 from preflight_rag.evaluation.datasets.files import unique
+from preflight_rag.evaluation.report import checksums
+from preflight_rag.evaluation.runs import Progress, Run
 from preflight_rag.evaluation.samples import DataSet, Sample, sampled
 from preflight_rag.evaluation.vector_cache import cached_embedder
+from preflight_rag.library import Library
+from preflight_rag.library.ingest import IngestEvent
+from preflight_rag.library.search.hybrid import Rankings
+from preflight_rag.models.embedding.embedder import Embedder
+from preflight_rag.models.opening import open_embedder
 from preflight_rag.state.errors import LibraryError
-
-if TYPE_CHECKING:
-    from preflight_rag.evaluation.runs import Progress, Run
-    from preflight_rag.library.ingest import IngestEvent
-    from preflight_rag.library.library import Library
-    from preflight_rag.library.search.hybrid import Rankings
-    from preflight_rag.models.embedding.embedder import Embedder
 
 
 @contextmanager
@@ -31,9 +32,6 @@ def collection_library(collection: DataSet, run: Run) -> Iterator[Library]:
     Raises:
         LibraryError: A document could not be taken in, so the numbers would be about another collection.
     """
-    from preflight_rag.library import Library
-    from preflight_rag.models.opening import open_embedder
-
     documents = list(collection.documents())
     unique([(document.id, collection.files[0].name) for document in documents])
     with ExitStack() as stack:
@@ -71,8 +69,6 @@ def search_all(
     library: Library, queries: Sequence[Sample], progress: Progress, *, name: str, **settings: Any
 ) -> Iterator[tuple[Sample, Rankings]]:
     """Search for each query in turn, its text normalised as a turn's question is; `settings` go to `Library.search`."""
-    from preflight_rag.conversation.questions import normalised
-
     for done, query in enumerate(queries, 1):
         asked = Sample(query.id, normalised(query.question))
         yield asked, library.search(asked.question, **settings)
@@ -88,8 +84,6 @@ def inputs(collection: DataSet, library: Library, **settings: Any) -> dict[str, 
 
 def described(collection: DataSet, embedder: Embedder, **settings: Any) -> dict[str, Any]:
     """What numbers depend on where no library is searched, for the manifest."""
-    from preflight_rag.evaluation.report import checksums
-
     return {
         "source": collection.source,
         "licence": collection.licence,

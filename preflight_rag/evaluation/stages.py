@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from langgraph.runtime import Runtime
@@ -21,6 +21,10 @@ from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer
 from preflight_rag.evaluation.harness.asking import Asking
 from preflight_rag.evaluation.samples import Sample
 from preflight_rag.evaluation.searched import SETTINGS
+from preflight_rag.graph.build import RECURSION_LIMIT, build_graph
+from preflight_rag.graph.outcome import answer_of
+from preflight_rag.graph.readers import extractive_for
+from preflight_rag.library.library import Library
 from preflight_rag.models.chat.chat_reader import add
 from preflight_rag.models.protocol import Reader
 from preflight_rag.nodes.map_context import map_context
@@ -32,9 +36,6 @@ from preflight_rag.state.errors import ModelError
 from preflight_rag.state.reading import Draft, Extract, RelationReply, Reply, Source
 from preflight_rag.state.schema import PassageRef, State
 from preflight_rag.state.values import Answer, Usage
-
-if TYPE_CHECKING:
-    from preflight_rag.library.library import Library
 
 T = TypeVar("T")
 RAG = "RAG"
@@ -304,10 +305,6 @@ class Turns:
             short: Whether the short answer is the arm's, where the turn has one.
             seen: Called with each answer.
         """
-        from preflight_rag.graph.build import RECURSION_LIMIT, build_graph
-        from preflight_rag.graph.outcome import answer_of
-        from preflight_rag.graph.readers import extractive_for
-
         graph = build_graph().compile()
         extractive = extractive_for(self.reader, self.extractive_reader)
         context = Context(self.reader, self.library, settings, extractive=extractive)

@@ -10,15 +10,15 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from preflight_rag.cache import cache_dir
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.models.embedding.embedder import Embedder, PassageInput, Progress
 from preflight_rag.models.opening import open_embedder
 
 if TYPE_CHECKING:
-    import numpy as np
     from tokenizers import Tokenizer
-
-    from preflight_rag.evaluation.runs import Run
 
 STEP = 256
 
@@ -66,8 +66,6 @@ class CachedEmbedder(Embedder):
         return self._embedder.encode_query(text)
 
     def _encode(self, inputs: Sequence[PassageInput], progress: Progress | None) -> np.ndarray:
-        import numpy as np
-
         keys = [hashlib.sha256(repr(item).encode("utf-8", "surrogatepass")).digest()[:16] for item in inputs]
         given = dict(zip(keys, inputs, strict=True))
         missing = [key for key in given if self._vector(key) is None]
@@ -110,8 +108,6 @@ class Remembering(Embedder):
         return self.embedder.encode_query(text)
 
     def _encode(self, inputs: Sequence[PassageInput], progress: Progress | None) -> np.ndarray:
-        import numpy as np
-
         new = [text for text in dict.fromkeys(inputs) if text not in self._passages]
         self._passages.update(zip(new, self.embedder.encode_passages(new, progress), strict=True))
         return np.stack([self._passages[text] for text in inputs])

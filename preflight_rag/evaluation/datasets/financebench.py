@@ -18,6 +18,7 @@ from preflight_rag.evaluation.datasets.files import (
     whole_number,
 )
 from preflight_rag.evaluation.samples import Context, DataSet, Sample, Span, Spans
+from preflight_rag.library.loaders import load
 from preflight_rag.state.errors import UnreadableDocument
 from preflight_rag.state.values import Document
 
@@ -106,8 +107,6 @@ def _asked(path: Path) -> Iterator[tuple[Sample, list[tuple[str, int]]]]:
 
 def filings(folder: Path, names: Iterable[str]) -> Iterator[tuple[str, Document]]:
     """The filings of these names as the product reads their PDF files, each with its name."""
-    from preflight_rag.library.loaders import load
-
     for name in names:
         for loaded in load(folder / f"{name}.pdf"):
             if not isinstance(loaded, Document):

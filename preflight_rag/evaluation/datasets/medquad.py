@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from preflight_rag.evaluation.datasets.files import collected, field, find, json_lines, judged
 from preflight_rag.evaluation.datasets.pairs import pair, window
 from preflight_rag.evaluation.samples import DataSet, ReaderPart, Sample, reader_part_of
+from preflight_rag.library.loaders.xml import XMLSyntaxError, parse_xml
 from preflight_rag.state.errors import UnreadableDocument
 from preflight_rag.state.values import Document
 from preflight_rag.text.sentences import sentence_spans
@@ -112,8 +113,6 @@ def _released_pairs(paths: Iterable[Path]) -> list[tuple[str, str, list[Document
 
 
 def _parsed(path: Path) -> _Element:
-    from preflight_rag.library.loaders.xml import XMLSyntaxError, parse_xml
-
     try:
         return parse_xml(path.read_bytes())
     except (OSError, XMLSyntaxError) as error:

@@ -12,29 +12,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from preflight_rag.evaluation.bench import Bench, data_inputs
 from preflight_rag.evaluation.compare import compare, p_value
 from preflight_rag.evaluation.experiments.keyless_abstention import PARTITION, PASSAGES
 from preflight_rag.evaluation.harness.asking import open_asking
+from preflight_rag.evaluation.plots import Bars
 from preflight_rag.evaluation.reading_metrics import holds
 from preflight_rag.evaluation.report import Report, Table, number
 from preflight_rag.evaluation.rows import Row, complete
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import Context, DataSet, Sample
 from preflight_rag.evaluation.stages import map_reduce, plain
-from preflight_rag.evaluation.vector_cache import cached_embedder
+from preflight_rag.evaluation.vector_cache import CachedEmbedder, cached_embedder
 from preflight_rag.library.splitting.sentence_splitter import SentenceSplitter
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Source
 from preflight_rag.state.values import Document
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from preflight_rag.evaluation.plots import Bars
-    from preflight_rag.evaluation.runs import Run
-    from preflight_rag.evaluation.vector_cache import CachedEmbedder
 
 POOL = 64
 """Least number of passages that questions are put to: their own, filled up with those of other questions (a guess)."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from preflight_rag.evaluation.compare import compare
 from preflight_rag.evaluation.experiments.reading import READER, SENTENCES, open_named
@@ -22,16 +22,15 @@ from preflight_rag.evaluation.intervals import wilson
 from preflight_rag.evaluation.reading_metrics import holds, is_right
 from preflight_rag.evaluation.report import Report, Table, number
 from preflight_rag.evaluation.rows import Row
-from preflight_rag.evaluation.samples import DataSet
+from preflight_rag.evaluation.runs import Run
+from preflight_rag.evaluation.samples import DataSet, Sample
 from preflight_rag.evaluation.searching import collection_library, inputs
-
-if TYPE_CHECKING:
-    from preflight_rag.evaluation.runs import Run
-    from preflight_rag.evaluation.samples import Sample
-    from preflight_rag.library.library import Library
-    from preflight_rag.offline.reader import OfflineReader
-    from preflight_rag.state.context import Settings
-    from preflight_rag.state.values import Answer
+from preflight_rag.graph.build import RECURSION_LIMIT, build_graph
+from preflight_rag.graph.outcome import answer_of
+from preflight_rag.library.library import Library
+from preflight_rag.offline.reader import OfflineReader
+from preflight_rag.state.context import Context, Settings
+from preflight_rag.state.values import Answer
 
 HEADLINE = "short"
 MEASURES = {
@@ -67,9 +66,6 @@ class Turn:
 
 def run(collection: DataSet, run: Run) -> Report:
     """Ask each question with both readers over the same library."""
-    from preflight_rag.offline.reader import OfflineReader
-    from preflight_rag.state.context import Settings
-
     extractive = open_named(run.extractive_reader)
     queries = collection.select(run.part, run.limit)
     own = "default" if run.extractive_reader.endswith(".onnx") else run.extractive_reader
@@ -104,8 +100,6 @@ async def _ask_all(
     systems: dict[str, tuple[OfflineReader, Settings]],
     run: Run,
 ) -> list[dict[str, Turn]]:
-    from preflight_rag.graph.build import build_graph
-
     graph, rows = build_graph().compile(), []
     for done, query in enumerate(queries, 1):
         rows.append(
@@ -123,10 +117,6 @@ async def _ask(
     settings: Settings,
 ) -> Turn:
     from langchain_core.messages import HumanMessage
-
-    from preflight_rag.graph.build import RECURSION_LIMIT
-    from preflight_rag.graph.outcome import answer_of
-    from preflight_rag.state.context import Context
 
     options = ["yes", "no"] if query.kind == "yes/no" else []
     state = await graph.ainvoke(

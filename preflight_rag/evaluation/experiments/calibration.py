@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from preflight_rag.conversation.questions import normalised
 from preflight_rag.evaluation.experiments.reranking import GROUPS
@@ -18,8 +18,10 @@ from preflight_rag.evaluation.intervals import bootstrap, mean
 from preflight_rag.evaluation.metrics import prediction, roc_area, roc_area_gain
 from preflight_rag.evaluation.report import Report, Table, figures, number
 from preflight_rag.evaluation.rows import Row
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet, Sample
 from preflight_rag.evaluation.searching import collection_library, inputs
+from preflight_rag.library.library import Library
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.routing.calibration import Case, calibrate, is_issue, turn_passages
 from preflight_rag.routing.costs import cost, overheads
@@ -29,10 +31,6 @@ from preflight_rag.routing.risk import RiskModel, fold, shipped_model
 from preflight_rag.routing.risk_features import risk_features
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import UsageError
-
-if TYPE_CHECKING:
-    from preflight_rag.evaluation.runs import Run
-    from preflight_rag.library.library import Library
 
 FUSED = Settings(preflight="iou", reranker="none")
 """The fused passages as they are: the reranker was trained on these collections."""

@@ -10,24 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from preflight_rag.evaluation.bench import of_kinds, open_bench, turn_settings
-from preflight_rag.evaluation.intervals import ratio
+from preflight_rag.evaluation.experiments.reading import open_named
+from preflight_rag.evaluation.intervals import Estimate, ratio
 from preflight_rag.evaluation.plots import Axis, Bars, Series
 from preflight_rag.evaluation.reading_metrics import holds
 from preflight_rag.evaluation.report import Report, Table, figures, number
 from preflight_rag.evaluation.rows import complete
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet, Sample
+from preflight_rag.models.reading.extractive_reader import ExtractiveReader
 from preflight_rag.models.reading.statements import check
+from preflight_rag.state.values import Answer, Passage
 from preflight_rag.text.citations import MARK, claims_of_answer
 from preflight_rag.text.sentences import sentence_spans
-
-if TYPE_CHECKING:
-    from preflight_rag.evaluation.intervals import Estimate
-    from preflight_rag.evaluation.runs import Run
-    from preflight_rag.models.reading.extractive_reader import ExtractiveReader
-    from preflight_rag.state.values import Answer, Passage
 
 KINDS = ("yes/no", "claim", "short", "list", "long")
 MEASURES = {
@@ -52,8 +50,6 @@ those without a citation.
 
 def run(found: DataSet, run: Run) -> Report:
     """Answer each question by the router's choice and hold the answer to its passages."""
-    from preflight_rag.evaluation.experiments.reading import open_named
-
     settings, answers = turn_settings(run), dict[str, "Answer"]()
     with open_bench(found, run, lambda _: of_kinds(found, run, KINDS)) as bench:
         retrieved = bench.retrieved()

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from preflight_rag.corg.agreement import same_answer
 from preflight_rag.evaluation.bench import Bench, data_inputs, open_bench
@@ -26,19 +26,18 @@ from preflight_rag.evaluation.intervals import wilson
 from preflight_rag.evaluation.reading_metrics import holds, is_right
 from preflight_rag.evaluation.report import Report, Table, number
 from preflight_rag.evaluation.rows import Row
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet, Sample
 from preflight_rag.evaluation.searched import KEYED, SETTINGS
 from preflight_rag.evaluation.stages import MAP_REDUCE, PARTITION, RAG, Metered, Stages, plain
 from preflight_rag.models.chat.chat_reader import add
+from preflight_rag.models.opening import open_embedder
+from preflight_rag.models.protocol import Reader
 from preflight_rag.routing.decision import partition
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Draft, Reply, Source
 from preflight_rag.state.values import Usage
 from preflight_rag.text.citations import MARKS
-
-if TYPE_CHECKING:
-    from preflight_rag.evaluation.runs import Run
-    from preflight_rag.models.protocol import Reader
 
 VOTE = "vote of the partitions"
 ARMS = (RAG, MAP_REDUCE, VOTE)
@@ -113,8 +112,6 @@ def _opened(found: DataSet, run: Run) -> Iterator[tuple[Bench, Mapping[str, tupl
         with open_bench(found, run, lambda _: _some(found, run, chosen)) as bench:
             yield bench, bench.retrieved(SETTINGS.k), bench.searched.where
         return
-    from preflight_rag.models.opening import open_embedder
-
     questions = _some(found, run, [question for question in chosen if len(question.given) > 1])
     with open_asking(run, questions) as asking:
         reader = asking.reader(open_embedder(run.embedder))

@@ -7,13 +7,13 @@ The oracle reads a passage of a document that answers, alone; the closed book is
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from preflight_rag.evaluation.bench import open_bench
 from preflight_rag.evaluation.compare import compare, cost_table, spent
 from preflight_rag.evaluation.plots import Reference
 from preflight_rag.evaluation.report import Report
 from preflight_rag.evaluation.rows import Row
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet
 from preflight_rag.evaluation.stages import (
     MAP_REDUCE,
@@ -26,9 +26,6 @@ from preflight_rag.evaluation.stages import (
     plain,
 )
 from preflight_rag.state.reading import Source
-
-if TYPE_CHECKING:
-    from preflight_rag.evaluation.runs import Run
 
 LENGTHS = (2, 4, 8, 16, 32)
 ARMS = (RAG, MAP_REDUCE)

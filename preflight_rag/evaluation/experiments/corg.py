@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from preflight_rag.evaluation.bench import Bench, data_inputs, given_sources
 from preflight_rag.evaluation.compare import Comparison, compare
@@ -21,12 +21,10 @@ from preflight_rag.evaluation.harness.asking import open_asking
 from preflight_rag.evaluation.plots import Axis, Curves, Trace
 from preflight_rag.evaluation.report import Report, Table, number
 from preflight_rag.evaluation.rows import Row, complete
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet, Sample
 from preflight_rag.models.chat.chat_models import OFFLINE
-
-if TYPE_CHECKING:
-    from preflight_rag.evaluation.runs import Run
-    from preflight_rag.offline.reader import OfflineReader
+from preflight_rag.offline.reader import OfflineReader
 
 PARTS = (
     "Duplicates kept: no context stands for others of the same answer. Undescribed kept: neither does one that says "

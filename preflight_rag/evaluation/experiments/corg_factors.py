@@ -21,7 +21,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
@@ -32,20 +31,18 @@ from preflight_rag.evaluation.corg_systems import SEPARATE, Systems, with_passag
 from preflight_rag.evaluation.experiments.corg import open_corg
 from preflight_rag.evaluation.experiments.relations import things_of
 from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer
+from preflight_rag.evaluation.harness.asking import Asking
 from preflight_rag.evaluation.plots import Axis, Bars, Series
 from preflight_rag.evaluation.report import Report, Table, number
 from preflight_rag.evaluation.rows import complete
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import Context, DataSet, Sample
 from preflight_rag.evaluation.stages import Metered
+from preflight_rag.models.protocol import Reader
+from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.prompts import answer_plain
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Source
-
-if TYPE_CHECKING:
-    from preflight_rag.evaluation.harness.asking import Asking
-    from preflight_rag.evaluation.runs import Run
-    from preflight_rag.models.protocol import Reader
-    from preflight_rag.offline.reader import OfflineReader
 
 RELATIONS = ("distracting", "ambiguous", "counterfactual", "duplicated")
 MADE = "made by rule"

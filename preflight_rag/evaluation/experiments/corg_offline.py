@@ -16,7 +16,7 @@ import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from preflight_rag.evaluation.bench import data_inputs, given_sources
 from preflight_rag.evaluation.compare import compare
@@ -37,6 +37,7 @@ from preflight_rag.evaluation.intervals import wilson
 from preflight_rag.evaluation.reading_metrics import holds
 from preflight_rag.evaluation.report import Report, Table, number
 from preflight_rag.evaluation.rows import Row, complete
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet, Sample
 from preflight_rag.evaluation.vector_cache import Remembering
 from preflight_rag.models.chat.chat_models import OFFLINE
@@ -44,9 +45,6 @@ from preflight_rag.models.opening import open_embedder, open_extractive_reader
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.text.citations import MARKS
 from preflight_rag.text.words import words
-
-if TYPE_CHECKING:
-    from preflight_rag.evaluation.runs import Run
 
 SHOWN = (BASE, DRAWN_OUT, "Random", "KMeans", SEPARATE, ONE_SENTENCE, "Retrieve", CORG)
 RECALL, QUOTED, ENTITIES = "answer recall", "with quotes", "entity recall"

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from preflight_rag.evaluation.bench import given_sources
 from preflight_rag.evaluation.corg_systems import Asked, organised
@@ -22,6 +22,7 @@ from preflight_rag.evaluation.plots import Axis, Bars, Series, recorded
 from preflight_rag.evaluation.reading_metrics import words_of
 from preflight_rag.evaluation.report import Report, Table, number
 from preflight_rag.evaluation.rows import Row
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet, Sample
 from preflight_rag.evaluation.searched import open_searched
 from preflight_rag.evaluation.stages import Metered
@@ -29,9 +30,6 @@ from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Source
 from preflight_rag.state.values import RelationKind
-
-if TYPE_CHECKING:
-    from preflight_rag.evaluation.runs import Run
 
 KINDS: tuple[RelationKind, ...] = get_args(RelationKind)
 LABELLED, GIVEN, RETRIEVED = "given, by the data set", "given, by the reader", "retrieved, by the reader"

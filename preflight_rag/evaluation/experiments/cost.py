@@ -10,23 +10,25 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from preflight_rag.conversation.questions import normalised
 from preflight_rag.evaluation.bench import SearchBench, open_bench
 from preflight_rag.evaluation.compare import compare
 from preflight_rag.evaluation.experiments.integration import spread
 from preflight_rag.evaluation.intervals import Estimate, average, ratio
 from preflight_rag.evaluation.plots import Axis, Bars, Series
 from preflight_rag.evaluation.report import Report, Table, figures, number
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet, Sample
 from preflight_rag.evaluation.searched import SETTINGS
 from preflight_rag.evaluation.stages import AUTO, MAP_REDUCE, PARTITION, RAG, map_reduce, plain
+from preflight_rag.graph.readers import extractive_for
+from preflight_rag.library.search.retrieval import retrieve_passages
+from preflight_rag.models.reading.extractive_reader import ExtractiveReader
+from preflight_rag.routing.costs import cost, overheads
 from preflight_rag.routing.decision import decide
 from preflight_rag.routing.library_risk import risk_model_of
-
-if TYPE_CHECKING:
-    from preflight_rag.evaluation.runs import Run
-    from preflight_rag.models.reading.extractive_reader import ExtractiveReader
 
 ROUTER = "router: RAG or BriefContext"
 TWO_WAYS = SETTINGS.model_copy(update={"corg_threshold": 2.0})
@@ -46,8 +48,6 @@ class Planned:
 
 def run(found: DataSet, run: Run) -> Report:
     """Ask each question in every way, and plan what each way costs."""
-    from preflight_rag.graph.readers import extractive_for
-
     with open_bench(found, run, lambda _: spread(found, run)) as bench:
         retrieved = bench.retrieved()
         extractive = extractive_for(bench.reader, run.extractive_reader)
@@ -93,10 +93,6 @@ def run(found: DataSet, run: Run) -> Report:
 
 def plan(question: Sample, bench: SearchBench, extractive: ExtractiveReader | None) -> Planned:
     """The router's choice for the retrieved passages, and the cost model's figures for each way to read them."""
-    from preflight_rag.conversation.questions import normalised
-    from preflight_rag.library.search.retrieval import retrieve_passages
-    from preflight_rag.routing.costs import cost, overheads
-
     asked, library = normalised(question.question), bench.searched.library
     retrieval = retrieve_passages(library, [asked], TWO_WAYS)
     refs, sources = retrieval.references(), retrieval.sources()

@@ -14,23 +14,22 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from preflight_rag.evaluation.bench import open_bench
 from preflight_rag.evaluation.compare import compare
 from preflight_rag.evaluation.datasets import pubmedqa
 from preflight_rag.evaluation.report import Report, Table, number
 from preflight_rag.evaluation.rows import Row
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet, Sample
 from preflight_rag.evaluation.searched import Searched
 from preflight_rag.evaluation.stages import NO_CLOSED_BOOK, closed_book, on_passages, plain
+from preflight_rag.library.search.merging import merge
 from preflight_rag.models.reranking.feature_reranker import FeatureReranker
 from preflight_rag.models.reranking.rerankers import rerank
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Source
-
-if TYPE_CHECKING:
-    from preflight_rag.evaluation.runs import Run
 
 TOP = 5
 """Passages of a prompt, and how far up an answer counts as found: Hits@5 and MRR@5, as in CPQA."""
@@ -120,8 +119,6 @@ def _headings(found: DataSet) -> dict[str, list[str]]:
 
 def ordered(searched: Searched, question: Sample) -> Order:
     """The first passages of each method, and how each orders the passage that answers among hard negatives."""
-    from preflight_rag.library.search.merging import merge
-
     library = searched.library
     dense = library.passages([hit.passage_id for hit in library.search(question.question, k=TOP).dense])
     key = searched.key(question)

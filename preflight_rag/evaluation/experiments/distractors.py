@@ -7,19 +7,16 @@ and map/reduce read identical passages.
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
 
 from preflight_rag.evaluation.bench import open_bench
 from preflight_rag.evaluation.compare import compare, spent
 from preflight_rag.evaluation.report import Report
 from preflight_rag.evaluation.rows import Row
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet, Sample
 from preflight_rag.evaluation.searched import Searched, among
 from preflight_rag.evaluation.stages import MAP_REDUCE, RAG, map_reduce, plain
 from preflight_rag.state.reading import Source
-
-if TYPE_CHECKING:
-    from preflight_rag.evaluation.runs import Run
 
 SIZE = 16
 """Passages, as many as a turn retrieves (BriefContext's top_k)."""

@@ -12,8 +12,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+
+from preflight_rag.conversation.questions import normalised
 from preflight_rag.evaluation.after_reading import BUDGET as READ_BUDGET
 from preflight_rag.evaluation.after_reading import NOT_READ, Read, read_selections
 from preflight_rag.evaluation.coarse_to_fine import COARSE_ALPHAS, Best, search
@@ -31,13 +34,9 @@ from preflight_rag.evaluation.vector_cache import cached_embedder
 from preflight_rag.library.search.diversity import fps, mmr, unit_scaled, within_budget
 from preflight_rag.library.search.selection import arrange, distance_to_end
 from preflight_rag.models.chat.chat_models import OFFLINE
+from preflight_rag.models.embedding.embedder import Embedder
 from preflight_rag.state.reading import Source
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from preflight_rag.models.embedding.embedder import Embedder
-    from preflight_rag.state.values import Document
+from preflight_rag.state.values import Document
 
 DEPTH = 100
 BUDGETS = (256, 512, 1024, 2048)
@@ -96,8 +95,6 @@ def candidates(collection: DataSet, run: Run) -> Iterator[tuple[CasesOf, dict[st
         with cached_embedder(run) as embedder:
             yield _units(collection, embedder, run)
         return
-    from preflight_rag.conversation.questions import normalised
-
     with collection_library(collection, run) as library:
 
         def cases_of(queries: Sequence[Sample]) -> list[Case]:
@@ -231,8 +228,6 @@ def run(found: DataSet, run: Run) -> Report:
 
 
 def _by_similarity(case: Case, k: int | None, budget: int | None) -> list[int]:
-    import numpy as np
-
     order = np.argsort(-_cosines(case), kind="stable")
     picks = within_budget([case.tokens[index] for index in order], budget, k=k)
     return [int(order[pick]) for pick in picks]
@@ -264,8 +259,6 @@ def _by_fps(alpha: float) -> Pick:
 
 
 def _cosines(case: Case) -> Any:
-    import numpy as np
-
     scales = np.linalg.norm(case.vectors, axis=1) * np.linalg.norm(case.asked)
     return case.vectors @ case.asked / np.where(scales > 0, scales, 1)
 

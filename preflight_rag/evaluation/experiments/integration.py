@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from preflight_rag.evaluation.bench import open_bench
 from preflight_rag.evaluation.compare import FALLBACK, Comparison, compare
@@ -17,6 +17,7 @@ from preflight_rag.evaluation.datasets import MIRAGE_PARTS
 from preflight_rag.evaluation.intervals import wilson
 from preflight_rag.evaluation.report import Report, Table, figures, number
 from preflight_rag.evaluation.rows import Row
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet, Sample
 from preflight_rag.evaluation.searched import KEYED, SETTINGS
 from preflight_rag.evaluation.stages import (
@@ -29,9 +30,6 @@ from preflight_rag.evaluation.stages import (
     map_reduce,
     plain,
 )
-
-if TYPE_CHECKING:
-    from preflight_rag.evaluation.runs import Run
 
 ALL = "all"
 SHOWN = {"map_reduce": "map/reduce", "corg": "COrg"}

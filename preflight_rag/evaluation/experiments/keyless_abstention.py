@@ -17,7 +17,9 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
+
+import numpy as np
 
 from preflight_rag.evaluation import datasets
 from preflight_rag.evaluation.datasets import clapnq
@@ -25,6 +27,7 @@ from preflight_rag.evaluation.metrics import roc_area
 from preflight_rag.evaluation.reading_metrics import holds
 from preflight_rag.evaluation.report import Report, Table, checksums
 from preflight_rag.evaluation.rows import Row
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet, check_selection, digest
 from preflight_rag.evaluation.vector_cache import cached_embedder
 from preflight_rag.library.splitting.sentence_splitter import SentenceSplitter
@@ -34,11 +37,6 @@ from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Draft, Source
 from preflight_rag.state.values import Document
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from preflight_rag.evaluation.runs import Run
 
 NAME = "five-sets"
 """What `--dataset` calls the five data sets, which are measured as one."""

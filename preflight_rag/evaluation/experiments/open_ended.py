@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from preflight_rag.evaluation.bench import open_bench
 from preflight_rag.evaluation.compare import compare, p_value
@@ -23,15 +23,13 @@ from preflight_rag.evaluation.plots import Axis, Bars, Series
 from preflight_rag.evaluation.reading_metrics import rouge
 from preflight_rag.evaluation.report import Report, Table, number
 from preflight_rag.evaluation.rows import Row
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet, Sample
 from preflight_rag.evaluation.searched import SETTINGS
 from preflight_rag.evaluation.stages import MAP_REDUCE, RAG, map_reduce, plain
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Source
 from preflight_rag.text.citations import MARKS
-
-if TYPE_CHECKING:
-    from preflight_rag.evaluation.runs import Run
 
 JUDGE = "judge"
 ARMS = (MAP_REDUCE, RAG)

@@ -13,7 +13,7 @@ import random
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
@@ -24,19 +24,16 @@ from preflight_rag.evaluation.harness.simulated import NAME as SIMULATED
 from preflight_rag.evaluation.plots import Axis
 from preflight_rag.evaluation.report import Report
 from preflight_rag.evaluation.rows import Row
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet, Sample, check_selection
 from preflight_rag.evaluation.searching import collection_library, search_all
+from preflight_rag.library.library import Library
 from preflight_rag.models.opening import open_reranker
-from preflight_rag.models.reranking.rerankers import FEATURES, NONE, READER, rerank
+from preflight_rag.models.reranking.rerankers import FEATURES, NONE, READER, Reranker, rerank
 from preflight_rag.prompts import fences
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Source
 from preflight_rag.state.retrieval import Candidate
-
-if TYPE_CHECKING:
-    from preflight_rag.evaluation.runs import Run
-    from preflight_rag.library.library import Library
-    from preflight_rag.models.reranking.rerankers import Reranker
 
 TOP = 5
 """Hits@5 and MRR@5, as in CPQA."""

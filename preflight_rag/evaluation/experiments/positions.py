@@ -7,19 +7,15 @@ corpus' search ranks highest for the question and that do not answer it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from preflight_rag.evaluation.bench import SearchBench, open_bench
 from preflight_rag.evaluation.compare import compare, spent
 from preflight_rag.evaluation.report import Report, figures
 from preflight_rag.evaluation.rows import Row
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet, Sample
 from preflight_rag.evaluation.searched import among
 from preflight_rag.evaluation.stages import MAP_REDUCE, RAG, map_reduce, plain
 from preflight_rag.state.reading import Source
-
-if TYPE_CHECKING:
-    from preflight_rag.evaluation.runs import Run
 
 PERCENTILES = (0, 25, 50, 75, 100)
 SIZES = (8, 16)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from preflight_rag.evaluation.intervals import wilson
 from preflight_rag.evaluation.metrics import by_document, gold_ranks, prediction, roc_area
@@ -20,12 +20,14 @@ from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet, Sample
 from preflight_rag.evaluation.searching import collection_library, inputs, search_all
-
-if TYPE_CHECKING:
-    from preflight_rag.library.library import Library
-    from preflight_rag.library.search.hybrid import Rankings
-    from preflight_rag.state.context import Settings
-    from preflight_rag.state.values import Hit, Passage, RouteDecision
+from preflight_rag.library.library import Library
+from preflight_rag.library.search.hybrid import Rankings
+from preflight_rag.library.search.retrieval import reference
+from preflight_rag.routing.decision import ALWAYS_PLAIN_PASSAGES, decide, dense_order
+from preflight_rag.state.context import Settings
+from preflight_rag.state.reading import Source
+from preflight_rag.state.retrieval import Candidate
+from preflight_rag.state.values import Hit, Passage, RouteDecision
 
 IOU = "IoU rule"
 PRODUCT, DENSE_ONLY = "fused passages", "dense passages"
@@ -63,8 +65,6 @@ class Outcome:
 
 def run(collection: DataSet, run: Run) -> Report:
     """Put each query through retrieval and preflight, with the product's passages and with the paper's."""
-    from preflight_rag.state.context import Settings
-
     settings = Settings(preflight="iou")
     queries = collection.select(run.part, run.limit)
     with collection_library(collection, run) as library:
@@ -105,11 +105,6 @@ def _outcome(
     settings: Settings,
 ) -> Outcome:
     """What the product's own rule says of these passages."""
-    from preflight_rag.library.search.retrieval import reference
-    from preflight_rag.routing.decision import decide, dense_order
-    from preflight_rag.state.reading import Source
-    from preflight_rag.state.retrieval import Candidate
-
     passages: list[Passage] = library.passages([hit.passage_id for hit in hits])
     refs = [
         reference(Candidate(passage, hit.rank, hit.score, cosines[passage.id]), hit.rank)
@@ -131,8 +126,6 @@ def _outcome(
 
 def branch(decision: RouteDecision, settings: Settings) -> str:
     """Which rule of the router decided: a key of `ROUTES`."""
-    from preflight_rag.routing.decision import ALWAYS_PLAIN_PASSAGES
-
     if decision.name in ("abstain", "corg"):
         return decision.name
     if decision.signals["passages"] <= ALWAYS_PLAIN_PASSAGES:

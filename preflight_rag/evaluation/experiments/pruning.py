@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+
+from preflight_rag.conversation.questions import normalised
 from preflight_rag.evaluation.compare import compare
 from preflight_rag.evaluation.datasets.pairs import spans_of
 from preflight_rag.evaluation.experiments.reading import open_named
@@ -20,15 +23,12 @@ from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet
 from preflight_rag.evaluation.searching import collection_library, inputs
+from preflight_rag.library.library import Library
 from preflight_rag.library.search.pruning import LEAST, answerability, kept_places
+from preflight_rag.library.search.retrieval import retrieve_passages
 from preflight_rag.models.reading.bundled_reader import reader_settings
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader
 from preflight_rag.state.context import Settings
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from preflight_rag.library.library import Library
 
 THRESHOLDS = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 0.9)
 FIRST = (3, 4, 6, 8, 12)
@@ -99,9 +99,6 @@ def run(collection: DataSet, run: Run) -> Report:
 
 def ask_all(collection: DataSet, library: Library, run: Run) -> list[Asked]:
     """The part's questions with their passages as the reader judges them."""
-    from preflight_rag.conversation.questions import normalised
-    from preflight_rag.library.search.retrieval import retrieve_passages
-
     reader = open_named(run.extractive_reader)
     queries = collection.select(run.part, run.limit)
     found = []

@@ -11,8 +11,9 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from preflight_rag.cache import file_sha256
 from preflight_rag.evaluation.compare import compare
 from preflight_rag.evaluation.datasets.pubmedqa import WHOLE
 from preflight_rag.evaluation.intervals import Estimate, wilson
@@ -30,12 +31,15 @@ from preflight_rag.evaluation.reading_metrics import (
 )
 from preflight_rag.evaluation.report import Report, Table, checksums, figures, number
 from preflight_rag.evaluation.rows import Row
-
-if TYPE_CHECKING:
-    from preflight_rag.evaluation.runs import Run
-    from preflight_rag.evaluation.samples import DataSet, Sample
-    from preflight_rag.models.reading.extractive_reader import ExtractiveReader, PassageReading
-    from preflight_rag.offline.reader import OfflineReader
+from preflight_rag.evaluation.runs import Run
+from preflight_rag.evaluation.samples import DataSet, Sample
+from preflight_rag.models import opening
+from preflight_rag.models.reading.bundled_reader import MODEL, SETTINGS, BundledReader
+from preflight_rag.models.reading.extractive_reader import CachedReader, ExtractiveReader, PassageReading
+from preflight_rag.offline.evidence import sentences_of
+from preflight_rag.offline.reader import OfflineReader
+from preflight_rag.state.errors import UsageError
+from preflight_rag.state.reading import Source
 
 BATCH = 16
 RISKS = (0.1, 0.2)
@@ -85,12 +89,7 @@ def open_named(name: str) -> ExtractiveReader:
         ExtractiveReaderError: It cannot be loaded.
         UsageError: The name stands for no reader.
     """
-    from preflight_rag.models.opening import open_extractive_reader
-    from preflight_rag.models.reading.bundled_reader import BundledReader
-    from preflight_rag.models.reading.extractive_reader import CachedReader
-    from preflight_rag.state.errors import UsageError
-
-    reader = CachedReader(BundledReader(Path(name))) if name.endswith(".onnx") else open_extractive_reader(name)
+    reader = CachedReader(BundledReader(Path(name))) if name.endswith(".onnx") else opening.open_extractive_reader(name)
     if reader is None:
         raise UsageError(f"the extractive reader {name!r} reads nothing", help="Choose default, a model or a file.")
     return reader
@@ -98,10 +97,7 @@ def open_named(name: str) -> ExtractiveReader:
 
 def run(collection: DataSet, run: Run) -> Report:
     """Read every pair of the part with both readers, and compare with what is known."""
-    from preflight_rag.models.opening import open_embedder
-    from preflight_rag.offline.reader import OfflineReader
-
-    reader, embedder = open_named(run.extractive_reader), open_embedder(run.embedder)
+    reader, embedder = open_named(run.extractive_reader), opening.open_embedder(run.embedder)
     sentences = OfflineReader(embedder)
     chosen = collection.select(run.part, run.limit)
     puts: list[Put] = []
@@ -133,9 +129,6 @@ def run(collection: DataSet, run: Run) -> Report:
 
 
 def _put(example: Sample, reading: PassageReading, sentences: OfflineReader) -> Put:
-    from preflight_rag.offline.evidence import sentences_of
-    from preflight_rag.state.reading import Source
-
     found = sentences.rank(
         example.question, sentences_of([Source(1, "passage", example.passage.title, example.passage.text)])
     )
@@ -144,9 +137,6 @@ def _put(example: Sample, reading: PassageReading, sentences: OfflineReader) -> 
 
 
 def _inputs(collection: DataSet, name: str) -> dict[str, Any]:
-    from preflight_rag.cache import file_sha256
-    from preflight_rag.models.reading.bundled_reader import MODEL, SETTINGS
-
     own = {"default": MODEL}.get(name, Path(name))
     given: dict[str, Any] = {"source": collection.source, "licence": collection.licence}
     if own.is_file():
@@ -319,8 +309,6 @@ def _accuracy(predicted: Sequence[str], gold: Sequence[str], seed: int) -> tuple
 
 def _choices(name: str, puts: Sequence[Put], readers: dict[str, OfflineReader], run: Run) -> Part | None:
     """Multiple choice as the product takes it: the question, all its passages, and the options."""
-    from preflight_rag.state.reading import Source
-
     groups: dict[str, list[Sample]] = {}
     for put in puts:
         if name in OPTIONS and put.example.passage.verdict is not None:

@@ -17,13 +17,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from statistics import fmean
-from typing import TYPE_CHECKING
 
 from preflight_rag.evaluation.intervals import wilson
 from preflight_rag.evaluation.metrics import roc_area
 from preflight_rag.evaluation.reading_metrics import words_of
 from preflight_rag.evaluation.report import Report, Table, number
 from preflight_rag.evaluation.rows import Row
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet, Sample, digest, reader_part_of
 from preflight_rag.evaluation.searching import described
 from preflight_rag.evaluation.vector_cache import Remembering
@@ -35,9 +35,6 @@ from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Source
 from preflight_rag.state.values import RelationKind
 from preflight_rag.text.words import words
-
-if TYPE_CHECKING:
-    from preflight_rag.evaluation.runs import Run
 
 ORIGIN = "github.com/HanNight/RAMDocs"
 PARTS = ("train", "validation", "test", "development", "all")

@@ -9,7 +9,6 @@ these are a fair test of it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from preflight_rag.evaluation.compare import compare
 from preflight_rag.evaluation.experiments.reading import open_named
@@ -19,13 +18,12 @@ from preflight_rag.evaluation.report import Report
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet
 from preflight_rag.evaluation.searching import collection_library, inputs, search_all
+from preflight_rag.library.library import Library
+from preflight_rag.library.search.hybrid import Rankings
 from preflight_rag.models.reranking.feature_reranker import ALL, FeatureReranker, trained
 from preflight_rag.models.reranking.reader_reranker import ReaderReranker
 from preflight_rag.models.reranking.rerankers import READER, Reranker, rerank
-
-if TYPE_CHECKING:
-    from preflight_rag.library.library import Library
-    from preflight_rag.library.search.hybrid import Rankings
+from preflight_rag.state.context import Settings
 
 GROUPS = {
     "bioasq": "bioasq",
@@ -67,8 +65,6 @@ def fusion(name: str, dense: float) -> FeatureReranker:
 
 def run(found: DataSet, run: Run, *, reranker: Reranker | None = None) -> Report:
     """Rank the collection for each query in all ways; `reranker` adds another second stage, such as a cross-encoder."""
-    from preflight_rag.state.context import Settings
-
     limit, fold = Settings().rerank_candidates, group_of(found.name)
     stages: dict[str, Reranker] = {name: fusion(name, row[fold]) for name, row in trained()["fusions"].items()}
     stages[RERANKED] = FeatureReranker.shipped(fold)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from preflight_rag.evaluation.compare import compare
 from preflight_rag.evaluation.metrics import gold_ranks, ranking_rows
@@ -13,10 +12,9 @@ from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet
 from preflight_rag.evaluation.searching import collection_library, inputs, search_all
 from preflight_rag.library.search.fusion import RRF_K
-
-if TYPE_CHECKING:
-    from preflight_rag.library.search.hybrid import Rankings
-    from preflight_rag.state.values import Ranking
+from preflight_rag.library.search.hybrid import Rankings
+from preflight_rag.routing.decision import rank_agreement
+from preflight_rag.state.values import Ranking
 
 DEPTH = 100
 PASSAGES = 16
@@ -72,8 +70,6 @@ def run(found: DataSet, run: Run) -> Report:
 
 def _agreement(rankings: dict[str, dict[str, Ranking]]) -> list[Row]:
     """How alike two rankings are: whether the first passage is the same, and the IoU of the first ones."""
-    from preflight_rag.routing.decision import rank_agreement
-
     rows = []
     for one, other in (("dense", "BM25"), ("dense", "fused"), ("BM25", "fused")):
         for name, ranking in rankings[one].items():

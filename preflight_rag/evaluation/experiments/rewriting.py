@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from preflight_rag.evaluation.compare import compare
 from preflight_rag.evaluation.metrics import by_document, ranking_rows
@@ -14,14 +13,12 @@ from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet, Sample
 from preflight_rag.evaluation.searching import collection_library, inputs, search_all
+from preflight_rag.library.library import Library
 from preflight_rag.library.query.ladder import ENOUGH, search_until_enough
 from preflight_rag.library.query.spelling import Speller, is_english
 from preflight_rag.library.search.fusion import RRF_K, reciprocal_rank_fusion
+from preflight_rag.library.search.hybrid import Rankings
 from preflight_rag.text.concepts import rewrite_by_rules
-
-if TYPE_CHECKING:
-    from preflight_rag.library.library import Library
-    from preflight_rag.library.search.hybrid import Rankings
 
 DEPTH = 100
 WEIGHTS = (0.0, 0.25, 0.5, 1.0)

@@ -11,20 +11,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from preflight_rag.evaluation.bench import of_kinds, open_bench, turn_settings
 from preflight_rag.evaluation.compare import compare
+from preflight_rag.evaluation.harness.budget import Price
 from preflight_rag.evaluation.intervals import share, wilson
 from preflight_rag.evaluation.plots import Bars, Reference
 from preflight_rag.evaluation.report import Report, Table, number
 from preflight_rag.evaluation.rows import Row
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet
-
-if TYPE_CHECKING:
-    from preflight_rag.evaluation.harness.budget import Price
-    from preflight_rag.evaluation.runs import Run
-    from preflight_rag.state.context import Route
+from preflight_rag.state.context import Route
 
 AUTO = "router"
 ROUTES: dict[str, Route] = {"plain": "plain", "map/reduce": "map-reduce", "COrg": "corg"}

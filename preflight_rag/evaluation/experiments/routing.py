@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from preflight_rag.corg.signals import ANSWERS, SIGNALS, Model, measure, trained
 from preflight_rag.evaluation import datasets
@@ -30,8 +30,10 @@ from preflight_rag.evaluation.intervals import wilson
 from preflight_rag.evaluation.metrics import roc_area, roc_area_gain
 from preflight_rag.evaluation.report import Report, Table, number
 from preflight_rag.evaluation.rows import Row
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet, Sample, check_selection, digest, reader_part_of, sampled
 from preflight_rag.evaluation.searching import collection_library, inputs
+from preflight_rag.library.library import Library
 from preflight_rag.library.search.retrieval import reference
 from preflight_rag.models.opening import open_extractive_reader
 from preflight_rag.models.reading.extractive_reader import NO_READER, ExtractiveReader
@@ -41,10 +43,6 @@ from preflight_rag.state.reading import Source
 from preflight_rag.state.retrieval import Candidate
 from preflight_rag.state.schema import PassageRef
 from preflight_rag.state.values import Document
-
-if TYPE_CHECKING:
-    from preflight_rag.evaluation.runs import Run
-    from preflight_rag.library.library import Library
 
 NAME = "conflicts-and-others"
 """What `--dataset` calls the six data sets, which are measured as one."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import reduce
 from math import fsum, log1p, log2
 from operator import and_, or_, sub
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from preflight_rag.evaluation.compare import Comparison, compare
 from preflight_rag.evaluation.metrics import RANKING_MEASURES, ranking_rows
@@ -23,15 +23,16 @@ from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet, Sample
 from preflight_rag.evaluation.searching import collection_library, inputs
+from preflight_rag.library.library import Library
 from preflight_rag.library.pubmed import SearchReply
+from preflight_rag.library.pubmed.client import Database
+from preflight_rag.library.query.ladder import search_until_enough
 from preflight_rag.library.search.fusion import RRF_K
+from preflight_rag.library.search.merging import merge
+from preflight_rag.state.retrieval import Candidate
 from preflight_rag.text.boolean import Expression, Operation, Term, parse
+from preflight_rag.text.concepts import rewrite_by_rules
 from preflight_rag.text.words import words
-
-if TYPE_CHECKING:
-    from preflight_rag.library.library import Library
-    from preflight_rag.library.pubmed.client import Database
-    from preflight_rag.state.retrieval import Candidate
 
 DEPTH = 20
 TOP = 5
@@ -238,8 +239,6 @@ def _ranked(
     ids: Mapping[tuple[str, str], str],
     origins: Mapping[str, str],
 ) -> _Ranked:
-    from preflight_rag.library.search.merging import merge
-
     semantic = _semantic(library, query.question)
     term = _term(client, query.question, ids)
     passages = [passage for name in term for passage in library.document_passages(name)]
@@ -270,9 +269,6 @@ def _semantic(library: Library, question: str) -> list[Candidate]:
 
 def _term(client: SearchClient, question: str, ids: Mapping[tuple[str, str], str]) -> list[str]:
     """Documents that the ladder that rules make of the question finds in either database, in turns."""
-    from preflight_rag.library.query.ladder import search_until_enough
-    from preflight_rag.text.concepts import rewrite_by_rules
-
     columns = []
     for database in ("pubmed", "pmc"):
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from preflight_rag.evaluation.after_reading import BUDGET, NOT_READ, Read, Selections, read_selections
 from preflight_rag.evaluation.bench import data_inputs
@@ -20,21 +21,17 @@ from preflight_rag.evaluation.experiments.splitters import BUDGETS, Chunk, Piece
 from preflight_rag.evaluation.harness.asking import open_asking
 from preflight_rag.evaluation.report import Report
 from preflight_rag.evaluation.rows import Row
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import Context, DataSet, Sample, Spans
 from preflight_rag.evaluation.vector_cache import cached_embedder
 from preflight_rag.library.search.diversity import fps, mmr
 from preflight_rag.library.search.selection import preset
 from preflight_rag.library.splitting.sentence_splitter import SentenceSplitter
 from preflight_rag.models.chat.chat_models import OFFLINE
+from preflight_rag.models.embedding.embedder import Embedder
 from preflight_rag.state.reading import Source
+from preflight_rag.state.values import Document
 from preflight_rag.text.sentences import sentence_spans
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from preflight_rag.evaluation.runs import Run
-    from preflight_rag.models.embedding.embedder import Embedder
-    from preflight_rag.state.values import Document
 
 STRETCH = 3
 """Sentences of a stretch, between one and a passage of several (a guess)."""

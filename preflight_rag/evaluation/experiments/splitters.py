@@ -9,24 +9,22 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+import numpy as np
 
 from preflight_rag.evaluation.compare import compare
 from preflight_rag.evaluation.report import Report, Table
 from preflight_rag.evaluation.rows import Row, samples_of
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet, Sample, Spans
 from preflight_rag.evaluation.searching import described
 from preflight_rag.evaluation.vector_cache import cached_embedder
 from preflight_rag.library.splitting.semantic_splitter import SemanticOverlapSplitter
 from preflight_rag.library.splitting.sentence_splitter import SentenceSplitter
 from preflight_rag.library.splitting.sentence_units import UnitReader
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from preflight_rag.evaluation.runs import Run
-    from preflight_rag.models.embedding.embedder import Embedder
-    from preflight_rag.state.values import Document
+from preflight_rag.models.embedding.embedder import Embedder
+from preflight_rag.state.values import Document
 
 BUDGETS = (256, 512, 1024, 2048)
 FIXED = ((512, 0), (512, 32), (512, 128), (254, 0))
@@ -129,8 +127,6 @@ def best_first(pieces: Pieces, chunks: Sequence[Chunk], order: Sequence[int], bu
 
 def span_recall(text: str, answers: Spans, taken: Sequence[tuple[int, int]]) -> float:
     """The share of an answer's characters, spaces not counted, that the stretches cover; of the best alternative."""
-    import numpy as np
-
     covered = np.zeros(len(text) + 1, dtype=np.int32)
     for start, end in taken:
         covered[start] += 1
@@ -205,15 +201,11 @@ def _measured(
 
 def _ranked(matrix: np.ndarray, vector: np.ndarray) -> list[int]:
     """Places of the rows from the most to the least similar; equal ones in order."""
-    import numpy as np
-
     order: list[int] = np.argsort(-np.round(matrix @ vector, 6), kind="stable").tolist()
     return order
 
 
 def _sizes(counts: Sequence[int]) -> dict[str, float]:
-    import numpy as np
-
     values = np.array(counts) if counts else np.zeros(1)
     return {
         "chunks": len(counts),

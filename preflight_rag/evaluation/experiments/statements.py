@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from preflight_rag.evaluation.compare import compare
 from preflight_rag.evaluation.experiments.reading import open_named
@@ -23,12 +22,9 @@ from preflight_rag.models.reading.bundled_reader import reader_settings
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader
 from preflight_rag.models.reading.statements import check, pair
 from preflight_rag.state.errors import UsageError
-from preflight_rag.state.values import Passage
+from preflight_rag.state.values import Passage, Statement
 from preflight_rag.text.citations import Claim
 from preflight_rag.text.quotes import support
-
-if TYPE_CHECKING:
-    from preflight_rag.state.values import Statement
 
 SHOWN_AT_A_TIME = 16
 CHECKS = ("the reader", "shared words and numbers")

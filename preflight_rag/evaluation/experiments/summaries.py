@@ -11,7 +11,8 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from preflight_rag.evaluation.compare import compare
 from preflight_rag.evaluation.harness.asking import open_asking
@@ -19,18 +20,14 @@ from preflight_rag.evaluation.judging import NOT_JUDGED, Verdicts, judge_summari
 from preflight_rag.evaluation.reading_metrics import rouge
 from preflight_rag.evaluation.report import Report, Table
 from preflight_rag.evaluation.rows import Row
+from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet, Sample, passages_as_corpus
 from preflight_rag.evaluation.searching import described
 from preflight_rag.evaluation.vector_cache import cached_embedder
 from preflight_rag.library.search import summary
 from preflight_rag.library.search.diversity import within_budget
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from preflight_rag.evaluation.runs import Run
-    from preflight_rag.library.search.summary import Statement
-    from preflight_rag.models.embedding.embedder import Embedder
+from preflight_rag.library.search.summary import Statement
+from preflight_rag.models.embedding.embedder import Embedder
 
 OURS, LEAD, RANDOM, CLOSEST = "MMR", "lead", "random", "closest to the mean"
 BUDGET = 192

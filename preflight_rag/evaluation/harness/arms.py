@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from preflight_rag.evaluation.harness.asking import Asking
 from preflight_rag.evaluation.harness.replies import Call, recording
 from preflight_rag.evaluation.reading_metrics import holds, is_right
 from preflight_rag.evaluation.rows import Row
@@ -22,11 +23,7 @@ from preflight_rag.prompts.replies import (
 )
 from preflight_rag.state.errors import ModelError
 from preflight_rag.state.reading import Draft, Reply, Source
-from preflight_rag.state.values import Usage
-
-if TYPE_CHECKING:
-    from preflight_rag.evaluation.harness.asking import Asking
-    from preflight_rag.state.values import Answer
+from preflight_rag.state.values import Answer, Usage
 
 _MARKS = re.compile(r"\s*\[\d+\]")
 _LABELLED = re.compile(

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
@@ -19,14 +19,13 @@ from preflight_rag.evaluation.harness.simulated import NAME as SIMULATED
 from preflight_rag.evaluation.harness.simulated import Bias, SimulatedChat
 from preflight_rag.evaluation.runs import Progress, Run, no_progress
 from preflight_rag.evaluation.samples import Sample
+from preflight_rag.graph.readers import open_reader
 from preflight_rag.models.chat.chat_models import OFFLINE, model_name, open_chat_model
 from preflight_rag.models.chat.chat_reader import ChatReader
+from preflight_rag.models.embedding.embedder import Embedder
+from preflight_rag.models.protocol import Reader
 from preflight_rag.state.errors import BudgetUsedUp, ModelAuthError, PreflightError, UnknownModel, UsageError
 from preflight_rag.state.values import Usage
-
-if TYPE_CHECKING:
-    from preflight_rag.models.embedding.embedder import Embedder
-    from preflight_rag.models.protocol import Reader
 
 C = TypeVar("C")
 T = TypeVar("T")
@@ -84,8 +83,6 @@ class Asking:
         """
         if self.chat_model is not None:
             return self.prompts
-        from preflight_rag.graph.readers import open_reader
-
         return open_reader(OFFLINE, embedder, extractive_reader=self.run.extractive_reader)
 
     async def gather(self, cases: Sequence[C], ask: Callable[[C], Awaitable[T]], stage: str) -> list[Outcome[T]]:
