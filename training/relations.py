@@ -17,7 +17,7 @@ from pathlib import Path
 from preflight_rag.evaluation.datasets import QUESTIONS, open_dataset
 from preflight_rag.evaluation.experiments.relations import MODELS, chosen, rows, way_of
 from preflight_rag.evaluation.samples import Sample
-from preflight_rag.evaluation.vector_cache import Remembering
+from preflight_rag.evaluation.vector_cache import CachedEmbedder
 from preflight_rag.models.opening import open_embedder, open_extractive_reader
 from preflight_rag.models.reading.extractive_reader import BUNDLED
 from preflight_rag.offline import relations
@@ -115,7 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.data is None:
         parser.error("give --data DIR or PREFLIGHT_DATA")
     extractive = open_extractive_reader(options.extractive_reader)
-    reader, halves = OfflineReader(Remembering(open_embedder()), extractive), extractive is None
+    reader, halves = OfflineReader(CachedEmbedder(open_embedder()), extractive), extractive is None
     samples = open_dataset("ramdocs", options.data, QUESTIONS).samples
     models = train(chosen(samples, "development" if halves else "validation", halves=halves), reader)
     write(way_of(reader), models, options.out)

@@ -129,9 +129,7 @@ class SearchBench(Bench):
 
     def in_turn(self) -> Iterator[Sample]:
         """The questions, with progress: what follows each is its searches."""
-        for done, question in enumerate(self.questions, 1):
-            yield question
-            self.run.progress(f"{self.found.name}: searches", done, len(self.questions))
+        return self.run.each(self.questions, f"{self.found.name}: searches")
 
 
 @contextmanager

@@ -116,7 +116,8 @@ class Comparison:
     @property
     def left_out(self) -> str:
         """A sentence about the samples that are missing; empty when none is."""
-        return left_out(self.failed)
+        failed = f"{self.failed:,} questions that not every arm has answered are left out. "
+        return failed if self.failed else ""
 
     @property
     def figures(self) -> dict[str, Any]:
@@ -126,7 +127,7 @@ class Comparison:
             "failed": self.failed,
             "means": {line: figures(row) for line, row in self.estimates.items()},
             "paired": {name: test.as_json() for name, test in self.tests.items()},
-            "spent": spent(self.rows, seed=self.seed),
+            "spent": self.spent(),
         }
 
     def tables(self, title: str = "", note: str = "") -> tuple[Table, ...]:
@@ -169,8 +170,17 @@ class Comparison:
         return Table(title, (head, *self.columns), tuple(lines), f"{note} {intervals}".strip())
 
     def differences(self, title: str, note: str = "", *, head: str = "") -> Table:
-        """One line a comparison, with what was won and lost."""
-        return difference_table(title, self.tests, note, head=head)
+        """Paired differences in points, one line each, with what was won and lost."""
+        lines = []
+        for name, test in self.tests.items():
+            counts = map(str, (test.wins, test.ties, test.losses))
+            points = number(test.difference, percent=True, signed=True)
+            lines.append((name, points, *counts, p_value(test.p), p_value(test.holm)))
+        note = (
+            f"{note} Difference in points, paired over the questions [95 %: bootstrap]; p: the exact sign test, of "
+            f"right and wrong answers McNemar's; p (Holm): corrected for the {len(lines)} comparisons of this table."
+        )
+        return Table(title, (head, "difference", "win", "tie", "lose", "p", "p (Holm)"), tuple(lines), note.strip())
 
     def difference_grid(self, title: str, *, head: str = "systems") -> Table:
         """One line for two lines that are compared; for each column the difference in points and the corrected p."""
@@ -223,7 +233,38 @@ class Comparison:
             label: Names the line of a row; without it, its arm.
             right: Whether the share of right answers stands first.
         """
-        return cost_table(title, self.rows, note, seed=self.seed, label=label, right=right, failed=self.failed)
+        groups = _answers(self.rows, label)
+        choices = _choices(groups)
+        lines = []
+        for name, answers in groups.items():
+            counted = spent_by(answers, seed=self.seed, choices=choices)
+            cells = (
+                [number(share([row.score or 0.0 for row in answers], seed=self.seed), percent=True)] if right else []
+            )
+            if choices:
+                cells.append(number(_loose(answers, self.seed), percent=True))
+            cells += [str(counted[key]) for key in COUNTS]
+            cells += [f"{counted['calls']:,.2f}", f"{counted['input_tokens']:,.0f}", f"{counted['output_tokens']:,.0f}"]
+            lines.append((name, *cells))
+        head = ["arm", "right %"] if right else [""]
+        head += ["MIRAGE's scorer %"] if choices else []
+        head += [*COUNTS.values(), "calls", "tokens read", "tokens written"]
+        if right:
+            shown = "Right: strict; what cannot be read, was refused or did not come is wrong. "
+            shown += "MIRAGE's scorer takes what cannot be read as the first option. " if choices else ""
+            shown += "Calls and tokens are for one question, as if no reply had been cached. "
+            shown += f"{self.left_out}[95 %: Wilson for shares, bootstrap for means.]"
+        else:
+            shown = "Answers that could not be read, were refused or did not come are never right. "
+            shown += f"{FALLBACK} " if choices else ""
+            shown += "Calls and tokens are for one answer, as if no reply had been cached."
+        return Table(title, tuple(head), tuple(lines), f"{note} {shown}".strip())
+
+    def spent(self, *, label: Callable[[Row], str] | None = None) -> dict[str, Any]:
+        """The numbers of the table of costs, by the name of its lines."""
+        groups = _answers(self.rows, label)
+        choices = _choices(groups)
+        return {name: spent_by(answers, seed=self.seed, choices=choices) for name, answers in groups.items()}
 
     def bars(
         self, title: str, label: str = "right answers", note: str = "", *, turned: bool = False, percent: bool = True
@@ -322,76 +363,6 @@ def compare(
         by=by,
         samples=len(samples_of(kept)),
     )
-
-
-def left_out(failed: int) -> str:
-    """A sentence about samples that are missing; empty when none is."""
-    return f"{failed:,} questions that not every arm has answered are left out. " if failed else ""
-
-
-def difference_table(title: str, tests: Mapping[str, Paired], note: str = "", *, head: str = "") -> Table:
-    """Paired differences in points, one line each, with what was won and lost."""
-    lines = tuple(
-        (
-            name,
-            number(test.difference, percent=True, signed=True),
-            str(test.wins),
-            str(test.ties),
-            str(test.losses),
-            p_value(test.p),
-            p_value(test.holm),
-        )
-        for name, test in tests.items()
-    )
-    note = (
-        f"{note} Difference in points, paired over the questions [95 %: bootstrap]; p: the exact sign test, of right "
-        f"and wrong answers McNemar's; p (Holm): corrected for the {len(tests)} comparisons of this table."
-    )
-    return Table(title, (head, "difference", "win", "tie", "lose", "p", "p (Holm)"), lines, note.strip())
-
-
-def cost_table(
-    title: str,
-    rows: Iterable[Row],
-    note: str = "",
-    *,
-    seed: int = 0,
-    label: Callable[[Row], str] | None = None,
-    right: bool = False,
-    failed: int = 0,
-) -> Table:
-    """As `Comparison.costs`, of any rows."""
-    groups = _answers(rows, label)
-    choices = _choices(groups)
-    lines = []
-    for name, answers in groups.items():
-        counted = spent_by(answers, seed=seed, choices=choices)
-        cells = [number(share([row.score or 0.0 for row in answers], seed=seed), percent=True)] if right else []
-        if choices:
-            cells.append(number(_loose(answers, seed), percent=True))
-        cells += [str(counted[key]) for key in COUNTS]
-        cells += [f"{counted['calls']:,.2f}", f"{counted['input_tokens']:,.0f}", f"{counted['output_tokens']:,.0f}"]
-        lines.append((name, *cells))
-    head = ["arm", "right %"] if right else [""]
-    head += ["MIRAGE's scorer %"] if choices else []
-    head += [*COUNTS.values(), "calls", "tokens read", "tokens written"]
-    if right:
-        shown = "Right: strict; what cannot be read, was refused or did not come is wrong. "
-        shown += "MIRAGE's scorer takes what cannot be read as the first option. " if choices else ""
-        shown += "Calls and tokens are for one question, as if no reply had been cached. "
-        shown += f"{left_out(failed)}[95 %: Wilson for shares, bootstrap for means.]"
-    else:
-        shown = "Answers that could not be read, were refused or did not come are never right. "
-        shown += f"{FALLBACK} " if choices else ""
-        shown += "Calls and tokens are for one answer, as if no reply had been cached."
-    return Table(title, tuple(head), tuple(lines), f"{note} {shown}".strip())
-
-
-def spent(rows: Iterable[Row], *, seed: int = 0, label: Callable[[Row], str] | None = None) -> dict[str, Any]:
-    """The numbers of the table of costs, by the name of its lines."""
-    groups = _answers(rows, label)
-    choices = _choices(groups)
-    return {name: spent_by(answers, seed=seed, choices=choices) for name, answers in groups.items()}
 
 
 def spent_by(answers: Sequence[Row], *, seed: int, choices: bool) -> dict[str, Any]:

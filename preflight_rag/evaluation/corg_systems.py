@@ -31,7 +31,7 @@ from preflight_rag.evaluation.harness.asking import Asking
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import Sample
 from preflight_rag.evaluation.stages import Metered, Stages
-from preflight_rag.evaluation.vector_cache import Remembering
+from preflight_rag.evaluation.vector_cache import CachedEmbedder
 from preflight_rag.models.opening import open_embedder
 from preflight_rag.models.protocol import Reader
 from preflight_rag.models.reading.extractive_reader import CachedReader
@@ -299,7 +299,7 @@ def arm_answer(drafts: Sequence[Draft], reader: Metered) -> ArmAnswer:
 
 def open_readers(asking: Asking, run: Run) -> tuple[Reader, OfflineReader]:
     """The reader of the run, and the one of sentences for vectors, on one embedder."""
-    embedder = Remembering(open_embedder(run.embedder))
+    embedder = CachedEmbedder(open_embedder(run.embedder))
     return asking.reader(embedder), OfflineReader(embedder)
 
 
@@ -308,7 +308,7 @@ def unremembering(reader: Reader) -> Reader:
     if not isinstance(reader, OfflineReader):
         return reader
     extractive = reader.extractive
-    embedder = reader.embedder.embedder if isinstance(reader.embedder, Remembering) else reader.embedder
+    embedder = reader.embedder.embedder if isinstance(reader.embedder, CachedEmbedder) else reader.embedder
     return OfflineReader(embedder, extractive.reader if isinstance(extractive, CachedReader) else extractive)
 
 

@@ -111,11 +111,10 @@ class Axis:
 
 @dataclass(frozen=True)
 class Series:
-    """An arm: one value a category or position. `published` ones are a paper's, and are drawn hollow."""
+    """An arm: one value a category or position."""
 
     name: str
     values: tuple[Value, ...]
-    published: bool = False
 
 
 @dataclass(frozen=True)
@@ -187,14 +186,13 @@ class Lines:
 
 @dataclass(frozen=True)
 class Curves:
-    """Traces over two numeric axes; `identity` names the line y = x, and is empty where there is none."""
+    """Traces over two numeric axes."""
 
     title: str
     x: Axis
     measure: Axis
     traces: tuple[Trace, ...]
     references: tuple[Reference, ...] = ()
-    identity: str = ""
     note: str = ""
 
 
@@ -305,9 +303,8 @@ def _draw_bars(axes: Axes, plot: Bars, width: int) -> None:
         colour = PALETTE[at % len(PALETTE)]
         for group, value in enumerate(series.values):
             known, y = estimate(value), group + (at - (count - 1) / 2) / (count + 1)
-            face: Any = {"facecolor": "none" if series.published else colour, "edgecolor": colour}
-            label = series.name if group == 0 else "_"
-            axes.barh(y, known.value * scale if isfinite(known.value) else 0.0, height=thick * 0.8, label=label, **face)
+            label, value = series.name if group == 0 else "_", known.value * scale if isfinite(known.value) else 0.0
+            axes.barh(y, value, height=thick * 0.8, label=label, color=colour)
             if isfinite(known.low):
                 for ink, thickness in ((PAPER, 4.5), (INK, 1.5)):
                     axes.hlines(y, known.low * scale, known.high * scale, color=ink, linewidth=thickness)
@@ -333,20 +330,17 @@ def _draw_bars(axes: Axes, plot: Bars, width: int) -> None:
 def _draw_traces(axes: Axes, plot: Lines | Curves, width: int) -> None:
     """Traces with their intervals over two axes, the references and y = x dashed."""
     scale = plot.measure.scale
-    published = set()
     if isinstance(plot, Curves):
         traces, x_scale, x_name = plot.traces, plot.x.scale, plot.x.name
     else:
         ordered = any(isinstance(place, str) for place in plot.at)
         places = [float(at) if ordered else float(str(place)) for at, place in enumerate(plot.at)]
         traces = tuple(Trace(one.name, tuple(zip(places, one.values, strict=True))) for one in plot.series)
-        published = {one.name for one in plot.series if one.published}
         x_scale, x_name = 1.0, plot.x
         labels = [fill(str(place), max(6, int(width / len(plot.at) / CHARACTER))) for place in plot.at]
         axes.set_xticks(places, labels=labels if ordered else [f"{place:,g}" for place in places])
     for at, trace in enumerate(traces):
         colour = PALETTE[at % len(PALETTE)]
-        hollow = trace.name in published
         known = [(x * x_scale, estimate(value)) for x, value in trace.points]
         spans = [(x, one.low * scale, one.high * scale) for x, one in known if isfinite(one.low)]
         if spans and isinstance(plot, Curves) and trace.joined:
@@ -360,16 +354,12 @@ def _draw_traces(axes: Axes, plot: Lines | Curves, width: int) -> None:
             label=trace.name,
             color=colour,
             linewidth=2 if trace.joined else 0,
-            linestyle="--" if hollow else "-",
             marker=MARKERS[at % len(MARKERS)] if len(known) <= MOST_MARKERS else "",
-            markerfacecolor="none" if hollow else colour,
         )
     for line in plot.references:
         one = estimate(line.value)
         if isfinite(one.value):
             axes.axhline(one.value * scale, color=MUTED, linewidth=1.4, linestyle="--", label=line.name)
-    if isinstance(plot, Curves) and plot.identity:
-        axes.axline((0, 0), slope=scale / plot.x.scale, color=MUTED, linestyle="--", label=plot.identity)
     if isinstance(plot, Curves):
         axes.set_xlim(_scaled(plot.x.low, x_scale), _scaled(plot.x.high, x_scale))
     axes.set_ylim(_scaled(plot.measure.low, scale), _scaled(plot.measure.high, scale))

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from preflight_rag.evaluation.harness.budget import Budget
 
 Progress: TypeAlias = Callable[[str, int, int], None]
+T = TypeVar("T")
 
 
 def no_progress(stage: str, done: int, total: int) -> None:
@@ -58,3 +59,9 @@ class Run:
     budget: Budget = field(default_factory=Budget)
     reply_cache: Path | None = None
     warn: Callable[[str], None] = to_stderr
+
+    def each(self, items: Sequence[T], stage: str) -> Iterator[T]:
+        """The items in turn, with progress behind each."""
+        for done, item in enumerate(items, 1):
+            yield item
+            self.progress(stage, done, len(items))

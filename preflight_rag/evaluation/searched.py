@@ -142,13 +142,6 @@ def among(key: Passage, distractors: Sequence[Passage], place: int) -> tuple[Sou
     return tuple(Source.of(passage, n) for n, passage in enumerate(passages, 1))
 
 
-def shown(questions: Sequence[Sample], name: str, run: Run) -> Iterator[Sample]:
-    """The questions in turn, with progress: what follows each is its searches."""
-    for done, question in enumerate(questions, 1):
-        yield question
-        run.progress(f"{name}: searches", done, len(questions))
-
-
 @contextmanager
 def open_searched(found: DataSet, run: Run) -> Iterator[Searched]:
     """The library of a question set's corpus, from the cache or built into it.

@@ -1,4 +1,4 @@
-"""Embedders that remember their vectors, on disk or in memory, for experiments that embed the same texts again."""
+"""An embedder that remembers its vectors, on disk or in memory, for experiments that embed the same texts again."""
 
 from __future__ import annotations
 
@@ -39,17 +39,19 @@ class CachedEmbedder(Embedder):
 
     Args:
         embedder: The one that makes the vectors.
-        path: SQLite file with the table `vectors`; made where there is none. Its name should hold the revision.
+        path: SQLite file with the table `vectors`; made where there is none. Its name should hold the revision. Without
+            one, the vectors are kept in memory.
     """
 
-    def __init__(self, embedder: Embedder, path: Path) -> None:
-        self._embedder = embedder
+    def __init__(self, embedder: Embedder, path: Path | None = None) -> None:
+        self.embedder = embedder
         self.name, self.revision, self.spec = embedder.name, embedder.revision, embedder.spec
         self.dimension, self.normalized = embedder.dimension, embedder.normalized
         self.max_tokens, self.special_tokens = embedder.max_tokens, embedder.special_tokens
-        path.parent.mkdir(parents=True, exist_ok=True)
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
         self._lock = threading.Lock()
-        self._database = sqlite3.connect(path, check_same_thread=False)
+        self._database = sqlite3.connect(path or ":memory:", check_same_thread=False)
         self._database.execute("CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB) WITHOUT ROWID")
 
     def close(self) -> None:
@@ -59,11 +61,11 @@ class CachedEmbedder(Embedder):
     @property
     def tokenizer(self) -> Tokenizer:
         """The embedder's."""
-        return self._embedder.tokenizer
+        return self.embedder.tokenizer
 
     def encode_query(self, text: str) -> np.ndarray:
         """Vector of a query, which is not remembered."""
-        return self._embedder.encode_query(text)
+        return self.embedder.encode_query(text)
 
     def _encode(self, inputs: Sequence[PassageInput], progress: Progress | None) -> np.ndarray:
         keys = [hashlib.sha256(repr(item).encode("utf-8", "surrogatepass")).digest()[:16] for item in inputs]
@@ -71,7 +73,7 @@ class CachedEmbedder(Embedder):
         missing = [key for key in given if self._vector(key) is None]
         for start in range(0, len(missing), STEP):
             step = missing[start : start + STEP]
-            rows = self._embedder.encode_passages([given[key] for key in step])
+            rows = self.embedder.encode_passages([given[key] for key in step])
             with self._lock, self._database:
                 self._database.executemany(
                     "INSERT OR REPLACE INTO vectors VALUES (?, ?)",
@@ -86,28 +88,3 @@ class CachedEmbedder(Embedder):
         with self._lock:
             row = self._database.execute("SELECT vector FROM vectors WHERE key = ?", (key,)).fetchone()
         return None if row is None else row[0]
-
-
-class Remembering(Embedder):
-    """An embedder that encodes each text once and remembers it in memory: cases of a question share most sentences."""
-
-    def __init__(self, embedder: Embedder) -> None:
-        self.embedder = embedder
-        self.name, self.revision, self.dimension = embedder.name, embedder.revision, embedder.dimension
-        self.max_tokens, self.special_tokens = embedder.max_tokens, embedder.special_tokens
-        self.normalized, self.spec = embedder.normalized, embedder.spec
-        self._passages: dict[PassageInput, np.ndarray] = {}
-
-    @property
-    def tokenizer(self) -> Tokenizer:
-        """The embedder's own."""
-        return self.embedder.tokenizer
-
-    def encode_query(self, text: str) -> np.ndarray:
-        """Vector of a query."""
-        return self.embedder.encode_query(text)
-
-    def _encode(self, inputs: Sequence[PassageInput], progress: Progress | None) -> np.ndarray:
-        new = [text for text in dict.fromkeys(inputs) if text not in self._passages]
-        self._passages.update(zip(new, self.embedder.encode_passages(new, progress), strict=True))
-        return np.stack([self._passages[text] for text in inputs])

@@ -36,7 +36,7 @@ HOSTILE = '<script>alert("x")</script><img src=http://example.org/x.png> $\\frac
 SHARE = Axis("accuracy", percent=True)
 ARMS = (
     Series("RAG", (Estimate(0.8, 0.75, 0.85), Estimate(0.5, 0.45, 0.55))),
-    Series("paper", (0.7, nan), published=True),
+    Series("paper", (0.7, nan)),
 )
 PLOTS: dict[str, Plot] = {
     "bars": Bars("By arm", SHARE, ("8 passages", "16 passages"), ARMS, (Reference("oracle", 0.9),), "95 %, Wilson's."),
@@ -44,7 +44,7 @@ PLOTS: dict[str, Plot] = {
     "numeric": Lines("By position", "position", (0.0, 100.0), SHARE, ARMS, (Reference("closed book", 0.4),)),
     "ordered": Lines("By budget", "budget (tokens)", ("256", "512"), SHARE, ARMS),
     "curve": Curves("Risk", Axis("coverage"), SHARE, (Trace("reader", tuple((x / 99, x / 200) for x in range(100))),)),
-    "scatter": Curves("Bins", SHARE, SHARE, (Trace("rule", ((0.1, 0.2), (0.9, 0.7)), joined=False),), identity="ideal"),
+    "scatter": Curves("Bins", SHARE, SHARE, (Trace("rule", ((0.1, 0.2), (0.9, 0.7)), joined=False),)),
     "hostile": Bars(HOSTILE, Axis(HOSTILE), (HOSTILE,), (Series(HOSTILE, (1.0,)), Series("b", (nan,))), note=HOSTILE),
     "nothing defined": Lines("None", "x", (1.0,), SHARE, (Series("a", (nan,)),), (Reference("r", nan),)),
     "empty": Curves("None", SHARE, SHARE, ()),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -56,6 +57,11 @@ class Experiment:
     asks: bool = False
     paper: str = OWN
 
+
+_brief_context = partial(
+    Experiment, datasets=QUESTIONS, usual=("nq_open_oracle", "mirage"), asks=True, paper="BriefContext"
+)
+_corg = partial(Experiment, datasets=QUESTIONS, usual=("ramdocs",), asks=True, paper="COrg")
 
 EXPERIMENTS = {
     "retrieval": Experiment(".retrieval", "recall, MRR and nDCG of the dense, BM25 and fused rankings"),
@@ -143,10 +149,7 @@ EXPERIMENTS = {
         asks=True,
     ),
     "relations": Experiment(
-        ".relations",
-        "how right the keyless reader's relations between contexts are",
-        QUESTIONS,
-        ("ramdocs",),
+        ".relations", "how right the keyless reader's relations between contexts are", QUESTIONS, ("ramdocs",)
     ),
     "routing": Experiment(
         ".routing",
@@ -154,61 +157,26 @@ EXPERIMENTS = {
         ".routing",
         ("conflicts-and-others",),
     ),
-    "positions": Experiment(
-        ".positions",
-        "whether an answer gets lost where its passage stands in the middle, by RAG and by BriefContext",
-        QUESTIONS,
-        ("nq_open_oracle", "mirage"),
-        asks=True,
-        paper="BriefContext",
+    "positions": _brief_context(
+        ".positions", "whether an answer gets lost where its passage stands in the middle, by RAG and by BriefContext"
     ),
-    "conflicts": Experiment(
+    "conflicts": _brief_context(
         ".conflicts",
         "questions whose partitions disagree, and how many BriefContext gets right",
-        QUESTIONS,
-        ("ramdocs", "conflictqa"),
-        asks=True,
-        paper="BriefContext",
+        usual=("ramdocs", "conflictqa"),
     ),
-    "integration": Experiment(
-        ".integration",
-        "closed book, RAG, BriefContext and the auto route on each subset of MIRAGE",
-        QUESTIONS,
-        ("mirage",),
-        asks=True,
-        paper="BriefContext",
+    "integration": _brief_context(
+        ".integration", "closed book, RAG, BriefContext and the auto route on each subset of MIRAGE", usual=("mirage",)
     ),
-    "context-length": Experiment(
-        ".context_length",
-        "right answers by the number of passages, beside an oracle and a closed book",
-        QUESTIONS,
-        ("nq_open_oracle", "mirage"),
-        asks=True,
-        paper="BriefContext",
+    "context-length": _brief_context(
+        ".context_length", "right answers by the number of passages, beside an oracle and a closed book"
     ),
-    "distractors": Experiment(
-        ".distractors",
-        "retrieved against random passages beside the one that answers",
-        QUESTIONS,
-        ("nq_open_oracle", "mirage"),
-        asks=True,
-        paper="BriefContext",
+    "distractors": _brief_context(".distractors", "retrieved against random passages beside the one that answers"),
+    "cost": _brief_context(
+        ".cost", "tokens and calls of each way to read, and what the preflight's router saves", usual=("mirage",)
     ),
-    "cost": Experiment(
-        ".cost",
-        "tokens and calls of each way to read, and what the preflight's router saves",
-        QUESTIONS,
-        ("mirage",),
-        asks=True,
-        paper="BriefContext",
-    ),
-    "open-ended": Experiment(
-        ".open_ended",
-        "long answers of BriefContext and RAG, judged in pairs in both orders",
-        QUESTIONS,
-        ("bioasq",),
-        asks=True,
-        paper="BriefContext",
+    "open-ended": _brief_context(
+        ".open_ended", "long answers of BriefContext and RAG, judged in pairs in both orders", usual=("bioasq",)
     ),
     "routes": Experiment(
         ".routes",
@@ -253,14 +221,7 @@ EXPERIMENTS = {
         ("clapnq", "nq_open_oracle"),
         asks=True,
     ),
-    "corg": Experiment(
-        ".corg",
-        "COrg beside Base, Retrieve, Summarize, Random, KMeans and Separate on identical contexts",
-        QUESTIONS,
-        ("ramdocs",),
-        asks=True,
-        paper="COrg",
-    ),
+    "corg": _corg(".corg", "COrg beside Base, Retrieve, Summarize, Random, KMeans and Separate on identical contexts"),
     "corg-offline": Experiment(
         ".corg_offline",
         "what COrg shows with the reader that needs no model, and what it sets side by side",
@@ -268,46 +229,11 @@ EXPERIMENTS = {
         ("ramdocs",),
         paper="COrg",
     ),
-    "corg-factors": Experiment(
-        ".corg_factors",
-        "which way of asking helps with each relation between contexts",
-        QUESTIONS,
-        ("ramdocs",),
-        asks=True,
-        paper="COrg",
-    ),
-    "corg-ablation": Experiment(
-        ".corg:ablation",
-        "COrg without each of its parts",
-        QUESTIONS,
-        ("ramdocs",),
-        asks=True,
-        paper="COrg",
-    ),
-    "corg-cost": Experiment(
-        ".corg:cost",
-        "calls, tokens and seconds of COrg and its baselines",
-        QUESTIONS,
-        ("ramdocs",),
-        asks=True,
-        paper="COrg",
-    ),
-    "corg-stats": Experiment(
-        ".corg_stats",
-        "which relations there are between given and between retrieved contexts",
-        QUESTIONS,
-        ("ramdocs",),
-        asks=True,
-        paper="COrg",
-    ),
-    "corg-build": Experiment(
-        ".corg_build",
-        "a corpus with all four relations, written and filtered by a model",
-        QUESTIONS,
-        ("ramdocs",),
-        asks=True,
-        paper="COrg",
-    ),
+    "corg-factors": _corg(".corg_factors", "which way of asking helps with each relation between contexts"),
+    "corg-ablation": _corg(".corg:ablation", "COrg without each of its parts"),
+    "corg-cost": _corg(".corg:cost", "calls, tokens and seconds of COrg and its baselines"),
+    "corg-stats": _corg(".corg_stats", "which relations there are between given and between retrieved contexts"),
+    "corg-build": _corg(".corg_build", "a corpus with all four relations, written and filtered by a model"),
 }
 
 

@@ -101,11 +101,10 @@ async def _ask_all(
     run: Run,
 ) -> list[dict[str, Turn]]:
     graph, rows = build_graph().compile(), []
-    for done, query in enumerate(queries, 1):
+    for query in run.each(queries, f"{collection.name}: questions"):
         rows.append(
             {name: await _ask(graph, library, query, reader, settings) for name, (reader, settings) in systems.items()}
         )
-        run.progress(f"{collection.name}: questions", done, len(queries))
     return rows
 
 

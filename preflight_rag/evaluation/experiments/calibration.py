@@ -93,10 +93,9 @@ def run(collection: DataSet, run: Run) -> Report:
     queries = collection.select(run.part, run.limit)
     asked, reranked = [], []
     with collection_library(collection, run) as library:
-        for done, query in enumerate(queries, 1):
+        for query in run.each(queries, f"{collection.name}: {run.part} questions"):
             asked.append(_asked(library, query, collection.relevant(query.id), settings))
             reranked.append(_asked(library, query, collection.relevant(query.id), RERANKED))
-            run.progress(f"{collection.name}: {run.part} questions", done, len(queries))
         models = _models(collection, library)
         given = inputs(collection, library, k=settings.k, candidates=settings.candidates)
     judged = [_by_iou(asked, settings.threshold), *(_by_model(asked, name, model) for name, model in models.items())]

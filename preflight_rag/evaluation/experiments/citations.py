@@ -15,7 +15,6 @@ from typing import Any
 from preflight_rag.evaluation.bench import of_kinds, open_bench, turn_settings
 from preflight_rag.evaluation.experiments.reading import open_named
 from preflight_rag.evaluation.intervals import Estimate, ratio
-from preflight_rag.evaluation.plots import Axis, Bars, Series
 from preflight_rag.evaluation.reading_metrics import holds
 from preflight_rag.evaluation.report import Report, Table, figures, number
 from preflight_rag.evaluation.rows import complete
@@ -87,10 +86,8 @@ def run(found: DataSet, run: Run) -> Report:
         f"{len(bench.questions):,} questions ({run.part} part), model {bench.model}; {len(counts_of):,} answers, "
         f"{silent:,} abstentions and failures."
     )
-    tables, plots = (_table(shares, numbers),), (_plot(shares),)
-    return bench.report(
-        "citations", tables, rows, numbers, plots, about=about, k=settings.k, extractive_reader=reader.name
-    )
+    tables = (_table(shares, numbers),)
+    return bench.report("citations", tables, rows, numbers, about=about, k=settings.k, extractive_reader=reader.name)
 
 
 def hold(
@@ -162,14 +159,3 @@ def _table(shares: Mapping[str, Mapping[str, Estimate]], numbers: Mapping[str, A
         "contradicted by that verdict."
     )
     return Table("Answers held to what they cite", ("route", "answers", "statements", *MEASURES), lines, note)
-
-
-def _plot(shares: Mapping[str, Mapping[str, Estimate]]) -> Bars:
-    shown = ("supported", "word for word", "quotes verbatim")
-    return Bars(
-        "Answers held to what they cite",
-        Axis("share", percent=True, low=0, high=1),
-        tuple(shares),
-        tuple(Series(name, tuple(row[name] for row in shares.values())) for name in shown),
-        note="Of all statements or quotes, by route. Intervals: 95 %, bootstrap over answers.",
-    )

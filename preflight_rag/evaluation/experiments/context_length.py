@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from preflight_rag.evaluation.bench import open_bench
-from preflight_rag.evaluation.compare import compare, cost_table, spent
+from preflight_rag.evaluation.compare import compare
 from preflight_rag.evaluation.plots import Reference
 from preflight_rag.evaluation.report import Report
 from preflight_rag.evaluation.rows import Row
@@ -52,13 +52,14 @@ def run(found: DataSet, run: Run) -> Report:
              for k in LENGTHS}  # fmt: skip
     pairs |= {f"{ORACLE} − {arm}, {last}": ((ORACLE, last), (arm, last)) for arm in ARMS}
     compared = compare([*read, *everywhere, *among], lines=lines, pairs=pairs, seed=run.seed)
-    answers = [row for row in (*read, *once) if row.sample in compared.scores[RAG][last]]
+    answers = tuple(row for row in (*read, *once) if row.sample in compared.scores[RAG][last])
+    asked = replace(compared, rows=answers)
     note = f"{searched.where} {compared.left_out}Oracle: one passage of a document that answers, alone. "
     note += NO_CLOSED_BOOK if bench.offline else ""
     tables = (
         compared.means("By the number of retrieved passages", note.strip()),
         compared.differences("Paired"),
-        cost_table("Beside the answers", answers, seed=run.seed, label=_named),
+        asked.costs("Beside the answers", label=_named),
     )
     title, place = "Right answers by the number of passages", {condition(k): float(k) for k in LENGTHS}
     plot = compared.lines(title, "retrieved passages", list(place), note=f"{bench.model}. Intervals: 95 %, Wilson's.")
@@ -68,7 +69,7 @@ def run(found: DataSet, run: Run) -> Report:
         series=plot.series[: len(ARMS)],
         references=tuple(Reference(arm.name, compared.estimates[arm.name][last]) for arm in alone),
     )
-    numbers = {**compared.figures, "spent": spent(answers, seed=run.seed, label=_named)}
+    numbers = {**compared.figures, "spent": asked.spent(label=_named)}
     return bench.report("context-length", tables, [*read, *once], numbers, (plot,), lengths=LENGTHS)
 
 

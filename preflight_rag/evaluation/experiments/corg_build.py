@@ -28,7 +28,6 @@ from preflight_rag.evaluation.experiments.corg_factors import RELATIONS
 from preflight_rag.evaluation.harness.asking import Asking, Outcome, PromptReader, open_asking
 from preflight_rag.evaluation.harness.replies import Call
 from preflight_rag.evaluation.intervals import Estimate, wilson
-from preflight_rag.evaluation.plots import Axis, Bars, Series
 from preflight_rag.evaluation.reading_metrics import holds
 from preflight_rag.evaluation.report import Report, Table, number
 from preflight_rag.evaluation.runs import Run
@@ -81,16 +80,7 @@ Document = dict[str, Any]
 
 @dataclass(frozen=True)
 class Written:
-    """A passage as a model wrote it, with what it is about and what it answers by the model's own words."""
-
-    entity: str
-    answer: str
-    text: str
-
-
-@dataclass(frozen=True)
-class Seed:
-    """A context that answers its question: the thing that it is about by its full name, the answer, the text."""
+    """A passage that came with a question or that a model wrote: what it is about by its full name, its answer."""
 
     entity: str
     answer: str
@@ -124,7 +114,7 @@ class Built:
     """A question with its originals and what was made of the first of them."""
 
     question: Sample
-    seeds: tuple[Seed, ...]
+    seeds: tuple[Written, ...]
     attempts: tuple[Attempt, ...]
 
     @property
@@ -164,7 +154,6 @@ def run(collection: DataSet, run: Run) -> Report:
             "all_four": whole.as_json(),
         },
         inputs={**data_inputs(collection), "model": name},
-        plots=plots(counts, name),
     )
 
 
@@ -185,19 +174,19 @@ async def built(questions: Sequence[Sample], asking: Asking, stage: str) -> list
     return await asking.gather(questions, build, stage)
 
 
-def seeds(question: Sample) -> list[Seed]:
+def seeds(question: Sample) -> list[Written]:
     """The contexts of a question that answer it, one for each answer."""
-    found: dict[str, Seed] = {}
+    found: dict[str, Written] = {}
     for given in question.given:
         stated = (name for name in question.names if holds(given.text, [name]))
         answer = given.answer or next(stated, "")
         entity = given.entity or given.title or shared_name(question)
         if given.role == "gold" and answer and entity:
-            found.setdefault(answer, Seed(entity, answer, given.text))
+            found.setdefault(answer, Written(entity, answer, given.text))
     return list(found.values())
 
 
-async def attempt(writer: PromptReader, question: Sample, seed: Seed, relation: str) -> Attempt:
+async def attempt(writer: PromptReader, question: Sample, seed: Written, relation: str) -> Attempt:
     """Have one context written, and pass it through the filters; a reply that cannot be had ends it."""
     asked = render(question=question.question, name=shared_name(question), entity=seed.entity, answer=seed.answer,
                    text=seed.text, relation=relation)  # fmt: skip
@@ -217,7 +206,7 @@ async def attempt(writer: PromptReader, question: Sample, seed: Seed, relation: 
     return Attempt(relation, len(STEPS), written=written)
 
 
-def amiss(question: Sample, seed: Seed, written: Written, relation: str) -> str:
+def amiss(question: Sample, seed: Written, written: Written, relation: str) -> str:
     """What is wrong with the words of a written context; nothing where they are as its relation asks."""
     name, text = shared_name(question), written.text
     if not holds(text, [written.answer]):
@@ -248,7 +237,7 @@ async def misread(reader: ChatReader, question: Sample, written: Written) -> str
     return "" if right else f"asked with it alone, the model says {draft.text!r:.120}"
 
 
-async def unrelated(reader: ChatReader, question: Sample, seed: Seed, written: Written, relation: str) -> str:
+async def unrelated(reader: ChatReader, question: Sample, seed: Written, written: Written, relation: str) -> str:
     """The second filter: whether the model names another relation between original and written context."""
     original, made = Source(1, "original", "", seed.text), Source(2, "made", "", written.text)
     compared = (await reader.relate(question=question.question, pivot=original, others=[made])).value
@@ -322,14 +311,6 @@ def table(counts: dict[str, dict[str, int]], name: str, whole: Estimate, failed:
         + "results.jsonl is the corpus, in the form of RAMDocs. [95 %: Wilson.]"
     )
     return Table(f"Contexts written by {name}", ("relation", "asked for", *STEPS, "kept %"), rows, note)
-
-
-def plots(counts: dict[str, dict[str, int]], name: str) -> tuple[Bars, ...]:
-    """The share that is kept, to look at."""
-    kept = tuple(wilson(steps[STEPS[-1]], steps["asked"]) for steps in counts.values())
-    axis = Axis("contexts kept", percent=True, low=0.0, high=1.0)
-    return (Bars(f"What passes both filters, {name}", axis, RELATIONS, (Series("kept", kept),),
-                 note="Intervals: 95 %, Wilson."),)  # fmt: skip
 
 
 def render(*, question: str, name: str, entity: str, answer: str, text: str, relation: str) -> list[BaseMessage]:

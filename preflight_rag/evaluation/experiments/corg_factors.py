@@ -32,7 +32,6 @@ from preflight_rag.evaluation.experiments.corg import open_corg
 from preflight_rag.evaluation.experiments.relations import things_of
 from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer
 from preflight_rag.evaluation.harness.asking import Asking
-from preflight_rag.evaluation.plots import Axis, Bars, Series
 from preflight_rag.evaluation.report import Report, Table, number
 from preflight_rag.evaluation.rows import complete
 from preflight_rag.evaluation.runs import Run
@@ -106,7 +105,6 @@ def run(found: DataSet, run: Run) -> Report:
         tables,
         graded(rows, made, grader, baseline=BASE, seed=run.seed).rows,
         {"relations": compared.figures, "all": whole.figures},
-        _plots(compared, bench.model),
         about=f"{bench.about} {len(made):,} cases with one relation each.",
         disambig_reader=grader.name,
     )
@@ -277,12 +275,3 @@ def relation_table(found: Comparison, measure: str, title: str, left_out: str) -
         f"too. {left_out}p: sign test against base, corrected for {len(found.tests)} comparisons. [95 %: bootstrap.]"
     )
     return Table(title, head, tuple(lines), note)
-
-
-def _plots(found: Comparison, name: str) -> tuple[Bars, ...]:
-    """The first measure by relation, to look at."""
-    shown = {relation: column for relation in RELATIONS if (column := f"{relation} {SHOWN[0]}") in found.columns}
-    series = tuple(Series(arm, tuple(row[column] for column in shown.values())) for arm, row in found.estimates.items())
-    axis = Axis(f"{SHOWN[0]}, mean", percent=True, low=0.0, high=1.0)
-    return (Bars(f"What helps with each relation, {name}", axis, tuple(shown), series,
-                 note="Intervals: 95 %, bootstrap."),)  # fmt: skip

@@ -39,7 +39,7 @@ from preflight_rag.evaluation.report import Report, Table, number
 from preflight_rag.evaluation.rows import Row, complete
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet, Sample
-from preflight_rag.evaluation.vector_cache import Remembering
+from preflight_rag.evaluation.vector_cache import CachedEmbedder
 from preflight_rag.models.chat.chat_models import OFFLINE
 from preflight_rag.models.opening import open_embedder, open_extractive_reader
 from preflight_rag.offline.reader import OfflineReader
@@ -64,7 +64,7 @@ def run(found: DataSet, run: Run) -> Report:
     extractive = open_extractive_reader(run.extractive_reader)
     asked = chosen(found.samples, run.part, halves=extractive is None, limit=run.limit)
     questions = {question.id: question for question in with_passages(asked)}
-    embedder = Remembering(open_embedder(run.embedder))
+    embedder = CachedEmbedder(open_embedder(run.embedder))
     sentences = OfflineReader(embedder)
     readers = [sentences] if extractive is None else [OfflineReader(embedder, extractive), sentences]
     tables: list[Table] = []

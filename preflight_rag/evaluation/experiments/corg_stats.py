@@ -18,7 +18,7 @@ from preflight_rag.evaluation.corg_systems import Asked, organised
 from preflight_rag.evaluation.experiments.corg import open_corg
 from preflight_rag.evaluation.experiments.relations import things_of
 from preflight_rag.evaluation.intervals import wilson
-from preflight_rag.evaluation.plots import Axis, Bars, Series, recorded
+from preflight_rag.evaluation.plots import recorded
 from preflight_rag.evaluation.reading_metrics import words_of
 from preflight_rag.evaluation.report import Report, Table, number
 from preflight_rag.evaluation.rows import Row
@@ -87,7 +87,6 @@ def run(collection: DataSet, run: Run) -> Report:
         (kinds_table(numbers, bench.model), contexts_table(numbers)),
         rows,
         numbers,
-        plots(numbers, bench.model),
         about=about,
         settings={"k": k, "embedder": bench.sentences.embedder.name},
     )
@@ -188,13 +187,3 @@ def row(question: Sample, way: str, found: Composition | None, error: str = "") 
     details["relations"] = [list(pair) for pair in found.pairs]
     related = sum(kind != "none" for _, _, kind in found.pairs)
     return Row(question.id, way, "relations", related, f"of {len(found.pairs)} pairs", found.calls, details=details)
-
-
-def plots(numbers: Mapping[str, dict[str, Any]], name: str) -> tuple[Bars, ...]:
-    """The shares of the pairs, to look at."""
-    series = tuple(
-        Series(way, tuple(recorded(counted["kinds"][kind]["of_pairs"]) for kind in KINDS))
-        for way, counted in numbers.items()
-    )
-    axis = Axis("share of the pairs", percent=True, low=0.0, high=1.0)
-    return (Bars(f"Relations between contexts, {name}", axis, KINDS, series, note="Intervals: 95 %, Wilson."),)

@@ -17,7 +17,6 @@ from preflight_rag.evaluation.bench import SearchBench, open_bench
 from preflight_rag.evaluation.compare import compare
 from preflight_rag.evaluation.experiments.integration import spread
 from preflight_rag.evaluation.intervals import Estimate, average, ratio
-from preflight_rag.evaluation.plots import Axis, Bars, Series
 from preflight_rag.evaluation.report import Report, Table, figures, number
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet, Sample
@@ -80,15 +79,8 @@ def run(found: DataSet, run: Run) -> Report:
         table, numbers["measured"] = _costs("As asked", spent, "As if no reply had been cached.", run, priced=True)
         tables.append(table)
     tables += [compared.means("Right answers", bench.searched.where), compared.differences("Paired")]
-    plot = Bars(
-        "Tokens read for a question" + (", by the cost model" if bench.offline else ""),
-        Axis("tokens"),
-        tuple(spent),
-        (Series("mean", tuple(average(row["input_tokens"], seed=run.seed) for row in spent.values())),),
-        note="Intervals: 95 %, bootstrap.",
-    )
     about = f"{compared.samples:,} questions ({run.part} part), {bench.model}, {SETTINGS.k} passages."
-    return bench.report("cost", tables, rows, numbers, (plot,), about=about, k=SETTINGS.k, partition_size=PARTITION)
+    return bench.report("cost", tables, rows, numbers, about=about, k=SETTINGS.k, partition_size=PARTITION)
 
 
 def plan(question: Sample, bench: SearchBench, extractive: ExtractiveReader | None) -> Planned:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 
 from preflight_rag.evaluation.bench import open_bench
-from preflight_rag.evaluation.compare import compare, spent
+from preflight_rag.evaluation.compare import compare
 from preflight_rag.evaluation.report import Report
 from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.runs import Run
@@ -39,7 +39,7 @@ def run(found: DataSet, run: Run) -> Report:
         compared.costs("Beside the answers", label=_named),
     )
     plot = compared.bars("Retrieved and random distractors", note=f"{bench.model}. Intervals: 95 %, Wilson's.")
-    numbers = {**compared.figures, "spent": spent(compared.rows, seed=run.seed, label=_named)}
+    numbers = {**compared.figures, "spent": compared.spent(label=_named)}
     return bench.report("distractors", tables, rows, numbers, (plot,), passages=SIZE)
 
 

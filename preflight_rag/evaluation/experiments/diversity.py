@@ -99,7 +99,7 @@ def candidates(collection: DataSet, run: Run) -> Iterator[tuple[CasesOf, dict[st
 
         def cases_of(queries: Sequence[Sample]) -> list[Case]:
             cases = []
-            for done, query in enumerate(queries, 1):
+            for query in run.each(queries, f"{collection.name}: queries"):
                 text = normalised(query.question)
                 found = library.candidates(text, depth=DEPTH)
                 passages = [candidate.passage for candidate in found]
@@ -116,7 +116,6 @@ def candidates(collection: DataSet, run: Run) -> Iterator[tuple[CasesOf, dict[st
                         fused=[candidate.score for candidate in found],
                     )
                 )
-                run.progress(f"{collection.name}: queries", done, len(queries))
             return cases
 
         yield cases_of, inputs(collection, library, candidates=DEPTH)
@@ -134,7 +133,7 @@ def _units(collection: DataSet, embedder: Embedder, run: Run) -> tuple[CasesOf, 
 
     def cases_of(queries: Sequence[Sample]) -> list[Case]:
         cases = []
-        for done, query in enumerate(queries, 1):
+        for query in run.each(queries, f"{collection.name}: queries"):
             name = query.document
             tokens, vectors = measured(name)
             cases.append(
@@ -149,7 +148,6 @@ def _units(collection: DataSet, embedder: Embedder, run: Run) -> tuple[CasesOf, 
                     asked=embedder.encode_query(query.question),
                 )
             )
-            run.progress(f"{collection.name}: queries", done, len(queries))
         return cases
 
     return cases_of, described(collection, embedder, units=sum(map(len, units.values())))

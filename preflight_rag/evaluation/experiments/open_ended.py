@@ -19,7 +19,6 @@ from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer
 from preflight_rag.evaluation.harness.asking import Asking
 from preflight_rag.evaluation.intervals import wilson
 from preflight_rag.evaluation.judging import EQUAL, FIRST, SECOND, Judged, judge_pair, tested
-from preflight_rag.evaluation.plots import Axis, Bars, Series
 from preflight_rag.evaluation.reading_metrics import rouge
 from preflight_rag.evaluation.report import Report, Table, number
 from preflight_rag.evaluation.rows import Row
@@ -63,13 +62,12 @@ def run(found: DataSet, run: Run) -> Report:
         answered.costs("Beside the answers"),
     ]  # fmt: skip
     numbers = {**answered.figures, "rouge": likeness.figures["means"], "words": words}
-    plots: tuple[Bars, ...] = ()
     kept = [judged[name] for name in answered.scores[RAG][""] if name in judged]
     if kept:
-        verdicts, numbers["judged"], plots = _verdicts(kept, bench.model, run.seed)
+        verdicts, numbers["judged"] = _verdicts(kept, bench.model, run.seed)
         tables.insert(0, verdicts)
     more = NOT_JUDGED if bench.offline else ""
-    return bench.report("open-ended", tables, rows, numbers, plots, more=more, k=SETTINGS.k)
+    return bench.report("open-ended", tables, rows, numbers, more=more, k=SETTINGS.k)
 
 
 def long_questions(found: DataSet, run: Run) -> tuple[Sample, ...]:
@@ -138,7 +136,7 @@ def _compared_in_pairs(row: Row, judged: dict[str, Judged]) -> Row:
     return replace(row, reason="compared in a pair" if row.score is not None else row.reason, details=details)
 
 
-def _verdicts(found: Sequence[Judged], model: str, seed: int) -> tuple[Table, dict[str, Any], tuple[Bars, ...]]:
+def _verdicts(found: Sequence[Judged], model: str, seed: int) -> tuple[Table, dict[str, Any]]:
     """What was won, lost and tied, and how often the place decided."""
     test = tested(found, seed)
     counts = {
@@ -157,11 +155,4 @@ def _verdicts(found: Sequence[Judged], model: str, seed: int) -> tuple[Table, di
         f"{p_value(test.p)} (exact sign test). [95 %: Wilson for shares, bootstrap for the difference.]"
     )
     title = f"{MAP_REDUCE} against {RAG}"
-    plot = Bars(
-        f"{title}, judged in both orders",
-        Axis("pairs", percent=True),
-        ("win", "tie", "lose"),
-        (Series(title, tuple(shares.values())[:3]),),
-        note=f"Judged by {model}. Intervals: 95 %, Wilson's.",
-    )
-    return Table(title, ("", "pairs", "%"), (*lines, net), note), {**test.as_json(), **counts}, (plot,)
+    return Table(title, ("", "pairs", "%"), (*lines, net), note), {**test.as_json(), **counts}

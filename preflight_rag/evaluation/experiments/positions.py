@@ -8,7 +8,7 @@ corpus' search ranks highest for the question and that do not answer it.
 from __future__ import annotations
 
 from preflight_rag.evaluation.bench import SearchBench, open_bench
-from preflight_rag.evaluation.compare import compare, spent
+from preflight_rag.evaluation.compare import compare
 from preflight_rag.evaluation.report import Report, figures
 from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.runs import Run
@@ -68,7 +68,7 @@ def run(found: DataSet, run: Run) -> Report:
         "accuracy": accuracy,
         "dip": dips.figures["paired"],
         "paired": arms.figures["paired"],
-        "spent": spent(arms.rows, seed=seed, label=_named),
+        "spent": arms.spent(label=_named),
     }
     return bench.report("positions", tables, rows, numbers, plots, sizes=SIZES, percentiles=PERCENTILES)
 

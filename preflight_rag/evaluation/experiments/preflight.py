@@ -14,7 +14,6 @@ from typing import Any
 
 from preflight_rag.evaluation.intervals import wilson
 from preflight_rag.evaluation.metrics import by_document, gold_ranks, prediction, roc_area
-from preflight_rag.evaluation.plots import Axis, Bars, Lines, Plot, Reference, Series, recorded
 from preflight_rag.evaluation.report import Report, Table, figures, number
 from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.runs import Run
@@ -92,7 +91,6 @@ def run(collection: DataSet, run: Run) -> Report:
         rows=tuple(rows),
         figures=numbers,
         inputs=given,
-        plots=_plots(numbers),
     )
 
 
@@ -178,44 +176,6 @@ def _tables(
         "levels": level_figures,
         "routes": route_figures,
     }
-
-
-def _plots(numbers: Mapping[str, Any]) -> tuple[Plot, ...]:
-    """How well issues are predicted, beside the paper; issues by IoU; the routes."""
-    systems = {"product": "product", "product, as it routes": "as_routed", "paper's setting": "dense_only"}
-    measures = {"precision": "precision", "recall": "recall", "F1": "f1"}
-    predicted = Bars(
-        "Issues predicted",
-        Axis("precision, recall and F1", percent=True),
-        tuple(measures),
-        (
-            *(
-                Series(name, tuple(recorded(numbers[key][m]) for m in measures.values()))
-                for name, key in systems.items()
-            ),
-            Series(PAPER[0], tuple(float(PAPER[COLUMNS.index(f"{m} %")]) / 100 for m in measures), published=True),
-        ),
-        note="Intervals: 95 %, Wilson's of precision and recall, bootstrap of F1.",
-    )
-    levels = numbers["levels"]
-    rates = {"questions with an issue": "issue_rate", "issues with gold further down": "gold_further_down"}
-    by_iou = Lines(
-        "Issues by agreement of the rankings",
-        "IoU of the dense and the BM25 top 3 of the fused passages",
-        tuple(map(float, levels)),
-        Axis("share", percent=True),
-        tuple(Series(name, tuple(recorded(level[key]) for level in levels.values())) for name, key in rates.items()),
-        (Reference("issues of all questions", recorded(numbers["product"]["issue_rate"]).value),),
-        "Intervals: 95 %, Wilson's.",
-    )
-    routes = Bars(
-        "Routes taken",
-        Axis("questions", percent=True),
-        tuple(ROUTES.values()),
-        (Series("share", tuple(recorded(numbers["routes"][name]["share"]) for name in ROUTES.values())),),
-        note="Intervals: 95 %, Wilson's.",
-    )
-    return predicted, by_iou, routes
 
 
 def _prediction(

@@ -102,11 +102,10 @@ def ask_all(collection: DataSet, library: Library, run: Run) -> list[Asked]:
     reader = open_named(run.extractive_reader)
     queries = collection.select(run.part, run.limit)
     found = []
-    for done, query in enumerate(queries, 1):
+    for query in run.each(queries, f"{collection.name}: questions"):
         text = normalised(query.question)
         passages = [candidate.passage for candidate in retrieve_passages(library, [text], Settings()).chosen]
         found.append(_asked(reader, query.id, text, passages, query.names))
-        run.progress(f"{collection.name}: questions", done, len(queries))
     return found
 
 

@@ -26,7 +26,7 @@ from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet, Sample, digest, reader_part_of
 from preflight_rag.evaluation.searching import described
-from preflight_rag.evaluation.vector_cache import Remembering
+from preflight_rag.evaluation.vector_cache import CachedEmbedder
 from preflight_rag.models.opening import open_embedder, open_extractive_reader
 from preflight_rag.offline import relations
 from preflight_rag.offline.reader import OfflineReader
@@ -57,14 +57,13 @@ TRUTHS: dict[str, frozenset[RelationKind]] = {
 def run(found: DataSet, run: Run) -> Report:
     """Read the contexts of a part's questions, and compare with what the data set says of them."""
     extractive = open_extractive_reader(run.extractive_reader)
-    embedder = Remembering(open_embedder(run.embedder))
+    embedder = CachedEmbedder(open_embedder(run.embedder))
     reader = OfflineReader(embedder, extractive)
     asked = chosen(found.samples, run.part, halves=extractive is None, limit=run.limit)
     examples, related = [], []
-    for done, sample in enumerate(asked, 1):
+    for sample in run.each(asked, f"{found.name}: questions"):
         examples += list(rows(sample, reader))
         related.append(list(related_pairs(sample, reader)))
-        run.progress(f"{found.name}: questions", done, len(asked))
     models, kinds = _models(examples, reader), _relations([pair for pairs in related for pair in pairs])
     return Report(
         experiment="relations",

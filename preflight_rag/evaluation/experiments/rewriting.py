@@ -97,7 +97,7 @@ def _spelled(library: Library, samples: Sequence[Sample], run: Run) -> Iterator[
     vocabulary = library.vocabulary
     assert vocabulary is not None  # noqa: S101  # rebuilt where there was none
     speller, rng = Speller(vocabulary), random.Random(run.seed)  # noqa: S311
-    for done, sample in enumerate(samples, 1):
+    for sample in run.each(samples, "spelling"):
         changed = [list(pair) for pair in speller.correct(sample.question).corrections]
         details = {"question": sample.question, "changed": changed}
         yield Row(sample.id, "changed as written", "questions", float(bool(changed)), details=details)
@@ -107,7 +107,6 @@ def _spelled(library: Library, samples: Sequence[Sample], run: Run) -> Iterator[
             outcome = "restored" if meant == word else "left" if meant == typed else "another word"
             slip_made = {"planted": typed, "word": word}
             yield from (Row(sample.id, o, "questions", float(o == outcome), details=slip_made) for o in OUTCOMES)
-        run.progress("spelling", done, len(samples))
 
 
 def _rankings(

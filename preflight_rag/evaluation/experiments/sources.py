@@ -185,9 +185,8 @@ def run(found: DataSet, run: Run) -> Report:
         ids = {(record.database, record.id): name for name, (record, _) in known.items()}
         origins = {name: origin for name, (_, origin) in known.items()}
         ranked = {}
-        for done, sample in enumerate(samples, 1):
+        for sample in run.each(samples, f"{found.name}: questions"):
             ranked[sample.id] = _ranked(library, client, sample, ids, origins)
-            run.progress(f"{found.name}: questions", done, len(samples))
         given = inputs(found, library, depth=DEPTH, rrf_k=RRF_K, served=len(known))
     grouped = [row for sample in samples for row in _measured(sample, ranked[sample.id], found.relevant(sample.id))]
     groups = compare(grouped, by="measure", lines=GROUPS, pairs=[], seed=run.seed, wilson=False)

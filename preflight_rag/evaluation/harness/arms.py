@@ -302,17 +302,10 @@ class Choice:
     Attributes:
         option: The option named; None where there is none.
         refused: Whether it declines to answer, or says that the passages hold no answer.
-        fallback: The option, where none can be read the first one: how MIRAGE's published scorer counts.
     """
 
     option: str | None
     refused: bool
-    fallback: str
-
-    @property
-    def unreadable(self) -> bool:
-        """Whether it names no option, or several, without declining."""
-        return self.option is None and not self.refused
 
 
 def read_choice(reply: str, options: Sequence[str]) -> Choice:
@@ -332,7 +325,7 @@ def read_choice(reply: str, options: Sequence[str]) -> Choice:
             option = options[ord(letters.pop()) - ord("A")]
         elif not letters and not refused:
             option = _in_words(text, options)
-    return Choice(option, refused, option or options[0])
+    return Choice(option, refused)
 
 
 def declines(text: str) -> bool:

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from preflight_rag.evaluation.diagrams import draw, main, open_figure, risk_and_coverage
+from docs.diagrams import draw, main, open_figure, risk_and_coverage
 from preflight_rag.evaluation.experiments.calibration import IOU, SHIPPED
 from preflight_rag.evaluation.experiments.reading import READER, SENTENCES
 from preflight_rag.evaluation.rows import Row

@@ -1,6 +1,6 @@
 """Draws the diagrams of the docs from the rows of a run, pooled over the data sets that it was run on.
 
-    python -m preflight_rag.evaluation.diagrams RESULTS.jsonl --figure docs/reliability.png
+    python docs/diagrams.py RESULTS.jsonl --figure docs/reliability.png
 
 Of `preflight eval calibration` the reliability: each question's risk, as rules that never saw its collection gave it,
 against how often the key passage was lost. Of `preflight eval reading` risk and coverage, with the table: where only
