@@ -9,10 +9,12 @@ from typing import Any
 
 from preflight_rag.prompts.visible import VisibleText
 from preflight_rag.state.values import Answer, Clarification
+from preflight_rag.text.citations import MARK
 
 ANSWERING = ("answer_plain", "reduce_context", "converse")
 """Stages whose model's reply is the answer."""
 INTERRUPT = "__interrupt__"
+_UNCOUNTED = re.compile(rf"{MARK.pattern}|[\s.]+")
 
 
 @dataclass(frozen=True)
@@ -157,19 +159,14 @@ def _tails(shown: str) -> Iterator[str]:
 
 
 def _bare(text: str) -> str:
-    return re.sub(r"\[\d+\]|[\s.]+", "", text)
+    return _UNCOUNTED.sub("", text)
 
 
 def _after(answer: str, count: int) -> str:
     """The answer behind its first so many characters that count, and behind the marks that follow them."""
     at = 0
-    for piece in re.finditer(r"(\[\d+\]|[\s.]+)|(.)", answer, re.DOTALL):
-        if piece[2] is not None:
-            if count == 0:
-                break
-            count -= 1
-        at = piece.end()
-        if count == 0 and piece[2] is not None:
-            marks = re.match(r"(?:\s?\[\d+\])*\.?", answer[at:])
-            return answer[at + (marks.end() if marks else 0) :]
-    return answer[at:]
+    while count and at < len(answer):
+        uncounted = _UNCOUNTED.match(answer, at)
+        at = uncounted.end() if uncounted else at + 1
+        count -= not uncounted
+    return re.sub(rf"\A(?:\s?{MARK.pattern})*\.?", "", answer[at:])

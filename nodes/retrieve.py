@@ -39,7 +39,7 @@ async def retrieve(state: Rewritten, runtime: Runtime[Context]) -> State:
             "dense": [hit.passage_id for hit in retrieval.found.dense[:k]],
             "lexical": [hit.passage_id for hit in retrieval.found.lexical[:k]],
         },
-        "rungs": retrieval.rungs,
+        "rungs": [rung.model_dump() for rung in retrieval.rungs],
         "gaps": [{"stage": "retrieve", "item": item, "error": error} for item, error in retrieval.problems],
     }
 

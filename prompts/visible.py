@@ -9,13 +9,12 @@ from __future__ import annotations
 import re
 
 from preflight_rag.prompts.replies import NO_INFORMATION, NOT_FOUND, QUOTES_HEADING
-from preflight_rag.text.citations import separate_marks
+from preflight_rag.text.citations import MARK, separate_marks
 
 _HIDDEN = tuple(
     phrase.lower() for phrase in ("quotes", "quote", "supporting quotes", "choice", NOT_FOUND, NO_INFORMATION)
 )
 _OPEN_MARK = re.compile(r"\[[\d,;\s–-]*$")
-_MARK = re.compile(r"\[(\d+)\]")
 _THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>\s*|$)", re.DOTALL | re.IGNORECASE)
 
 
@@ -55,7 +54,7 @@ class VisibleText:
     def _release(self, text: str) -> str:
         fresh = separate_marks(text[self._shown :])
         self._shown = max(self._shown, len(text))
-        return _MARK.sub(lambda mark: f"[{self._numbers.setdefault(mark[1], len(self._numbers) + 1)}]", fresh)
+        return MARK.sub(lambda mark: f"[{self._numbers.setdefault(mark[1], len(self._numbers) + 1)}]", fresh)
 
 
 def _may_be_hidden(line: str) -> bool:

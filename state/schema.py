@@ -37,18 +37,6 @@ class PassageRef(TypedDict):
     preview: str
 
 
-class Rung(TypedDict):
-    """One search expression of the ladder that was tried, where, and how many documents it found.
-
-    `where` is "library", "pubmed" or "pmc"; `note` holds what NCBI warned of. In the library, hits are passages.
-    """
-
-    where: str
-    expression: str
-    hits: int
-    note: str
-
-
 class Rankings(TypedDict):
     """Passage ids of the two rankings over the whole collection, best first."""
 
@@ -148,7 +136,7 @@ class State(TypedDict, total=False):
     """How many earlier messages the turn read condensed."""
     within: list[str]
     """Ids of the documents that the question names by their place among the last answer's sources; else empty."""
-    rungs: list[Rung]
+    rungs: list[dict[str, Any]]
     """The search expressions that were tried, in order, with their hits."""
     passages: list[PassageRef]
     """The passages that go on, in the order of a prompt."""

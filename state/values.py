@@ -218,7 +218,10 @@ class Receipt(Value):
 
 
 class SearchExpression(Value):
-    """A rung of the ladder that was tried: where, and how many documents (in the library: passages) it found."""
+    """A rung of the ladder that was tried, and how many documents (in the library: passages) it found.
+
+    `where` is "library", "pubmed" or "pmc"; `note` holds what NCBI warned of.
+    """
 
     where: str
     expression: str

@@ -121,9 +121,9 @@ _KINDS: list[tuple[TalkKind, str]] = [
     ),
     (
         "questions",
-        r"what (?:have i|did i) (?:asked?|said)(?: you)? so far|(?:list|show(?: me)?) (?:all )?(?:of )?my questions"
-        r"|what (?:were|are) (?:all )?my questions(?: so far)?|which questions (?:did|have) i asked?(?: so far)?"
-        r"|how many questions (?:did|have) i asked?(?: (?:you|so far))*",
+        r"what (?:have i|did i) (?:ask(?:ed)?|said)(?: you)? so far|(?:list|show(?: me)?) (?:all )?(?:of )?my questions"
+        r"|what (?:were|are) (?:all )?my questions(?: so far)?|which questions (?:did|have) i ask(?:ed)?(?: so far)?"
+        r"|how many questions (?:did|have) i ask(?:ed)?(?: (?:you|so far))*",
     ),
     (
         "repeat",

@@ -10,7 +10,7 @@ from preflight_rag.conversation.intents import recognise_talk
 from preflight_rag.state.reading import Draft, Earlier, Message, Source, Talk
 from preflight_rag.state.schema import EarlierState
 from preflight_rag.state.values import Citation, Group
-from preflight_rag.text.citations import MARKS, labelled, without_marks
+from preflight_rag.text.citations import MARK, MARKS, labelled, without_marks
 from preflight_rag.text.condense import beginning
 from preflight_rag.text.sentences import sentence_spans
 
@@ -110,7 +110,9 @@ def _shorter(earlier: Earlier) -> str:
     """The first sentence of the answer with its marks; of several answers, one line each."""
     if earlier.groups:
         by_answer = {
-            line: marks for line in earlier.answer.splitlines() if (marks := "".join(re.findall(r"\[\d+\]", line)))
+            line: "".join(f"[{n}]" for n in numbers)
+            for line in earlier.answer.splitlines()
+            if (numbers := MARK.findall(line))
         }
         lines = []
         for label, answer in earlier.groups:

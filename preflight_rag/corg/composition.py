@@ -24,7 +24,7 @@ from preflight_rag.corg.entities import nearest_sentence
 from preflight_rag.state.reading import ContextNote, Draft, Source
 from preflight_rag.state.schema import EntryState, GroupDraft, Organisation
 from preflight_rag.state.values import Relation
-from preflight_rag.text.citations import MARK, labelled, plain
+from preflight_rag.text.citations import MARK, MARKS, labelled, plain
 from preflight_rag.text.names import speaks_of, surface_name
 from preflight_rag.text.quotes import Span, locate, strongest, support
 from preflight_rag.text.sentences import sentence_spans
@@ -38,7 +38,7 @@ DIFFERENT = "the sources give different answers:"
 LONGEST_QUOTE = 300
 """Characters of a quote beside an answer; a guess: two sentences."""
 
-_CITED = re.compile(r"(.*?)((?:\s*\[\d+\])+)", re.DOTALL)
+_CITED = re.compile(rf"(.*?)({MARKS.pattern})", re.DOTALL)
 _LABEL = re.compile(r"^\W*([^:\n]{1,90}?)[*_]{0,2}\s*:[*_]{0,2}\s+")
 _DATE = re.compile(r"\d{4}(?:-\d\d){0,2}")
 

@@ -16,7 +16,8 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
-MARK = re.compile(r"\[(\d{1,4})\]")
+from preflight_rag.text.citations import MARK
+
 _LINK = re.compile(r"https?://[^\s]", re.IGNORECASE)
 _TAGS = {
     *("p", "br", "hr", "em", "strong", "s", "code", "pre", "blockquote", "ul", "ol", "li", "a", "button"),

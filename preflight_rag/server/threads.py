@@ -19,10 +19,11 @@ from preflight_rag.server.markdown import render
 from preflight_rag.server.service import Service, ServiceOf, UserOf
 from preflight_rag.state.errors import ThreadNotFound
 from preflight_rag.state.values import Answer, Citation
+from preflight_rag.text.citations import MARK
 
 router = APIRouter(prefix="/api/threads", tags=["threads"])
 QUOTE_CHARACTERS = 400  # of a footnote: a guess, a few sentences
-FOOTNOTES = re.compile(r"(?:\n+\[\d+\] [^\n]*: \"[^\n]*)+\s*$")
+FOOTNOTES = re.compile(rf"(?:\n+{MARK.pattern} [^\n]*: \"[^\n]*)+\s*$")
 ROUTES = {
     "plain": "read in one go",
     "map_reduce": "read in parts, and the parts put together",

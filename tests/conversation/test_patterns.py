@@ -45,6 +45,7 @@ def test_every_long_pattern_has_an_example():
         ("sources", "where did you get that from", "where did penicillin come from"),
         ("asked", "what did i ask before", "what did Fleming ask before"),
         ("questions", "which questions have i asked so far", "which questions did the trial ask"),
+        ("questions", "which questions did i ask", "which questions did i asked wrongly"),
         ("repeat", "say that again", "say that aspirin works"),
         ("summary", "summarize our conversation", "summarize the treatment of gout"),
         ("shorter", "make it shorter", "make blood shorter"),

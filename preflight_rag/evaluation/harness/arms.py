@@ -24,8 +24,8 @@ from preflight_rag.prompts.replies import (
 from preflight_rag.state.errors import ModelError
 from preflight_rag.state.reading import Draft, Reply, Source
 from preflight_rag.state.values import Answer, Usage
+from preflight_rag.text.citations import without_marks
 
-_MARKS = re.compile(r"\s*\[\d+\]")
 _LABELLED = re.compile(
     r"\b(?:[Aa]nswer(?:_choice)?|ANSWER|[Cc]hoice|CHOICE|[Oo]ption)\b"
     r"[\s\"'*_`]*(?:is\b|:|=|would be\b)?[\s\"'*_`:(\[{]*"
@@ -247,7 +247,7 @@ def score(sample: Sample, answer: ArmAnswer, *, refused: bool = False) -> Score:
     """
     if sample.options:
         return _score_choice(sample, answer, refused)
-    text = _MARKS.sub("", answer.text).strip()
+    text = without_marks(answer.text).strip()
     abstained = says(NOT_FOUND, text) if answer.abstained is None else answer.abstained
     refused = refused or (not abstained and declines(text))
     if answer.error:

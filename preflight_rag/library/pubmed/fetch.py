@@ -20,8 +20,7 @@ from preflight_rag.library.query.ladder import ENOUGH, search_until_enough
 from preflight_rag.state.errors import DocumentError, EmptyDocument, ExpressionRefused, PubMedError
 
 if TYPE_CHECKING:
-    from preflight_rag.state.schema import Rung
-    from preflight_rag.state.values import Document
+    from preflight_rag.state.values import Document, SearchExpression
 
 DEADLINE = 20.0
 """Seconds that a turn waits for NCBI; a guess at what a person waits."""
@@ -60,14 +59,14 @@ class Fetched:
     """
 
     documents: tuple[Document, ...] = ()
-    rungs: tuple[Rung, ...] = ()
+    rungs: tuple[SearchExpression, ...] = ()
     problems: tuple[str, ...] = ()
 
 
 @dataclass
 class _Harvest:
     documents: list[Document] = field(default_factory=list)
-    rungs: list[Rung] = field(default_factory=list)
+    rungs: list[SearchExpression] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
 
@@ -107,7 +106,7 @@ def fetch_documents(
         ladder_found = search_until_enough(
             [source.filter.format(each) for each in ladder], search, enough=enough, where=source.database
         )
-        found.rungs += [rung for rung in ladder_found.rungs if rung["note"] != _NOT_ASKED]
+        found.rungs += [rung for rung in ladder_found.rungs if rung.note != _NOT_ASKED]
         whole = full_text or source.origin == PMC_REVIEW
         for start in range(0, len(ladder_found.ids[:per_database]), source.batch):
             ids = ladder_found.ids[start : min(start + source.batch, per_database)]

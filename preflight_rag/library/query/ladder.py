@@ -10,10 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from preflight_rag.state.schema import Rung
+from preflight_rag.state.values import SearchExpression
 
 ENOUGH = 20
 """Documents that are enough; a guess, never tuned."""
@@ -27,7 +25,7 @@ class LadderSearch:
     """Documents that a ladder found, those of more specific rungs first, and every rung that was tried."""
 
     ids: tuple[str, ...]
-    rungs: tuple[Rung, ...]
+    rungs: tuple[SearchExpression, ...]
 
 
 def search_until_enough(
@@ -48,7 +46,7 @@ def search_until_enough(
         limit: Most ids that come back; None for all that were found.
     """
     ids: dict[str, None] = {}
-    rungs: list[Rung] = []
+    rungs: list[SearchExpression] = []
     for expression in dict.fromkeys(text.strip() for text in expressions):
         if not expression:
             continue
@@ -56,5 +54,5 @@ def search_until_enough(
             break
         found, hits, note = search(expression)
         ids.update(dict.fromkeys(found))
-        rungs.append({"where": where, "expression": expression, "hits": hits, "note": note})
+        rungs.append(SearchExpression(where=where, expression=expression, hits=hits, note=note))
     return LadderSearch(tuple(ids)[:limit], tuple(rungs))

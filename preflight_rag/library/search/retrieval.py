@@ -20,7 +20,7 @@ from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import LibraryEmpty, UsageError
 from preflight_rag.state.reading import Source
 from preflight_rag.state.retrieval import Candidate
-from preflight_rag.state.values import Passage
+from preflight_rag.state.values import Passage, SearchExpression
 
 if TYPE_CHECKING:
     from preflight_rag.library.collection import Collection
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from preflight_rag.library.search.filters import Filter
     from preflight_rag.models.reading.extractive_reader import ExtractiveReader
     from preflight_rag.models.reranking.rerankers import Reranker
-    from preflight_rag.state.schema import PassageRef, Rung
+    from preflight_rag.state.schema import PassageRef
 
 PREVIEW_CHARS = 120
 """Characters of a passage that the state keeps, for people who look at it."""
@@ -50,7 +50,7 @@ class Retrieval:
     found: Rankings
     chosen: list[Candidate] = field(default_factory=list)
     relevance: dict[str, float] = field(default_factory=dict)
-    rungs: list[Rung] = field(default_factory=list)
+    rungs: list[SearchExpression] = field(default_factory=list)
     problems: list[tuple[str, str]] = field(default_factory=list)
 
     def references(self) -> list[PassageRef]:
@@ -196,7 +196,9 @@ def _search(library: Collection, query: str, settings: Settings, where: Filter |
     return library.search(query, k=depth, candidates=depth, rrf_k=settings.rrf_k, where=where)
 
 
-def _tried_rungs(library: BooleanSearch, expressions: Sequence[str], settings: Settings) -> tuple[Rung, ...]:
+def _tried_rungs(
+    library: BooleanSearch, expressions: Sequence[str], settings: Settings
+) -> tuple[SearchExpression, ...]:
     def match(expression: str) -> tuple[Sequence[str], int, str]:
         ids, hits = library.match(expression, settings.enough_documents)
         return ids, hits, ""
@@ -210,7 +212,7 @@ class _Live:
 
     passages: Sequence[Passage] = ()
     new: Set[str] = frozenset()
-    rungs: list[Rung] = field(default_factory=list)
+    rungs: list[SearchExpression] = field(default_factory=list)
     problems: list[tuple[str, str]] = field(default_factory=list)
 
     def nothing(self, empty: LibraryEmpty) -> LibraryEmpty:

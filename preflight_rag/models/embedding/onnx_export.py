@@ -19,6 +19,7 @@ from preflight_rag.cache import file_sha256
 from preflight_rag.models.hugging_face import quiet_loading
 
 OPSET = 17
+"""Version of ONNX's operators: the first that has LayerNormalization as one; ONNX Runtime reads it from 1.12 on."""
 MANIFEST = "manifest.json"
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 PROBES = ("one sentence", "another sentence, which is longer and is therefore not padded", "x")

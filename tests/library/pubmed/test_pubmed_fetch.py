@@ -26,10 +26,10 @@ def test_each_kind_of_document_is_found_and_read_as_it_should_be(client_of):
 def test_the_ladder_ends_where_there_is_enough(client_of):
     with NcbiServer() as server:
         found = fetch_documents(client_of(server), LADDER, enough=2)
-    pubmed = [rung for rung in found.rungs if rung["where"] == "pubmed"]
-    assert [rung["hits"] for rung in pubmed] == [1, 3]
-    assert server.terms("pubmed") == [rung["expression"] for rung in pubmed]
-    assert pubmed[0]["expression"] == f"({LADDER[0]}) AND hasabstract"
+    pubmed = [rung for rung in found.rungs if rung.where == "pubmed"]
+    assert [rung.hits for rung in pubmed] == [1, 3]
+    assert server.terms("pubmed") == [rung.expression for rung in pubmed]
+    assert pubmed[0].expression == f"({LADDER[0]}) AND hasabstract"
 
 
 def test_full_text_of_other_articles_when_asked_for(client_of):
@@ -61,14 +61,14 @@ def test_one_database_that_fails_leaves_the_others(client_of):
         found = fetch_documents(client_of(server, attempts=1), LADDER, enough=3)
     assert [document.id for document in found.documents] == ["PMID 101", "PMID 104", "PMID 106"]
     assert len(found.problems) == 1
-    assert [rung["hits"] for rung in found.rungs if rung["where"] == "pmc"] == [0, 0]
+    assert [rung.hits for rung in found.rungs if rung.where == "pmc"] == [0, 0]
 
 
 def test_a_refused_expression_does_not_stop_the_ladder(client_of):
     with NcbiServer(script=[Fault('AND "heart failure"', REFUSED)]) as server:
         found = fetch_documents(client_of(server), LADDER, enough=3)
     assert "PMID 101" in [document.id for document in found.documents]
-    assert "does not take the expression" in found.rungs[0]["note"]
+    assert "does not take the expression" in found.rungs[0].note
     assert "does not take the expression" in found.problems[0]
 
 

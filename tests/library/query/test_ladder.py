@@ -16,12 +16,12 @@ def test_rungs_are_tried_until_enough():
     found = {"a": ["1"], "b": ["2", "1"], "c": ["3"], "d": ["4"]}
     result = search_until_enough(["a", " a ", "", "b", "c", "d"], searched(found), enough=3, where="pubmed")
     assert result.ids == ("1", "2", "3")
-    assert [(rung["expression"], rung["hits"], rung["note"]) for rung in result.rungs] == [
+    assert [(rung.expression, rung.hits, rung.note) for rung in result.rungs] == [
         ("a", 10, ""),
         ("b", 20, "slow"),
         ("c", 10, ""),
     ]
-    assert {rung["where"] for rung in result.rungs} == {"pubmed"}
+    assert {rung.where for rung in result.rungs} == {"pubmed"}
 
 
 def test_the_ids_can_be_limited():
@@ -77,4 +77,4 @@ def test_the_ladder_over_the_library(matched):
 
     result = search_until_enough(['statins AND "muscle pain"', "statins", "statins OR muscle"], search, enough=4)
     assert result.ids[0] == "1"
-    assert (set(result.ids), [rung["hits"] for rung in result.rungs]) == ({"1", "2", "3", "4"}, [1, 3, 4])
+    assert (set(result.ids), [rung.hits for rung in result.rungs]) == ({"1", "2", "3", "4"}, [1, 3, 4])

@@ -41,9 +41,9 @@ def test_parts_of_a_question_each_bring_their_passages(library):
 def test_every_expression_that_was_tried_is_told_with_its_hits(library):
     ladder = ['"planet venus" AND "zebra"', "venus", "venus OR mars"]
     rungs = retrieve_passages(library, [VENUS], Settings(enough_documents=1), expressions=ladder).rungs
-    assert [rung["expression"] for rung in rungs] == ladder[:2]
-    assert rungs[0]["hits"] == 0
-    assert rungs[1]["hits"] > 0
+    assert [rung.expression for rung in rungs] == ladder[:2]
+    assert rungs[0].hits == 0
+    assert rungs[1].hits > 0
 
 
 def test_a_filter_that_nothing_fits_leaves_nothing(library):
