@@ -1,7 +1,8 @@
 """Tables as lines of text: each row stands by itself, with the table's caption and its columns' names beside the cells.
 
-A row reads `Table 2. Adverse events. | Event: Nausea | Placebo: 12 | Drug: 15`: a caption ends with a full stop, and a
-cell without a column's name is its text alone. Loaders write such lines, whoever reads a table reads them back.
+A row reads `Table 2. Adverse events. | Event: Nausea | Placebo: 12 | Drug: 15`: a caption ends with a full stop, rows
+that follow closely have its number alone, and a cell without a column's name is its text alone. Loaders write such
+lines, whoever reads a table reads them back.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ LONGEST_NAME = 60
 """Characters of a caption beside each row and of a column's name, which are cut between words; both are guesses."""
 INDENT = "\u2003"
 """What a first cell begins with that is indented under the heading above it."""
+CAPTION_EVERY = 300
+"""Characters of rows after which the caption stands again, so that each passage of a table has it; rows between have
+its number alone. A passage holds about 500 characters of figures."""
 _NOTE = 100
 """A row with one cell of more characters is a note, no heading of the rows below it; a guess."""
 _NUMERIC = re.compile(r"[\W_]*\d[\d.,]*")
@@ -90,6 +94,8 @@ def table_lines(
         header_rows = _header_rows(rows)
     names = [_name([row[place] for row in rows[:header_rows]]) for place in range(width)]
     short = short_caption(caption)
+    number = numbered[0].strip() if short and (numbered := _NUMBERED.match(short)) and numbered[0] != short else ""
+    since = CAPTION_EVERY
     body = rows[header_rows:] or rows[:header_rows]
     lines: list[str] = []
     heading, unused = "", False
@@ -108,7 +114,9 @@ def table_lines(
             heading = ""
         unused = False
         label = f"{heading}, {row[0]}" if heading and row[0] else row[0] or heading
-        lines += _row_lines(short, *_joined(names, [label, *row[1:]]))
+        written = _row_lines(short if since >= CAPTION_EVERY else number, *_joined(names, [label, *row[1:]]))
+        since = sum(map(len, written)) + (0 if since >= CAPTION_EVERY else since)
+        lines += written
     return lines
 
 

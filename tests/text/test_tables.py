@@ -13,8 +13,17 @@ def test_caption_header_and_row_stand_together() -> None:
     grid = [["Event", "Placebo (n = 40)", "Drug (n = 41)"], ["Nausea", "12 (30%)", "15 (37%)"], ["Death", "", "1"]]
     assert table_lines(grid, caption="Table 2. Adverse events. All of them, by arm.", header_rows=1) == [
         "Table 2. Adverse events. | Event: Nausea | Placebo (n = 40): 12 (30%) | Drug (n = 41): 15 (37%)",
-        "Table 2. Adverse events. | Event: Death | Drug (n = 41): 1",
+        "Table 2. | Event: Death | Drug (n = 41): 1",
     ]
+
+
+def test_caption_stands_again_after_some_rows() -> None:
+    grid = [["Event", "Drug"], *([f"Event of the kind {n}", str(n)] for n in range(100))]
+    lines = table_lines(grid, caption="Table 2. Adverse events.", header_rows=1)
+    text = "\n".join(lines)
+    assert text.count("Adverse events") > 5
+    assert all("Adverse events" in text[at : at + 500] for at in range(0, len(text) - 500, 50))
+    assert all(line.startswith("Table 2.") for line in lines)
 
 
 def test_header_of_several_rows_and_cells_that_span() -> None:

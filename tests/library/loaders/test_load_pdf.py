@@ -143,7 +143,8 @@ def test_figures_in_columns_are_rows_with_their_header(tmp_path: Path) -> None:
     pdf.text(20, 80, "The company sold more than in the year before, as it had said that it would in its last report.")
     path = tmp_path / "a.pdf"
     pdf.output(str(path))
-    assert rows_of(path, "Gross profit") == ["Income statement. | Gross profit | 2022: 794 | 2021: 722"]
+    assert rows_of(path, "Net sales") == ["Income statement. | Net sales | 2022: 3,909 | 2021: 3,673"]
+    assert rows_of(path, "Gross profit") == ["Gross profit | 2022: 794 | 2021: 722"]
     (document,) = load(path)
     assert isinstance(document, Document)
     assert "The company sold more than in the year before" in document.text

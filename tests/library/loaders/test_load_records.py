@@ -122,7 +122,7 @@ def test_other_tables_are_one_document(tmp_path: Path) -> None:
     assert document.text == (
         "Stanley Cups\n"
         "Stanley Cups. | Team: Blues | Location: STL | Cups: 1\n"
-        "Stanley Cups. | Team: Flyers | Location: PHI"
+        "Team: Flyers | Location: PHI"
     )
     assert (document.id, document.title) == (str(path), "Stanley Cups")
 
