@@ -13,6 +13,7 @@ from preflight_rag.state.errors import UsageError
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
+    from preflight_rag.library.collection import Collection
     from preflight_rag.models.embedding.embedder import Embedder
     from preflight_rag.models.reading.extractive_reader import ExtractiveReader
 
@@ -23,6 +24,7 @@ def open_reader(
     *,
     deadline: float = 120.0,
     extractive_reader: str = BUNDLED,
+    library: Collection | None = None,
 ) -> Reader:
     """The reader for a model.
 
@@ -31,6 +33,7 @@ def open_reader(
         embedder: The library's embedder, which the offline reader compares sentences with.
         deadline: Seconds that one model call may take.
         extractive_reader: What the offline reader reads with, as `open_extractive_reader` takes it.
+        library: The collection, which tells the offline reader how rare the words of a question are.
 
     Raises:
         UsageError: It is none of these.
@@ -43,7 +46,7 @@ def open_reader(
             from preflight_rag.models.opening import open_extractive_reader
             from preflight_rag.offline.reader import OfflineReader
 
-            return OfflineReader(embedder, open_extractive_reader(extractive_reader))
+            return OfflineReader(embedder, open_extractive_reader(extractive_reader), library=library)
         from preflight_rag.models.chat.chat_reader import ChatReader
 
         return ChatReader(open_chat_model(name, timeout=deadline), deadline=deadline)

@@ -110,7 +110,9 @@ def resolve(given: Any) -> Context:
 @lru_cache(maxsize=8)
 def _opened(folder: str, model: str, extractive_reader: str, deadline: float) -> tuple[Library, Reader]:
     library = Library.open(folder)
-    return library, open_reader(model or None, library.embedder, deadline=deadline, extractive_reader=extractive_reader)
+    return library, open_reader(
+        model or None, library.embedder, deadline=deadline, extractive_reader=extractive_reader, library=library
+    )
 
 
 @lru_cache(maxsize=1)

@@ -113,7 +113,11 @@ class Preflight:
         """The application over an open library, which is closed where no reader can be opened."""
         try:
             reader = open_reader(
-                model, library.embedder, deadline=settings.deadline, extractive_reader=settings.extractive_reader
+                model,
+                library.embedder,
+                deadline=settings.deadline,
+                extractive_reader=settings.extractive_reader,
+                library=library,
             )
         except BaseException:
             library.close()
@@ -402,6 +406,7 @@ class Preflight:
                     self.library.embedder,
                     deadline=numbers.deadline,
                     extractive_reader=numbers.extractive_reader,
+                    library=self.library,
                 )
             return self._readers[model]
 

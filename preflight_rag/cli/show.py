@@ -56,7 +56,7 @@ def answer(found: Answer, *, explain: bool = False, with_text: bool = True) -> N
     if found.choice is not None:
         typer.echo(f"\nchoice: {found.choice}")
     if found.confidence is not None:
-        typer.echo(f"\n{'nothing answers' if found.abstained else 'confidence'}: {found.confidence:.0%}")
+        typer.echo(f"\n{found.confidence:.0%} sure")
     for statement in found.statements:
         if statement.supported is False:
             typer.echo(f"{_judgement(statement)}: {statement.text}")

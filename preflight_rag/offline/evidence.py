@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from preflight_rag.models.embedding.embedder import Embedder
+    from preflight_rag.offline.found_answers import ReadPassage
 
 SIMILARITY_WEIGHT = 0.65
 """Weight of the cosine similarity; the lexical share has the rest."""
@@ -47,6 +48,12 @@ LEAST_COLLECTION = 100
 those handed on to `reduce`, score as they do among all."""
 
 NOT_FOUND = "The documents do not answer this question."
+NOTHING = Draft(NOT_FOUND, found=False)
+CLOSEST = "The documents do not say it plainly; closest:"
+"""What stands above evidence; the next one where the question asks for an explanation."""
+ON_IT = "What the documents say on it:"
+SPAN_BONUS = 0.2
+"""What a sentence gains as evidence that holds the best span of a passage that surely answers. Set by hand."""
 VERDICTS = frozenset({"yes", "no", "maybe"})
 
 _TITLE_SHARE = 0.5
@@ -58,7 +65,7 @@ _MAX_QUOTE = 600
 _LEAD = re.compile(r"(?:(?:[#>*+|•·‣◦–-]+|\(?\d{1,3}[.)])\s+)+")
 _REFERENCE = re.compile(r"\s?\[\d+(?:\s?[,;–-]\s?\d+)*\]")
 _EMPHASIS = re.compile(r"\*\*|__|`")
-_DOUBT = re.compile(r"\b(?:unclear|inconclusive|uncertain|controversial)\b", re.I)
+DOUBT = re.compile(r"\b(?:unclear|inconclusive|uncertain|controversial)\b", re.I)
 
 
 @dataclass(frozen=True)
@@ -304,6 +311,43 @@ def elided(quote: str, sentence: str) -> str:
     return f"{'' if opens else '… '}{plain(quote)}{' …' if after else ''}"
 
 
+def nearest_quotes(
+    question: str, read: Sequence[ReadPassage], sentences: SentenceReader, most: int = MAX_QUOTED
+) -> list[tuple[int, str]]:
+    """The sentences that come nearest to an answer, one a passage, as (passage, sentence), nearest first.
+
+    A sentence counts by how like the question it is, and more where it holds what the reader takes for the answer.
+    """
+    readings = {item.source.n: item.reading for item in read}
+
+    def worth(item: Scored) -> float:
+        reading = readings[item.sentence.n]
+        holds = reading.best is not None and reading.best.text in item.sentence.text
+        return round(item.score + SPAN_BONUS * reading.answerable * holds, 4)
+
+    ranked = sentences.rank(question, sentences_of([item.source for item in read]))
+    nearest: dict[int, str] = {}
+    for item in sorted(ranked, key=lambda item: (-worth(item), item.sentence.n)):
+        nearest.setdefault(item.sentence.n, item.sentence.text)
+    return list(nearest.items())[:most]
+
+
+def unread_quotes(
+    question: str, sources: Sequence[Source], sentences: SentenceReader, most: int = MAX_QUOTED
+) -> list[tuple[int, str]]:
+    """The sentences most like the question, one a passage, where nothing reads its language."""
+    nearest: dict[int, str] = {}
+    for item in sentences.rank(question, sentences_of(sources)):
+        nearest.setdefault(item.sentence.n, item.sentence.text)
+    return list(nearest.items())[:most]
+
+
+def evidence(quotes: Sequence[tuple[int, str]], lead: str) -> Draft:
+    """Quotes, one a paragraph, under a line that says what they are; it claims nothing."""
+    text = "\n\n".join([lead, *(f"“{plain(quote)}” [{n}]" for n, quote in quotes)])
+    return Draft(text, tuple(quotes), claims=False)
+
+
 def verdict_options(options: Sequence[str]) -> dict[str, str]:
     """Options that are verdicts by their plain names, yes, no or maybe; empty when they are something else."""
     by_name = {option.strip().strip(".").casefold(): option for option in options}
@@ -312,7 +356,7 @@ def verdict_options(options: Sequence[str]) -> dict[str, str]:
 
 def _verdict(question: str, evidence: Sequence[Scored], offered: Collection[str]) -> str:
     """Yes, no or maybe, by words of negation and doubt in the quoted sentences; negation in the question turns it."""
-    if "maybe" in offered and any(_DOUBT.search(item.sentence.text) for item in evidence):
+    if "maybe" in offered and any(DOUBT.search(item.sentence.text) for item in evidence):
         return "maybe"
     negative = bool(DENIAL.search(evidence[0].sentence.text)) != bool(DENIAL.search(question))
     return "no" if negative else "yes"

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from preflight_rag.corg.agreement import same_answer
 from preflight_rag.corg.contexts import by_context, passages_of
-from preflight_rag.offline.answers import AnswerReader, agreed
+from preflight_rag.offline.answers import AnswerReader
+from preflight_rag.offline.confidence import HasVocabulary
 from preflight_rag.offline.evidence import (
     ANSWER_THRESHOLD,
     NOT_FOUND,
@@ -27,6 +28,7 @@ from preflight_rag.offline.evidence import (
     same_statement,
     sentences_of,
 )
+from preflight_rag.offline.found_answers import agreed
 from preflight_rag.offline.relations import ContextAnswer, ContextReader
 from preflight_rag.state.reading import Draft, Earlier, Extract, Message, RelationReply, Reply, Rewrite, Source, Talk
 from preflight_rag.text.concepts import rewrite_by_rules
@@ -50,6 +52,7 @@ class OfflineReader:
         extractive: What reads passages; None quotes sentences by their nearness to the question alone.
         threshold: Without an extractive reader, the least score of the best sentence, in [0, 1], at which it answers;
             another embedder than the default may need another one.
+        library: Says how rare a question's words are among its documents; None takes that from the passages at hand.
     """
 
     by_rule = True
@@ -60,6 +63,7 @@ class OfflineReader:
         extractive: ExtractiveReader | None = None,
         *,
         threshold: float = ANSWER_THRESHOLD,
+        library: HasVocabulary | None = None,
     ) -> None:
         self.embedder, self.extractive, self.threshold = embedder, extractive, threshold
         self.name = extractive.name if extractive else NAME
@@ -68,7 +72,7 @@ class OfflineReader:
         self.contexts = ContextReader(
             lambda question, source: sentences.rank(question, sentences_of([source])), threshold, extractive
         )
-        self._answers = AnswerReader(extractive, self.sentences) if extractive else None
+        self._answers = AnswerReader(extractive, self.sentences, library) if extractive else None
 
     async def rewrite(self, *, message: str, history: Sequence[Message]) -> Reply[Rewrite]:
         """The message by itself; the rewriter joins it with earlier questions and asks no reader that goes by rule."""

@@ -6,19 +6,31 @@ or neither. A reader without such a head leaves both to the words and the likene
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from statistics import fmean
 
 from preflight_rag.corg.agreement import same_answer
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader, PassageReading
-from preflight_rag.offline.evidence import MAX_QUOTED, Scored, SentenceReader, plain, sentences_of, verdict_options
-from preflight_rag.state.reading import Draft, Source
+from preflight_rag.offline.confidence import SIDES, VERDICTS, QuestionTerms, confidence_models, log_odds
+from preflight_rag.offline.evidence import (
+    CLOSEST,
+    DOUBT,
+    MAX_QUOTED,
+    Scored,
+    SentenceReader,
+    evidence,
+    plain,
+    sentences_of,
+    verdict_options,
+)
+from preflight_rag.offline.found_answers import ReadPassage
+from preflight_rag.state.reading import Draft
+from preflight_rag.text.directions import says
+from preflight_rag.text.words import words_by_token
 
-BALANCE = 0.1
-"""Difference of the shares of yes and no up to which the passages do not agree. A guess."""
-DECIDED = 0.5
-"""Least probability of yes and no together at which a sentence takes a side: as likely as neither."""
 MAX_READ = 3
 """Passages, likeliest first, that options are read against. Set by hand."""
 MAX_NEAR = 16
@@ -26,36 +38,13 @@ MAX_NEAR = 16
 were chosen on validation questions of PubMedQA and SciFact and development questions of BioASQ."""
 MAX_SUREST = 3
 """Of these, how many, likeliest to answer first, make the verdict."""
-VERDICT_WEIGHT = 0.1
-"""Weight of a sentence's own verdict against its nearness to the question, where sentences are chosen to be cited.
-Set by hand."""
 ANSWER_WEIGHT = 0.5
 """What an option gains that is an answer of the passages, as probable as that answer is. Set by hand."""
 LIKENESS_WEIGHT = 0.5
 """Weight of the likeness of an option and the passages' sentences. Set by hand."""
 
-DISAGREE = "The passages do not agree."
-UNDECIDED = "The passages do not decide it."
 
 _ASKS = re.compile(r"\bwhether\b", re.I)
-
-
-@dataclass(frozen=True)
-class ReadPassage:
-    """A passage with its reading."""
-
-    source: Source
-    reading: PassageReading
-
-    @property
-    def bearing(self) -> float:
-        """Whether it bears on a verdict: its relevance, or its probability to answer, if that is higher."""
-        return max(self.reading.answerable, self.reading.relevance or 0.0)
-
-    @property
-    def weight(self) -> float:
-        """How much it counts for a verdict: the product of both."""
-        return round(self.reading.answerable * (1.0 if self.reading.relevance is None else self.reading.relevance), 4)
 
 
 @dataclass(frozen=True)
@@ -75,15 +64,12 @@ class ReadSentence:
         """Probabilities of yes, no and neither."""
         return self.reading.verdict or (0.0, 0.0, 1.0)
 
-    @property
-    def side(self) -> int | None:
-        """0 where it says yes, 1 where it says no, None where neither is likelier."""
+    def decides(self, question: str, verdict: str) -> float:
+        """How clearly it says yes, or no: by its reading and its words, more where it is near; 0 or less: not."""
         yes, no, _ = self.verdict
-        return int(yes < no) if yes + no >= DECIDED else None
-
-    def clearness(self, at: int) -> float:
-        """How near it is to the question, and a little how surely it says yes (0), no (1) or neither (2)."""
-        return round(self.near.score + VERDICT_WEIGHT * self.verdict[at], 4)
+        turned = 1 if verdict == "yes" else -1
+        clear = turned * (yes - no) + turned * says(question, self.near.sentence.text)
+        return round(clear * self.near.score, 4)
 
 
 class VerdictReader:
@@ -98,43 +84,41 @@ class VerdictReader:
     def __init__(self, extractive: ExtractiveReader, sentences: SentenceReader, threshold: float) -> None:
         self.extractive, self.sentences, self.threshold = extractive, sentences, threshold
 
-    def verdict(self, question: str, read: Sequence[ReadPassage], options: Mapping[str, str]) -> Draft | None:
-        """Yes, no or maybe with the sentences that say so; None where none takes a side.
+    def verdict(
+        self, question: str, read: Sequence[ReadPassage], options: Mapping[str, str], terms: QuestionTerms
+    ) -> Draft | None:
+        """Yes or no where a sentence decides it, with that sentence first; without a claim where none does.
 
         A passage says many things, and its own verdict mixes them; so the sentences that are nearest to the question
-        are read one by one, and those that most surely answer it make the verdict. "Maybe" is an option chosen where
-        none takes a side, or the answer where passages take sides and these are balanced.
+        are read one by one. The one that decides is the clearest of those that take the side that all together take; a
+        verdict opposite to its own quote cannot come about. Options, where given, are always chosen from; None where
+        no sentence bears on the question.
 
         Args:
             question: A yes/no question, or a statement.
             read: The passages.
             options: The verdicts to choose from by their plain names; empty where none were given.
+            terms: The question's words, weighted.
         """
         stated = self._read_sentences(question, read)
-        sides = [[item for item in stated if item.side == at] for at in (0, 1)]
-        if not stated or not (any(sides) or options):
+        if not stated:
             return None
-        yes, no, neither = verdict_of(stated)
-        share = yes / (yes + no) if yes + no else 0.5
-        if not any(sides) and "maybe" in options:
-            text, quotes = _evidence(stated, 2)
-            return Draft(
-                f"{UNDECIDED}\n\n{text}", quotes, choice=options["maybe"], short=options["maybe"], confidence=neither
-            )
-        yes_by, no_by = ({item.n for item in side} for side in sides)
-        if yes_by - no_by and no_by - yes_by and abs(2 * share - 1) <= BALANCE:
-            return _balanced(sides, options, round(share, 4))
-        at = int(share < 0.5)
-        text, quotes = _evidence(sides[at] or stated, at)
-        name = ("yes", "no")[at]
-        marks = "".join(f"[{n}]" for n in sorted({n for n, _ in quotes}))
-        return Draft(
-            f"{name.capitalize()} {marks}\n\n{text}",
-            quotes,
-            choice=options.get(name) if options else None,
-            short=name.capitalize(),
-            confidence=round(max(share, 1 - share), 4),
-        )
+        side = confidence_models()[SIDES].probability(side_features(question, stated))
+        name = "yes" if side >= 0.5 else "no"
+        deciding = max(stated, key=lambda item: (item.decides(question, name), -item.n))
+        model = confidence_models()[VERDICTS]
+        sure = model.probability(verdict_features(question, stated, deciding, side, terms))
+        claims = sure >= model.answered and deciding.decides(question, name) > 0
+        choice = options.get(name) if claims or "maybe" not in options else options["maybe"]
+        nearest = dict.fromkeys([deciding, *sorted(stated, key=lambda item: -item.near.score)])
+        quotes: dict[int, str] = {}
+        for item in nearest:
+            quotes.setdefault(item.n, item.near.sentence.text)
+        shown = tuple(quotes.items())[: 1 if claims else MAX_QUOTED]
+        if not claims:
+            return replace(evidence(shown, CLOSEST), choice=choice) if sure >= model.evidence else None
+        text = f"{name.capitalize()} [{deciding.n}]\n\n{plain(deciding.near.sentence.text)} [{deciding.n}]"
+        return Draft(text, shown, choice=choice, short=name.capitalize(), confidence=sure)
 
     def _read_sentences(self, question: str, read: Sequence[ReadPassage]) -> list[ReadSentence]:
         """Sentences of the passages that bear on the question, nearest first, each read alone; none that asks it."""
@@ -174,27 +158,51 @@ class VerdictReader:
         return options[max(range(len(options)), key=worth)]
 
 
-def verdict_of(stated: Sequence[ReadSentence]) -> tuple[float, float, float]:
-    """Probabilities of yes, no and neither: their mean over the sentences that most surely answer, weighted by that."""
+def side_features(question: str, stated: Sequence[ReadSentence]) -> dict[str, float]:
+    """What speaks for yes (above 0) and for no (below 0)."""
     surest = sorted(stated, key=lambda item: -item.reading.answerable)[:MAX_SUREST]
-    total = sum(item.reading.answerable for item in surest) or 1.0
-    means = [round(sum(item.reading.answerable * item.verdict[at] for item in surest) / total, 4) for at in range(3)]
+    nearest = sorted(stated, key=lambda item: -item.near.score)[:MAX_SUREST]
+    yes, no, _ = verdict_of(surest)
+    spoken = [said for item in stated if (said := says(question, item.near.sentence.text))]
+    return {
+        "head": yes - no,
+        "head_nearest": nearest[0].verdict[0] - nearest[0].verdict[1],
+        "direction": fmean(says(question, item.near.sentence.text) for item in surest),
+        "direction_nearest": float(says(question, nearest[0].near.sentence.text)),
+        "direction_all": fmean(spoken) if spoken else 0.0,
+    }
+
+
+def verdict_features(
+    question: str, stated: Sequence[ReadSentence], deciding: ReadSentence, side: float, terms: QuestionTerms
+) -> dict[str, float]:
+    """What speaks for a verdict, whichever it is: how clear it is, and how well its sentence fits the question."""
+    turned = 1 if side >= 0.5 else -1
+    signed = side_features(question, stated)
+    said = frozenset(words_by_token(f"{deciding.near.sentence.title} {deciding.near.sentence.text}"))
+    yes, no, neither = deciding.verdict
+    return {
+        "side": abs(log_odds(side)),
+        "head": turned * signed["head"],
+        "deciding": turned * (yes - no),
+        "direction": float(turned * says(question, deciding.near.sentence.text)),
+        "disagree": float(any(turned * signed[name] < -0.2 for name in signed)),
+        "neither": neither,
+        "answerable": deciding.reading.answerable,
+        "similarity": deciding.near.similarity,
+        "covered_sentence": terms.share(said),
+        "rarest_missing": terms.rarest_missing(said),
+        "names_missing": len(terms.names - said) / len(terms.names) if terms.names else 0.0,
+        "name_unseen": float(bool(terms.names & terms.unseen)),
+        "unseen": sum(terms.weights[term] for term in terms.unseen) / (sum(terms.weights.values()) or 1.0),
+        "rank": math.log(deciding.n),
+        "doubt": float(bool(DOUBT.search(deciding.near.sentence.text))),
+        "no": float(turned < 0),
+    }
+
+
+def verdict_of(stated: Sequence[ReadSentence]) -> tuple[float, float, float]:
+    """Probabilities of yes, no and neither: their mean over sentences, weighted by how surely each answers."""
+    total = sum(item.reading.answerable for item in stated) or 1.0
+    means = [round(sum(item.reading.answerable * item.verdict[at] for item in stated) / total, 4) for at in range(3)]
     return means[0], means[1], means[2]
-
-
-def _evidence(stated: Sequence[ReadSentence], at: int) -> tuple[str, tuple[tuple[int, str], ...]]:
-    """What the clearest sentences for yes (0), no (1) or neither (2) say, one a passage: the first as text."""
-    clearest: dict[int, str] = {}
-    for item in sorted(stated, key=lambda item: -item.clearness(at)):
-        clearest.setdefault(item.n, item.near.sentence.text)
-    quotes = tuple(clearest.items())[:MAX_QUOTED]
-    return f"{plain(quotes[0][1])} [{quotes[0][0]}]", quotes
-
-
-def _balanced(sides: Sequence[Sequence[ReadSentence]], options: Mapping[str, str], yes: float) -> Draft:
-    found = [_evidence(side, at) for at, side in enumerate(sides)]
-    text = "\n\n".join(f"{name}: {text}" for name, (text, _) in zip(("Yes", "No"), found, strict=True))
-    quotes = tuple(quote for _, quotes in found for quote in quotes)
-    likelier = "yes" if yes >= 0.5 else "no"
-    choice = options.get("maybe", options.get(likelier)) if options else None
-    return Draft(f"{DISAGREE}\n\n{text}", quotes, choice=choice, short="Maybe", confidence=max(yes, round(1 - yes, 4)))

@@ -85,7 +85,7 @@ export class TurnView {
     this.answer = answer;
     this.html(html ?? "");
     if (html === null || html === undefined) this.body.textContent = answer.answer;
-    this.body.classList.toggle("abstained", answer.abstained);
+    this.body.dataset.outcome = answer.outcome;
     this.body.classList.toggle("with-short", Boolean(answer.short_answer));
     const inWords = sentence(answer, this.page.partitionSize());
     this.head.replaceChildren(
@@ -136,7 +136,8 @@ export class TurnView {
   }
 
   #actions(answer) {
-    const sure = answer.confidence === null || answer.abstained ? null : h("span.sure", { title: "The reader's own estimate that this is right" }, `${Math.round(answer.confidence * 100)}% sure`);
+    const title = "How often an answer with these signs was right on documents that it was measured on";
+    const sure = answer.confidence === null ? null : h("span.sure", { title }, `${Math.round(answer.confidence * 100)}% sure`);
     const act = (name, text, run) => h("button.quiet-button", { type: "button", onclick: run }, icon(name), h("span", {}, text));
     return h(
       "div.turn-actions",

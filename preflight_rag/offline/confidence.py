@@ -1,0 +1,246 @@
+"""How likely an answer that was read out of a passage is right: one calibrated probability from signals one can read.
+
+The extractive reader reads each passage by itself and was trained on short passages of question sets. Whether its
+answer holds in a library of whole documents depends on more: whether the question's rare words and names stand where
+the answer was found, or anywhere in the library; whether the answer is of the type that was asked for; whether other
+documents agree; whether it stands in prose. A logistic model weighs these (`confidence.json`, set by
+`python -m training.confidence` on development questions with and without an answer in the library, which says on which
+sets). Three outcomes follow: a claim at or above `answered`, evidence at or above `evidence`, else nothing is found.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from preflight_rag.models.reading.extractive_reader import PassageReading
+from preflight_rag.offline.found_answers import AnswerGroup, ReadPassage, agree
+from preflight_rag.state.errors import UsageError
+from preflight_rag.state.reading import Source
+from preflight_rag.text.names import surface_names
+from preflight_rag.text.values import asked_kind, figures_of
+from preflight_rag.text.words import STOP_WORDS, words, words_by_token
+
+if TYPE_CHECKING:
+    from preflight_rag.library.index.vocabulary import Vocabulary
+
+WEIGHTS = Path(__file__).with_name("confidence.json")
+ANSWERS, SIDES, VERDICTS = "answers", "sides", "verdicts"
+"""The models: of short answers; which of yes and no it is; and whether that is right."""
+AGREES = 0.3
+"""Least probability of answering at which a passage of another document counts as giving the same answer; a guess."""
+LEAST = 1e-3
+"""Least distance of a probability from 0 and 1 when its odds are taken."""
+
+_WORD = re.compile(r"[^\W\d_]+")
+_TABLE_LIKE = re.compile(r"[|\t]| {3,}")
+_WHO = re.compile(r"\b(?:who|whom|whose)\b", re.I)
+_WHERE = re.compile(r"\b(?:where|(?:which|what) (?:city|country|town|state|place|hospital|university))\b", re.I)
+_UNITS_ASKED = re.compile(
+    r"\b(?:dose|dosage|how (?:long|old|tall|far|fast|high|deep|heavy|much)|percentage|rate)\b", re.I
+)
+
+
+class HasVocabulary(Protocol):
+    """A library, as far as the words of its documents are asked for."""
+
+    @property
+    def vocabulary(self) -> Vocabulary | None:
+        """Its words with their counts; None where they are not known."""
+
+
+@dataclass(frozen=True)
+class QuestionTerms:
+    """The words of a question, weighted by how rare they are in the library.
+
+    Attributes:
+        weights: Index term to its inverse document frequency, as a share of the largest one possible.
+        names: Those of its terms that are of names, codes or numbers.
+        unseen: Those that stand nowhere in the library, and in none of the passages at hand.
+    """
+
+    weights: Mapping[str, float]
+    names: frozenset[str]
+    unseen: frozenset[str]
+
+    def share(self, terms: Collection[str]) -> float:
+        """The share of the question's weight that some terms hold, in [0, 1]."""
+        total = sum(self.weights.values())
+        return sum(weight for term, weight in self.weights.items() if term in terms) / total if total else 1.0
+
+    def rarest_missing(self, terms: Collection[str]) -> float:
+        """Weight of the rarest of the question's terms that is not among these; 0 where none is missing."""
+        return max((weight for term, weight in self.weights.items() if term not in terms), default=0.0)
+
+
+def question_terms(question: str, library: HasVocabulary | None, sources: Sequence[Source]) -> QuestionTerms:
+    """Weigh a question's words by the library's document frequencies, or those among the passages without a library."""
+    vocabulary = library.vocabulary if library is not None else None
+    forms = [form for form in dict.fromkeys(_WORD.findall(question.lower())) if form not in STOP_WORDS]
+    held = [frozenset(words_by_token(f"{source.title} {source.text}")) for source in sources]
+    if vocabulary is not None:
+        counts = vocabulary.counts([*forms, "the", "of", "and"])
+        total = max((counts[word].documents for word in ("the", "of", "and") if word in counts), default=1)
+        known = {form: counts[form].documents if form in counts else 0 for form in forms}
+    else:
+        total, known = len(sources), {}
+    most = math.log(1 + max(total, 1) / 0.5)
+    weights: dict[str, float] = {}
+    unseen: set[str] = set()
+    by_form = {term: form for form in forms for term in words(form)}
+    for term in dict.fromkeys(words(question)):
+        here = sum(term in terms for terms in held)
+        found = max(known.get(by_form.get(term, ""), 0), here)
+        weights[term] = round(min(1.0, math.log(1 + max(total, found, 1) / (0.5 + found)) / most), 4)
+        if not found:
+            unseen.add(term)
+    named = frozenset(term for name in surface_names(question) for term in words(" ".join(name)))
+    numbers = frozenset(term for term in weights if any(map(str.isdigit, term)))
+    return QuestionTerms(weights, (named | numbers) & weights.keys(), frozenset(unseen))
+
+
+def answer_features(
+    question: str,
+    group: AnswerGroup,
+    groups: Sequence[AnswerGroup],
+    read: Sequence[ReadPassage],
+    terms: QuestionTerms,
+    support: PassageReading,
+) -> dict[str, float]:
+    """What speaks for and against an answer.
+
+    Args:
+        question: The standalone question.
+        group: The answer, with the passages that give it.
+        groups: All answers of the passages, this one among them.
+        read: The passages.
+        terms: The question's words, weighted.
+        support: The reading of the answer's sentence for question and answer as one statement.
+    """
+    best = group.found[0]
+    source, quote = best.source, best.quote
+    reading = next(item.reading for item in read if item.source.n == source.n)
+    rivals = [other.found[0].probability for other in groups if other is not group]
+    elsewhere = [
+        item.reading
+        for item in read
+        if item.source.document_id != source.document_id and item.reading.spans and item.reading.best
+    ]
+    same = [other for other in elsewhere if other.best and agree(other.best.text, best.text)]
+    yes = support.verdict[0] if support.verdict else 0.5
+    return {
+        "answerable": log_odds(reading.answerable),
+        "probability": log_odds(best.probability),
+        "margin": max(-2.0, min(2.0, best.span.margin / 5)),
+        "gap": max(-4.0, min(4.0, log_odds(best.probability) - log_odds(max(rivals, default=0.0)))),
+        "differ": log_odds(max((other.answerable for other in elsewhere if other not in same), default=0.0)),
+        "agree": math.log1p(sum(other.answerable >= AGREES for other in same)),
+        "rank": math.log(source.n),
+        "relevance": 0.0 if reading.relevance is None else log_odds(reading.relevance),
+        "supported": log_odds(yes),
+        "titled": terms.share(frozenset(words(source.title))),
+        **ground_features(terms, source, quote),
+        **type_features(question, best.text),
+    }
+
+
+def ground_features(terms: QuestionTerms, source: Source, sentence: str) -> dict[str, float]:
+    """Whether what the question speaks of stands where the answer was found."""
+    title = frozenset(words_by_token(source.title))
+    passage = title | frozenset(words_by_token(source.text))
+    said = title | frozenset(words_by_token(sentence))
+    names = terms.names
+    return {
+        "covered": terms.share(passage),
+        "covered_sentence": terms.share(said),
+        "rarest_missing": terms.rarest_missing(passage),
+        "names_missing": len(names - passage) / len(names) if names else 0.0,
+        "names_missing_sentence": len(names - said) / len(names) if names else 0.0,
+        "name_unseen": float(bool(names & terms.unseen)),
+        "unseen": sum(terms.weights[term] for term in terms.unseen) / (sum(terms.weights.values()) or 1.0),
+        "question_terms": min(1.0, len(terms.weights) / 10),
+        "prose": prose(sentence),
+    }
+
+
+def type_features(question: str, answer: str) -> dict[str, float]:
+    """Whether the answer is of the type that is asked for."""
+    kind = asked_kind(question)
+    figures = figures_of(answer)
+    terms, asked = frozenset(words(answer)), frozenset(words(question))
+    capitals = sum(word[0].isupper() for word in answer.split() if word[0].isalpha())
+    return {
+        "asks_date": float(kind == "date"),
+        "asks_number": float(kind == "number"),
+        "asks_person": float(bool(_WHO.search(question))),
+        "asks_place": float(bool(_WHERE.search(question))),
+        "wrong_type": float(
+            (kind == "date" and not figures.dates)
+            or (kind == "number" and not (figures.amounts or figures.dates))
+            or (bool(_WHO.search(question)) and not capitals)
+        ),
+        "right_type": float((kind == "date" and bool(figures.dates)) or (kind == "number" and bool(figures.amounts))),
+        "lacks_unit": float(bool(_UNITS_ASKED.search(question)) and bool(re.fullmatch(r"[\d.,\s]+", answer))),
+        "figure_unasked": float(kind == "name" and not re.search("[A-Za-z]{2}", answer)),
+        "length": min(1.0, math.log1p(len(answer.split())) / 3),
+        "repeats": len(terms & asked) / len(terms) if terms else 1.0,
+    }
+
+
+def prose(sentence: str) -> float:
+    """How much a stretch reads like a sentence: the share of its tokens that are plain words, 0 for table cells."""
+    tokens = sentence.split()
+    if not tokens or _TABLE_LIKE.search(sentence):
+        return 0.0
+    plain = sum(token.strip(".,;:()\"'").isalpha() for token in tokens) / len(tokens)
+    common = any(token.lower() in STOP_WORDS for token in tokens)
+    return round(plain * (1.0 if common else 0.5), 4)
+
+
+def log_odds(probability: float) -> float:
+    """The logarithm of a probability's odds, bounded."""
+    bounded = min(max(probability, LEAST), 1 - LEAST)
+    return math.log(bounded / (1 - bounded))
+
+
+@dataclass(frozen=True)
+class ConfidenceModel:
+    """A logistic model over features.
+
+    Attributes:
+        bias: The intercept.
+        weights: Feature to weight; features that are not here do not count.
+        answered: Least probability of a claim.
+        evidence: Least probability at which the passages count as evidence.
+    """
+
+    bias: float
+    weights: Mapping[str, float]
+    answered: float
+    evidence: float
+
+    def probability(self, features: Mapping[str, float]) -> float:
+        """The probability, to four decimals."""
+        total = self.bias + sum(weight * features[name] for name, weight in self.weights.items())
+        return round(1 / (1 + math.exp(-max(-30.0, min(30.0, total)))), 4)
+
+
+@lru_cache(maxsize=1)
+def confidence_models() -> dict[str, ConfidenceModel]:
+    """The models in `confidence.json`, by name.
+
+    Raises:
+        UsageError: The file is missing or damaged.
+    """
+    try:
+        loaded = json.loads(WEIGHTS.read_text(encoding="utf-8"))["models"]
+        return {name: ConfidenceModel(**model) for name, model in loaded.items()}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        problem = f"the weights in {WEIGHTS.name!r} cannot be read: {error}"
+        raise UsageError(problem, help="Install the package again.") from None

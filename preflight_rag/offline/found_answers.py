@@ -1,0 +1,182 @@
+"""Answers that an extractive reader finds in passages, each read by itself, and equal ones put together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from preflight_rag.corg.agreement import same_answer
+from preflight_rag.models.reading.extractive_reader import PassageReading, Span
+from preflight_rag.offline.evidence import plain, quote_around
+from preflight_rag.state.reading import Source
+from preflight_rag.text.sentences import sentence_spans
+
+PLACE = 0.2
+"""What each place in the search's order takes from the log odds of a passage's answers, when answers are ranked.
+Chosen on BioASQ's development questions."""
+AGREEMENT = 0.15
+"""Power of the number of passages that agree, in the odds of their answer. Set by hand; no command shows it."""
+MAX_MORE = 6
+"""Words that one of two equal answers may have more than the other. A guess."""
+LEAST = 1e-4
+"""Least distance of a probability from 0 and 1 when its odds are taken."""
+SETTLED = 4
+"""Decimals of a probability."""
+
+
+@dataclass(frozen=True)
+class ReadPassage:
+    """A passage with its reading."""
+
+    source: Source
+    reading: PassageReading
+
+    @property
+    def bearing(self) -> float:
+        """Whether it bears on a verdict: its relevance, or its probability to answer, if that is higher."""
+        return max(self.reading.answerable, self.reading.relevance or 0.0)
+
+    @property
+    def weight(self) -> float:
+        """How much it counts for a verdict: the product of both."""
+        return round(self.reading.answerable * (1.0 if self.reading.relevance is None else self.reading.relevance), 4)
+
+
+@dataclass(frozen=True)
+class FoundAnswer:
+    """An answer in one passage.
+
+    Attributes:
+        source: The passage.
+        span: Where it stands.
+        probability: That it is the answer: of the passage to answer, times the span's share.
+    """
+
+    source: Source
+    span: Span
+    probability: float
+
+    @property
+    def text(self) -> str:
+        """The answer as running text."""
+        return plain(self.span.text) or " ".join(self.span.text.split())
+
+    @property
+    def worth(self) -> float:
+        """What it ranks by: its log odds, less the further down the search found its passage."""
+        probability = min(max(self.probability, LEAST), 1 - LEAST)
+        return round(math.log(probability / (1 - probability)) - PLACE * self.source.n, SETTLED)
+
+    @property
+    def quote(self) -> str:
+        """The sentence around it, verbatim."""
+        return self.source.text[slice(*quote_around(self.source.text, self.span.start, self.span.end))]
+
+
+@dataclass(frozen=True)
+class AnswerGroup:
+    """Passages with one answer, the one that ranks first before the others.
+
+    `confidence` is the likeliest one's probability, raised a little by those that agree.
+    """
+
+    found: tuple[FoundAnswer, ...]
+    confidence: float
+
+    @property
+    def worth(self) -> float:
+        """What it ranks by: the worth of the first passage, raised a little by those that agree."""
+        return round(self.found[0].worth + AGREEMENT * math.log(len(self.found)), SETTLED)
+
+    @property
+    def text(self) -> str:
+        """The answer as the first passage words it."""
+        return self.found[0].text
+
+    @property
+    def marks(self) -> str:
+        """Marks of the passages, by number."""
+        return "".join(f"[{n}]" for n in sorted({item.source.n for item in self.found}))
+
+    def line(self) -> str:
+        """The answer with its marks, and the sentence around it where that says more."""
+        quote = plain(self.found[0].quote)
+        if quote.strip(" .").casefold() == self.text.strip(" .").casefold():
+            return f"{quote} {self.marks}"
+        return f"{self.text} {self.marks}\n\n{quote} [{self.found[0].source.n}]"
+
+    def quotes(self) -> list[tuple[int, str]]:
+        """The sentence around each passage's answer."""
+        return [(item.source.n, item.quote) for item in self.found]
+
+
+def answers_of(item: ReadPassage, *, several: bool = False) -> list[FoundAnswer]:
+    """The different answers of a passage, best first.
+
+    The spans of a passage share its probability, as alternatives of which one is right; with `several`, where more
+    than one may be, each has it as far as the span is better than none.
+    """
+    spans = within_sentences(item.source.text, item.reading.spans)
+    top = max((span.margin for span in spans), default=0.0)
+    odds = [math.exp(span.margin - top) for span in spans]
+    found: list[FoundAnswer] = []
+    for span, odd in zip(spans, odds, strict=True):
+        share = _above_none(span.margin) / _above_none(top) if several else odd / sum(odds)
+        probability = round(item.reading.answerable * share, SETTLED)
+        same = next((i for i, other in enumerate(found) if agree(other.text, span.text)), None)
+        if same is None:
+            found.append(FoundAnswer(item.source, span, probability))
+        elif not several:
+            total = round(found[same].probability + probability, SETTLED)
+            found[same] = replace(found[same], probability=total)
+    return sorted(found, key=lambda answer: (-answer.probability, answer.span.start))
+
+
+def within_sentences(text: str, spans: Sequence[Span]) -> list[Span]:
+    """Spans of a text cut where the sentence that they begin in ends; a short answer is not longer."""
+    ends = sentence_spans(text) if spans else []
+    found = []
+    for span in spans:
+        end = next((end for start, end in ends if start <= span.start < end), span.end)
+        kept = text[span.start : min(end, span.end)].rstrip(".!?;: \n")
+        cut = replace(span, end=span.start + len(kept), text=kept) if end < span.end and kept else span
+        found.append(cut)
+    return found
+
+
+def _above_none(margin: float) -> float:
+    """Probability of a span against that of "no answer here", from its margin in logits."""
+    return 1 / (1 + math.exp(-max(-30.0, min(30.0, margin))))
+
+
+def grouped(found: Sequence[FoundAnswer]) -> list[AnswerGroup]:
+    """The answers of all passages, equal ones together, the best before the others.
+
+    A passage is read by itself; that the search found it before others says something of it that the reading does not.
+    """
+    groups: list[list[FoundAnswer]] = []
+    for item in sorted(found, key=lambda item: (-item.worth, item.source.n, item.span.start)):
+        group = next((group for group in groups if agree(group[0].text, item.text)), None)
+        if group is None:
+            groups.append([item])
+        elif all(other.source.n != item.source.n for other in group):
+            group.append(item)
+    made = [AnswerGroup(tuple(group), agreed([item.probability for item in group])) for group in groups]
+    return sorted(made, key=lambda group: (-group.worth, group.found[0].source.n, group.found[0].span.start))
+
+
+def agree(a: str, b: str) -> bool:
+    """Whether two spans say the same; one that says much more than the other says something else."""
+    return abs(len(a.split()) - len(b.split())) <= MAX_MORE and same_answer(a, b)
+
+
+def agreed(probabilities: Sequence[float]) -> float:
+    """Confidence in an answer that several passages give: the likeliest one's log odds and a little for each doubling.
+
+    Passages of one collection repeat each other and a reader errs on like passages alike, so they are far from
+    independent witnesses: one that says it plainly counts for more than many that barely do.
+    """
+    best = min(max(probabilities), 1 - LEAST)
+    odds = best / (1 - best) * math.pow(len(probabilities), AGREEMENT)
+    return round(odds / (1 + odds), SETTLED)

@@ -1,0 +1,90 @@
+"""What a sentence says of an effect: up, down, better, worse, an association, or none; and whether two say the same.
+
+Reports answer questions such as "Does it raise blood pressure?" by the direction of what they found. The words are
+grouped by what they claim; a negation shortly before a word, or a phrase such as "no significant difference", denies
+it. By rule, in English.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_BEFORE = 40
+"""Characters before a word in which a negation denies it: some six words; a guess."""
+_STEMS = {
+    "up": r"increas\w*|rais(?:e|es|ed|ing)|ris(?:e|es|ing|en)|rose|elevat\w*|higher|greater|enhanc\w*|boost\w*|"
+    r"up-?regulat\w*|augment\w*|exceed\w*|grew|grow(?:s|th|n|ing)?",
+    "down": r"decreas\w*|reduc\w*|lower(?:s|ed|ing)?|declin\w*|f[ae]ll(?:s|en|ing)?|diminish\w*|fewer|less|smaller|"
+    r"suppress\w*|inhibit\w*|attenuat\w*|down-?regulat\w*|drop(?:s|ped|ping)?|prevent\w*|protect\w*|shorten\w*",
+    "better": r"improv\w*|benefi\w*|effective\w*|efficac\w*|superior\w*|better|useful\w*|successful\w*|"
+    r"feasibl\w*|safe\w*",
+    "worse": r"worse\w*|impair\w*|inferior\w*|harm\w*|deteriorat\w*|detriment\w*|ineffective\w*|unsafe|poorer",
+    "linked": r"associat\w*|correlat\w*|link(?:s|ed)?|relat(?:es?|ed|ionship)|predict\w*|affect(?:s|ed)?|influenc\w*|"
+    r"caus(?:e|es|ed|ing)|contribut\w*|differ(?:s|ed|ent|ences?)?|depend(?:s|ed|ent)?|determin\w*|risk factor",
+}
+_WORDS = {name: re.compile(rf"\b(?:{stems})\b", re.I) for name, stems in _STEMS.items()}
+NO_EFFECT = re.compile(
+    r"\bno(?:t|n)?[- ](?:\w+ ){0,3}?(?:significan\w*|differen\w*|effects?|associat\w*|evidence|benefit\w*|impact|"
+    r"chang\w*|correlat\w*|influence|improv\w*|advantage)\b"
+    r"|\b(?:did|does|do|was|were|is|are|has|have)(?:n['’]t| not) (?:\w+ ){0,2}?(?:differ\w*|chang\w*|affect\w*|"
+    r"alter\w*|influenc\w*|significan\w*|associat\w*|correlat\w*|improv\w*|increas\w*|reduc\w*|decreas\w*)\b"
+    r"|\b(?:unchanged|unaffected|comparable|indistinguishable|similar(?:ly)?(?! to those who)|failed to)\b"
+    r"|\bp ?(?:=|>) ?(?:n\.?s\.?|0?\.(?:0[6-9]|[1-9])\d*)",
+    re.I,
+)
+"""That nothing was found: in words, or by a p-value above 0.05."""
+_DENIED = re.compile(r"\b(?:not?|never|none|neither|nor|without|cannot|fail\w*|lack\w*|unlikely)\b|n['’]t\b", re.I)
+
+
+@dataclass(frozen=True)
+class Direction:
+    """What a sentence claims of an effect.
+
+    Attributes:
+        claimed: Groups of words that it claims.
+        denied: Groups that it denies.
+        none: Whether it says that there is no effect or difference.
+    """
+
+    claimed: frozenset[str]
+    denied: frozenset[str]
+    none: bool
+
+
+def direction_of(sentence: str) -> Direction:
+    """The direction that a sentence speaks of."""
+    claimed, denied = set(), set()
+    for name, pattern in _WORDS.items():
+        for match in pattern.finditer(sentence):
+            before = sentence[max(0, match.start() - _BEFORE) : match.start()].rsplit(",", 1)[-1].rsplit(";", 1)[-1]
+            (denied if _DENIED.search(before) else claimed).add(name)
+    return Direction(frozenset(claimed), frozenset(denied), bool(NO_EFFECT.search(sentence)))
+
+
+_OPPOSITE = {"up": "down", "down": "up", "better": "worse", "worse": "better"}
+
+
+def says(question: str, sentence: str) -> int:
+    """What a sentence says to a question about an effect: 1 that it is so, -1 that it is not, 0 nothing of it.
+
+    A question whether something is linked to something else is answered by any direction that the sentence claims.
+    """
+    asked, stated = direction_of(question), direction_of(sentence)
+    wanted = asked.claimed | asked.denied
+    if not wanted:
+        return 0
+    turned = -1 if asked.denied or asked.none else 1
+    for name in ("up", "down", "better", "worse"):
+        if name not in wanted:
+            continue
+        if name in stated.claimed and _OPPOSITE[name] not in stated.claimed:
+            return -turned if stated.none and name not in ("up", "down") else turned
+        if _OPPOSITE[name] in stated.claimed and name not in stated.claimed:
+            return -turned
+        if name in stated.denied or stated.none:
+            return -turned
+        return 0
+    if stated.none or "linked" in stated.denied:
+        return -turned
+    return turned if stated.claimed else 0
