@@ -65,7 +65,7 @@ _MAX_QUOTE = 600
 _LEAD = re.compile(r"(?:(?:[#>*+|•·‣◦–-]+|\(?\d{1,3}[.)])\s+)+")
 _REFERENCE = re.compile(r"\s?\[\d+(?:\s?[,;–-]\s?\d+)*\]")
 _EMPHASIS = re.compile(r"\*\*|__|`")
-DOUBT = re.compile(r"\b(?:unclear|inconclusive|uncertain|controversial)\b", re.I)
+_DOUBT = re.compile(r"\b(?:unclear|inconclusive|uncertain|controversial)\b", re.I)
 
 
 @dataclass(frozen=True)
@@ -356,7 +356,7 @@ def verdict_options(options: Sequence[str]) -> dict[str, str]:
 
 def _verdict(question: str, evidence: Sequence[Scored], offered: Collection[str]) -> str:
     """Yes, no or maybe, by words of negation and doubt in the quoted sentences; negation in the question turns it."""
-    if "maybe" in offered and any(DOUBT.search(item.sentence.text) for item in evidence):
+    if "maybe" in offered and any(_DOUBT.search(item.sentence.text) for item in evidence):
         return "maybe"
     negative = bool(DENIAL.search(evidence[0].sentence.text)) != bool(DENIAL.search(question))
     return "no" if negative else "yes"

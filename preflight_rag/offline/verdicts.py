@@ -10,14 +10,12 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import fmean
 
 from preflight_rag.corg.agreement import same_answer
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader, PassageReading
 from preflight_rag.offline.confidence import SIDES, VERDICTS, QuestionTerms, confidence_models, log_odds
 from preflight_rag.offline.evidence import (
     CLOSEST,
-    DOUBT,
     MAX_QUOTED,
     Scored,
     SentenceReader,
@@ -34,25 +32,43 @@ from preflight_rag.text.words import words_by_token
 MAX_READ = 3
 """Passages, likeliest first, that options are read against. Set by hand."""
 MAX_NEAR = 16
-"""Sentences of all passages, nearest to the question, that are read by themselves for a verdict. This and the next
-were chosen on validation questions of PubMedQA and SciFact and development questions of BioASQ."""
-MAX_SUREST = 3
-"""Of these, how many, likeliest to answer first, make the verdict."""
+"""Sentences of all passages, nearest to the question, that are read by themselves for a verdict. It was
+chosen on validation questions of PubMedQA and SciFact and development questions of BioASQ."""
+NEARNESS = 3
+"""Power of a sentence's likeness to the question in its weight; chosen on the development questions of
+`training.confidence`."""
 ANSWER_WEIGHT = 0.5
 """What an option gains that is an answer of the passages, as probable as that answer is. Set by hand."""
 LIKENESS_WEIGHT = 0.5
 """Weight of the likeness of an option and the passages' sentences. Set by hand."""
 
 
-_ASKS = re.compile(r"\bwhether\b", re.I)
+NO_FINDING = re.compile(
+    r"\bwhether\b|\b(?:aim|aims|aimed|objectives?|purpose|goal|hypothes\w+|designed|sought|intend\w*|unclear|unknown)\b"
+    r"|^\W*(?:background|context|introduction|objectives?|aims?|purpose|methods?|design|setting|interventions?)\b"
+    r"|\b(?:we|study|trial|paper) (?:investigat|evaluat|examin|assess|explor|test|compar|analy[sz]|measur)\w*"
+    r"|^\W*to (?:determine|investigate|evaluate|examine|assess|explore|test|compare|analy[sz]e|study|describe)\b"
+    r"|\b(?:were|was) (?:randomi[sz]ed|assigned|allocated|recruited|enrolled)\b",
+    re.I,
+)
+"""Sentences that say what a study asks or does, and not what it found."""
 
 
 @dataclass(frozen=True)
 class ReadSentence:
-    """A sentence, read by itself."""
+    """A sentence, read by itself.
+
+    Attributes:
+        near: The sentence, with its likeness to the question.
+        reading: What the reader says of it.
+        covered: The share of the question's words, by weight, that it and its title hold.
+        direction: What its words say to a question about an effect: 1 yes, -1 no, 0 nothing.
+    """
 
     near: Scored
     reading: PassageReading
+    covered: float
+    direction: int
 
     @property
     def n(self) -> int:
@@ -64,12 +80,19 @@ class ReadSentence:
         """Probabilities of yes, no and neither."""
         return self.reading.verdict or (0.0, 0.0, 1.0)
 
-    def decides(self, question: str, verdict: str) -> float:
-        """How clearly it says yes, or no: by its reading and its words, more where it is near; 0 or less: not."""
-        yes, no, _ = self.verdict
-        turned = 1 if verdict == "yes" else -1
-        clear = turned * (yes - no) + turned * says(question, self.near.sentence.text)
-        return round(clear * self.near.score, 4)
+    @property
+    def head(self) -> float:
+        """What the reader says: above 0 yes, below 0 no."""
+        return self.verdict[0] - self.verdict[1]
+
+    @property
+    def weight(self) -> float:
+        """How much it counts among the others: where it is near, answers, and speaks of what the question does."""
+        return round(max(self.near.score, 0.0) ** NEARNESS * self.reading.answerable * self.covered, 6)
+
+    def decides(self, turned: int) -> float:
+        """How clearly it says yes (1) or no (-1), as much as it counts; 0 or less: it does not."""
+        return round(turned * (self.head + self.direction) * self.weight, 6)
 
 
 class VerdictReader:
@@ -100,33 +123,33 @@ class VerdictReader:
             options: The verdicts to choose from by their plain names; empty where none were given.
             terms: The question's words, weighted.
         """
-        stated = self._read_sentences(question, read)
+        stated = self._read_sentences(question, read, terms)
         if not stated:
             return None
-        side = confidence_models()[SIDES].probability(side_features(question, stated))
-        name = "yes" if side >= 0.5 else "no"
-        deciding = max(stated, key=lambda item: (item.decides(question, name), -item.n))
+        side = confidence_models()[SIDES].probability(side_features(stated))
+        turned = 1 if side >= 0.5 else -1
+        name = "yes" if turned > 0 else "no"
+        deciding = max(stated, key=lambda item: (item.decides(turned), -item.n))
         model = confidence_models()[VERDICTS]
-        sure = model.probability(verdict_features(question, stated, deciding, side, terms))
-        claims = sure >= model.answered and deciding.decides(question, name) > 0
+        sure = model.probability(verdict_features(stated, deciding, side, terms))
+        claims = sure >= model.answered and deciding.decides(turned) > 0
         choice = options.get(name) if claims or "maybe" not in options else options["maybe"]
-        nearest = dict.fromkeys([deciding, *sorted(stated, key=lambda item: -item.near.score)])
-        quotes: dict[int, str] = {}
-        for item in nearest:
-            quotes.setdefault(item.n, item.near.sentence.text)
-        shown = tuple(quotes.items())[: 1 if claims else MAX_QUOTED]
+        nearest: dict[int, str] = {}
+        for item in [deciding, *sorted(stated, key=lambda item: -item.weight)]:
+            nearest.setdefault(item.n, item.near.sentence.text)
+        quotes = tuple(nearest.items())[: 1 if claims else MAX_QUOTED]
         if not claims:
-            return replace(evidence(shown, CLOSEST), choice=choice) if sure >= model.evidence else None
+            return replace(evidence(quotes, CLOSEST), choice=choice)
         text = f"{name.capitalize()} [{deciding.n}]\n\n{plain(deciding.near.sentence.text)} [{deciding.n}]"
-        return Draft(text, shown, choice=choice, short=name.capitalize(), confidence=sure)
+        return Draft(text, quotes, choice=choice, short=name.capitalize(), confidence=sure)
 
-    def _read_sentences(self, question: str, read: Sequence[ReadPassage]) -> list[ReadSentence]:
-        """Sentences of the passages that bear on the question, nearest first, each read alone; none that asks it."""
+    def _read_sentences(self, question: str, read: Sequence[ReadPassage], terms: QuestionTerms) -> list[ReadSentence]:
+        """Sentences of the passages that bear on the question, nearest first, each read alone; findings only."""
         sources = [item.source for item in read if item.reading.spans and item.bearing >= self.threshold]
-        stating = [sentence for sentence in sentences_of(sources) if not _ASKS.search(sentence.text)]
+        stating = [sentence for sentence in sentences_of(sources) if not NO_FINDING.search(sentence.text)]
         ranked = self.sentences.rank(question, stating)[:MAX_NEAR]
         readings = self.extractive.read([(question, "", item.sentence.text) for item in ranked])
-        return [ReadSentence(near, reading) for near, reading in zip(ranked, readings, strict=True)]
+        return [read_sentence(question, *pair, terms) for pair in zip(ranked, readings, strict=True)]
 
     def choose(
         self, question: str, read: Sequence[ReadPassage], options: Sequence[str], answers: Sequence[tuple[str, float]]
@@ -158,51 +181,45 @@ class VerdictReader:
         return options[max(range(len(options)), key=worth)]
 
 
-def side_features(question: str, stated: Sequence[ReadSentence]) -> dict[str, float]:
-    """What speaks for yes (above 0) and for no (below 0)."""
-    surest = sorted(stated, key=lambda item: -item.reading.answerable)[:MAX_SUREST]
-    nearest = sorted(stated, key=lambda item: -item.near.score)[:MAX_SUREST]
-    yes, no, _ = verdict_of(surest)
-    spoken = [said for item in stated if (said := says(question, item.near.sentence.text))]
+def read_sentence(question: str, near: Scored, reading: PassageReading, terms: QuestionTerms) -> ReadSentence:
+    """A sentence with what is made of its reading and its words."""
+    held = frozenset(words_by_token(f"{near.sentence.title} {near.sentence.text}"))
+    return ReadSentence(near, reading, terms.share(held), says(question, near.sentence.text))
+
+
+def side_features(stated: Sequence[ReadSentence]) -> dict[str, float]:
+    """What speaks for yes (above 0) and for no (below 0): the reader and the words, of all and of the weightiest."""
+    total = sum(item.weight for item in stated) or 1.0
+    best = max(stated, key=lambda item: item.weight)
     return {
-        "head": yes - no,
-        "head_nearest": nearest[0].verdict[0] - nearest[0].verdict[1],
-        "direction": fmean(says(question, item.near.sentence.text) for item in surest),
-        "direction_nearest": float(says(question, nearest[0].near.sentence.text)),
-        "direction_all": fmean(spoken) if spoken else 0.0,
+        "head": sum(item.weight * item.head for item in stated) / total,
+        "direction": sum(item.weight * item.direction for item in stated) / total,
+        "best_head": best.head,
+        "best_direction": float(best.direction),
     }
 
 
 def verdict_features(
-    question: str, stated: Sequence[ReadSentence], deciding: ReadSentence, side: float, terms: QuestionTerms
+    stated: Sequence[ReadSentence], deciding: ReadSentence, side: float, terms: QuestionTerms
 ) -> dict[str, float]:
     """What speaks for a verdict, whichever it is: how clear it is, and how well its sentence fits the question."""
     turned = 1 if side >= 0.5 else -1
-    signed = side_features(question, stated)
-    said = frozenset(words_by_token(f"{deciding.near.sentence.title} {deciding.near.sentence.text}"))
-    yes, no, neither = deciding.verdict
+    signed = {name: turned * value for name, value in side_features(stated).items()}
+    held = frozenset(words_by_token(f"{deciding.near.sentence.title} {deciding.near.sentence.text}"))
     return {
+        **signed,
         "side": abs(log_odds(side)),
-        "head": turned * signed["head"],
-        "deciding": turned * (yes - no),
-        "direction": float(turned * says(question, deciding.near.sentence.text)),
-        "disagree": float(any(turned * signed[name] < -0.2 for name in signed)),
-        "neither": neither,
+        "deciding": turned * deciding.head,
+        "deciding_direction": float(turned * deciding.direction),
+        "against": min(2.0, max((item.decides(-turned) for item in stated), default=0.0) / (deciding.weight or 1.0)),
+        "neither": deciding.verdict[2],
         "answerable": deciding.reading.answerable,
         "similarity": deciding.near.similarity,
-        "covered_sentence": terms.share(said),
-        "rarest_missing": terms.rarest_missing(said),
-        "names_missing": len(terms.names - said) / len(terms.names) if terms.names else 0.0,
+        "covered": deciding.covered,
+        "rarest_missing": terms.rarest_missing(held),
+        "names_missing": len(terms.names - held) / len(terms.names) if terms.names else 0.0,
         "name_unseen": float(bool(terms.names & terms.unseen)),
         "unseen": sum(terms.weights[term] for term in terms.unseen) / (sum(terms.weights.values()) or 1.0),
         "rank": math.log(deciding.n),
-        "doubt": float(bool(DOUBT.search(deciding.near.sentence.text))),
         "no": float(turned < 0),
     }
-
-
-def verdict_of(stated: Sequence[ReadSentence]) -> tuple[float, float, float]:
-    """Probabilities of yes, no and neither: their mean over sentences, weighted by how surely each answers."""
-    total = sum(item.reading.answerable for item in stated) or 1.0
-    means = [round(sum(item.reading.answerable * item.verdict[at] for item in stated) / total, 4) for at in range(3)]
-    return means[0], means[1], means[2]

@@ -14,7 +14,7 @@ _BEFORE = 40
 """Characters before a word in which a negation denies it: some six words; a guess."""
 _STEMS = {
     "up": r"increas\w*|rais(?:e|es|ed|ing)|ris(?:e|es|ing|en)|rose|elevat\w*|higher|greater|enhanc\w*|boost\w*|"
-    r"up-?regulat\w*|augment\w*|exceed\w*|grew|grow(?:s|th|n|ing)?",
+    r"up-?regulat\w*|augment\w*|exceed\w*",
     "down": r"decreas\w*|reduc\w*|lower(?:s|ed|ing)?|declin\w*|f[ae]ll(?:s|en|ing)?|diminish\w*|fewer|less|smaller|"
     r"suppress\w*|inhibit\w*|attenuat\w*|down-?regulat\w*|drop(?:s|ped|ping)?|prevent\w*|protect\w*|shorten\w*",
     "better": r"improv\w*|benefi\w*|effective\w*|efficac\w*|superior\w*|better|useful\w*|successful\w*|"
