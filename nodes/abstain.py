@@ -10,6 +10,7 @@ from preflight_rag.routing.decision import unread_note
 from preflight_rag.state.context import Context
 from preflight_rag.state.schema import State
 from preflight_rag.state.views import Unanswered
+from preflight_rag.text.citations import plain
 
 NOTHING_FOUND = "Nothing was found in the documents for this question."
 NOT_ANSWERED = "The documents do not answer this question."
@@ -17,7 +18,10 @@ NOT_ANSWERED = "The documents do not answer this question."
 
 async def abstain(state: Unanswered, runtime: Runtime[Context]) -> State:
     """Answer that there is no answer, and name the partitions that could not be read."""
-    text = (NOT_ANSWERED if state["passages"] else NOTHING_FOUND) + unread_note(state["extracts"])
+    title = next((ref["title"] for ref in state["passages"] if ref["title"]), "")
+    nearest = f" The nearest document is “{plain(title)}”." if title else ""
+    text = f"{NOT_ANSWERED}{nearest}" if state["passages"] else NOTHING_FOUND
+    text += unread_note(state["extracts"])
     text += left_out_note(state.get("left_out") or [])
     return {
         "answer": text,

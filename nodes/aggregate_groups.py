@@ -9,6 +9,7 @@ from langgraph.runtime import Runtime
 
 from preflight_rag.corg.composition import Groups, compose
 from preflight_rag.corg.contexts import contexts_of, in_passages
+from preflight_rag.corg.group_answers import as_evidence
 from preflight_rag.state.context import Context
 from preflight_rag.state.errors import AllPartitionsFailed
 from preflight_rag.state.reading import ContextNote, Draft
@@ -47,7 +48,8 @@ async def aggregate_groups(state: Answered, runtime: Runtime[Context]) -> State:
     if len(drafts) == len(composed.entries) == 1:
         # The only group's reader was asked directly: its short answer, and how sure it is, hold for the whole.
         draft = replace(draft, short=direct.short, confidence=direct.confidence)
-    draft = replace(draft, claims=draft.claims and (direct.claims or len(drafts) > 1))
+    if draft.found and not (draft.claims and (direct.claims or len(drafts) > 1)):
+        draft, entries = as_evidence(draft, entries)
     return {
         "draft": draft.dump(),
         "entries": entries,

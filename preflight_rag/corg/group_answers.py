@@ -7,8 +7,12 @@ from collections.abc import Sequence
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import ModelError
 from preflight_rag.state.reading import Draft, Reply, Source
-from preflight_rag.state.schema import GroupDraft, GroupStatus
+from preflight_rag.state.schema import EntryState, GroupDraft, GroupStatus
 from preflight_rag.state.values import Usage
+from preflight_rag.text.citations import CLOSEST, labelled, quoted
+
+MAX_SHOWN = 8
+"""Quotes that are shown beside each other; set by hand, as many as a graph of relations shows."""
 
 
 def asked_in_plural(sources: Sequence[Source], settings: Settings) -> bool:
@@ -24,6 +28,28 @@ def answered_or_nothing(draft: Draft) -> GroupStatus:
 def unusable(error: ModelError) -> Reply[Draft]:
     """No answer, with the cost and the message of the call that failed."""
     return Reply(Draft("", found=False), Usage.model_validate(error.spent or {"calls": 1}), (str(error),))
+
+
+def as_evidence(draft: Draft, entries: Sequence[EntryState]) -> tuple[Draft, list[EntryState]]:
+    """Answers that are not sure enough to be claimed, as what the documents say, word for word, with what it is about.
+
+    Args:
+        draft: The composed answers, with their quotes.
+        entries: The answers; those without a quote are left out.
+    """
+    said: dict[int, str] = {}
+    for n, quote in draft.quotes:
+        said.setdefault(n, quote)
+    shown = [
+        EntryState(**{**entry, "answer": said[n], "ranks": [n]})
+        for entry in entries
+        for n in [next((rank for rank in entry["ranks"] if rank in said), 0)]
+        if n
+    ]
+    labels = {entry["ranks"][0]: labelled(entry["entity"], entry["descriptor"]) for entry in shown}
+    lines = [f"**{labels[n]}**: {quoted(n, quote)}" if labels.get(n) else quoted(n, quote) for n, quote in said.items()]
+    found = Draft("\n\n".join([CLOSEST, *lines[:MAX_SHOWN]]), draft.quotes, choice=draft.choice, claims=False)
+    return found, shown if len(shown) > 1 else []
 
 
 def group_draft(number: int, sources: Sequence[Source], draft: Draft, status: GroupStatus) -> GroupDraft:

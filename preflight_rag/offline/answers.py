@@ -22,7 +22,6 @@ from preflight_rag.offline.confidence import (
     question_terms,
 )
 from preflight_rag.offline.evidence import (
-    CLOSEST,
     NOTHING,
     ON_IT,
     SentenceReader,
@@ -37,6 +36,7 @@ from preflight_rag.offline.found_answers import AnswerGroup, FoundAnswer, ReadPa
 from preflight_rag.offline.tables import TableAnswer, table_answer
 from preflight_rag.offline.verdicts import VerdictReader
 from preflight_rag.state.reading import Draft, Extract, Source
+from preflight_rag.text.citations import CLOSEST
 from preflight_rag.text.languages import UNKNOWN, language_of
 from preflight_rag.text.question_forms import form_of
 
@@ -97,16 +97,21 @@ class AnswerReader:
         if options:
             answering = self._answering(read)
             return self._chosen(question, answering, options) if answering else NOTHING
-        several = form == "list"
-        found = [item for part in read for item in answers_of(part, several=several)]
-        groups = grouped(found)[: MAX_LISTED if several else MAX_JUDGED]
-        judged = self._judged(question, groups, read, terms)
+        judged = self._judged(question, read, terms, several=form == "list")
         if form in ("explanation", "verdict"):
             return self._unclaimed(question, read, judged, lead=ON_IT)
-        claimed = [item for item in judged if item.confidence >= confidence_models()[ANSWERS].answered]
-        if not claimed:
-            return self._unclaimed(question, read, judged)
-        return _drafted(claimed if several else claimed[:1], several=several)
+        return _claimed(judged, several=form == "list") or self._unclaimed(question, read, judged)
+
+    def claim(self, question: str, sources: Sequence[Source]) -> Draft | None:
+        """What these passages by themselves say surely enough to be claimed, or None."""
+        read, form = self.read(question, sources), form_of(question)
+        terms = question_terms(question, self.library, sources)
+        if form == "verdict" and any(item.reading.verdict for item in read):
+            drafted = self.chooser.verdict(question, read, {}, terms)
+            return drafted if drafted and drafted.claims else None
+        if form in ("explanation", "verdict"):
+            return None
+        return _claimed(self._judged(question, read, terms, several=form == "list"), several=form == "list")
 
     def extract(self, question: str, sources: Sequence[Source]) -> Extract:
         """The sentences around the answers of the passages that answer; where none does, of one that nearly does."""
@@ -132,10 +137,12 @@ class AnswerReader:
         return found[:1] + [other for other in found[1:] if several and other.probability >= self.threshold]
 
     def _judged(
-        self, question: str, groups: Sequence[AnswerGroup], read: Sequence[ReadPassage], terms: QuestionTerms
+        self, question: str, read: Sequence[ReadPassage], terms: QuestionTerms, *, several: bool
     ) -> list[Judged]:
         """The likeliest answers, each with the probability that it is right, by that."""
         model = confidence_models()[ANSWERS]
+        found = [item for part in read for item in answers_of(part, several=several)]
+        groups = grouped(found)[: MAX_LISTED if several else MAX_JUDGED]
         supports = self.extractive.read([(f"{question} {group.text}", "", group.found[0].quote) for group in groups])
         judged = [
             Judged(group, model.probability(answer_features(question, group, groups, read, terms, support)))
@@ -169,6 +176,12 @@ def _cell(found: TableAnswer) -> Draft:
     """A table's cell with what its row and column are, and the row's line."""
     named = f"{found.cell} [{found.n}]\n\nRow: {found.row}; column: {found.column}."
     return Draft(f"{named}\n\n{plain(found.quote)} [{found.n}]", ((found.n, found.quote),), short=found.cell)
+
+
+def _claimed(judged: Sequence[Judged], *, several: bool) -> Draft | None:
+    """The likeliest answer, or of a list all likely ones; None where none is likely enough."""
+    sure = [item for item in judged if item.confidence >= confidence_models()[ANSWERS].answered]
+    return _drafted(sure if several else sure[:1], several=several) if sure else None
 
 
 def _drafted(judged: Sequence[Judged], *, several: bool) -> Draft:

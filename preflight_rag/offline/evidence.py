@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from preflight_rag.state.reading import Draft, Extract, Source
+from preflight_rag.text.citations import quoted
 from preflight_rag.text.negation import DENIAL
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.words import encodable, words
@@ -49,9 +50,8 @@ those handed on to `reduce`, score as they do among all."""
 
 NOT_FOUND = "The documents do not answer this question."
 NOTHING = Draft(NOT_FOUND, found=False)
-CLOSEST = "The documents do not say it plainly; closest:"
-"""What stands above evidence; the next one where the question asks for an explanation."""
 ON_IT = "What the documents say on it:"
+"""What stands above evidence where the question asks for an explanation."""
 SPAN_BONUS = 0.2
 """What a sentence gains as evidence that holds the best span of a passage that surely answers. Set by hand."""
 VERDICTS = frozenset({"yes", "no", "maybe"})
@@ -344,7 +344,7 @@ def unread_quotes(
 
 def evidence(quotes: Sequence[tuple[int, str]], lead: str) -> Draft:
     """Quotes, one a paragraph, under a line that says what they are; it claims nothing."""
-    text = "\n\n".join([lead, *(f"“{plain(quote)}” [{n}]" for n, quote in quotes)])
+    text = "\n\n".join([lead, *(quoted(n, plain(quote)) for n, quote in quotes)])
     return Draft(text, tuple(quotes), claims=False)
 
 

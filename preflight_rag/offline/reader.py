@@ -28,7 +28,6 @@ from preflight_rag.offline.evidence import (
     same_statement,
     sentences_of,
 )
-from preflight_rag.offline.found_answers import agreed
 from preflight_rag.offline.relations import ContextAnswer, ContextReader
 from preflight_rag.state.reading import Draft, Earlier, Extract, Message, RelationReply, Reply, Rewrite, Source, Talk
 from preflight_rag.text.concepts import rewrite_by_rules
@@ -92,7 +91,7 @@ class OfflineReader:
 
     async def relate(self, *, question: str, pivot: Source, others: Sequence[Source]) -> Reply[RelationReply]:
         """Relations by small trained models over features of the contexts; see `relations.py`."""
-        return Reply(await asyncio.to_thread(self.contexts.compare, question, pivot, others))
+        return Reply(await asyncio.to_thread(self._relate, question, pivot, others))
 
     async def answer_group(self, *, question: str, sources: Sequence[Source], plural: bool) -> Reply[Draft]:
         """The answer of each context that answers; with `plural`, behind the name of what it is about."""
@@ -148,7 +147,6 @@ class OfflineReader:
 
     def _group_draft(self, question: str, sources: Sequence[Source], plural: bool) -> Draft:
         lines: dict[str, list[tuple[int, ContextAnswer]]] = {}
-        answerable: dict[int, float] = {}
         whole = self.extractive is None or form_of(question) == "explanation"
         for source, reading in zip(sources, self.contexts.read_all(question, sources), strict=True):
             if not self.contexts.answers(reading):
@@ -156,7 +154,6 @@ class OfflineReader:
             note = self.contexts.note(question, source)
             described = f"{note.entity} ({note.descriptor})" if note.descriptor else note.entity
             label = f"{described}: " if plural and described else ""
-            answerable[source.n] = reading.answerable or 0.0
             for answer in reading.answers:
                 own = label + (elided(answer.quote, answer.sentence) if whole else plain(answer.value.text))
                 alike = (
@@ -169,11 +166,30 @@ class OfflineReader:
             return Draft(NOT_FOUND, found=False)
         numbers = {line: list(dict.fromkeys(n for n, _ in given)) for line, given in lines.items()}
         text = "\n".join(f"{line} " + "".join(f"[{n}]" for n in marks) for line, marks in numbers.items())
-        draft = Draft(text, tuple(dict.fromkeys((n, answer.quote) for given in lines.values() for n, answer in given)))
-        if whole or len(lines) > 1:
-            return draft
-        _, first = next(iter(lines.values()))[0]
-        return replace(draft, short=plain(first.value.text), confidence=agreed(list(answerable.values())))
+        quotes = tuple(dict.fromkeys((n, answer.quote) for given in lines.values() for n, answer in given))
+        first = next(iter(lines.values()))[0][1].value.text
+        by_number = {source.n: source for source in sources}
+        said = {n: answer.value.text for given in lines.values() for n, answer in reversed(given)}
+        sure = [self._sure(question, by_number[n], answer) for n, answer in said.items()]
+        draft = Draft(text, quotes, claims=self._answers is None or any(sure))
+        return draft if whole or len(lines) > 1 else replace(draft, short=plain(first), confidence=max(sure) or None)
+
+    def _sure(self, question: str, source: Source, answer: str) -> float:
+        """The probability that a context's answer is right, where it is enough for a claim; else 0."""
+        claim = self._answers.claim(question, passages_of([source])) if self._answers else None
+        return (claim.confidence or 0.0) if claim and same_answer(claim.short, answer) else 0.0
+
+    def _relate(self, question: str, pivot: Source, others: Sequence[Source]) -> RelationReply:
+        """The relations, and how surely each context gives its answer."""
+        found = self.contexts.compare(question, pivot, others)
+        if self._answers is None:
+            return found
+        by_number = {source.n: source for source in (pivot, *others)}
+        notes = {
+            n: replace(note, confidence=self._sure(question, by_number[n], note.answer)) if note.answer else note
+            for n, note in found.notes.items()
+        }
+        return RelationReply(found.kinds, notes)
 
 
 def _alike(a: ContextAnswer, b: ContextAnswer, *, whole: bool) -> bool:

@@ -15,7 +15,6 @@ from preflight_rag.corg.agreement import same_answer
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader, PassageReading
 from preflight_rag.offline.confidence import SIDES, VERDICTS, QuestionTerms, confidence_models, log_odds
 from preflight_rag.offline.evidence import (
-    CLOSEST,
     MAX_QUOTED,
     Scored,
     SentenceReader,
@@ -26,6 +25,7 @@ from preflight_rag.offline.evidence import (
 )
 from preflight_rag.offline.found_answers import ReadPassage
 from preflight_rag.state.reading import Draft
+from preflight_rag.text.citations import CLOSEST
 from preflight_rag.text.directions import says
 from preflight_rag.text.words import words_by_token
 

@@ -28,6 +28,8 @@ MOST_IN_RANGE = 100
 """Numbers that `[2-4]` may stand for; in a longer range, as `[1990-2020]`, only the ends are marks."""
 FRAGMENT = 4
 """Words below which a clause between two marks is read with what stands before it in its sentence (a guess)."""
+CLOSEST = "The documents do not say it plainly; closest:"
+"""What stands above quotes that are shown without a claim."""
 _MARKUP = re.compile(r"^[\s>#*•-]+|^\d+[.)]\s+|\*\*|__|`")
 
 
@@ -196,6 +198,11 @@ def statements_citing(text: str, rank: int) -> list[str]:
 def plain(text: str) -> str:
     """A text on one line, without marks and asterisks, so that it can stand inside a line of Markdown."""
     return " ".join(MARK.sub("", text).replace("*", "").split())
+
+
+def quoted(n: int, quote: str) -> str:
+    """A quote as a paragraph with its mark."""
+    return f"“{plain(quote)}” [{n}]"
 
 
 def labelled(entity: str, descriptor: str | None) -> str:

@@ -54,7 +54,8 @@ class Direction:
 
 def direction_of(sentence: str) -> Direction:
     """The direction that a sentence speaks of."""
-    claimed, denied = set(), set()
+    claimed: set[str] = set()
+    denied: set[str] = set()
     for name, pattern in _WORDS.items():
         for match in pattern.finditer(sentence):
             before = sentence[max(0, match.start() - _BEFORE) : match.start()].rsplit(",", 1)[-1].rsplit(";", 1)[-1]
