@@ -42,9 +42,6 @@ from preflight_rag.text.question_forms import form_of
 
 MAX_LISTED = 10
 """Answers in a list; set by hand, as above."""
-NEAR = 0.15
-"""How far below the threshold a partition's likeliest passage may lie and its best sentence still be handed on. Set
-by hand."""
 MAX_JUDGED = 4
 """Different answers, likeliest first, whose confidence is worked out. Set by hand: it costs two short readings each."""
 SURE_CELL = 0.75
@@ -114,22 +111,22 @@ class AnswerReader:
         return _claimed(self._judged(question, read, terms, several=form == "list"), several=form == "list")
 
     def extract(self, question: str, sources: Sequence[Source]) -> Extract:
-        """The sentences around the answers of the passages that answer; where none does, of one that nearly does."""
+        """The sentences around the answers of the passages that answer; where none does, of the likeliest one.
+
+        What `reduce` makes of them is judged over all partitions, so each hands something on.
+        """
         read = self.read(question, sources)
         several = form_of(question) == "list"
         answering = self._answering(read)
         if answering:
             found = [item for read_ in answering for item in self._kept(read_, several=several)]
             return _extract(sorted(found, key=lambda item: (-item.probability, item.source.n)))
-        near = [item for item in read if item.reading.spans and self._nearly(item)]
+        near = [item for item in read if item.reading.spans]
         best = max(near, key=lambda item: (item.reading.answerable, -item.source.n), default=None)
         return _extract(answers_of(best)[:1]) if best else Extract("")
 
     def _answering(self, read: Sequence[ReadPassage]) -> list[ReadPassage]:
         return [item for item in read if item.reading.spans and item.reading.answerable >= self.threshold]
-
-    def _nearly(self, item: ReadPassage) -> bool:
-        return item.reading.answerable >= self.threshold - NEAR or item.bearing >= self.threshold
 
     def _kept(self, item: ReadPassage, *, several: bool) -> list[FoundAnswer]:
         """A passage's best answer, and with `several` all that reach the threshold by themselves."""
