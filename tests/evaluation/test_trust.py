@@ -15,6 +15,7 @@ from preflight_rag.evaluation.experiments.trust import (
     holds_evidence,
     judge,
     says,
+    says_all,
     verdict_of,
 )
 from preflight_rag.evaluation.runs import Run
@@ -69,6 +70,15 @@ def counted(item):
 )
 def test_a_short_answer_is_held_to_the_names_of_the_right_one(said, names, false, right):
     assert says(said, names, false) is right
+
+
+def test_of_several_answers_each_has_to_be_right():
+    hours = ("four hours", "4 hours")
+    assert says_all("four hours", [hours], ())
+    assert says_all("4 hours; four hours", [hours], ())
+    assert not says_all("four hours; 38 euros", [hours], ())
+    assert says_all("Rylander and Arnaud", [("Rylander",), ("Arnaud",)], ())
+    assert not says_all("Rylander", [("Rylander",), ("Arnaud",)], ())
 
 
 @pytest.mark.parametrize(

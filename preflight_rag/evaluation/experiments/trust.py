@@ -5,8 +5,8 @@ over the library of that part's documents, which the product's own ingest has bu
 "answered" with a short answer, a verdict or several answers), a listing, or the sentence that sources contradict each
 other. Claims are judged by rule against what people have written down, and where a rule can err, it is strict:
 
-- a short answer is right when the product's `same_answer` says so of it and a name of the answer, or when it holds that
-  name with few words more; never when it also holds an answer that is known to be false;
+- a short answer is right when it holds a name of the answer, or `same_answer` says so of both, with few words more; not
+  when it also holds an answer that is known to be false, or when it is one of several and another is not right;
 - a yes/no question is answered by a verdict alone; a listing has to cite or name every document, and a count to say it;
 - where documents disagree, one side alone is wrong;
 - the right passage is one that holds a sentence of the evidence, of a document whose whole answers any of its passages;
@@ -52,8 +52,10 @@ NOT_PROSE = ("table", "metadata", "collection")
 UNCOUNTED = (*SILENT, "language", "open")
 """Kinds that do not count as answerable: of an open question no rule can tell whether an answer is right."""
 FIRST = 3
-LONGER = 8
+LONGER = 12
 """Words more than a name of the answer that a right short answer may have; a guess: the rest of its clause."""
+SEVERAL = "; "
+"""Between several answers of one headline."""
 CELL, BETWEEN = " | ", r"\w{0,60}?"
 """Between the cells of a row of evidence, and what may stand between them in a text: other cells, names of columns."""
 LEAST = 25
@@ -283,7 +285,7 @@ def claim_of(question: TrustQuestion, answer: Answer, shown: Sequence[Shown]) ->
     if not said:
         right = bool(shown) and holds_evidence(question, shown[0], shown[0].quote)
         return True, right, "quotes the sentence that answers" if right else "quotes another sentence"
-    right = all(says(said, names, question.false) for names in question.answers)
+    right = says_all(said, question.answers, question.false)
     return True, right, "says the answer" if right else "says something else"
 
 
@@ -293,7 +295,7 @@ def headline(answer: Answer) -> str:
         return answer.answer
     if answer.outcome not in CLAIMS:
         return ""
-    return answer.short_answer or answer.choice or "; ".join(group.answer for group in answer.groups)
+    return answer.short_answer or answer.choice or SEVERAL.join(group.answer for group in answer.groups)
 
 
 def verdict_of(answer: Answer) -> str | None:
@@ -324,12 +326,20 @@ def side_by_side(question: TrustQuestion, answer: Answer) -> bool:
     return bool(question.answers) and all(any(holds(said, name) for name in names) for names in question.answers)
 
 
+def says_all(said: str, answers: Sequence[Sequence[str]], false: Sequence[str]) -> bool:
+    """Whether a headline says every right answer, and of several answers that it gives, none is another."""
+    several = said.split(SEVERAL)
+    return all(any(says(one, names, false) for one in several) for names in answers) and all(
+        any(says(one, names, false) for names in answers) for one in several
+    )
+
+
 def says(said: str, names: Sequence[str], false: Sequence[str]) -> bool:
-    """Whether a short answer says one of an answer's names, and none that is false."""
-    denied = [name for name in false if holds(said, name) and not any(holds(right, name) for right in names)]
+    """Whether a short answer says one of an answer's names in few words more, and none that is false."""
+    denied = any(holds(said, name) and not any(holds(right, name) for right in names) for name in false)
     words = len(tokens(said))
-    near = any(holds(said, name) and words <= len(tokens(name)) + LONGER for name in names)
-    return not denied and (near or any(same_answer(said, name) for name in names))
+    fitting = [name for name in names if words <= len(tokens(name)) + LONGER]
+    return not denied and any(holds(said, name) or same_answer(said, name) for name in fitting)
 
 
 def lists(question: TrustQuestion, answer: Answer, shown: Sequence[Shown]) -> tuple[bool, str]:
@@ -341,6 +351,8 @@ def lists(question: TrustQuestion, answer: Answer, shown: Sequence[Shown]) -> tu
         counted = all(any(holds(headline(answer), name) for name in names) for names in question.answers)
         return counted, "says the count" if counted else "does not say the count"
     cited = {item.document for item in shown}
+    if answer.outcome != "listing" and headline(answer).count(SEVERAL) >= len(question.documents):
+        return False, "says other things, too"
     if answer.outcome != "listing":
         cited = {item.document for item in shown if item.title and item.title.casefold() in headline(answer).casefold()}
     missing = [name for name in question.documents if name not in cited and Path(name).name not in headline(answer)]
