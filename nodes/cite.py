@@ -1,5 +1,6 @@
 """Stage `cite`: check every citation of the draft against the passages, and number citations in order of first use.
 
+Without a language model, an answer to a follow-up that is the last one again is shown as what it is: evidence.
 Of a language model's answer each statement is also read against the passages that it cites
 (`models.reading.statements`); the answer itself stays as it is, whatever comes of that.
 """
@@ -13,6 +14,7 @@ from typing import Any
 from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
 
+from preflight_rag.conversation.follow_ups import repeats, said_before
 from preflight_rag.corg.choices import left_out_note
 from preflight_rag.models.reading.statements import check
 from preflight_rag.routing.decision import unread_note
@@ -45,10 +47,17 @@ async def cite(state: Drafted, runtime: Runtime[Context]) -> State:
         )
         for entry in state.get("entries") or []
     ]
+    known = state.get("earlier")
+    follows = state.get("question", state["standalone_question"]) != state["standalone_question"]
+    if follows and known and context.reader.by_rule and repeats(citations, answer, known):
+        answer, numbers = renumbered(said_before(citations, known))
+        citations = [citations[old - 1].model_copy(update={"n": n}) for old, n in numbers.items()]
+        draft, groups, numbers = Draft(answer, claims=False), [], {}
     by_number = {n: passages[rank] for rank, n in numbers.items() if rank in passages}
     statements, problems = await _checked(context, state["standalone_question"], answer, groups, by_number)
     answer += unread_note(state["extracts"]) + left_out_note(state.get("left_out") or [])
     return {
+        "draft": draft.dump(),
         "answer": answer,
         "abstained": False,
         "choice": draft.choice,

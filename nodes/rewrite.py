@@ -15,7 +15,7 @@ from langgraph.types import Overwrite
 
 from preflight_rag.conversation.history import condense_history, past_messages
 from preflight_rag.conversation.intents import is_of_the_conversation, recognise_talk
-from preflight_rag.conversation.lookups import recognise_lookup
+from preflight_rag.conversation.lookups import lookup_after, recognise_lookup
 from preflight_rag.conversation.questions import last_question, messages_before, normalised
 from preflight_rag.conversation.rewriter import standalone_question
 from preflight_rag.models.chat.chat_reader import add
@@ -52,6 +52,8 @@ async def rewrite(state: Asked, runtime: Runtime[Context]) -> State:
     talk = recognise_talk(question) if chatting else None
     free = chatting and settings.route == "auto"
     lookup = recognise_lookup(question) if free and talk is None else None
+    if free and talk is None and lookup is None and known:
+        lookup = lookup_after(question, known["question"])
     if talk is None and lookup is None:
         reply, within = await standalone_question(
             question, history, short.value, known, library=context.library, reader=context.reader, settings=settings

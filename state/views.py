@@ -190,7 +190,9 @@ class Answered(TypedDict):
 class Drafted(TypedDict):
     """View of `cite`."""
 
+    question: NotRequired[str]
     standalone_question: str
+    earlier: NotRequired[EarlierState]
     draft: dict[str, Any]
     passages: list[PassageRef]
     extracts: list[dict[str, Any]]

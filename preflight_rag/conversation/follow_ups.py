@@ -7,6 +7,9 @@ from collections.abc import Sequence
 
 from preflight_rag.conversation.intents import ORDINALS
 from preflight_rag.state.reading import Earlier
+from preflight_rag.state.schema import EarlierState
+from preflight_rag.state.values import Citation
+from preflight_rag.text.citations import without_marks
 from preflight_rag.text.words import words
 
 _PREPOSITIONS = "in|of|for|at|on|with|after|during|among|from|under|to|by"
@@ -30,6 +33,10 @@ _PEOPLE = re.compile(
     r"|pregnan\w+|elderly|seniors?|patients|people|mice|rats|animals|dogs|cats)\b",
     re.I,
 )
+_ARM = re.compile(
+    r"\b(?:groups?|arms?|placebo|controls?|(?:usual|standard) care|sham|comparators?|treated|untreated)\b", re.I
+)
+"""Words for the arms of a trial: a fragment that names another arm takes the place of one, whatever its preposition."""
 _NAME_AT_END = re.compile(r"(?<=[a-z] )(?:[A-Z0-9][\w-]* )*[A-Z0-9][\w-]*$")
 
 
@@ -57,7 +64,8 @@ def resolve_places(message: str, earlier: Earlier) -> tuple[str, tuple[int, ...]
     named: list[int] = []
 
     def titled(match: re.Match[str]) -> str:
-        number = _number(next(filter(None, match.groups())), len(by_number))
+        place = next(filter(None, match.groups()))
+        number = _number({"former": "first", "latter": "last"}.get(place.lower(), place), len(by_number))
         if not by_number.get(number):
             return match[0]
         named.append(number)
@@ -68,7 +76,10 @@ def resolve_places(message: str, earlier: Earlier) -> tuple[str, tuple[int, ...]
         return earlier.groups[number - 1][0] if 0 < number <= len(earlier.groups) else match[0]
 
     text = _SOURCE.sub(titled, message) if by_number else message
-    text = _ANSWER.sub(labelled, text) if len(earlier.groups) > 1 else text
+    if len(earlier.groups) > 1:
+        text = _ANSWER.sub(labelled, text)
+    elif len(by_number) > 1:
+        text = _ANSWER.sub(titled, text)
     return text, tuple(dict.fromkeys(named))
 
 
@@ -121,7 +132,8 @@ def _replaced(question: str, fragment: str) -> str:
     alike = phrase is not None and bool(_PEOPLE.search(phrase[3])) and bool(_PEOPLE.search(fragment))
     new = re.match(rf"({_PREPOSITIONS})\s", fragment, re.I)
     if new:
-        swap = phrase is not None and (alike or phrase[2].casefold() == new[1].casefold())
+        arms = phrase is not None and bool(_ARM.search(phrase[3]) or (_ARM.search(fragment) and new[1] == phrase[2]))
+        swap = phrase is not None and (alike or arms or phrase[2].casefold() == new[1].casefold())
         return f"{phrase[1] if phrase and swap else stem + ' '}{fragment}?"
     if phrase and alike:
         return f"{phrase[1]}{phrase[2]} {fragment}?"
@@ -129,3 +141,33 @@ def _replaced(question: str, fragment: str) -> str:
     if name and fragment[:1].isupper():
         return f"{stem[: name.start()]}{fragment}?"
     return ""
+
+
+def repeats(citations: Sequence[Citation], answer: str, earlier: EarlierState | None) -> bool:
+    """Whether an answer is the last one again: the same words first, out of the same quote."""
+    if not earlier or not earlier["citations"] or not citations:
+        return False
+    same_quote = citations[0].quote == earlier["citations"][0]["quote"]
+    return same_quote and _headline(answer) == _headline(earlier["answer"])
+
+
+def said_before(citations: Sequence[Citation], earlier: EarlierState) -> str:
+    """What is shown in the place of an answer that is the last one again: what was not shown then, if anything."""
+    shown = {citation["quote"] for citation in earlier["citations"]}
+    new = [citation for citation in citations if citation.verified and citation.quote not in shown]
+    kept = (new or list(citations))[:MOST_QUOTES]
+    quotes = "\n\n".join(f"“{without_marks(' '.join(each.quote.split()))}” [{each.n}]" for each in kept)
+    return f"{AGAIN}\n\n{quotes}"
+
+
+def _headline(answer: str) -> str:
+    first = next((line for line in without_marks(answer).splitlines() if line.strip()), "")
+    return first.strip(" *_.").casefold()
+
+
+AGAIN = (
+    "This leads to the same place as the question before, so it is no answer to this one. Ask it as a whole question, "
+    "with what it is about; closest is:"
+)
+MOST_QUOTES = 3
+"""Quotes that are shown beside that; a guess."""

@@ -8,6 +8,7 @@ mention, or by the library that holds them.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from preflight_rag.state.reading import Lookup
 from preflight_rag.text.words import words
@@ -33,7 +34,7 @@ _SAYS = (
     r"|cites?|citing|about|on|concern(?:s|ing)?|regarding|says? (?:something|anything) about|includes? the words?"
     r"|uses? the words?)"
 )
-_TOPIC = r"(?P<topic>.+?)"
+_TOPIC = r"(?P<topic>[^?]+?)"
 _END = rf"(?: {_HERE}| (?:do (?:you|we) have|are there|exist|here))*[\s?.!]*"
 _HAVE = (
     r"(?:(?:do|can) (?:you|we|i) (?:have|know|search|read|hold|ask about)"
@@ -112,17 +113,31 @@ _METADATA: list[tuple[tuple[str, ...], str]] = [
     (("Keywords",), rf"what are the keywords? of {_WHICH}"),
 ]
 _METADATA_PATTERNS = [(fields, re.compile(pattern + r"[\s?.!]*", re.IGNORECASE)) for fields, pattern in _METADATA]
+_SHORT = [
+    (("Journal",), r"(?:and )?(?:in )?(?:which|what) journal"),
+    (("Authors",), r"(?:and )?(?:who (?:are|were) the authors?|who wrote (?:it|that|this)|by whom)"),
+    (_DATE, r"(?:and )?(?:when|when was (?:it|that|this) (?:published|written)|(?:in )?(?:which|what) year)"),
+    (("DOI",), r"(?:and )?(?:what is |what's )?(?:the|its) doi"),
+    (("Title",), r"(?:and )?what is (?:the|its) title"),
+]
+"""What is asked of a document that was spoken of just before; alone these words ask for nothing."""
+_FRAGMENT = re.compile(
+    r"(?:(?:and|or|what about|how about)(?: (?:for|about|on|of))? )+(?P<topic>(?!(?:why|how|what|when|where|who|which"
+    r"|is|are|was|were|do|does|did|in|with|after|during|it|that|this)\b)[\w'’ -]{2,60})\W*",
+    re.IGNORECASE,
+)
 _QUOTED = re.compile(r"[\"“„«'‘](.{3,}?)[\"”“»'’]")
 _AROUND = " \"“”„«»'‘’.,:;?!"
 _LEAD = re.compile(
-    r"^(?:(?:the|a|an|any|some) )?(?:words? |terms? |phrase |name )?(?:(?:the )?(?:use|topic) of )?(?:the |a |an )?",
+    r"^(?=(?:the|an?|any|some|words?|terms?|phrase|name|use|topic)\b)(?:(?:the|a|an|any|some) )?"
+    r"(?:words? |terms? |phrase |name )?(?:(?:the )?(?:use|topic) of )?(?:the |a |an )?",
     re.IGNORECASE,
 )
 
 
 def recognise_lookup(question: str) -> Lookup | None:
     """What a question wants to know of the documents themselves; None for a question about what they say."""
-    text = " ".join(question.split())
+    text = re.sub(r"^(?:and|so|ok|okay|then),? ", "", " ".join(question.split()), flags=re.IGNORECASE)
     for pattern in _PATTERNS:
         if match := pattern.fullmatch(text):
             topic = _cleaned(match.groupdict().get("topic") or "")
@@ -131,6 +146,25 @@ def recognise_lookup(question: str) -> Lookup | None:
     if things and words(things["asked"]) and not re.fullmatch(_NOUN, things["asked"], re.IGNORECASE):
         return Lookup("listing", _cleaned(things["topic"] or ""), asked=things["asked"])
     return _filtered(text) or _metadata(text)
+
+
+def lookup_after(message: str, before: str) -> Lookup | None:
+    """What a message wants to know of the documents where it goes on from a question that did: "and naproxen?"."""
+    text = " ".join(message.split())
+    known = recognise_lookup(before) or _shortened(before)
+    if known is None:
+        return None
+    if known.kind == "listing" and known.topic and (match := _FRAGMENT.fullmatch(text)):
+        return replace(known, topic=_cleaned(match["topic"]))
+    return _shortened(text) if known.kind == "metadata" else None
+
+
+def _shortened(text: str) -> Lookup | None:
+    """What is asked of the document that was spoken of."""
+    for fields, pattern in _SHORT:
+        if re.fullmatch(rf"{pattern}\W*", text, re.IGNORECASE):
+            return Lookup("metadata", fields=fields)
+    return None
 
 
 def _filtered(text: str) -> Lookup | None:

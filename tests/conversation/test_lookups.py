@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from preflight_rag.conversation.lookups import recognise_lookup
+from preflight_rag.conversation.lookups import lookup_after, recognise_lookup
 
 
 @pytest.mark.parametrize(
@@ -107,3 +107,31 @@ def test_metadata(question: str, fields: tuple[str, ...], topic: str) -> None:
 )
 def test_ordinary_questions(question: str) -> None:
     assert recognise_lookup(question) is None
+
+
+@pytest.mark.parametrize(
+    ("before", "message", "topic", "fields"),
+    [
+        ("Which documents mention placebo?", "and naproxen?", "naproxen", ()),
+        ("How many reports mention ketamine?", "What about warfarin?", "warfarin", ()),
+        ("Who wrote the paper on rizatriptan?", "In which journal?", "", ("Journal",)),
+        ("Who wrote the paper on rizatriptan?", "And when?", "", ("Published", "Date")),
+    ],
+)
+def test_what_goes_on_from_such_a_question(before: str, message: str, topic: str, fields: tuple[str, ...]) -> None:
+    found = lookup_after(message, before)
+    assert found is not None
+    assert (found.topic, found.fields) == (topic, fields)
+
+
+@pytest.mark.parametrize(
+    ("before", "message"),
+    [
+        ("Which documents mention placebo?", "and why?"),
+        ("Which documents mention placebo?", "and in 2020?"),
+        ("What is the dose of ketamine?", "and naproxen?"),
+        ("What is the dose of ketamine?", "In which journal?"),
+    ],
+)
+def test_what_does_not(before: str, message: str) -> None:
+    assert lookup_after(message, before) is None

@@ -3,20 +3,24 @@
 import pytest
 from patterns import long_patterns
 
-from preflight_rag.conversation import follow_ups, intents
+from preflight_rag.conversation import follow_ups, intents, lookups, metadata
 
-MODULES = (follow_ups, intents)
+MODULES = (follow_ups, intents, lookups, metadata)
 
 EXAMPLES = [
     (follow_ups, "_CLAUSE", "in which year", "aspirin"),
     (follow_ups, "_DEFINITION", "What is ibuprofen", "What is the dose"),
     (follow_ups, "_PRONOUN", "how does it work", "how does aspirin work"),
+    (follow_ups, "_ARM", "in the placebo group", "in the morning"),
     (follow_ups, "_PEOPLE", "and in children?", "and in Oklahoma?"),
     (follow_ups, "_SOURCE", "show me the second source", "the second paper on aspirin"),
     (follow_ups, "_ANSWER", "tell me more about the second one", "the second of May"),
     (intents, "_BEFORE", "could you please show it", "question"),
     (intents, "_AFTER", "show it again please", "please show the source"),
     (intents, "_ASKS", "what is it", "aspirin"),
+    (lookups, "_ENTITIES", "List the drugs studied in the trials of asthma", "List the drugs studied in the trial"),
+    (lookups, "_LEAD", "the use of ketamine", "ketamine"),
+    (lookups, "_FRAGMENT", "and naproxen?", "and why?"),
 ]
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from preflight_rag.library.loaders import html, layout, pdf
+from preflight_rag.library.loaders import html, layout, pdf, pdf_tables
 from preflight_rag.library.query import spelling
 from preflight_rag.library.search import summary
 
@@ -13,6 +13,8 @@ from preflight_rag.library.search import summary
         (html._CHARSET.search, b'<meta charset="utf-8">', b"<p>charset=utf-8</p>"),
         (layout._OPEN_END.search, "the effects of the", "the effects."),
         (pdf._NO_TITLE.fullmatch, "Microsoft Word - draft.doc", "Aspirin and stroke"),
+        (pdf._FIGURES_BEHIND.search, "Net sales 3,909 3,673", "It rose in 2021 for the first time"),
+        (pdf_tables._FIGURE.fullmatch, "$(3,115)", "3 patients"),
         (spelling._DRUG.search, "adalimumab", "headache"),
         (spelling._PREFIX.match, "hypotension", "tension"),
         (spelling._SUFFIX.search, "colectomy", "colon"),

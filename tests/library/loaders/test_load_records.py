@@ -120,9 +120,7 @@ def test_other_tables_are_one_document(tmp_path: Path) -> None:
     path.write_text("Stanley Cups,,\nTeam,Location,Cups\nBlues,STL,1\nFlyers,PHI\n")
     ((document,), _) = load_all(path)
     assert document.text == (
-        "Stanley Cups\n"
-        "Stanley Cups. | Team: Blues | Location: STL | Cups: 1\n"
-        "Team: Flyers | Location: PHI"
+        "Stanley Cups\nStanley Cups. | Team: Blues | Location: STL | Cups: 1\nTeam: Flyers | Location: PHI"
     )
     assert (document.id, document.title) == (str(path), "Stanley Cups")
 

@@ -1,0 +1,53 @@
+"""Turns that go on from each other over published papers and a filing, without a language model."""
+
+import pytest
+
+from preflight_rag import Preflight
+from preflight_rag.library import Library
+
+FILES = [
+    "ingest_docs/pmc_pairs/PMC115849.nxml",
+    "ingest_docs/pmc_pairs/PMC5762805.nxml",
+    "ingest_docs/unstructured/stanley-cups.csv",
+]
+
+
+@pytest.fixture(scope="module")
+def papers(data_dir, embedder, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("papers") / "library"
+    with Library.open(folder, embedder=embedder, create=True) as library:
+        library.ingest([data_dir / name for name in FILES])
+    with Preflight.open(folder, "offline") as app:
+        yield app
+
+
+def test_a_document_is_asked_about_further(papers):
+    first = papers.ask("Who wrote the paper on etoricoxib?", thread_id="a")
+    assert (first.route.name, first.outcome) == ("metadata", "answered")
+    assert "Eduardo Collantes" in first.short_answer
+    assert papers.ask("In which journal?", thread_id="a").short_answer == "BMC Family Practice"
+    year = papers.ask("And when was it published?", thread_id="a")
+    assert year.short_answer.endswith("2002")
+    assert year.citations[0].verified
+
+
+def test_a_list_is_asked_for_another_word(papers):
+    first = papers.ask("Which documents mention naproxen?", thread_id="b")
+    assert (first.outcome, first.short_answer, first.confidence) == ("listing", None, None)
+    assert [citation.source for citation in first.citations] == ["PMC115849"]
+    second = papers.ask("and goiter?", thread_id="b")
+    assert [citation.source for citation in second.citations] == ["PMC5762805"]
+
+
+def test_the_same_card_is_not_shown_twice(papers):
+    shown = [
+        papers.ask(text, thread_id="c") for text in ("How many women had goiter surgery?", "and in 1950?", "and why?")
+    ]
+    headlines = [(answer.answer, answer.citations[0].quote if answer.citations else "") for answer in shown]
+    assert len(set(headlines)) == 3
+    again = [answer for answer in shown if answer.answer.startswith("This leads to the same place")]
+    assert all((answer.outcome, answer.short_answer) == ("evidence", None) for answer in again)
+
+
+def test_a_forced_route_reads_passages(papers):
+    assert papers.ask("Which documents mention naproxen?", thread_id="d", route="plain").route.name == "plain"
