@@ -2,7 +2,7 @@
 
 A page has no tables, only characters with places. Lines of which most parts are figures are rows; where their figures
 overlap from row to row are columns; the short lines above name them. Prose, and tables of text alone, stay as they are.
-pdfplumber and camelot were tried on filings first; see docs/reader.md.
+pdfplumber and camelot were tried on filings first; see docs/documents.md.
 """
 
 from __future__ import annotations
