@@ -339,11 +339,14 @@ def _contradiction(items: Sequence[Item], groups: Groups) -> list[str]:
 def _announced(a: Item, b: Item, groups: Groups) -> bool:
     """Whether it is said that two answers contradict each other.
 
-    Both are short, verified, of different documents, and surely the answer that their document gives.
+    Both are short, verified, of different documents, and surely the answer that their document gives; and what their
+    documents say of which one they mean has some word in common, where both say it.
     """
+    described = [frozenset(words(item.descriptor)) for item in (a, b) if item.descriptor]
     documents = [groups.sources[item.rank].document_id for item in (a, b) if item.rank in groups.sources]
     return (
         _against(a, b, groups)
+        and (len(described) < 2 or bool(described[0] & described[1]))
         and (len(documents) < 2 or documents[0] != documents[1] or not documents[0])
         and all(item.verified and is_short(item.answer) and _sure(item, groups) for item in (a, b))
     )

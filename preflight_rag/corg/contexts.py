@@ -9,6 +9,7 @@ passages that they stand in.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -22,6 +23,7 @@ BETWEEN = "\n\n"
 """Between passages that do not overlap."""
 OF_PROMPT = 2
 """Contexts of the greatest length that fit one relation prompt: a pivot and one that it is compared with."""
+_REPEATED = re.compile(r"(\[\d+\])(?:\s*\1)+")
 
 
 def contexts_of(sources: Sequence[Source], tokens: Mapping[int, int] | None = None, most: int = 0) -> list[Source]:
@@ -103,7 +105,7 @@ def by_context(draft: Draft, contexts: Sequence[Source]) -> Draft:
     of = {part.n: context.n for context in contexts for part in context.parts}
 
     def renumbered(text: str) -> str:
-        return MARK.sub(lambda mark: f"[{of.get(int(mark[1]), int(mark[1]))}]", text)
+        return _REPEATED.sub(r"\1", MARK.sub(lambda mark: f"[{of.get(int(mark[1]), int(mark[1]))}]", text))
 
     return replace(draft, text=renumbered(draft.text), quotes=tuple((of.get(n, n), quote) for n, quote in draft.quotes))
 

@@ -190,10 +190,10 @@ def answering(question: str, read: Sequence[Reading], extractive: ExtractiveRead
     """Answers: how likely the best answer is that differs from the likeliest one and stands in another document."""
     passages = [(reading, part) for reading in read for part in reading.source.parts]
     readings_ = extractive.read([(question, part.title, part.text) for _, part in passages])
-    verdict = asked_kind(question) == "verdict"
+    kind = asked_kind(question)
     likeliest: dict[int, tuple[float, Statement]] = {}
     for (reading, part), passage in zip(passages, readings_, strict=True):
-        said = _said(part.text, passage, verdict)
+        said = _said(part.text, passage, kind)
         if said and said[0] > likeliest.get(reading.source.n, (0.0,))[0]:
             likeliest[reading.source.n] = said
     found = sorted(likeliest.values(), key=lambda said: -said[0])
@@ -204,12 +204,15 @@ def answering(question: str, read: Sequence[Reading], extractive: ExtractiveRead
     return Signal()
 
 
-def _said(text: str, passage: PassageReading, verdict: bool) -> tuple[float, Statement] | None:
-    """How likely a passage answers, and its answer: the best span, or to a yes/no question the likelier of both."""
-    if passage.best is None:
+def _said(text: str, passage: PassageReading, kind: Kind) -> tuple[float, Statement] | None:
+    """How likely a passage answers, and its answer: the best span, or to a yes/no question the likelier of both.
+
+    What holds no figure is no answer where one is asked for.
+    """
+    if passage.best is None or (kind in ("date", "number") and not values(passage.best.text, kind, "")):
         return None
     sentence = sentence_around(text, passage.best.start, passage.best.end)
-    if verdict and passage.verdict:
+    if kind == "verdict" and passage.verdict:
         yes, no, _ = passage.verdict
         return min(1.0, max(yes, no) / SURE_VERDICT), Statement("yes" if yes >= no else "no", sentence)
     return passage.answerable, Statement(passage.best.text, sentence)

@@ -29,7 +29,7 @@ from preflight_rag.offline.evidence import quote_around
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import ContextNote, RelationReply, Source
 from preflight_rag.state.values import RelationKind
-from preflight_rag.text.names import proper_terms, speaks_of, surface_name
+from preflight_rag.text.names import proper_terms, speaks_of, subject_of, surface_name
 from preflight_rag.text.values import Kind, Value, asked_kind, excerpt, same_value, values
 from preflight_rag.text.words import words
 
@@ -99,6 +99,7 @@ class ContextReading:
         mean: By sentences, the mean of their vectors, length 1.
         answerable: By spans, the probability that the context answers; to a yes/no question, that it says either.
         also: Answers in other passages of the document.
+        typed: By spans, whether the first answer is a date or a number where the question asks for one.
     """
 
     answers: tuple[ContextAnswer, ...]
@@ -111,6 +112,7 @@ class ContextReading:
     mean: np.ndarray | None = None
     answerable: float | None = None
     also: tuple[ContextAnswer, ...] = ()
+    typed: bool = True
 
     @property
     def worth(self) -> float:
@@ -191,9 +193,10 @@ class ContextReader:
     def answers(self, reading: ContextReading) -> bool:
         """Whether a context counts as answering: as the reader's threshold says, or by model and sentence score.
 
-        One about something else does not answer, whatever its sentences look like.
+        One about something else does not answer, whatever its sentences look like, nor does a word where a figure is
+        asked for.
         """
-        if not reading.answers or not reading.on_subject:
+        if not reading.answers or not reading.on_subject or not reading.typed:
             return False
         if reading.answerable is not None:
             return reading.answerable >= self._floor
@@ -217,7 +220,7 @@ def of_document(parts: Sequence[ContextReading]) -> ContextReading:
 
     What the others answer is kept beside that: a document that gives several values agrees with another that gives one.
     """
-    best = max(parts, key=lambda part: (part.on_subject, part.worth))
+    best = max(parts, key=lambda part: (part.on_subject, part.typed, part.worth))
     if len(parts) == 1:
         return best
     others = [answer for part in parts if part is not best for answer in part.answers]
@@ -265,7 +268,7 @@ def by_sentences(question: str, source: Source, ranked: Sequence[Scored]) -> Con
         features,
         terms,
         proper,
-        speaks_of(name, source.title, source.text),
+        speaks_of(subject_of(question), source.title, source.text),
         best=best,
         mean=_mean([item.vector for item in ranked]),
     )
@@ -301,8 +304,9 @@ def by_spans(question: str, source: Source, passage: PassageReading, behind: flo
         {},
         terms,
         proper,
-        speaks_of(name, source.title, source.text),
+        speaks_of(subject_of(question), source.title, source.text),
         answerable=answerable,
+        typed=kind not in ("date", "number") or (bool(answers) and answers[0].value.kind == kind),
     )
 
 

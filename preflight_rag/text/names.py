@@ -21,6 +21,10 @@ _INTERROGATIVE = re.compile(
     r"can|could|will|would|should|has|have|had|tell|name|list|give)\b(?:['’]s)?\s?",
     re.I,
 )
+_PROPERTY_OF = re.compile(
+    r"^what(?:['’]s| is| are| was| were)\s(?:the |a |an )?(?:[\w-]+\s){1,3}?of\s(?P<subject>[\w-]+)", re.I
+)
+_AMOUNT_OF = re.compile(r"how much\s(?P<subject>[\w-]+)\s(?:should|can|may|do|does|is|are|was|were)\b", re.I)
 LONGEST_INITIALS = 8
 """Letters of an abbreviation; longer runs of capitals are words (a guess)."""
 _OPENERS = STOP_WORDS | {"name", "list", "tell", "give", "describe", "explain", "define", "compare", "show", "find"}
@@ -41,6 +45,15 @@ def surface_name(question: str) -> str:
     runs = [match.group().rstrip(".'’-") for match in re.finditer(rf"{NAME.pattern}(?:, {CAPITAL})*", rest)]
     named = [run for run in runs if re.search(r"[^\W\d_]", run)]
     return max(named, key=lambda run: (len(run.split()), len(run)), default="")
+
+
+def subject_of(question: str) -> str:
+    """What a question asks about: the name in it, else, in lower case, what it asks a property or an amount of."""
+    if name := surface_name(question):
+        return name
+    found = _PROPERTY_OF.search(question) or _AMOUNT_OF.match(question.strip())
+    terms = [word for word in found["subject"].split() if word.casefold() not in STOP_WORDS] if found else []
+    return " ".join(terms)
 
 
 def surface_names(question: str) -> list[Name]:

@@ -67,7 +67,7 @@ def test_without_a_quote_the_words_of_the_statement_decide():
 
 def test_a_draft_over_passages_is_one_over_their_contexts():
     contexts = contexts_of([part(1, 0, 23), part(5, 24, 56), Source(3, "x", "", "Bread.")])
-    draft = by_context(Draft("A [5], B [1], bread [3]", ((5, "fell"), (3, "Bread"))), contexts)
+    draft = by_context(Draft("A [5][1], B [1], bread [3]", ((5, "fell"), (3, "Bread"))), contexts)
     assert (draft.text, draft.quotes) == ("A [1], B [1], bread [3]", ((1, "fell"), (3, "Bread")))
     assert [one.n for one in passages_of(contexts)] == [1, 5, 3]
 

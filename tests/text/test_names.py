@@ -2,7 +2,7 @@
 
 import pytest
 
-from preflight_rag.text.names import surface_names
+from preflight_rag.text.names import subject_of, surface_names
 
 
 @pytest.mark.parametrize(
@@ -21,3 +21,19 @@ from preflight_rag.text.names import surface_names
 )
 def test_names_are_quoted_or_capitalised(question, names):
     assert sorted(" ".join(name) for name in surface_names(question)) == sorted(names)
+
+
+@pytest.mark.parametrize(
+    ("question", "subject"),
+    [
+        ("What is the dose of ibuprofen?", "ibuprofen"),
+        ("what is the usual daily dose of ibuprofen for adults", "ibuprofen"),
+        ("How much metformin should an adult take?", "metformin"),
+        ("How many people live in Broken Bow?", "Broken Bow"),
+        ("What is the capital of France?", "France"),
+        ("Why is the sky blue?", ""),
+        ("how many people live here", ""),
+    ],
+)
+def test_the_subject_of_a_question(question, subject):
+    assert subject_of(question) == subject

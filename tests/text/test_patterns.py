@@ -26,6 +26,8 @@ EXAMPLES = [
     (concepts, "_AND_ASKS", "What is dengue and how is it treated", "What are salt and pepper"),
     (concepts, "_INCOMPLETE", "what are the side effects", "what are the side effects of it"),
     (names, "NAME", "Republic of the Congo", "republic of congo"),
+    (names, "_PROPERTY_OF", "What is the dose of ibuprofen", "What is ibuprofen made of"),
+    (names, "_AMOUNT_OF", "How much metformin should one take", "How much does metformin cost"),
     (names, "_INTERROGATIVE", "In which year", "Aspirin in which"),
     (negation, "DENIAL", "The trial failed to show it", "The trial showed it"),
     (negation, "TYPED_NEGATION", "dont give it", "a donation to give"),
