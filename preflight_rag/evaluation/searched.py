@@ -6,7 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from preflight_rag.conversation.questions import normalised
@@ -181,15 +181,4 @@ def corpus_of(found: DataSet) -> tuple[DataSet, tuple[str, ...]]:
         raise UsageError(
             f"{found.name} has no documents to search", help="Take nq_open_oracle, bioasq, mirage, or your own folder."
         )
-    own = DataSet(
-        name=found.name,
-        title=found.title,
-        source=found.source,
-        licence=found.licence,
-        files=found.files,
-        samples=(),
-        relevance={},
-        corpus=found.corpus,
-        library=f"{found.name} questions",
-    )
-    return own, ("",)
+    return replace(found, samples=(), relevance={}, library=f"{found.name} questions"), ("",)

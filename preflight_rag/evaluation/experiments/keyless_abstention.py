@@ -12,8 +12,9 @@ of all five data sets together.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from statistics import fmean
@@ -21,21 +22,23 @@ from typing import Literal
 
 import numpy as np
 
+from preflight_rag.cache import file_sha256
 from preflight_rag.evaluation import datasets
+from preflight_rag.evaluation.bench import given_sources
 from preflight_rag.evaluation.datasets import clapnq
 from preflight_rag.evaluation.metrics import roc_area
 from preflight_rag.evaluation.reading_metrics import holds
-from preflight_rag.evaluation.report import Report, Table, checksums
+from preflight_rag.evaluation.report import Report, Table
 from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.runs import Run
-from preflight_rag.evaluation.samples import DataSet, check_selection, digest
+from preflight_rag.evaluation.samples import Context, DataSet, Sample, check_selection, digest
 from preflight_rag.evaluation.vector_cache import cached_embedder
 from preflight_rag.library.splitting.sentence_splitter import SentenceSplitter
 from preflight_rag.models.embedding.embedder import Embedder
 from preflight_rag.offline.evidence import MARGIN, MAX_QUOTED, SIMILARITY_WEIGHT, Scored, sentences_of, weighted
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.state.errors import UsageError
-from preflight_rag.state.reading import Draft, Source
+from preflight_rag.state.reading import Draft
 from preflight_rag.state.values import Document
 
 NAME = "five-sets"
@@ -61,30 +64,12 @@ MARGINS = (0.0, 0.05, 0.1, 0.15, 0.2)
 AT_ONCE, PARTITIONED = "at once", "in partitions"
 
 Kind = Literal["answerable", "removed", "other", "unanswerable"]
-Text = tuple[str, str]
 
 
-@dataclass(frozen=True)
-class Record:
-    """A question, its answer strings (none: the data set calls it unanswerable), and its (title, text) passages."""
+def open_dataset(name: str, data: Path | None) -> DataSet:
+    """The five data sets as one: each question is labelled with its set.
 
-    id: str
-    question: str
-    answers: tuple[str, ...]
-    passages: tuple[Text, ...]
-
-
-@dataclass(frozen=True)
-class Sets:
-    """The five data sets by name, and what their questions' answers are in words of the passages."""
-
-    title: str
-    found: Mapping[str, DataSet]
-    sentences: Mapping[str, tuple[str, ...]]
-
-
-def open_dataset(name: str, data: Path | None) -> Sets:
-    """The five data sets.
+    ClapNQ's answers are the sentences that its annotators selected; RAMDocs' wrong answers count as answers, too.
 
     Raises:
         UsageError: The name is another, or a file is missing; the message says where it is published.
@@ -94,50 +79,46 @@ def open_dataset(name: str, data: Path | None) -> Sets:
             f"keyless-abstention has no data set {name!r}", help=f"Give --data DIR; the only one is {NAME}."
         )
     found = {shown: datasets.open_dataset(folder, data, datasets.QUESTIONS) for shown, (folder, _) in SETS.items()}
-    return Sets(", ".join(SETS), found, clapnq.selected_sentences(data / "clapnq"))
+    selected = clapnq.selected_sentences(data / "clapnq")
+    samples = []
+    for shown, each in found.items():
+        for sample in each.samples:
+            answers = selected.get(sample.id, ()) if shown == "ClapNQ" else (*sample.names, *sample.wrong)
+            named = sample.question if shown in ("NQ-Open", "RAMDocs") else sample.id
+            worded = tuple((answer,) for answer in answers)
+            samples.append(replace(sample, id=named, answers=worded, label=shown))
+    source, files = (
+        "; ".join(each.source for each in found.values()),
+        (f for each in found.values() for f in each.files),
+    )
+    corpus = found["COVID-QA"].corpus
+    return DataSet(NAME, ", ".join(SETS), source, "those of its parts", tuple(files), tuple(samples), corpus)
 
 
-def records(name: str, sets: Sets, splitter: SentenceSplitter) -> Iterator[Record]:
-    """The questions of a data set; whole articles, and XQuAD's paragraphs, are split.
+def with_short_passages(found: DataSet, splitter: SentenceSplitter) -> Iterator[Sample]:
+    """The samples; the articles of COVID-QA, and XQuAD's paragraphs, are split."""
+    articles = {document.id: document.text for document in found.documents()}
 
-    ClapNQ's answers are the sentences that its annotators selected; RAMDocs' wrong answers count as answers, too.
-    """
-    found = sets.found[name]
-    articles = {document.id: document for document in found.documents()} if name == "COVID-QA" else {}
-    split: dict[tuple[str, str], tuple[Text, ...]] = {}
-
-    def passages(title: str, text: str) -> tuple[Text, ...]:
-        if (title, text) not in split:
-            parts = splitter.split(Document(id="record", text=text, source="record", title=title))
-            split[title, text] = tuple((part.title, part.text) for part in parts)
-        return split[title, text]
+    @cache
+    def split(title: str, text: str) -> tuple[Context, ...]:
+        parts = splitter.split(Document(id="record", text=text, source="record", title=title))
+        return tuple(Context("", part.title, part.text) for part in parts)
 
     for sample in found.samples:
-        own = tuple((passage.title, passage.text) for passage in sample.given)
-        if name == "XQuAD":
-            own = tuple(part for text in own for part in passages(*text))
-        if name == "COVID-QA":
-            own = passages("", articles[next(iter(sample.documents))].text)
-        answers = sets.sentences.get(sample.id, ()) if name == "ClapNQ" else (*sample.names, *sample.wrong)
-        named = sample.question if name in ("NQ-Open", "RAMDocs") else sample.id
-        yield Record(named, sample.question, answers, own)
-
-
-@dataclass(frozen=True)
-class Case:
-    """A question with the passages that it is put to."""
-
-    dataset: str
-    kind: Kind
-    record: Record
-    sources: tuple[Source, ...]
+        given = tuple(Context("", passage.title, passage.text) for passage in sample.given)
+        if sample.label == "XQuAD":
+            given = tuple(part for passage in given for part in split(passage.title, passage.text))
+        if sample.label == "COVID-QA":
+            given = split("", articles[next(iter(sample.documents))])
+        yield replace(sample, given=given)
 
 
 @dataclass(frozen=True)
 class Outcome:
     """The sentences of a case as the reader ranks them, and its drafts where they were asked for."""
 
-    case: Case
+    kind: Kind
+    sample: Sample
     ranked: list[Scored]
     plain: Draft | None = None
     reduced: Draft | None = None
@@ -154,63 +135,63 @@ class Outcome:
 
     def holds(self, texts: Sequence[str]) -> bool:
         """Whether one of the texts holds an answer."""
-        return any(holds(text, self.case.record.answers) for text in texts)
+        return any(holds(text, self.sample.names) for text in texts)
 
 
 @dataclass(frozen=True)
 class Pool:
-    """Passages of one data set with their vectors, and the records that they came with."""
+    """Passages of one data set with their vectors, and the samples that they came with."""
 
-    records: list[Record]
-    texts: list[Text]
+    samples: list[Sample]
+    passages: list[Context]
     vectors: np.ndarray
 
-    def nearest(self, query: np.ndarray) -> Iterator[Text]:
+    def nearest(self, query: np.ndarray) -> list[Context]:
         """All passages, the nearest to the query first."""
-        return (self.texts[i] for i in (-(self.vectors @ query)).argsort(kind="stable").tolist())
+        return [self.passages[i] for i in (-(self.vectors @ query)).argsort(kind="stable").tolist()]
 
 
-def open_pool(records: Iterator[Record], embedder: Embedder, most: int = POOL) -> Pool:
-    """The first records by hash whose passages fit into a pool."""
-    taken: list[Record] = []
-    texts: dict[Text, None] = {}
-    for record in sorted(records, key=lambda record: digest(record.id)):
-        if len(texts) < most or all(text in texts for text in record.passages):
-            texts.update(dict.fromkeys(record.passages))
-            taken.append(record)
-    return Pool(taken, list(texts), embedder.encode_passages(list(texts)))
+def open_pool(samples: Iterable[Sample], embedder: Embedder, most: int = POOL) -> Pool:
+    """The first samples by hash whose passages fit into a pool."""
+    taken: list[Sample] = []
+    passages: dict[Context, None] = {}
+    for sample in sorted(samples, key=lambda sample: digest(sample.id)):
+        if len(passages) < most or all(passage in passages for passage in sample.given):
+            passages.update(dict.fromkeys(sample.given))
+            taken.append(sample)
+    return Pool(taken, list(passages), embedder.encode_passages([(p.title, p.text) for p in passages]))
 
 
-def cases(dataset: str, pool: Pool, other: Pool, embedder: Embedder, *, half: int, limit: int) -> Iterator[Case]:
+def cases(pool: Pool, other: Pool, embedder: Embedder, *, half: int, limit: int) -> Iterator[tuple[Kind, Sample]]:
     """Cases of a half (0 development, 1 report): of its first `limit` questions with an answer and `limit` without."""
-    mine = [record for record in pool.records if digest(record.id)[0] % 2 == half]
+    mine = [sample for sample in pool.samples if digest(sample.id)[0] % 2 == half]
     for answerable in (True, False):
-        for record in islice((record for record in mine if bool(record.answers) == answerable), limit):
-            query = embedder.encode_query(record.question)
-            near = list(pool.nearest(query))
-            puts: list[tuple[Kind, list[Text]]] = [("other", list(other.nearest(query)))]
+        for sample in islice((sample for sample in mine if bool(sample.answers) == answerable), limit):
+            query = embedder.encode_query(sample.question)
+            near = pool.nearest(query)
+            puts: list[tuple[Kind, list[Context]]] = [("other", other.nearest(query))]
             if answerable:
-                puts.append(("removed", [text for text in near if not holds(text[1], record.answers)]))
-                if any(holds(text[1], record.answers) for text in near[:PASSAGES]):
+                puts.append(("removed", [passage for passage in near if not holds(passage.text, sample.names)]))
+                if any(holds(passage.text, sample.names) for passage in near[:PASSAGES]):
                     puts.append(("answerable", near))
             else:
                 puts.append(("unanswerable", near))
-            for kind, texts in puts:
-                sources = [Source(n, f"p{n}", *text) for n, text in enumerate(texts[:PASSAGES], 1)]
-                yield Case(dataset, kind, record, tuple(sources))
+            for kind, passages in puts:
+                shown = tuple(replace(passage, id=f"p{n}") for n, passage in enumerate(passages[:PASSAGES], 1))
+                yield kind, replace(sample, given=shown)
 
 
-async def ask(reader: OfflineReader, case: Case, *, drafts: bool) -> Outcome:
+async def ask(reader: OfflineReader, kind: Kind, sample: Sample, *, drafts: bool) -> Outcome:
     """Rank the sentences of a case and, for `drafts`, answer it at once and in partitions."""
-    question = case.record.question
-    ranked = reader.rank(question, sentences_of(case.sources))
+    question, sources = sample.question, given_sources(sample)
+    ranked = reader.rank(question, sentences_of(sources))
     if not drafts:
-        return Outcome(case, ranked)
-    plain = await reader.answer(question=question, sources=case.sources)
-    parts = [case.sources[i : i + PARTITION] for i in range(0, len(case.sources), PARTITION)]
+        return Outcome(kind, sample, ranked)
+    plain = await reader.answer(question=question, sources=sources)
+    parts = [sources[i : i + PARTITION] for i in range(0, len(sources), PARTITION)]
     extracts = [(await reader.extract(question=question, sources=part)).value for part in parts]
     reduced = await reader.reduce(question=question, extracts=extracts)
-    return Outcome(case, ranked, plain.value, reduced.value)
+    return Outcome(kind, sample, ranked, plain.value, reduced.value)
 
 
 def area_between(positive: Sequence[float], negative: Sequence[float]) -> float:
@@ -221,9 +202,7 @@ def area_between(positive: Sequence[float], negative: Sequence[float]) -> float:
 def choose_threshold(outcomes: Sequence[Outcome]) -> float:
     """The highest threshold, in steps of 0.01, that lets `KEPT` of the answerable questions through."""
     by_set = {
-        name: [
-            outcome.best() for outcome in outcomes if (outcome.case.dataset, outcome.case.kind) == (name, "answerable")
-        ]
+        name: [outcome.best() for outcome in outcomes if (outcome.sample.label, outcome.kind) == (name, "answerable")]
         for name in SETS
     }
     steps = [step / 100 for step in range(100)]
@@ -234,7 +213,7 @@ def choose_threshold(outcomes: Sequence[Outcome]) -> float:
     )
 
 
-def run(sets: Sets, run: Run) -> Report:
+def run(found: DataSet, run: Run) -> Report:
     """Put the questions to their passages, and measure what the reader quotes and when it abstains."""
     check_selection(run.part, run.limit)
     most = QUESTIONS if run.limit is None else max(1, run.limit // (len(SETS) + 1))
@@ -243,14 +222,15 @@ def run(sets: Sets, run: Run) -> Report:
     with cached_embedder(run) as embedder:
         splitter, reader = SentenceSplitter(embedder), OfflineReader(embedder)
         size = min(POOL, run.documents or POOL)
-        pools = {}
-        for name in SETS:
-            pools[name] = open_pool(records(name, sets, splitter), embedder, size)
-            run.progress("passages", len(pools), len(SETS))
+        samples = list(with_short_passages(found, splitter))
+        pools = {
+            name: open_pool((sample for sample in samples if sample.label == name), embedder, size)
+            for name in run.each(list(SETS), "passages")
+        }
         for half in halves:
             for name, (_, other) in SETS.items():
-                put = cases(name, pools[name], pools[other], embedder, half=half, limit=most)
-                outcomes[half] += [asyncio.run(ask(reader, case, drafts=half == 1)) for case in put]
+                put = cases(pools[name], pools[other], embedder, half=half, limit=most)
+                outcomes[half] += [asyncio.run(ask(reader, *case, drafts=half == 1)) for case in put]
                 run.progress(f"{('development', 'test')[half]} half", list(SETS).index(name) + 1, len(SETS))
         described = {"name": embedder.name, "revision": embedder.revision, "dimension": embedder.dimension}
     tables = [*(_weights(outcomes[0]) if 0 in halves else ()), *([_drafts(outcomes[1])] if 1 in halves else [])]
@@ -262,17 +242,13 @@ def run(sets: Sets, run: Run) -> Report:
         about += f"; threshold that keeps {KEPT:.0%}: {choose_threshold(outcomes[0])}"
     return Report(
         experiment="keyless-abstention",
-        dataset=sets.title,
+        dataset=found.title,
         about=f"{about}.",
         tables=tuple(tables),
         rows=tuple(row for half in halves for outcome in outcomes[half] for row in _rows(outcome)),
         figures={table.title: {line[0]: list(line[1:]) for line in table.rows} for table in tables},
         inputs={
-            "sha256": {
-                f"{found.name}/{name}": sha
-                for found in sets.found.values()
-                for name, sha in checksums(found.files).items()
-            },
+            "sha256": {f"{file.parent.name}/{file.name}": file_sha256(file) for file in found.files},
             "embedder": described,
             "settings": {"passages": PASSAGES, "partition": PARTITION, "pool": size},
         },
@@ -281,25 +257,25 @@ def run(sets: Sets, run: Run) -> Report:
 
 def _rows(outcome: Outcome) -> Iterator[Row]:
     """Whether each way to answer found something where there is something, and nothing elsewhere."""
-    case = outcome.case
-    details = {"question": case.record.question, "best": round(outcome.best(), 6)}
+    sample = outcome.sample
+    details = {"question": sample.question, "best": round(outcome.best(), 6)}
     drafts = {AT_ONCE: outcome.plain, PARTITIONED: outcome.reduced}
     for arm, draft in drafts.items():
-        right = None if draft is None else float(draft.found == (case.kind == "answerable"))
+        right = None if draft is None else float(draft.found == (outcome.kind == "answerable"))
         if draft is not None or arm == AT_ONCE:
-            yield Row(f"{case.dataset} {case.record.id}", case.kind, arm, right, details=details)
+            yield Row(f"{sample.label} {sample.id}", outcome.kind, arm, right, details=details)
 
 
 def _weights(outcomes: Sequence[Outcome]) -> tuple[Table, ...]:
     """What weight and margin do to the quotes: answer recall as the mean over data sets, sentences, ROC areas."""
-    answerable = [outcome for outcome in outcomes if outcome.case.kind == "answerable"]
+    answerable = [outcome for outcome in outcomes if outcome.kind == "answerable"]
 
     def recall(margin: float, weight: float) -> str:
-        sets = [[o.holds(o.quoted(margin, weight)) for o in answerable if o.case.dataset == name] for name in SETS]
+        sets = [[o.holds(o.quoted(margin, weight)) for o in answerable if o.sample.label == name] for name in SETS]
         return f"{fmean(fmean(found) for found in sets if found):.3f}"
 
     def area(weight: float, *kinds: str) -> str:
-        without = [outcome.best(weight) for outcome in outcomes if outcome.case.kind in kinds]
+        without = [outcome.best(weight) for outcome in outcomes if outcome.kind in kinds]
         return f"{area_between([outcome.best(weight) for outcome in answerable], without):.3f}"
 
     by_weight = [
@@ -322,7 +298,7 @@ def _drafts(outcomes: Sequence[Outcome]) -> Table:
     rows = []
     for name in SETS:
         of = {
-            kind: [o for o in outcomes if o.case.dataset == name and o.case.kind == kind]
+            kind: [o for o in outcomes if o.sample.label == name and o.kind == kind]
             for kind in ("answerable", "removed", "unanswerable", "other")
         }
         known, same, other = of["answerable"], of["removed"] + of["unanswerable"], of["other"]

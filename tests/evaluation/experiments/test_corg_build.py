@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from preflight_rag.cli import app
 from preflight_rag.evaluation.datasets import QUESTIONS, open_dataset
 from preflight_rag.evaluation.experiments import corg_build
-from preflight_rag.evaluation.experiments.corg_build import Seed, Written, amiss, parse, seeds
+from preflight_rag.evaluation.experiments.corg_build import Written, amiss, parse, seeds
 from preflight_rag.evaluation.experiments.corg_factors import RELATIONS
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import Context, Sample
@@ -23,7 +23,7 @@ TEXT = "Springfield, Ohio is a city. It has 58,662 people."
 OHIO = Context("1", "", TEXT, role="gold", answer="58,662", entity="Springfield, Ohio")
 OREGON = Context("2", "", "In Springfield, Oregon live 61,851 people.", role="gold", answer="61,851",
                entity="Springfield, Oregon")  # fmt: skip
-SEED = Seed("Springfield, Ohio", "58,662", TEXT)
+SEED = Written("Springfield, Ohio", "58,662", TEXT)
 WRITTEN = {
     "duplicated": "ENTITY: Springfield, Ohio\nANSWER: 58,662\nPASSAGE:\n58,662 people live in Springfield, Ohio.",
     "ambiguous": "ENTITY: Springfield\nANSWER: 58,662\nPASSAGE:\nSpringfield is a city of 58,662 people.",
@@ -163,7 +163,7 @@ def test_replies_are_read_as_models_write_them(reply, expected):
 def test_a_triple_needs_no_names_of_things():
     given = Context("1", "Springfield (Ohio)", TEXT, role="gold")
     question = Sample("q", ASKED, "short", answers=(("fifty-eight thousand", "58,662"),), given=(given,))
-    assert seeds(question) == [Seed("Springfield (Ohio)", "58,662", TEXT)]
+    assert seeds(question) == [Written("Springfield (Ohio)", "58,662", TEXT)]
 
 
 def test_without_a_model_it_is_one_line(data_dir, monkeypatch):
