@@ -16,6 +16,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from langchain_core.messages import HumanMessage
+
 from preflight_rag.evaluation.compare import compare
 from preflight_rag.evaluation.experiments.reading import READER, SENTENCES, open_named
 from preflight_rag.evaluation.intervals import wilson
@@ -100,31 +102,18 @@ async def _ask_all(
     systems: dict[str, tuple[OfflineReader, Settings]],
     run: Run,
 ) -> list[dict[str, Turn]]:
-    graph, rows = build_graph().compile(), []
+    graph: Any = build_graph().compile()
+    found = []
     for query in run.each(queries, f"{collection.name}: questions"):
-        rows.append(
-            {name: await _ask(graph, library, query, reader, settings) for name, (reader, settings) in systems.items()}
-        )
-    return rows
-
-
-async def _ask(
-    graph: Any,
-    library: Library,
-    query: Sample,
-    reader: OfflineReader,
-    settings: Settings,
-) -> Turn:
-    from langchain_core.messages import HumanMessage
-
-    options = ["yes", "no"] if query.kind == "yes/no" else []
-    state = await graph.ainvoke(
-        {"messages": [HumanMessage(query.question)], "options": options},
-        {"recursion_limit": RECURSION_LIMIT},
-        context=Context(reader, library, settings),
-    )
-    answer = answer_of(state, reader=reader, settings=settings)
-    return judge(query, answer, library, [ref["id"] for ref in state["passages"]])
+        options, turns = ["yes", "no"] if query.kind == "yes/no" else [], {}
+        for name, (reader, settings) in systems.items():
+            asked = {"messages": [HumanMessage(query.question)], "options": options}
+            context = Context(reader, library, settings)
+            state = await graph.ainvoke(asked, {"recursion_limit": RECURSION_LIMIT}, context=context)
+            answer = answer_of(state, reader=reader, settings=settings)
+            turns[name] = judge(query, answer, library, [ref["id"] for ref in state["passages"]])
+        found.append(turns)
+    return found
 
 
 def judge(sample: Sample, answer: Answer, library: Library, selected: Sequence[str]) -> Turn:
