@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from preflight_rag.corg.signals import ANSWERS, SIGNALS, WEIGHTS, Model
-from preflight_rag.evaluation.experiments.routing import NAME, choose_threshold, fit, measured, open_dataset
+from preflight_rag.evaluation.experiments.routing import NAME, choose_threshold, fit, measured, open_dataset, parts
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.searching import collection_library
 from preflight_rag.models.opening import open_extractive_reader
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     extractive = open_extractive_reader(options.extractive_reader)
     found = open_dataset(NAME, options.data)
-    training, _ = found.parts(read=extractive is not None)
+    training, _ = parts(found, read=extractive is not None)
     with collection_library(found, Run(library_cache=options.library_cache)) as library:
         rows = [measured(case, library, extractive) for case in training]
     model = fit(rows, SIGNALS if extractive is None else (*SIGNALS, ANSWERS))

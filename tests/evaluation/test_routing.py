@@ -9,16 +9,21 @@ from preflight_rag.corg.signals import ANSWERS, SIGNALS, trained
 from preflight_rag.evaluation.experiments import run
 from preflight_rag.evaluation.experiments.routing import (
     NAME,
-    Case,
+    NEEDS,
+    PLAIN,
     Measured,
     choose_threshold,
     compared,
     contrasts,
     fit,
     measured,
+    needs,
     open_dataset,
+    parts,
+    set_of,
 )
 from preflight_rag.evaluation.runs import Run
+from preflight_rag.evaluation.samples import Sample, half_of, reader_part_of
 from preflight_rag.evaluation.searching import collection_library
 from training.routing import main, put_at
 
@@ -73,16 +78,18 @@ def data(tmp_path):
     return folder
 
 
-def row(needs, dataset="RAMDocs", kind="single", **scores):
+def row(differs, dataset="RAMDocs", kind="single", **scores):
     found = {**dict.fromkeys((*SIGNALS, ANSWERS), 0.0), **scores}
-    return Measured(Case(dataset, f"{dataset} {needs} {scores}", needs, (), kind=kind), found, found)
+    asked = f"{dataset} {differs} {scores}"
+    case = Sample(asked, asked, label=f"{dataset}/{kind}", right=NEEDS if differs else PLAIN)
+    return Measured(case, found, found)
 
 
 def test_a_question_with_one_answer_left_is_kept_from_the_other_documents(data):
-    cases = open_dataset(NAME, data).cases[0]
-    assert [case.needs for case in cases[:2]] == [True, False]
-    assert set(cases[1].documents) | cases[1].without == set(cases[0].documents)
-    assert len(cases[1].documents) == 1
+    whole, less, *_ = open_dataset(NAME, data).samples
+    assert [needs(whole), needs(less)] == [True, False]
+    assert {passage.id for passage in less.given} == whole.documents > less.documents
+    assert len(less.documents) == 1
 
 
 def test_weights_are_never_negative():
@@ -108,18 +115,17 @@ def test_a_model_can_be_put_at_another_threshold():
 
 
 def test_a_questions_part_is_told_by_what_the_reader_was_trained_by(data):
-    cases = open_dataset(NAME, data).cases[4]
+    cases = [case for case in open_dataset(NAME, data).samples if set_of(case) == "XQuAD"]
+    assert len(cases) == 6
     assert {case.key for case in cases} == {"Oven"}
-    assert len({case.part for case in cases}) == 1
 
 
 def test_with_a_reader_the_parts_of_its_data_are_measured(data, tmp_path):
     found = open_dataset(NAME, data)
-    parts = found.parts(read=True)
     with collection_library(found, Run(library_cache=tmp_path)) as library:
-        training, test = ([measured(case, library, ValueReader()) for case in cases] for cases in parts)
-    assert {row.case.part for row in training} == {"validation"}
-    assert {(row.case.part, row.case.development) for row in test} == {("test", False)}
+        training, test = ([measured(case, library, ValueReader()) for case in part] for part in parts(found, read=True))
+    assert {reader_part_of(row.case.key) for row in training} == {"validation"}
+    assert {(reader_part_of(row.case.key), half_of(row.case.question)) for row in test} == {("test", "test")}
     assert all(ANSWERS in row.scores for row in (*training, *test))
 
 

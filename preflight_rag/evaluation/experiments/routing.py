@@ -17,8 +17,8 @@ on the validation part; tables are of the test part, of questions that are in th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 from statistics import fmean
@@ -31,7 +31,7 @@ from preflight_rag.evaluation.metrics import roc_area, roc_area_gain
 from preflight_rag.evaluation.report import Report, Table, number
 from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.runs import Run
-from preflight_rag.evaluation.samples import DataSet, Sample, check_selection, digest, reader_part_of, sampled
+from preflight_rag.evaluation.samples import DataSet, Sample, check_selection, digest, half_of, reader_part_of, sampled
 from preflight_rag.evaluation.searching import collection_library, inputs
 from preflight_rag.library.library import Library
 from preflight_rag.library.search.retrieval import reference
@@ -72,67 +72,44 @@ SEED = 0
 Passages: TypeAlias = tuple[list[PassageRef], list[Source]]
 
 
-@dataclass(frozen=True)
-class Case:
-    """A question with the documents that its data set gives it.
-
-    Attributes:
-        dataset: Its data set.
-        question: As the data set asks it.
-        needs: Whether it needs COrg.
-        documents: Ids of its own documents.
-        without: Ids of documents that are kept from it.
-        kind: The data set's own class of the question.
-        key: What tells its part of the extractive reader's data; the question where it is empty.
-    """
-
-    dataset: str
-    question: str
-    needs: bool
-    documents: tuple[str, ...]
-    without: frozenset[str] = frozenset()
-    kind: str = ""
-    key: str = ""
-
-    @property
-    def part(self) -> str:
-        """The part of the extractive reader's data: train, validation or test."""
-        return reader_part_of(self.key or self.question)
-
-    @property
-    def development(self) -> bool:
-        """Whether the first byte of the question's SHA-256 is even."""
-        return digest(self.question)[0] % 2 == 0
+NEEDS, PLAIN = "COrg", "plain"
+"""What a case is to be read by: its `right`. Its label: its data set, behind a slash that set's own class of it."""
 
 
-@dataclass(frozen=True)
-class CaseSet(DataSet):
-    """Data sets whose documents are in one library, with the cases made of their questions, set by set."""
-
-    cases: tuple[tuple[Case, ...], ...] = ()
-
-    def parts(self, *, read: bool) -> tuple[list[Case], list[Case]]:
-        """Training and test cases: halves, or with a reader its validation and test parts."""
-        found: tuple[list[Case], list[Case]] = ([], [])
-        for cases in self.cases:
-            if not read:
-                for case in few(cases, SAMPLE):
-                    found[not case.development].append(case)
-                continue
-            found[0].extend(few([case for case in cases if case.part == "validation"], READ_SAMPLE))
-            test = [case for case in cases if case.part == "test" and not case.development]
-            found[1].extend(few(test, READ_SAMPLE))
-        return found
+def set_of(case: Sample) -> str:
+    """The data set of a case."""
+    return case.label.partition("/")[0]
 
 
-def few(cases: Sequence[Case], most: int) -> list[Case]:
+def needs(case: Sample) -> bool:
+    """Whether it needs COrg."""
+    return case.right == NEEDS
+
+
+def parts(found: DataSet, *, read: bool) -> tuple[list[Sample], list[Sample]]:
+    """Training and test cases, set by set: halves, or with a reader its validation and test parts."""
+    training: list[Sample] = []
+    test: list[Sample] = []
+    for name in dict.fromkeys(map(set_of, found.samples)):
+        cases = [case for case in found.samples if set_of(case) == name]
+        if read:
+            training += few([case for case in cases if reader_part_of(case.key) == "validation"], READ_SAMPLE)
+            own = [case for case in cases if reader_part_of(case.key) == "test" and half_of(case.question) == "test"]
+            test += few(own, READ_SAMPLE)
+            continue
+        for case in few(cases, SAMPLE):
+            (test if half_of(case.question) == "test" else training).append(case)
+    return training, test
+
+
+def few(cases: Sequence[Sample], most: int) -> list[Sample]:
     """All cases of the sets that hold questions of both classes, the first `most` by hash of the others."""
-    if any(case.needs for case in cases):
+    if any(map(needs, cases)):
         return list(cases)
     return sorted(cases, key=lambda case: digest(case.question))[:most]
 
 
-def open_dataset(name: str, data: Path | None) -> CaseSet:
+def open_dataset(name: str, data: Path | None) -> DataSet:
     """The six data sets as one.
 
     Raises:
@@ -142,45 +119,55 @@ def open_dataset(name: str, data: Path | None) -> CaseSet:
         raise UsageError(f"routing has no data set {name!r}", help=f"Give --data DIR; the only one is {NAME}.")
     found = {shown: datasets.open_dataset(folder, data, datasets.QUESTIONS) for shown, folder in SETS.items()}
     experts, documents = _experts(data)
-    cases = (*(tuple(_cases(shown, each.samples)) for shown, each in found.items()), experts)
+    cases = [case for shown, each in found.items() for case in _cases(shown, each.samples)]
 
     def corpus() -> Iterator[Document]:
         for each in found.values():
             yield from each.documents()
         yield from documents
 
-    return CaseSet(
+    return DataSet(
         name=NAME,
         title=", ".join((*SETS, EXPERT)),
         source="; ".join(each.source for each in found.values()),
         licence="those of its parts",
         files=tuple(file for each in found.values() for file in each.files),
-        samples=(),
+        samples=(*cases, *experts),
         corpus=corpus,
         library="routing",
-        cases=cases,
     )
 
 
-def _cases(dataset: str, samples: Sequence[Sample]) -> Iterator[Case]:
+def _cases(dataset: str, samples: Sequence[Sample]) -> Iterator[Sample]:
     """One case a question; each of RAMDocs that needs COrg once more, with one answer left."""
     for sample in samples:
-        ids, key = tuple(passage.id for passage in sample.given), "" if dataset in MIXED else sample.key
+        ids, key = [passage.id for passage in sample.given], "" if dataset in MIXED else sample.key
         if dataset != "RAMDocs":
-            needs = dataset == "DRAGged" and sample.label != "No conflict"
-            kind = sample.label if dataset == "DRAGged" else ""
-            yield Case(dataset, sample.question, needs, ids, kind=kind, key=key)
+            differs = dataset == "DRAGged" and sample.label != "No conflict"
+            yield _case(sample, dataset, differs, ids, sample.label if dataset == "DRAGged" else "", key)
             continue
-        needs = len(sample.answers) > 1 or bool(sample.wrong)
-        yield Case(dataset, sample.question, needs, ids, kind="ambiguous" if needs else "single")
-        if needs:
+        differs = len(sample.answers) > 1 or bool(sample.wrong)
+        yield _case(sample, dataset, differs, ids, "ambiguous" if differs else "single")
+        if differs:
             (only,) = sample.answers[digest(sample.question)[1] % len(sample.answers)]
-            chosen = tuple(p.id for p in sample.given if p.answer == only or p.role == "noise")
-            without = frozenset(ids) - frozenset(chosen)
-            yield Case(dataset, sample.question, False, chosen, without, kind="one answer left")
+            chosen = [p.id for p in sample.given if p.answer == only or p.role == "noise"]
+            yield _case(sample, dataset, False, chosen, "one answer left")
 
 
-def _experts(data: Path) -> tuple[tuple[Case, ...], list[Document]]:
+def _case(
+    sample: Sample, dataset: str, differs: bool, documents: Iterable[str], kind: str = "", key: str = ""
+) -> Sample:
+    """A question with its own documents; those of its passages that are none of them are kept from it."""
+    return replace(
+        sample,
+        label=f"{dataset}/{kind}",
+        right=NEEDS if differs else PLAIN,
+        documents=frozenset(documents),
+        key=key or sample.question,
+    )
+
+
+def _experts(data: Path) -> tuple[list[Sample], list[Document]]:
     """BioASQ's first questions by hash, with the documents of their gold snippets, which agree with each other."""
     found = datasets.open_dataset("bioasq", data)
     chosen = sorted(found.samples, key=lambda sample: digest(sample.question))[:EXPERTS]
@@ -191,21 +178,21 @@ def _experts(data: Path) -> tuple[tuple[Case, ...], list[Document]]:
         for document in found.documents()
         if document.id in wanted
     ]
-    cases = (Case(EXPERT, s.question, False, tuple(f"bioasq/{name}" for name in sorted(own[s.id]))) for s in chosen)
-    return tuple(cases), documents
+    return [_case(s, EXPERT, False, (f"bioasq/{name}" for name in own[s.id])) for s in chosen], documents
 
 
-def put(case: Case, library: Library) -> Passages:
+def put(case: Sample, library: Library) -> Passages:
     """The passages that a question is put to: the nearest of its own documents, filled up with what search finds."""
     found = library.search(case.question, k=DEPTH, candidates=DEPTH)
-    own = set(case.documents)
-    hits = [hit for hit in found.fused if hit.document_id not in case.without]
+    own = case.documents
+    without = {passage.id for passage in case.given} - own
+    hits = [hit for hit in found.fused if hit.document_id not in without]
     mine = [hit.passage_id for hit in hits if hit.document_id in own][:PASSAGES]
     others = [hit.passage_id for hit in hits if hit.document_id not in own][: PASSAGES - len(mine)]
     return _passages(library, [*mine, *others], found.dense_scores)
 
 
-def searched(case: Case, library: Library) -> Passages:
+def searched(case: Sample, library: Library) -> Passages:
     """The passages that search finds for a question by itself."""
     found = library.search(case.question, k=PASSAGES)
     return _passages(library, [hit.passage_id for hit in found.fused], found.dense_scores)
@@ -224,12 +211,12 @@ def _passages(library: Library, ids: Sequence[str], cosines: Mapping[str, float]
 class Measured:
     """A case with the signals' scores: of the passages it was put to, and of those that search finds by itself."""
 
-    case: Case
+    case: Sample
     scores: dict[str, float]
     searched: dict[str, float]
 
 
-def measured(case: Case, library: Library, extractive: ExtractiveReader | None = None) -> Measured:
+def measured(case: Sample, library: Library, extractive: ExtractiveReader | None = None) -> Measured:
     """The signals of a case."""
     own, found = (
         {name: signal.score for name, signal in measure(case.question, *passages, extractive).items()}
@@ -238,13 +225,15 @@ def measured(case: Case, library: Library, extractive: ExtractiveReader | None =
     return Measured(case, own, found)
 
 
-def run(found: CaseSet, run: Run) -> Report:
+def run(found: DataSet, run: Run) -> Report:
     """Measure the signals of a part's questions; models that lack a signal are fitted on the training ones."""
     check_selection(run.part, run.limit)
     extractive = open_extractive_reader(run.extractive_reader)
-    training, test = (_limited(cases, run.limit) for cases in found.parts(read=extractive is not None))
+    training, test = (_limited(cases, run.limit) for cases in parts(found, read=extractive is not None))
     chosen = {"test": test, "development": training, "all": [*training, *test]}[run.part]
-    wanted = (name for case in (*training, *chosen) for name in (*case.documents, *case.without))
+    wanted = (
+        name for case in (*training, *chosen) for name in (*case.documents, *(passage.id for passage in case.given))
+    )
     part = sampled(found, wanted, run.documents)
     rows: dict[int, Measured] = {}
     with collection_library(part, run) as library:
@@ -266,10 +255,10 @@ def run(found: CaseSet, run: Run) -> Report:
         rows=tuple(
             Row(
                 row.case.question,
-                f"{row.case.dataset} {row.case.kind}".strip(),
+                row.case.label.replace("/", " ").strip(),
                 "signals",
                 model.score(row.scores),
-                details={"needs": row.case.needs, "scores": row.scores, "searched": row.searched},
+                details={"needs": needs(row.case), "scores": row.scores, "searched": row.searched},
             )
             for row in reported
         ),
@@ -278,11 +267,11 @@ def run(found: CaseSet, run: Run) -> Report:
     )
 
 
-def _limited(cases: Sequence[Case], limit: int | None) -> list[Case]:
+def _limited(cases: Sequence[Sample], limit: int | None) -> list[Sample]:
     """The cases of the first questions by hash, of each data set in turn."""
     by_set: dict[str, dict[str, None]] = {}
     for case in sorted(cases, key=lambda case: digest(case.question)):
-        by_set.setdefault(case.dataset, {})[case.question] = None
+        by_set.setdefault(set_of(case), {})[case.question] = None
     in_turn = [question for turn in zip_longest(*by_set.values()) for question in turn if question is not None]
     kept = frozenset(in_turn[:limit])
     return [case for case in cases if case.question in kept]
@@ -296,10 +285,10 @@ def fit(rows: Sequence[Measured], names: Sequence[str] = SIGNALS) -> Model:
     """
     from sklearn.linear_model import LogisticRegression
 
-    needs, used = [row.case.needs for row in rows], list(names)
-    while used and len(set(needs)) == 2:
+    truth, used = [needs(row.case) for row in rows], list(names)
+    while used and len(set(truth)) == 2:
         x = [[row.scores[name] for name in used] for row in rows]
-        fitted = LogisticRegression(C=1 / PENALTY, class_weight="balanced", tol=1e-10, max_iter=1000).fit(x, needs)
+        fitted = LogisticRegression(C=1 / PENALTY, class_weight="balanced", tol=1e-10, max_iter=1000).fit(x, truth)
         weights = dict(zip(used, fitted.coef_[0].tolist(), strict=True))
         if min(weights.values()) >= 0:
             found = {name: round(weights.get(name, 0.0), 3) for name in names}
@@ -310,7 +299,7 @@ def fit(rows: Sequence[Measured], names: Sequence[str] = SIGNALS) -> Model:
 
 def choose_threshold(rows: Sequence[Measured], model: Model) -> float:
     """The least threshold, in steps of 0.01, that keeps false alarms at `FALSE_ALARMS` in the mean over the sets."""
-    scores = [[model.score(row.scores) for row in rows if row.case.dataset == name] for name in (*NEGATIVES, EXPERT)]
+    scores = [[model.score(row.scores) for row in rows if set_of(row.case) == name] for name in (*NEGATIVES, EXPERT)]
     sets = [found for found in scores if found]
     shares = ((at / 100, [fmean(score >= at / 100 for score in scores) for scores in sets]) for at in range(102))
     return next(at for at, alarms in shares if not alarms or fmean(alarms) <= FALSE_ALARMS)
@@ -318,17 +307,17 @@ def choose_threshold(rows: Sequence[Measured], model: Model) -> float:
 
 def contrasts(rows: Sequence[Measured]) -> dict[str, list[Measured]]:
     """The comparisons by name: questions that need COrg, each time against others that don't."""
-    needing = [row for row in rows if row.case.needs]
-    plain = [row for row in rows if not row.case.needs]
+    needing = [row for row in rows if needs(row.case)]
+    plain = [row for row in rows if not needs(row.case)]
 
     def against(*kinds: str) -> list[Measured]:
-        return [row for row in plain if f"{row.case.dataset}/{row.case.kind}" in kinds]
+        return [row for row in plain if row.case.label in kinds]
 
     main = against(*(f"{name}/" for name in NEGATIVES), "RAMDocs/single")
-    ramdocs_needing = [row for row in needing if row.case.dataset == "RAMDocs"]
+    ramdocs_needing = [row for row in needing if set_of(row.case) == "RAMDocs"]
     return {
         "all": needing + main,
-        "all, complementary information left out": [r for r in needing if not r.case.kind.startswith("Compl")] + main,
+        "all, complementary information left out": [r for r in needing if "/Compl" not in r.case.label] + main,
         "within RAMDocs and DRAGged": needing + against("RAMDocs/single", "DRAGged/No conflict"),
         "RAMDocs, the same questions with one answer left": ramdocs_needing + against("RAMDocs/one answer left"),
         "against BioASQ": needing + against("BioASQ/"),
@@ -338,7 +327,7 @@ def contrasts(rows: Sequence[Measured]) -> dict[str, list[Measured]]:
 def area(rows: Sequence[Measured], model: Model, *, by_search: bool = False) -> str:
     """Area under the ROC curve with its bootstrap interval."""
     scores = [model.score(row.searched if by_search else row.scores) for row in rows]
-    return number(roc_area(scores, [row.case.needs for row in rows], seed=SEED))
+    return number(roc_area(scores, [needs(row.case) for row in rows], seed=SEED))
 
 
 def compared(
@@ -356,7 +345,7 @@ def _beside(test: Sequence[Measured], model: Model) -> Table:
     cells = []
     for name, rows in contrasts(test).items():
         scores = [[other.score(row.scores) for row in rows] for other in (model, plain)]
-        gain = roc_area_gain(scores[0], scores[1], [row.case.needs for row in rows], seed=SEED)
+        gain = roc_area_gain(scores[0], scores[1], [needs(row.case) for row in rows], seed=SEED)
         cells.append((name, area(rows, plain), area(rows, model), number(gain)))
     columns = ("comparison", "four signals, no reader", "five signals", "difference, paired")
     return Table("What the reader adds", columns, tuple(cells))
@@ -366,7 +355,7 @@ def _areas(test: Sequence[Measured], model: Model) -> Table:
     cells = [
         (
             name,
-            f"{sum(row.case.needs for row in rows)} / {sum(not row.case.needs for row in rows)}",
+            f"{sum(needs(row.case) for row in rows)} / {sum(not needs(row.case) for row in rows)}",
             area(rows, model),
             "–" if "one answer left" in name else area(rows, model, by_search=True),
         )
@@ -383,7 +372,7 @@ def _each_signal(training: Sequence[Measured], test: Sequence[Measured], names: 
     for name in names:
         alone = Model(0.0, {name: 1.0})
         without = fit(training, [other for other in names if other != name])
-        fired = [[row.scores[name] > 0 for row in rows if row.case.needs is needs] for needs in (True, False)]
+        fired = [[row.scores[name] > 0 for row in rows if needs(row.case) is wanted] for wanted in (True, False)]
         shares = " / ".join(f"{fmean(some) * 100:.0f}" if some else "–" for some in fired)
         cells.append((name, shares, *(area(among, model) for among in (rows, control) for model in (alone, without))))
     full = fit(training, names)
@@ -395,8 +384,9 @@ def _each_signal(training: Sequence[Measured], test: Sequence[Measured], names: 
 def _threshold(test: Sequence[Measured], model: Model, threshold: float) -> Table:
     kinds: dict[str, list[Measured]] = {}
     for row in test:
-        kind = ("needs" if row.case.needs else row.case.kind) if row.case.dataset in MIXED else ""
-        kinds.setdefault(f"{row.case.dataset} {kind}".strip(), []).append(row)
+        name, _, kind = row.case.label.partition("/")
+        kind = ("needs" if needs(row.case) else kind) if name in MIXED else ""
+        kinds.setdefault(f"{name} {kind}".strip(), []).append(row)
     cells = []
     for name, rows in kinds.items():
         shares = [
@@ -406,8 +396,8 @@ def _threshold(test: Sequence[Measured], model: Model, threshold: float) -> Tabl
         cells.append((name, str(len(rows)), *(number(share, percent=True) for share in shares)))
     main = contrasts(test)["all"]
     sent = [row for row in main if model.score(row.scores) >= threshold]
-    right = sum(row.case.needs for row in sent)
-    precision, recall = wilson(right, len(sent)), wilson(right, sum(row.case.needs for row in main))
+    right = sum(needs(row.case) for row in sent)
+    precision, recall = wilson(right, len(sent)), wilson(right, sum(needs(row.case) for row in main))
     reached = f"precision {number(precision, percent=True)}, recall {number(recall, percent=True)}"
     note = f"Threshold {threshold:g}: {reached}."
     return Table("Sent to COrg", ("questions", "n", "to COrg, %", "search alone, %"), tuple(cells), note)
