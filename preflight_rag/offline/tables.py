@@ -23,10 +23,18 @@ NAMED = 0.5
 `tests/offline/test_tables.py`."""
 LEAST_SHARE = 0.5
 """Share of the question's content words, by weight, that row, column and caption have to hold; set as above."""
+LEAST_MARGIN = 0.02
+"""How far the next best cell with another text has to lie behind; set as above, on statements with many like rows."""
 LABEL_BONUS = 0.3
 """What a row's first cell counts more than its others when rows are compared: it is what the row is about. A guess."""
 NAME_WEIGHT = 0.1
 """Weight of how much of a row's label, and of a column's name, the question holds beside the share. A guess."""
+TITLE_WEIGHT = 0.3
+"""Weight of the words that only the title of the row's document has, of those that titles have at all. A guess."""
+COUNTED = 0.3
+"""Weight of what is counted, the patients of "how many patients", beside other words: tables seldom say it. A guess."""
+PERCENT = 0.05
+"""What a percentage loses beside an amount in a column of the same name, where none is asked for. A guess."""
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 _CODE = re.compile(r"\b[A-Z]{2,4}\b")
 _ALIKE = {"percentag": "%", "percent": "%", "proport": "%", "pct": "%", "averag": "mean"}
@@ -35,6 +43,8 @@ _ASKING = frozenset(
     words("many much value figure table row column say show report list tell amount total give according number")
 )
 """Words that ask, and name nothing, unless a row or a column has them."""
+_QUANTITY = frozenset(words("many much"))
+_COUNTED = re.compile(r"\bhow many (\w+)", re.IGNORECASE)
 _STATISTIC = frozenset(words("mean median sd se sem iqr ci range number total value count standard deviation"))
 """Words that say how a row's figures were made; a question names the row without them."""
 _EXTREME = re.compile(
@@ -109,15 +119,17 @@ def table_answer(question: str, sources: Sequence[Source]) -> TableAnswer | None
     lines = list(_lines(sources))
     asked = _terms(question)
     known = frozenset[str]().union(*(line.all for line in lines))
-    asked = frozenset(term for term in asked if term in known or term not in _ASKING)
+    asked = frozenset(term for term in asked if term not in _QUANTITY and (term in known or term not in _ASKING))
     if not asked or not lines:
         return None
-    weights = _weights(asked, lines)
+    weights, titles = _weights(asked, lines), _title_shares(asked, lines)
+    for term in _terms(counted[1]) & asked if (counted := _COUNTED.search(question)) else ():
+        weights[term] *= COUNTED
     candidates = sorted(
         (
             found
             for line in lines
-            for found in _candidates(line, asked, weights)
+            for found in _candidates(line, asked, weights, titles)
             if kind == "name" or any(map(str.isdigit, line.row.cells[found.place].text))
         ),
         key=lambda found: -found.score,
@@ -128,7 +140,7 @@ def table_answer(question: str, sources: Sequence[Source]) -> TableAnswer | None
     cell = best.line.row.cells[best.place]
     rival = next((item for item in candidates[1:] if item.line.row.cells[item.place].text != cell.text), None)
     margin = round(best.score - rival.score, 4) if rival else round(best.score, 4)
-    if margin <= 0 or best.share < LEAST_SHARE:
+    if margin < LEAST_MARGIN or best.share < LEAST_SHARE:
         return None
     named = best.line.row.cells[best.by] if best.by >= 0 else Cell("", best.line.row.caption, 0, 0)
     return TableAnswer(
@@ -143,19 +155,29 @@ def table_answer(question: str, sources: Sequence[Source]) -> TableAnswer | None
 
 
 def _lines(sources: Sequence[Source]) -> Iterator[_Line]:
-    for source in sources:
-        title = _terms(source.title)
-        for text in source.text.split("\n"):
-            row = parse_row(text.strip())
-            if row is not None:
-                yield _Line(
-                    source,
-                    text.strip(),
-                    row,
-                    tuple(_terms(cell.text) for cell in row.cells),
-                    tuple(_terms(cell.column) for cell in row.cells),
-                    _terms(row.caption) | title,
-                )
+    """The rows of all passages; one that has its table's number alone gets the caption of another row of the table."""
+    rows = [(source, line.strip(), parse_row(line.strip())) for source in sources for line in source.text.split("\n")]
+    captions: dict[str, set[str]] = {}
+    for source, _, row in rows:
+        if row is not None:
+            captions.setdefault(source.title, set()).add(row.caption)
+    before: tuple[Source | None, str] = (None, "")
+    for source, line, row in rows:
+        if row is None:
+            continue
+        caption = row.caption or (before[1] if before[0] is source else "")
+        before = (source, caption)
+        whole = max(
+            (each for each in captions[source.title] if caption and each.startswith(caption)), key=len, default=""
+        )
+        yield _Line(
+            source,
+            line,
+            row,
+            tuple(_terms(cell.text) for cell in row.cells),
+            tuple(_terms(cell.column) for cell in row.cells),
+            _terms(whole) | _terms(source.title),
+        )
 
 
 def _terms(text: str) -> frozenset[str]:
@@ -171,7 +193,18 @@ def _weights(asked: frozenset[str], lines: Sequence[_Line]) -> dict[str, float]:
     return {term: math.log(1 + (len(lines) + 1) / (0.5 + counts[term])) for term in sorted(asked)}
 
 
-def _candidates(line: _Line, asked: frozenset[str], weights: dict[str, float]) -> Iterator[_Candidate]:
+def _title_shares(asked: frozenset[str], lines: Sequence[_Line]) -> dict[str, float]:
+    """How much of what the question says of titles each title has: words of few titles count more."""
+    terms = {line.source.title: _terms(line.source.title) & asked for line in lines}
+    counts = Counter(term for found in terms.values() for term in found)
+    weights = {term: math.log(1 + len(terms) / count) for term, count in counts.items()}
+    total = sum(weights.values()) or 1.0
+    return {title: sum(weights[term] for term in sorted(found)) / total for title, found in terms.items()}
+
+
+def _candidates(
+    line: _Line, asked: frozenset[str], weights: dict[str, float], titles: dict[str, float]
+) -> Iterator[_Candidate]:
     """The cells of a row whose column the question names, when it names the row."""
     total = sum(weights.values())
     cells = line.row.cells
@@ -190,8 +223,9 @@ def _candidates(line: _Line, asked: frozenset[str], weights: dict[str, float]) -
         label = line.terms[by] & asked if by is not None else frozenset()
         covered = (name & asked) | label | (line.about & asked)
         share = sum(weights[term] for term in covered) / total
-        whole = _part(line.terms[by], asked) if by is not None else 0.0
+        whole = _part(line.terms[by] | line.names[by], asked) if by is not None else 0.0
         score = share + NAME_WEIGHT * (whole + _part(name, asked) + (LABEL_BONUS if by == 0 else 0.0))
+        score += TITLE_WEIGHT * titles[line.source.title] - (PERCENT if "%" in cell.text and "%" not in asked else 0.0)
         yield _Candidate(line, place, -1 if by is None else by, share, score)
 
 

@@ -114,7 +114,8 @@ def table_lines(
             heading = ""
         unused = False
         label = f"{heading}, {row[0]}" if heading and row[0] else row[0] or heading
-        written = _row_lines(short if since >= CAPTION_EVERY else number, *_joined(names, [label, *row[1:]]))
+        alone = width == 2 and not any(names)  # a name and its value say nothing of what they belong to
+        written = _row_lines(short if alone or since >= CAPTION_EVERY else number, *_joined(names, [label, *row[1:]]))
         since = sum(map(len, written)) + (0 if since >= CAPTION_EVERY else since)
         lines += written
     return lines
