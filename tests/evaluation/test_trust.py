@@ -188,6 +188,7 @@ def test_a_listing_names_every_document_or_the_count():
     count = asked("collection", documents=("naxos", "paros"), answers=(("2", "two"),))
     assert judged(count, listing).right
     assert not judged(count, answer("3 documents", outcome="listing")).right
+    assert not judged(count, answer("5 documents of 2 kinds", outcome="listing")).right
 
 
 def test_calibration_error_is_the_gap_between_confidence_and_share_right():

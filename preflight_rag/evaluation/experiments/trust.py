@@ -54,6 +54,7 @@ UNCOUNTED = (*SILENT, "language", "open")
 FIRST = 3
 LONGER = 12
 """Words more than a name of the answer that a right short answer may have; a guess: the rest of its clause."""
+NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 SEVERAL = "; "
 """Between several answers of one headline."""
 CELL, BETWEEN = " | ", r"\w{0,60}?"
@@ -343,12 +344,13 @@ def says(said: str, names: Sequence[str], false: Sequence[str]) -> bool:
 
 
 def lists(question: TrustQuestion, answer: Answer, shown: Sequence[Shown]) -> tuple[bool, str]:
-    """Whether a listing has every document, by a citation or by its name, or says the count that is asked for.
+    """Whether a listing has every document, by a citation or by its name, or says first the count that is asked for.
 
     What is no listing has to say the titles, as its claim.
     """
     if question.answers:
-        counted = all(any(holds(headline(answer), name) for name in names) for names in question.answers)
+        counts = [word for word in tokens(headline(answer)) if word.isdigit() or word in NUMBERS][:1]
+        counted = bool(counts) and counts[0] in {name for names in question.answers for name in names}
         return counted, "says the count" if counted else "does not say the count"
     cited = {item.document for item in shown}
     if answer.outcome != "listing" and headline(answer).count(SEVERAL) >= len(question.documents):

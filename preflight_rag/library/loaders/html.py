@@ -154,10 +154,25 @@ def _write_tables(soup: BeautifulSoup) -> bool:
         table.decompose()
         found = True
     for table in layout if found else ():
+        _write_labelled_rows(table, soup)
         # What laid out the page must not become a table around the rows.
         for element in (table, *table.find_all(["tbody", "thead", "tr", "td", "th"])):
             element.name = "div"
     return found
+
+
+def _write_labelled_rows(table: Tag, soup: BeautifulSoup) -> None:
+    """Put "label: value" in the place of such rows, as an infobox has them around the table that it holds.
+
+    As blocks of a few words they would be taken for navigation and dropped.
+    """
+    for row in table.find_all("tr"):
+        cells = row.find_all(["th", "td"], recursive=False)
+        texts = [cell.get_text(" ", strip=True) for cell in cells]
+        if [cell.name for cell in cells] == ["th", "td"] and all(0 < len(text) <= _LONGEST_CELL for text in texts):
+            paragraph = soup.new_tag("p")
+            paragraph.string = ": ".join(texts)
+            row.replace_with(paragraph)
 
 
 def _span(cell: Tag, name: str) -> int:

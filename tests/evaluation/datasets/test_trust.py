@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -80,24 +81,44 @@ def test_what_nothing_answers_has_no_answer_and_the_rest_has(found):
         assert known == question.answerable == (question.kind not in SILENT), question.id
 
 
-def test_evidence_stands_in_the_documents_as_the_loaders_give_them(found, tmp_path):
-    wanted = {name for question in found.questions if question.evidence for name in question.documents}
-    texts: dict[str, str] = {}
+@pytest.fixture(scope="module")
+def texts(found, tmp_path_factory) -> dict[str, str]:
+    """Title and text of each document that is no abstract, and of the abstracts, as the loaders give them."""
+    folder, read = tmp_path_factory.mktemp("files"), {}
     for documents in found.documents.values():
         for document in documents:
-            if document.name not in wanted:
-                continue
             if document.record:
-                texts[document.name] = letters(json.loads(document.content())["text"])
+                record = json.loads(document.content())
+                read[document.name] = f"{record.get('title', '')} {record['text']}"
                 continue
-            path = tmp_path / document.name
+            path = folder / document.name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(document.content())
-            read = [item for item in load(path) if isinstance(item, Document)]
-            texts[document.name] = letters(" ".join(f"{item.title} {item.text}" for item in read))
+            items = [item for item in load(path) if isinstance(item, Document)]
+            read[document.name] = " ".join(f"{item.title} {item.text}" for item in items)
+    return read
+
+
+def test_evidence_stands_in_the_documents_as_the_loaders_give_them(found, texts):
+    squeezed: dict[str, str] = {}
     for question in found.questions:
+        for name in question.documents if question.evidence else ():
+            squeezed.setdefault(name, letters(texts[name]))
         for evidence in question.evidence:
-            assert any(stands_in(evidence, texts[name]) for name in question.documents), (question.id, evidence)
+            assert any(stands_in(evidence, squeezed[name]) for name in question.documents), (question.id, evidence)
+
+
+def test_the_documents_that_mention_something_are_those_whose_text_does(found, texts):
+    parts = {document.name: part for part, documents in found.documents.items() for document in documents}
+    seen = 0
+    for question in found.questions:
+        if asked := re.search(r"mention (?:the )?([\w ]+)[.?]$", question.question):
+            word = asked[1].casefold()
+            mentioned = {n for n, text in texts.items() if parts[n] == question.part and word in text.casefold()}
+            assert mentioned == set(question.documents), question.id
+            assert not question.answers or str(len(mentioned)) in question.answers[0]
+            seen += 1
+    assert seen >= 8
 
 
 def test_another_name_is_refused(data_dir):

@@ -81,3 +81,18 @@ def test_table_of_data_is_rows_and_one_of_layout_is_not(tmp_path: Path) -> None:
     layout = f"<table><tr><td><table>{cells}</table></td><td>Beside</td></tr></table>"
     path.write_text(f"<p>Before</p>{layout}<p>After</p>")
     assert load_one(path).text.split("\n") == ["Before", "Drug: Aspirin | Dose: 500 | Dose: mg", "Beside", "After"]
+
+
+def test_an_infobox_keeps_its_own_rows_beside_those_of_the_table_that_it_holds(tmp_path: Path) -> None:
+    inner = "<table><tr><th>Retail</th><td>Version 2312</td></tr><tr><th>Volume</th><td>Version 1808</td></tr></table>"
+    outer = f"<tr><th>Developer</th><td>Microsoft</td></tr><tr><td colspan=2>{inner}</td></tr>"
+    prose = f"<p>{'Office 2019 is a suite of programs for text, tables and slides. ' * 6}</p>"
+    path = tmp_path / "office.html"
+    path.write_text(
+        f"<html><body><main><h1>Office</h1><table>{outer}<tr><th>Languages</th><td>102 languages</td></tr></table>"
+        f"{prose}</main></body></html>",
+        encoding="utf-8",
+    )
+    document = load_one(path)
+    for row in ("Developer: Microsoft", "Languages: 102 languages", "Volume: Version 1808"):
+        assert row in document.text
