@@ -162,9 +162,9 @@ def _graph(found: Answer) -> None:
         about = f"{group.entity} ({group.descriptor})" if group.descriptor else group.entity
         marks = "".join(f"[{n}]" for n in group.citations)
         typer.echo(f"answer for {about}: {' '.join(group.answer.split())} {marks}")
-    kinds = Counter((relation.kind, relation.inferred) for relation in found.relations)
-    for (kind, inferred), count in sorted(kinds.items()):
-        typer.echo(f"relations {kind}{' (inferred)' if inferred else ''}: {count}")
+    kinds = Counter((one.kind, one.inferred, one.announced) for one in found.relations)
+    for (kind, inferred, announced), count in sorted(kinds.items()):
+        typer.echo(f"documents {kind}{' (inferred)' if inferred else ''}{', announced' if announced else ''}: {count}")
 
 
 def search(found: SearchResult, titles: dict[str, tuple[str, str]]) -> None:

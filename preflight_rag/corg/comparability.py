@@ -20,8 +20,8 @@ from preflight_rag.text.words import STOP_WORDS
 SHORT_ANSWER = 12
 """Words up to which an answer is a short one that can contradict another; a guess: a name, a figure with its unit."""
 SURE = 0.9
-"""Least probability of a context's answer at which a contradiction with it is announced. Chosen on pairs of the
-validation part of RAMDocs and of half of ConflictQA: 82 of 83 announced at it contradict each other, at 0.6 87 of 90."""
+"""Least probability of a context's answer at which a contradiction with it is announced. Chosen on pairs
+of the validation part of RAMDocs and half of ConflictQA: 82 of 83 announced at it do contradict, at 0.6 87 of 90."""
 
 _YEAR = re.compile(r"(?<![\d.,/$€£])(?:1[5-9]|20)\d\d(?![\d/]|[.,]\d|\s?(?:%|mg|ml|g|kg|km|people|patients)\b)")
 _DAYS = {"day": 1, "week": 7, "month": 30, "year": 365, "d": 1, "wk": 7, "mo": 30, "yr": 365}

@@ -91,7 +91,7 @@ def test_relations_are_a_picture_with_a_table(visit, scripted_url, ask):
     page.locator(".turn-actions").get_by_role("button", name="Evidence").click()
     page.get_by_role("tab", name="Relations").click()
     picture = page.locator(".graph")
-    expect(picture).to_have_attribute("aria-label", re.compile(r"\d+ pairs? contradicting each other"))
+    expect(picture).to_have_attribute("aria-label", re.compile(r"\d+ pairs? answering differently"))
     kinds = page.locator(".graph .edge").evaluate_all("edges => [...new Set(edges.map(e => e.classList[1]))].sort()")
     assert set(kinds) >= {"counterfactual", "distracting", "duplicated"}
     styles = page.locator(".graph .edge").evaluate_all(STYLES)
@@ -115,3 +115,16 @@ def test_relations_are_a_picture_with_a_table(visit, scripted_url, ask):
         for b in boxes[place + 1 :]:
             apart = a["x"] + a["width"] <= b["x"] or b["x"] + b["width"] <= a["x"]
             assert apart or a["y"] + a["height"] <= b["y"] or b["y"] + b["height"] <= a["y"]
+
+
+def test_of_many_documents_eight_are_drawn_and_the_rest_on_demand(visit, scripted_url, ask):
+    facts = ["A1", "A2", *[f"{state}{n}" for n, state in enumerate("BCBCBCBCBCBCBC", 3)]]
+    page = visit(scripted_url(script(facts, notes=True), documents=documents(facts), route="corg"))
+    ask(page, QUESTION)
+    page.locator(".turn-actions").get_by_role("button", name="Evidence").click()
+    page.get_by_role("tab", name="Relations").click()
+    rows = page.locator(".graph .dot")
+    expect(rows).to_have_count(8)
+    expect(page.locator(".graph-summary")).to_contain_text("16 documents")
+    page.get_by_role("button", name="Show 8 more").click()
+    expect(rows).to_have_count(16)

@@ -97,7 +97,7 @@ def test_corg_explains_its_answers_and_relations(run, own_folder):
     ) as s:
         asked = ("How many people live in Broken Bow?", "--library", own_folder, "--route", "corg", "--k", "2")
         result = run("ask", *asked, "--explain", OPENAI_BASE_URL=s.url, OPENAI_API_KEY="k", PREFLIGHT_MODEL="openai:m")
-    assert "relations distracting: 1" in result.stdout
+    assert "documents distracting: 1" in result.stdout
     assert "answer for Broken Bow (" in result.stdout
     assert "relate_contexts        1" in result.stdout
 

@@ -3,19 +3,19 @@
 import { h, icon } from "./dom.js";
 import { day, light } from "./words.js";
 
-/** Sets of groups whose cited passages contradict each other; a group that nothing contradicts is a set of its own. */
+/** Sets of groups of which the answer says that their sources contradict each other; any other is a set of its own. */
 export function sides(answer) {
-  const passages = answer.groups.map(({ citations }) =>
-    new Set(answer.citations.filter(({ n }) => citations.includes(n)).map((found) => found.passage_id)),
+  const cited = answer.groups.map(({ citations }) =>
+    new Set(answer.citations.filter(({ n }) => citations.includes(n)).flatMap((found) => [found.passage_id, found.document_id])),
   );
   const set = answer.groups.map((_, place) => place);
   const join = (a, b) => {
     const [from, to] = [Math.max(set[a], set[b]), Math.min(set[a], set[b])];
     set.forEach((value, place) => value === from && (set[place] = to));
   };
-  for (const { a, b, kind } of answer.relations) {
-    if (kind !== "counterfactual") continue;
-    const [one, other] = [a, b].map((id) => passages.findIndex((ids) => ids.has(id)));
+  for (const { a, b, documents, announced } of answer.relations) {
+    if (!announced) continue;
+    const [one, other] = [a, b].map((id, side) => cited.findIndex((ids) => ids.has(id) || ids.has(documents[side])));
     if (one >= 0 && other >= 0 && one !== other) join(one, other);
   }
   return [...new Set(set)].map((name) => answer.groups.filter((_, place) => set[place] === name));

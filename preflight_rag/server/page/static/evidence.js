@@ -2,7 +2,7 @@
 
 import { call } from "./api.js";
 import { announce, dialog, find, h, icon } from "./dom.js";
-import { draw, legend, table } from "./graph.js";
+import { contextOf, draw, legend, table } from "./graph.js";
 import { cost, ICONS, numbers, sentence, stageName } from "./route.js";
 import { finished } from "./timeline.js";
 import { cut, place, plural, sentences } from "./words.js";
@@ -156,23 +156,25 @@ export class Evidence {
     const { answer } = this.turn;
     const slot = h("div.graph-slot");
     const enlarge = h("button.quiet-button", { type: "button", onclick: () => this.#enlarge() }, icon("open"), "Enlarge");
-    this.#titles().then((titles) => {
-      const { picture, inWords } = draw(answer, titles, Math.min(Math.max(body.clientWidth - 32, 300), 560));
-      slot.replaceChildren(h("p.graph-summary", {}, inWords), picture, h("div.graph-foot", {}, legend(answer.relations), enlarge), table(answer, titles));
-    });
+    const show = (titles, most) => {
+      const { picture, inWords, hidden } = draw(answer, titles, Math.min(Math.max(body.clientWidth - 32, 300), 560), most);
+      const rest = hidden ? h("button.quiet-button", { type: "button", onclick: () => show(titles, Infinity) }, icon("down"), `Show ${hidden} more`) : null;
+      slot.replaceChildren(h("p.graph-summary", {}, inWords), picture, h("div.graph-foot", {}, legend(answer.relations), rest, enlarge), table(answer, titles));
+    };
+    this.#titles().then((titles) => show(titles));
     return [slot];
   }
 
   async #enlarge() {
     const titles = await this.#titles();
-    const { picture } = draw(this.turn.answer, titles, Math.min(window.innerWidth - 80, 860));
-    dialog("How the passages relate", () => h("div.graph-slot", {}, picture, legend(this.turn.answer.relations)), { kind: "large" });
+    const { picture } = draw(this.turn.answer, titles, Math.min(window.innerWidth - 80, 860), Infinity);
+    dialog("How the documents relate", () => h("div.graph-slot", {}, picture, legend(this.turn.answer.relations)), { kind: "large" });
   }
 
-  /** Titles and dates of the passages that are related but not cited. */
+  /** Titles and dates of the documents that are related but not cited. */
   async #titles() {
     const { answer } = this.turn;
-    const cited = new Set(answer.citations.map((found) => found.passage_id));
+    const cited = new Set(answer.citations.map(contextOf(answer)));
     const others = [...new Set(answer.relations.flatMap(({ a, b }) => [a, b]))].filter((id) => !cited.has(id));
     const found = await Promise.allSettled(others.map(async (id) => [id, (await passage(id)).passage]));
     const known = found.filter(({ status }) => status === "fulfilled").map(({ value }) => value);

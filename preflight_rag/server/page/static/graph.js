@@ -1,37 +1,47 @@
 /**
- * The relations of COrg as a picture: passages as rows in boxes, one box for each answer, in two columns; what relates
- * them runs through the space between, relations of one kind together. The same input gives the same picture.
+ * The relations of COrg as a picture: documents as rows in boxes, one box for each answer, in two columns; what relates
+ * them runs through the space between, relations of one kind together. The same input gives the same picture. Of more
+ * than `MOST` documents the first are shown, the cited ones before others; all on demand.
  */
 
 import { h, svg } from "./dom.js";
 import { plural } from "./words.js";
 
 export const KINDS = {
-  counterfactual: { name: "contradicts", long: "contradict each other", inWords: "contradicting each other", dash: "" },
+  counterfactual: { name: "differs", long: "answer differently", inWords: "answering differently", dash: "" },
   distracting: { name: "different", long: "speak of different things of one name", inWords: "speaking of different things of one name", dash: "7 5" },
   duplicated: { name: "the same", long: "say the same", inWords: "saying the same", dash: "1 5" },
   ambiguous: { name: "unclear", long: "do not say what they speak of", inWords: "not saying what they speak of", dash: "12 4 2 4" },
 };
 
+export const MOST = 8;
 const HEAD = 42;
 const GAP = 18;
 const LINE = 14;
 const CHARACTER = 6.3;
 
+/** The id that relations have of a cited passage's context: its own, or its document's first passage. */
+export function contextOf(answer) {
+  const ids = new Set(answer.relations.flatMap(({ a, b }) => [a, b]));
+  const first = new Map(answer.relations.flatMap(({ a, b, documents = [] }) => [[documents[0], a], [documents[1], b]]));
+  return (found) => (ids.has(found.passage_id) ? found.passage_id : (first.get(found.document_id) ?? found.passage_id));
+}
+
 /**
- * Boxes of passages: one for each group that has any, then one for what was set aside.
- * A passage: `{ id, n, title, date }`; `n` is the citation's number, or null.
+ * Boxes of documents: one for each group that has any, then one for what was set aside.
+ * A document: `{ id, n, title, date }`; `id` is its first passage's, `n` the first citation's number, or null.
  */
 export function boxesOf(answer, titles) {
   const numbers = new Map();
+  const context = contextOf(answer);
   for (const found of answer.citations) {
-    titles.set(found.passage_id, { title: found.title || found.document_id, date: found.date });
-    if (!numbers.has(found.passage_id)) numbers.set(found.passage_id, found.n);
+    titles.set(context(found), { title: found.title || found.document_id, date: found.date });
+    if (!numbers.has(context(found))) numbers.set(context(found), found.n);
   }
   const placed = new Set();
-  const passage = (id) => ({ id, n: numbers.get(id) ?? null, ...(titles.get(id) ?? { title: "A passage" }) });
+  const passage = (id) => ({ id, n: numbers.get(id) ?? null, ...(titles.get(id) ?? { title: "A document" }) });
   const take = (ids) => ids.filter((id) => id && !placed.has(id) && placed.add(id)).map(passage);
-  const ofCitation = new Map(answer.citations.map((found) => [found.n, found.passage_id]));
+  const ofCitation = new Map(answer.citations.map((found) => [found.n, context(found)]));
   const boxes = answer.groups.map((group) => ({
     entity: group.entity,
     descriptor: group.descriptor ?? "",
@@ -40,6 +50,16 @@ export function boxesOf(answer, titles) {
   const others = take(answer.relations.flatMap(({ a, b }) => [a, b]));
   if (others.length) boxes.push({ entity: "Not cited", descriptor: "", aside: true, passages: others });
   return boxes.filter((box) => box.passages.length);
+}
+
+/** The boxes with the first so many documents: of each box one, then what room there is. */
+function first(boxes, most) {
+  let room = most - Math.min(most, boxes.length);
+  return boxes.slice(0, most).map((box) => {
+    const kept = box.passages.slice(0, 1 + room);
+    room -= kept.length - 1;
+    return { ...box, passages: kept };
+  });
 }
 
 /** Where everything stands in a picture of this width. Pure: values in, values out. */
@@ -182,14 +202,16 @@ export function summary(boxes, relations) {
     .map(([count, inWords]) => `${plural(count, "pair")} ${inWords}`);
   const answers = boxes.filter((box) => !box.aside).length;
   const passages = boxes.reduce((sum, box) => sum + box.passages.length, 0);
-  return `${plural(passages, "passage")} in ${plural(answers, "group")}${counts.length ? `: ${counts.join(", ")}` : ""}.`;
+  return `${plural(passages, "document")} in ${plural(answers, "group")}${counts.length ? `: ${counts.join(", ")}` : ""}.`;
 }
 
-/** The picture with its text alternative. */
-export function draw(answer, titles, width) {
-  const boxes = boxesOf(answer, titles);
+/** The picture of at most so many documents, its text alternative for all, and how many are left out. */
+export function draw(answer, titles, width, most = MOST) {
+  const all = boxesOf(answer, titles);
+  const boxes = first(all, most);
   const plan = layout(boxes, answer.relations, width);
-  const inWords = summary(boxes, answer.relations);
+  const inWords = summary(all, answer.relations);
+  const count = (of) => of.reduce((sum, box) => sum + box.passages.length, 0);
   const picture = svg(
     "svg",
     { class: "graph", viewBox: `0 0 ${plan.width} ${plan.height}`, role: "img", "aria-label": `Relations: ${inWords}` },
@@ -199,7 +221,7 @@ export function draw(answer, titles, width) {
     ...plan.edges.map(({ kind, path }) => stroke(kind, path)),
     ...plan.edges.flatMap(drawLabel),
   );
-  return { picture, inWords };
+  return { picture, inWords, hidden: count(all) - count(boxes) };
 }
 
 /** What the lines mean: only the kinds that occur. */
@@ -224,11 +246,11 @@ export function table(answer, titles) {
   };
   const row = ({ a, b, kind, inferred }) =>
     h("tr", {}, h("td", {}, name(a)), h("td", {}, (KINDS[kind]?.name ?? "unrelated") + (inferred ? " (inferred)" : "")), h("td", {}, name(b)));
-  const heads = ["Passage", "Relation", "Passage"].map((head) => h("th", { scope: "col" }, head));
+  const heads = ["Document", "Relation", "Document"].map((head) => h("th", { scope: "col" }, head));
   return h(
     "details.numbers",
     {},
     h("summary", {}, "As a table"),
-    h("div.wide-table", { tabindex: "0", role: "region", "aria-label": "Relations of passages" }, h("table", {}, h("thead", {}, h("tr", {}, heads)), h("tbody", {}, answer.relations.map(row)))),
+    h("div.wide-table", { tabindex: "0", role: "region", "aria-label": "Relations of documents" }, h("table", {}, h("thead", {}, h("tr", {}, heads)), h("tbody", {}, answer.relations.map(row)))),
   );
 }

@@ -59,9 +59,9 @@ function plainly(route, reason) {
 }
 
 function differing(reason, relations) {
-  const related = (kind) => relations.some((relation) => relation.kind === kind);
-  if (related("counterfactual") && !related("distracting")) return "passages contradict each other";
-  if (related("counterfactual")) return "several things go by this name, and some passages contradict each other";
+  const several = relations.some(({ kind }) => kind === "distracting");
+  const against = relations.some(({ announced }) => announced);
+  if (against) return several ? "several things go by this name, and some sources contradict each other" : "sources contradict each other";
   const names = /one name, several things/.test(reason);
   const answers = /different (numbers|answers|dates)|written \d+ years? apart|edited copy/.test(reason);
   if (names && answers) return "several things go by this name, with different answers";
