@@ -59,6 +59,8 @@ Set on the development half of RAMDocs."""
 EDITED_SENTENCE = 0.6
 """The same for two sentences of which each holds terms that the other lacks."""
 
+_YEAR = re.compile(r"(?<![\d.,])(?:1[5-9]|20)\d\d(?![\d.,]\d|\d)")
+
 SENTENCES, SPANS = "sentences", "spans"
 """Ways of reading contexts, and the parts of the file of weights."""
 
@@ -285,9 +287,10 @@ def by_spans(question: str, source: Source, passage: PassageReading, behind: flo
     """
     kind, name = asked_kind(question), surface_name(question)
     answers: list[ContextAnswer] = []
-    for span in passage.spans:
-        if answers and not max(0.0, passage.spans[0].margin - behind) <= span.margin:
-            break
+    least = max(0.0, passage.spans[0].margin - behind) if passage.spans else 0.0
+    for place, span in enumerate(_latest_first(source.text, passage.spans, kind, question)):
+        if place and span.margin < least:
+            continue
         answer = _verdict(passage.verdict) if kind == "verdict" and passage.verdict else _typed(span.text, kind)
         if not any(same_answer(answer.text, other.value.text) for other in answers):
             answers.append(_around(source.text, span, answer))
@@ -308,6 +311,28 @@ def by_spans(question: str, source: Source, passage: PassageReading, behind: flo
         answerable=answerable,
         typed=kind not in ("date", "number") or (bool(answers) and answers[0].value.kind == kind),
     )
+
+
+def _latest_first(text: str, spans: Sequence[Span], kind: Kind, question: str) -> list[Span]:
+    """The spans; of numbers that the best one's sentence gives for several years, the latest one's first.
+
+    So that two places are compared by the same census. A question that names a year has its number found for that year.
+    """
+    found = list(spans)
+    if kind != "number" or not found or _YEAR.search(question):
+        return found
+    start, end = quote_around(text, found[0].start, found[0].end)
+    years = [(match.start() + start, int(match[0])) for match in _YEAR.finditer(text[start:end])]
+    beside = [span for span in found if span.margin > 0 and start <= span.start and span.end <= end]
+    beside = [span for span in beside if _typed(span.text, kind).kind == kind]
+    if len(beside) < 2 or len({year for _, year in years}) < 2:
+        return found
+
+    def year(span: Span) -> int:
+        return min(years, key=lambda item: abs(item[0] - span.start))[1]
+
+    latest = max(beside, key=lambda span: (year(span), -found.index(span)))
+    return [latest, *(span for span in found if span is not latest)]
 
 
 def _terms(

@@ -44,6 +44,15 @@ def test_further_spans_count_where_they_differ_and_lie_near_the_best(others, ans
     assert [answer.value.text for answer in found.answers] == answers
 
 
+@pytest.mark.parametrize(
+    ("question", "first"), [(QUESTION, "3,506"), ("What was the population of Broken Bow in 2010?", "3,559")]
+)
+def test_of_the_numbers_of_several_years_in_a_sentence_the_latest_comes_first(question, first):
+    text = "It was counted. At the census of 2010 it had 3,559 people; at the census of 2020 it was 3,506."
+    found = read(text, span(text, "3,559", 9.0), span(text, "3,506", 7.0), question=question)
+    assert found.value.text == first
+
+
 def test_a_quote_begins_behind_the_heading():
     text = "Broken Bow, Nebraska Broken Bow is a city of 3,491."
     assert read(text, span(text, "3,491")).answers[0].quote == "Broken Bow is a city of 3,491."
