@@ -37,6 +37,8 @@ _ARM = re.compile(
     r"\b(?:groups?|arms?|placebo|controls?|(?:usual|standard) care|sham|comparators?|treated|untreated)\b", re.I
 )
 """Words for the arms of a trial: a fragment that names another arm takes the place of one, whatever its preposition."""
+_COMPARED = re.compile(r"\b(?:placebo|sham|usual care|standard care)\b(?! (?:group|arm))", re.I)
+"""What an arm is compared with, where it stands for its patients: "of placebo patients"."""
 _NAME_AT_END = re.compile(r"(?<=[a-z] )(?:[A-Z0-9][\w-]* )*[A-Z0-9][\w-]*$")
 
 
@@ -131,6 +133,9 @@ def _replaced(question: str, fragment: str) -> str:
     phrase = re.match(rf"(.*)\b({_PREPOSITIONS})\s+(.+)$", stem, re.I)
     alike = phrase is not None and bool(_PEOPLE.search(phrase[3])) and bool(_PEOPLE.search(fragment))
     new = re.match(rf"({_PREPOSITIONS})\s", fragment, re.I)
+    arm = _COMPARED.search(stem)
+    if new and arm and arm.end() < len(stem) and new[1].lower() in ("with", "on", "for") and "group" not in fragment:
+        return f"{stem[: arm.start()]}{fragment[new.end() :]}{stem[arm.end() :]}?"
     if new:
         arms = phrase is not None and bool(_ARM.search(phrase[3]) or (_ARM.search(fragment) and new[1] == phrase[2]))
         swap = phrase is not None and (alike or arms or phrase[2].casefold() == new[1].casefold())

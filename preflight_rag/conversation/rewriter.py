@@ -21,6 +21,7 @@ from preflight_rag.state.errors import LibraryError, UsageError
 from preflight_rag.state.reading import Message, Reply, Rewrite
 from preflight_rag.text.boolean import expand, parse
 from preflight_rag.text.concepts import expressions, rewrite_by_rules, subquestions
+from preflight_rag.text.languages import UNKNOWN, language_of
 
 if TYPE_CHECKING:
     from preflight_rag.library.collection import Collection
@@ -104,7 +105,8 @@ class QueryRewriter(Runnable[str, Rewrite]):
         return speller is not None and bool(speller.suspects(message))
 
     def _by_rules(self, message: str, earlier: Sequence[str]) -> Rewrite:
-        speller = self._speller()
+        # The speller's words are English ones: it would make "warren" of "waren".
+        speller = self._speller() if language_of(message) in ("en", UNKNOWN) else None
         spelled = speller.correct(message) if speller else None
         question = standalone(spelled.text if spelled else message, earlier)
         return rewrite_by_rules(question, corrections=spelled.corrections if spelled else ())

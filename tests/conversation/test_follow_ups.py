@@ -18,6 +18,11 @@ ADULTS = "What is the normal heart rate of adults?"
         (["How high is Mount Everest?"], "What about K2?", "How high is K2?"),
         (["What was the mean age in the placebo group?"], "and with naproxen?", "What was the mean age with naproxen?"),
         (["How many recovered in the drug arm?"], "and in the placebo arm?", "How many recovered in the placebo arm?"),
+        (
+            ["What was the mean age of placebo patients in the etoricoxib trial?"],
+            "and with naproxen?",
+            "What was the mean age of naproxen patients in the etoricoxib trial?",
+        ),
         (["Did pain fall with aspirin?"], "and with placebo?", "Did pain fall with placebo?"),
         (["What are tides?"], "why do they differ?", "What are tides? why do they differ?"),
         (

@@ -75,3 +75,8 @@ def test_an_unknown_mode_and_a_missing_mesh_file_are_named():
         QueryRewriter(mode="sometimes")
     with pytest.raises(UsageError, match=r"no MeSH file 'none\.xml'"):
         QueryRewriter(mesh="none.xml").invoke("What lowers fever?")
+
+
+def test_other_languages_are_not_spelled_as_english(library):
+    made = QueryRewriter(library).invoke("Wie heis ist der Planet Venus und seine Wolken?")
+    assert made.corrections == ()

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from preflight_rag.models.opening import open_extractive_reader
 from preflight_rag.models.protocol import Reader
 from preflight_rag.models.reading.extractive_reader import EVEN, PassageReading, Span
-from preflight_rag.offline.found_answers import LEAST, agreed, answers_of, grouped
 from preflight_rag.offline.evidence import NOT_FOUND, quote_around
+from preflight_rag.offline.found_answers import LEAST, agreed, answers_of, grouped
 from preflight_rag.offline.reader import NAME, OfflineReader
 from preflight_rag.offline.verdicts import ReadPassage
 from preflight_rag.state.reading import Extract, Source
