@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from preflight_rag.corg.agreement import same_answer
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader
 from preflight_rag.offline.confidence import (
-    ANSWERS,
     HasVocabulary,
     QuestionTerms,
     answer_features,
-    confidence_models,
+    confidence_model,
     question_terms,
 )
 from preflight_rag.offline.evidence import (
@@ -137,22 +136,30 @@ class AnswerReader:
         self, question: str, read: Sequence[ReadPassage], terms: QuestionTerms, *, several: bool
     ) -> list[Judged]:
         """The likeliest answers, each with the probability that it is right, by that."""
-        model = confidence_models()[ANSWERS]
+        model = confidence_model()
+        found = self.candidates(question, read, terms, several=several)
+        return sorted(
+            (Judged(group, model.probability(features)) for group, features in found), key=lambda item: -item.confidence
+        )
+
+    def candidates(
+        self, question: str, read: Sequence[ReadPassage], terms: QuestionTerms, *, several: bool = False
+    ) -> list[tuple[AnswerGroup, dict[str, float]]]:
+        """The answers that rank first, with what speaks for and against each."""
         found = [item for part in read for item in answers_of(part, several=several)]
         groups = grouped(found)[: MAX_LISTED if several else MAX_JUDGED]
-        supports = self.extractive.read([(f"{question} {group.text}", "", group.found[0].quote) for group in groups])
-        judged = [
-            Judged(group, model.probability(answer_features(question, group, groups, read, terms, support)))
+        supports = self.extractive.read([(question + " " + group.text, "", group.found[0].quote) for group in groups])
+        return [
+            (group, answer_features(question, group, groups, read, terms, support))
             for group, support in zip(groups, supports, strict=True)
         ]
-        return sorted(judged, key=lambda item: -item.confidence)
 
     def _unclaimed(
         self, question: str, read: Sequence[ReadPassage], judged: Sequence[Judged], lead: str = CLOSEST
     ) -> Draft:
         """The sentences that come nearest to an answer, and no claim; NOTHING where they hardly bear on it."""
         likeliest = max((item.confidence for item in judged), default=0.0)
-        if likeliest < confidence_models()[ANSWERS].evidence:
+        if likeliest < confidence_model().evidence:
             return NOTHING
         return evidence(nearest_quotes(question, read, self.sentences), lead)
 
@@ -177,7 +184,7 @@ def _cell(found: TableAnswer) -> Draft:
 
 def _claimed(judged: Sequence[Judged], *, several: bool) -> Draft | None:
     """The likeliest answer, or of a list all likely ones; None where none is likely enough."""
-    sure = [item for item in judged if item.confidence >= confidence_models()[ANSWERS].answered]
+    sure = [item for item in judged if item.confidence >= confidence_model().answered]
     return _drafted(sure if several else sure[:1], several=several) if sure else None
 
 

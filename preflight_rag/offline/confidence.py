@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from preflight_rag.library.index.vocabulary import Vocabulary
 
 WEIGHTS = Path(__file__).with_name("confidence.json")
-ANSWERS, SIDES, VERDICTS = "answers", "sides", "verdicts"
-"""The models: of short answers; which of yes and no it is; and whether that is right."""
 AGREES = 0.3
 """Least probability of answering at which a passage of another document counts as giving the same answer; a guess."""
 LEAST = 1e-3
@@ -232,15 +230,14 @@ class ConfidenceModel:
 
 
 @lru_cache(maxsize=1)
-def confidence_models() -> dict[str, ConfidenceModel]:
-    """The models in `confidence.json`, by name.
+def confidence_model() -> ConfidenceModel:
+    """The model in `confidence.json`.
 
     Raises:
         UsageError: The file is missing or damaged.
     """
     try:
-        loaded = json.loads(WEIGHTS.read_text(encoding="utf-8"))["models"]
-        return {name: ConfidenceModel(**model) for name, model in loaded.items()}
+        return ConfidenceModel(**json.loads(WEIGHTS.read_text(encoding="utf-8")))
     except (OSError, ValueError, KeyError, TypeError) as error:
         problem = f"the weights in {WEIGHTS.name!r} cannot be read: {error}"
         raise UsageError(problem, help="Install the package again.") from None

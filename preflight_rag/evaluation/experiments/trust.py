@@ -514,7 +514,7 @@ def _built(documents: Sequence[TrustDocument], name: str, run: Run) -> Path:
 
     embedder = open_embedder(run.embedder)
     folder = (run.library_cache or cache_dir() / "eval") / f"{name}-{embedder.name.rsplit('/', 1)[-1]}"
-    _write(documents, folder / FILES)
+    write_files(documents, folder / FILES)
     with ExitStack() as stack:
         if run.documents is not None:
             embedder = stack.enter_context(cached_embedder(run))
@@ -541,7 +541,7 @@ def _searched(found: TrustSet, part: str, run: Run) -> list[TrustDocument]:
     return [*answering, *others][: max(run.documents, len(answering))]
 
 
-def _write(documents: Sequence[TrustDocument], folder: Path) -> None:
+def write_files(documents: Sequence[TrustDocument], folder: Path) -> None:
     """Write what is not there yet: files as they are, and the records into one file; others are removed."""
     wanted = {document.name: document.content() for document in documents if not document.record}
     wanted[RECORDS] = b"".join(document.content() + b"\n" for document in documents if document.record)

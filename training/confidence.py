@@ -1,0 +1,238 @@
+"""Sets the weights that say how likely a keyless answer is right: `preflight_rag/offline/confidence.json`.
+
+    python -m training.confidence --data DIR [--library-cache DIR] [--limit N] [--out FILE]
+
+Questions are those of the development part of `preflight eval trust`, put to its library of whole documents, and of
+published sets put to one mixed library (`Mixed`): a part of them has no answer there, because the documents that give
+it are left out. None was used to train the reader, and none is of the test part of `eval trust`. Each answer that the
+reader ranks first is right or wrong by the names of the right answers; a logistic model learns that from what
+`answer_features` gives. Probabilities are calibrated (Platt, 1999) on predictions for questions that the model had not
+seen. A claim is made from the least probability at which `RIGHT` of such claims were right. Yes/no questions have no
+model: on these questions nothing told a right "yes" from a wrong one (`offline.verdicts`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from preflight_rag import Preflight
+from preflight_rag.corg.agreement import same_answer
+from preflight_rag.evaluation.datasets import QUESTIONS, open_dataset, trust
+from preflight_rag.evaluation.experiments.trust import write_files
+from preflight_rag.evaluation.reading_metrics import is_right
+from preflight_rag.evaluation.samples import digest, half_of, reader_part_of
+from preflight_rag.library.search.retrieval import retrieve_passages
+from preflight_rag.offline.answers import AnswerReader
+from preflight_rag.offline.confidence import WEIGHTS, question_terms
+from preflight_rag.state.context import Settings
+from preflight_rag.state.values import Document
+from preflight_rag.text.question_forms import form_of
+
+RIGHT = 0.87
+"""Share of the claims that were right, of questions that the model had not seen, from which a claim is made."""
+EVIDENCE = 0.03
+"""Least probability at which quotes are shown: below it lay 1 % of the answerable questions and 27 % of the others."""
+BIOASQ, OTHERS = 300, 900
+"""BioASQ's questions, and other documents of the corpus that they are put to."""
+QUESTIONS_ASKED = 600
+"""Questions put to the mixed library, drawn with a fixed seed: half an hour on two quiet cores."""
+REGULARISATION = 0.2
+"""scikit-learn's C, chosen by the area under the curve on held-out folds of the same questions."""
+FOLDS = 10
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question with the names of its answer, and whether the library holds it."""
+
+    question: str
+    names: tuple[str, ...]
+    answerable: bool = True
+
+
+@dataclass(frozen=True)
+class Case:
+    """A candidate answer: the number of its question, whether it is right, and its features."""
+
+    of: int
+    right: bool
+    features: dict[str, float]
+
+
+class Mixed:
+    """The mixed library's documents, by id, and the questions that are put to it."""
+
+    def __init__(self, data: Path) -> None:
+        self.data = data
+        self.documents: dict[str, Document] = {}
+        self.questions: list[Asked] = []
+        self.add_open_questions()
+        self.add_articles()
+        self.add_covid_articles()
+        self.add_bioasq()
+        random.Random(3).shuffle(self.questions)  # noqa: S311
+
+    def add(self, name: str, title: str, text: str) -> None:
+        """Take in a document."""
+        self.documents[name] = Document(id=name, title=title, text=text, source=name)
+
+    def add_open_questions(self) -> None:
+        """NQ-Open over gold passages, of which every second one is left out."""
+        for sample in open_dataset("nq_open_oracle", self.data, QUESTIONS).samples:
+            if reader_part_of(sample.key) != "train":
+                gone = left_out(sample.id, 2)
+                if not gone:
+                    self.add(sample.id, sample.passage.title, sample.passage.text)
+                self.questions.append(Asked(sample.question, sample.names, not gone))
+
+    def add_articles(self) -> None:
+        """XQuAD, its paragraphs put together to articles again, of which every fourth one is left out."""
+        articles: dict[str, dict[str, str]] = {}
+        for sample in open_dataset("xquad_en", self.data, QUESTIONS).samples:
+            if reader_part_of(sample.key) != "train":
+                articles.setdefault(sample.key, {})[sample.passage.id] = sample.passage.text
+                self.questions.append(Asked(sample.question, sample.names, not left_out(sample.key, 4)))
+        for name, paragraphs in articles.items():
+            if not left_out(name, 4):
+                self.add(f"article {name}", name.replace("_", " "), "\n\n".join(paragraphs.values()))
+
+    def add_covid_articles(self) -> None:
+        """COVID-QA's articles of the reader's validation part, whole."""
+        found = open_dataset("covidqa", self.data, QUESTIONS)
+        wanted = {article.id for article in found.documents() if reader_part_of(article.id) == "validation"}
+        for article in found.documents():
+            if article.id in wanted:
+                self.add(f"covidqa {article.id}", article.title, article.text)
+        self.questions += [Asked(s.question, s.names) for s in found.samples if s.documents <= wanted]
+
+    def add_bioasq(self) -> None:
+        """BioASQ's factoid questions of the development half; the documents of every fourth one are left out."""
+        found = open_dataset("biomix-bioasq", self.data, QUESTIONS)
+        samples = [s for s in found.samples if half_of(s.id) == "development" and s.kind == "short"][:BIOASQ]
+        absent = {name for sample in samples[::4] for name in sample.documents}
+        wanted = {name for sample in samples for name in sample.documents} - absent
+        others = 0
+        for document in found.documents():
+            other = document.id not in absent | wanted and others < OTHERS
+            others += other
+            if other or document.id in wanted:
+                self.add(document.id, document.title, document.text)
+        self.questions += [Asked(s.question, s.names, bool(i % 4)) for i, s in enumerate(samples)]
+
+
+def left_out(name: str, of: int) -> bool:
+    """Whether what has this name is one of so many that are left out, by the second byte of the name's SHA-256."""
+    return digest(name)[1] % of == 0
+
+
+def of_trust(data: Path) -> list[Asked]:
+    """The development questions of `eval trust` that passages answer, or that nothing does."""
+    found = trust.open_dataset(trust.NAME, data)
+    kinds = {"fact", "number", "table", "comparison", *trust.SILENT}
+    return [
+        Asked(asked.question, tuple(name for names in asked.answers for name in names), asked.answerable)
+        for asked in found.select("development")
+        if asked.kind in kinds and not asked.given and not asked.before
+    ]
+
+
+def gather(app: Preflight, questions: Sequence[Asked], first: int) -> Iterator[Case]:
+    """Put the questions to a library; they are numbered from `first` on."""
+    reader: Any = app.reader
+    answers: AnswerReader = reader._answers
+    settings = Settings(rewrite="off", rerank_deadline=600)
+    for number, asked in enumerate(questions, first):
+        if form_of(asked.question) == "verdict":
+            continue
+        sources = retrieve_passages(app.library, [asked.question], settings).sources()
+        read, terms = answers.read(asked.question, sources), question_terms(asked.question, app.library, sources)
+        for group, features in answers.candidates(asked.question, read, terms):
+            named = any(same_answer(group.text, name) or is_right(group.text, [name]) for name in asked.names)
+            yield Case(number, asked.answerable and named, features)
+
+
+def logistic() -> Any:
+    """Standardised features and logistic regression."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    return make_pipeline(StandardScaler(), LogisticRegression(C=REGULARISATION, max_iter=3000))
+
+
+def fit(cases: Sequence[Case]) -> dict[str, Any]:
+    """The model with its calibration and thresholds; what it does on questions that it had not seen is printed."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import GroupKFold, cross_val_predict
+
+    names = list(cases[0].features)
+    values = np.array([[case.features[name] for name in names] for case in cases])
+    truth, groups = np.array([case.right for case in cases], int), np.array([case.of for case in cases])
+    folds = GroupKFold(min(FOLDS, len(set(groups))))
+    unseen = cross_val_predict(logistic(), values, truth, groups=groups, cv=folds, method="predict_proba")[:, 1]
+    first = [max(np.flatnonzero(groups == number), key=lambda i: unseen[i]) for number in dict.fromkeys(groups)]
+    odds, right = np.log(unseen[first] / (1 - unseen[first])), truth[first]
+    platt = LogisticRegression(C=1e6).fit(odds[:, None], right)
+    scale, shift = float(platt.coef_[0, 0]), float(platt.intercept_[0])
+    calibrated = 1 / (1 + np.exp(-(scale * odds + shift)))
+    steps = [step / 100 for step in range(50, 96)]
+    good = [step for step in steps if (calibrated >= step).any() and right[calibrated >= step].mean() >= RIGHT]
+    answered = good[0] if good else steps[-1]
+    sure = calibrated >= answered
+    sys.stdout.write(
+        f"{len(first)} questions, {right.mean():.1%} right; {sure.sum()} are claimed from {answered} on, of them "
+        f"{right[sure].mean():.1%} right\n"
+    )
+    model = logistic().fit(values, truth)
+    weights = scale * model[-1].coef_[0] / model[0].scale_
+    bias = scale * float(model[-1].intercept_[0]) + shift - float((weights * model[0].mean_).sum())
+    return {
+        "bias": round(bias, 4),
+        "weights": {name: round(float(weight), 4) for name, weight in zip(names, weights, strict=True)},
+        "answered": answered,
+        "evidence": EVIDENCE,
+    }
+
+
+def libraries(data: Path, cache: Path) -> Iterator[tuple[Preflight, list[Asked]]]:
+    """Both libraries, opened, with their questions."""
+    made = Mixed(data)
+    records = cache / "mixed.jsonl"
+    lines = (json.dumps({"id": d.id, "title": d.title, "text": d.text}) for d in made.documents.values())
+    records.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    with Preflight.open(cache / "mixed", "offline", create=True) as app:
+        app.ingest([records])
+        yield app, made.questions[:QUESTIONS_ASKED]
+    folder = cache / "trust-files"
+    write_files(trust.open_dataset(trust.NAME, data).documents["development"], folder)
+    with Preflight.open(cache / "trust", "offline", create=True) as app:
+        app.ingest([folder])
+        yield app, of_trust(data)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Gather the cases of both libraries, fit, and write the weights."""
+    parser = argparse.ArgumentParser(prog="python -m training.confidence", description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="the folder that holds a folder of each data set")
+    parser.add_argument("--library-cache", type=Path, required=True, help="where the libraries are kept")
+    parser.add_argument("--limit", type=int, help="questions of each library; all by default")
+    parser.add_argument("--out", type=Path, default=WEIGHTS, help="where the weights are written")
+    options = parser.parse_args(arguments)
+    options.library_cache.mkdir(parents=True, exist_ok=True)
+    cases: list[Case] = []
+    for first, (app, questions) in enumerate(libraries(options.data, options.library_cache)):
+        cases += gather(app, questions[: options.limit], first * 1_000_000)
+    options.out.write_text(json.dumps(fit(cases), indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
