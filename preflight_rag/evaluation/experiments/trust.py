@@ -336,10 +336,13 @@ def says_all(said: str, answers: Sequence[Sequence[str]], false: Sequence[str]) 
 
 
 def says(said: str, names: Sequence[str], false: Sequence[str]) -> bool:
-    """Whether a short answer says one of an answer's names in few words more, and none that is false."""
+    """Whether a short answer says one of an answer's names in few words more, and none that is false.
+
+    `same_answer` takes a part of a name for the name: "India" for "Varanasi, India"; so more than half is asked for.
+    """
     denied = any(holds(said, name) and not any(holds(right, name) for right in names) for name in false)
     words = len(tokens(said))
-    fitting = [name for name in names if words <= len(tokens(name)) + LONGER]
+    fitting = [name for name in names if len(tokens(name)) / 2 < words <= len(tokens(name)) + LONGER]
     return not denied and any(holds(said, name) or same_answer(said, name) for name in fitting)
 
 
