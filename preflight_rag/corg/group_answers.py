@@ -35,8 +35,10 @@ def as_evidence(draft: Draft, entries: Sequence[EntryState]) -> tuple[Draft, lis
 
     Args:
         draft: The composed answers, with their quotes.
-        entries: The answers; those without a quote are left out.
+        entries: The answers; those without a quote are left out, and where none has one, nothing is found.
     """
+    if not draft.quotes:
+        return Draft("", found=False), []
     said: dict[int, str] = {}
     for n, quote in draft.quotes:
         said.setdefault(n, quote)

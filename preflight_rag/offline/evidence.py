@@ -343,7 +343,9 @@ def unread_quotes(
 
 
 def evidence(quotes: Sequence[tuple[int, str]], lead: str) -> Draft:
-    """Quotes, one a paragraph, under a line that says what they are; it claims nothing."""
+    """Quotes, one a paragraph, under a line that says what they are; it claims nothing. NOTHING where none is."""
+    if not quotes:
+        return NOTHING
     text = "\n\n".join([lead, *(quoted(n, plain(quote)) for n, quote in quotes)])
     return Draft(text, tuple(quotes), claims=False)
 

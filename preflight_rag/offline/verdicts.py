@@ -141,7 +141,7 @@ class VerdictReader:
         for item in [first, *sorted(stated, key=lambda item: -item.weight)]:
             nearest.setdefault(item.n, item.near.sentence.text)
         quotes = tuple(nearest.items())[:MAX_QUOTED]
-        choice = options.get("no" if side < 0 else "yes")
+        choice = options.get("no" if side < 0 else "yes", options.get("maybe"))
         if not denied:
             return replace(evidence(quotes, CLOSEST), choice=choice)
         text = f"No [{first.n}]\n\n{plain(first.near.sentence.text)} [{first.n}]"

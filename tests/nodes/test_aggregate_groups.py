@@ -3,9 +3,14 @@
 import pytest
 from langgraph.runtime import Runtime
 
+from preflight_rag.corg.group_answers import as_evidence
 from preflight_rag.nodes.aggregate_groups import aggregate_groups
 from preflight_rag.state.context import Context
 from preflight_rag.state.errors import AllPartitionsFailed
+from preflight_rag.state.reading import Draft
+from preflight_rag.text.citations import CLOSEST
+
+WORDS = {1: "One of them.", 2: "Two of them."}
 
 
 def draft(group, rank, text, status="answered"):
@@ -20,14 +25,14 @@ def context(rank):
 
 @pytest.fixture
 def aggregated(library, retrieved):
-    async def make(*drafts, gaps=()):
+    async def make(*drafts, gaps=(), claims=True):
         state = await retrieved("How many people live in Broken Bow?", k=4)
         state |= {
             "contexts": [context(rank) for rank in (1, 2)],
             "relations": [],
             "organisation": {"groups": [[1], [2]], "dropped": [], "sources": {}},
             "group_drafts": list(drafts),
-            "draft": {"text": "", "quotes": [], "found": False, "choice": None},
+            "draft": {"text": "", "quotes": [], "found": False, "choice": None, "claims": claims},
             "gaps": list(gaps),
         }
         return await aggregate_groups(state, Runtime(context=Context(library=library)))
@@ -51,3 +56,31 @@ async def test_all_groups_failed_is_an_error_with_the_first_reason(aggregated):
     gaps = [{"stage": "answer_group", "item": "1", "error": "the server is down"}]
     with pytest.raises(AllPartitionsFailed, match="none of the 2 groups could be answered: the server is down"):
         await aggregated(draft(1, 1, "", "failed"), draft(2, 2, "", "failed"), gaps=gaps)
+
+
+def unsure(group, *ranks):
+    """A group's answers, each with the words of its passage."""
+    text = "\n".join(f"E{n}: {n} [{n}]" for n in ranks)
+    return {**draft(group, ranks[0], text), "ranks": list(ranks), "quotes": [(n, WORDS[n]) for n in ranks]}
+
+
+async def test_answers_that_are_not_sure_stand_as_what_the_documents_say(aggregated):
+    update = await aggregated(unsure(1, 1, 2), claims=False)
+    assert update["draft"]["text"] == f"{CLOSEST}\n\n**E1**: “One of them.” [1]\n\n**E2**: “Two of them.” [2]"
+    assert (update["draft"]["claims"], update["draft"]["short"], update["draft"]["confidence"]) == (False, "", None)
+    assert [(entry["entity"], entry["answer"]) for entry in update["entries"]] == [
+        ("E1", "One of them."),
+        ("E2", "Two of them."),
+    ]
+    assert update["onward"] == "cite"
+
+
+async def test_one_answer_is_no_comparison(aggregated):
+    update = await aggregated(unsure(1, 1), claims=False)
+    assert update["draft"]["text"] == f"{CLOSEST}\n\n**E1**: “One of them.” [1]"
+    assert (update["entries"], update["draft"]["claims"]) == ([], False)
+
+
+def test_evidence_without_words_to_quote_is_nothing():
+    made, entries = as_evidence(Draft("One [1]."), [{"entity": "E", "descriptor": None, "answer": "One", "ranks": [1]}])
+    assert (made.found, made.text, entries) == (False, "", [])

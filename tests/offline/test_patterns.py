@@ -1,16 +1,41 @@
 """Long regular expressions, each with a text that it matches and one that it must not."""
 
-import re
+import importlib
+import pkgutil
 
 import pytest
+from patterns import long_patterns
 
-from preflight_rag.offline import tables
+from preflight_rag import offline
+from preflight_rag.offline import confidence, tables, verdicts
+from preflight_rag.text.negation import DENIAL
 
-EXAMPLES = [(tables, "_EXTREME", "Which team has the most cups", "Which team has a cup")]
+EXAMPLES = [
+    (confidence, "_WHERE", "In which city was it?", "In which trial was it?"),
+    (confidence, "_UNITS_ASKED", "How long does it take?", "How many are there?"),
+    (tables, "_EXTREME", "Which team has the most cups", "Which team has a cup"),
+    (verdicts, "NO_FINDING", "We asked whether zinc works.", "Zinc did shorten the cold."),
+    (verdicts, "NO_FINDING", "Methods: zinc was given for a week.", "Zinc methods were better."),
+    (verdicts, "NO_FINDING", "This study compared zinc with placebo.", "Compared with placebo, zinc was better."),
+    (verdicts, "NO_FINDING", "To determine the effect of zinc, we looked.", "It helped to determine the effect."),
+    (verdicts, "NO_FINDING", "Forty patients were randomised.", "Forty patients were cured."),
+]
 
 
 @pytest.mark.parametrize(("module", "name", "matching", "other"), EXAMPLES)
-def test_long_pattern_matches_its_example_alone(module: object, name: str, matching: str, other: str) -> None:
-    pattern: re.Pattern[str] = getattr(module, name)
+def test_a_pattern_matches_its_example_and_not_the_other(module, name, matching, other):
+    pattern = getattr(module, name)
     assert pattern.search(matching)
     assert not pattern.search(other)
+
+
+def test_every_long_pattern_has_an_example():
+    modules = [
+        importlib.import_module(f"{offline.__name__}.{info.name}") for info in pkgutil.iter_modules(offline.__path__)
+    ]
+    own = {
+        (module, name)
+        for module, name in long_patterns(modules)
+        if getattr(importlib.import_module(module), name) is not DENIAL
+    }
+    assert own == {(module.__name__, name) for module, name, _, _ in EXAMPLES}

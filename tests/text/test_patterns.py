@@ -8,7 +8,18 @@ from pathlib import Path
 import pytest
 
 from preflight_rag import text
-from preflight_rag.text import boolean, concepts, dates, names, negation, question_forms, sentences, values, words
+from preflight_rag.text import (
+    boolean,
+    concepts,
+    dates,
+    directions,
+    names,
+    negation,
+    question_forms,
+    sentences,
+    values,
+    words,
+)
 
 LONG = 80
 EXAMPLES = [
@@ -25,6 +36,8 @@ EXAMPLES = [
     (concepts, "_ASKS", "in which year did it end", "aspirin and fever"),
     (concepts, "_AND_ASKS", "What is dengue and how is it treated", "What are salt and pepper"),
     (concepts, "_INCOMPLETE", "what are the side effects", "what are the side effects of it"),
+    (directions, "NO_EFFECT", "The groups did not significantly differ (p=0.4)", "The groups differed (p=0.04)"),
+    (directions, "_DENIED", "It isn't so", "It is noted"),
     (names, "NAME", "Republic of the Congo", "republic of congo"),
     (names, "_PROPERTY_OF", "What is the dose of ibuprofen", "What is ibuprofen made of"),
     (names, "_AMOUNT_OF", "How much metformin should one take", "How much does metformin cost"),
