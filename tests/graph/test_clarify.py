@@ -60,7 +60,7 @@ def test_only_what_was_chosen_is_answered(asked, reply):
 
 
 def test_a_contradiction_within_the_choice_is_still_shown(asked):
-    with ScriptedServer(script(FACTS)) as server, asked(server) as app:
+    with ScriptedServer(script(FACTS, notes=True)) as server, asked(server) as app:
         answer = app.reply("t", "Nebraska")
     assert {group.answer for group in answer.groups} == {"1,001", "1,004"}
     assert "contradict each other" in answer.answer
