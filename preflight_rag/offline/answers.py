@@ -52,10 +52,11 @@ NO_ENGLISH = "The reader without a language model reads English, so nothing is c
 
 @dataclass(frozen=True)
 class Judged:
-    """An answer with the probability that it is right."""
+    """An answer with the probability that it is right, and whether that and its kind allow a claim."""
 
     group: AnswerGroup
     confidence: float
+    claimed: bool
 
 
 class AnswerReader:
@@ -139,7 +140,8 @@ class AnswerReader:
         model = confidence_model()
         found = self.candidates(question, read, terms, several=several)
         return sorted(
-            (Judged(group, model.probability(features)) for group, features in found), key=lambda item: -item.confidence
+            (Judged(group, model.probability(features), model.claims(features)) for group, features in found),
+            key=lambda item: -item.confidence,
         )
 
     def candidates(
@@ -184,7 +186,7 @@ def _cell(found: TableAnswer) -> Draft:
 
 def _claimed(judged: Sequence[Judged], *, several: bool) -> Draft | None:
     """The likeliest answer, or of a list all likely ones; None where none is likely enough."""
-    sure = [item for item in judged if item.confidence >= confidence_model().answered]
+    sure = [item for item in judged if item.claimed]
     return _drafted(sure if several else sure[:1], several=several) if sure else None
 
 

@@ -24,7 +24,7 @@ from preflight_rag.offline.found_answers import AnswerGroup, ReadPassage, agree
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Source
 from preflight_rag.text.names import surface_names
-from preflight_rag.text.values import asked_kind, figures_of
+from preflight_rag.text.values import Figures, asked_kind, figures_of
 from preflight_rag.text.words import STOP_WORDS, words, words_by_token
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 _TABLE_LIKE = re.compile(r"[|\t]| {3,}")
 _WHO = re.compile(r"\b(?:who|whom|whose)\b", re.I)
 _WHERE = re.compile(r"\b(?:where|(?:which|what) (?:city|country|town|state|place|hospital|university))\b", re.I)
+_HOW_MANY = re.compile(r"\bhow many (\w+)", re.I)
 _UNITS_ASKED = re.compile(
     r"\b(?:dose|dosage|how (?:long|old|tall|far|fast|high|deep|heavy|much)|percentage|rate)\b", re.I
 )
@@ -182,6 +183,7 @@ def type_features(question: str, answer: str) -> dict[str, float]:
             (kind == "date" and not figures.dates)
             or (kind == "number" and not (figures.amounts or figures.dates))
             or (bool(_WHO.search(question)) and not capitals)
+            or _counts_another_thing(question, figures)
         ),
         "right_type": float((kind == "date" and bool(figures.dates)) or (kind == "number" and bool(figures.amounts))),
         "lacks_unit": float(bool(_UNITS_ASKED.search(question)) and bool(re.fullmatch(r"[\d.,\s]+", answer))),
@@ -189,6 +191,15 @@ def type_features(question: str, answer: str) -> dict[str, float]:
         "length": min(1.0, math.log1p(len(answer.split())) / 3),
         "repeats": len(terms & asked) / len(terms) if terms else 1.0,
     }
+
+
+def _counts_another_thing(question: str, figures: Figures) -> bool:
+    """Whether so many of something are asked for, and the answer is an amount of something else, such as "10 mg"."""
+    counted = _HOW_MANY.search(question)
+    units = {amount.dimension for amount in figures.amounts if amount.dimension}
+    if not counted or not units:
+        return False
+    return not units & {amount.dimension for amount in figures_of(f"2 {counted[1]}").amounts}
 
 
 def prose(sentence: str) -> float:
@@ -207,6 +218,11 @@ def log_odds(probability: float) -> float:
     return math.log(bounded / (1 - bounded))
 
 
+VETOES = ("wrong_type", "name_unseen", "figure_unasked")
+"""Features that end a claim, whatever else speaks for it: an answer of another type than was asked for, or a name or
+number of the question that stands nowhere in the library."""
+
+
 @dataclass(frozen=True)
 class ConfidenceModel:
     """A logistic model over features.
@@ -222,6 +238,10 @@ class ConfidenceModel:
     weights: Mapping[str, float]
     answered: float
     evidence: float
+
+    def claims(self, features: Mapping[str, float]) -> bool:
+        """Whether an answer with these features may be claimed."""
+        return self.probability(features) >= self.answered and not any(features[name] for name in VETOES)
 
     def probability(self, features: Mapping[str, float]) -> float:
         """The probability, to four decimals."""

@@ -137,6 +137,7 @@ class VerdictReader:
         turned = 1 if side > -CLEAR_NO else -1
         first = max(stated, key=lambda item: (item.decides(turned), -item.n))
         denied = turned < 0 and first.decides(turned) > 0 and first.covered >= COVERED
+        denied = denied and not terms.names & terms.unseen
         nearest: dict[int, str] = {}
         for item in [first, *sorted(stated, key=lambda item: -item.weight)]:
             nearest.setdefault(item.n, item.near.sentence.text)
