@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 WEIGHTS = Path(__file__).with_name("confidence.json")
 AGREES = 0.3
 """Least probability of answering at which a passage of another document counts as giving the same answer; a guess."""
+RIVAL = 0.15
+"""How far below an answer's share of the question's words that of another one's sentence may lie for that to be its
+rival: a sentence about another drug is none. A guess."""
 LEAST = 1e-3
 """Least distance of a probability from 0 and 1 when its odds are taken."""
 
@@ -125,7 +128,14 @@ def answer_features(
     best = group.found[0]
     source, quote = best.source, best.quote
     reading = next(item.reading for item in read if item.source.n == source.n)
-    rivals = [other.found[0].probability for other in groups if other is not group]
+    own = terms.share(frozenset(words_by_token(f"{source.title} {quote}")))
+    rivals = [
+        other.found[0].probability
+        for other in groups
+        if other is not group
+        and terms.share(frozenset(words_by_token(f"{other.found[0].source.title} {other.found[0].quote}")))
+        > own - RIVAL
+    ]
     elsewhere = [
         item.reading
         for item in read
