@@ -9,7 +9,7 @@ from preflight_rag.state.errors import ModelError
 from preflight_rag.state.reading import Draft, Reply, Source
 from preflight_rag.state.schema import EntryState, GroupDraft, GroupStatus
 from preflight_rag.state.values import Usage
-from preflight_rag.text.citations import CLOSEST, labelled, quoted
+from preflight_rag.text.citations import CLOSEST, SEVERAL, labelled, quoted
 
 MAX_SHOWN = 8
 """Quotes that are shown beside each other; set by hand, as many as a graph of relations shows."""
@@ -50,7 +50,7 @@ def as_evidence(draft: Draft, entries: Sequence[EntryState]) -> tuple[Draft, lis
     ]
     labels = {entry["ranks"][0]: labelled(entry["entity"], entry["descriptor"]) for entry in shown}
     lines = [f"**{labels[n]}**: {quoted(n, quote)}" if labels.get(n) else quoted(n, quote) for n, quote in said.items()]
-    found = Draft("\n\n".join([CLOSEST, *lines[:MAX_SHOWN]]), draft.quotes, choice=draft.choice, claims=False)
+    found = Draft("\n\n".join([SEVERAL if len(said) > 1 else CLOSEST, *lines[:MAX_SHOWN]]), draft.quotes, choice=draft.choice, claims=False)
     return found, shown if len(shown) > 1 else []
 
 
