@@ -48,6 +48,8 @@ QUESTIONS_ASKED = 600
 REGULARISATION = 0.2
 """scikit-learn's C, chosen by the area under the curve on held-out folds of the same questions."""
 FOLDS = 10
+LATER = ("not_offered", "denied")
+"""Features that only veto a claim (`offline.confidence.VETOES`)."""
 
 
 @dataclass(frozen=True)
@@ -174,7 +176,7 @@ def fit(cases: Sequence[Case]) -> dict[str, Any]:
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import GroupKFold, cross_val_predict
 
-    names = list(cases[0].features)
+    names = [name for name in cases[0].features if name not in LATER]
     values = np.array([[case.features[name] for name in names] for case in cases])
     truth, groups = np.array([case.right for case in cases], int), np.array([case.of for case in cases])
     folds = GroupKFold(min(FOLDS, len(set(groups))))

@@ -50,7 +50,8 @@ def as_evidence(draft: Draft, entries: Sequence[EntryState]) -> tuple[Draft, lis
     ]
     labels = {entry["ranks"][0]: labelled(entry["entity"], entry["descriptor"]) for entry in shown}
     lines = [f"**{labels[n]}**: {quoted(n, quote)}" if labels.get(n) else quoted(n, quote) for n, quote in said.items()]
-    found = Draft("\n\n".join([SEVERAL if len(said) > 1 else CLOSEST, *lines[:MAX_SHOWN]]), draft.quotes, choice=draft.choice, claims=False)
+    lead = SEVERAL if len(said) > 1 else CLOSEST
+    found = Draft("\n\n".join([lead, *lines[:MAX_SHOWN]]), draft.quotes, choice=draft.choice, claims=False)
     return found, shown if len(shown) > 1 else []
 
 

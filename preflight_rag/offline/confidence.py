@@ -24,6 +24,7 @@ from preflight_rag.offline.found_answers import AnswerGroup, ReadPassage, agree
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Source
 from preflight_rag.text.names import surface_names
+from preflight_rag.text.negation import DENIAL
 from preflight_rag.text.values import Figures, asked_kind, figures_of
 from preflight_rag.text.words import STOP_WORDS, words, words_by_token
 
@@ -43,6 +44,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 _TABLE_LIKE = re.compile(r"[|\t]| {3,}")
 _WHO = re.compile(r"\b(?:who|whom|whose)\b", re.I)
 _WHERE = re.compile(r"\b(?:where|(?:which|what) (?:city|country|town|state|place|hospital|university))\b", re.I)
+_OFFERS = re.compile(r"\w,? or \w", re.I)
 _HOW_MANY = re.compile(r"\bhow many (\w+)", re.I)
 _UNITS_ASKED = re.compile(
     r"\b(?:dose|dosage|how (?:long|old|tall|far|fast|high|deep|heavy|much)|percentage|rate)\b", re.I
@@ -175,6 +177,7 @@ def ground_features(terms: QuestionTerms, source: Source, sentence: str) -> dict
         "unseen": sum(terms.weights[term] for term in terms.unseen) / (sum(terms.weights.values()) or 1.0),
         "question_terms": min(1.0, len(terms.weights) / 10),
         "prose": prose(sentence),
+        "denied": float(bool(DENIAL.search(sentence)) and not DENIAL.search(question)),
     }
 
 
@@ -200,6 +203,7 @@ def type_features(question: str, answer: str) -> dict[str, float]:
         "figure_unasked": float(kind == "name" and not re.search("[A-Za-z]{2}", answer)),
         "length": min(1.0, math.log1p(len(answer.split())) / 3),
         "repeats": len(terms & asked) / len(terms) if terms else 1.0,
+        "not_offered": float(bool(_OFFERS.search(question)) and not terms & asked),
     }
 
 
@@ -228,9 +232,10 @@ def log_odds(probability: float) -> float:
     return math.log(bounded / (1 - bounded))
 
 
-VETOES = ("wrong_type", "name_unseen", "figure_unasked")
-"""Features that end a claim, whatever else speaks for it: an answer of another type than was asked for, or a name or
-number of the question that stands nowhere in the library."""
+VETOES = ("wrong_type", "name_unseen", "figure_unasked", "not_offered", "denied")
+"""Features that end a claim, whatever else speaks for it: an answer of another type than was asked for, or none of the
+things that the question offers ("A or B"), a name or number of the question that stands nowhere in the library, and a
+sentence that denies something."""
 
 
 @dataclass(frozen=True)
