@@ -156,6 +156,7 @@ def answer_features(
         "relevance": 0.0 if reading.relevance is None else log_odds(reading.relevance),
         "supported": log_odds(yes),
         "titled": terms.share(frozenset(words(source.title))),
+        "denied": float(bool(DENIAL.search(quote)) and not DENIAL.search(question)),
         **ground_features(terms, source, quote),
         **type_features(question, best.text),
     }
@@ -177,7 +178,6 @@ def ground_features(terms: QuestionTerms, source: Source, sentence: str) -> dict
         "unseen": sum(terms.weights[term] for term in terms.unseen) / (sum(terms.weights.values()) or 1.0),
         "question_terms": min(1.0, len(terms.weights) / 10),
         "prose": prose(sentence),
-        "denied": float(bool(DENIAL.search(sentence)) and not DENIAL.search(question)),
     }
 
 
