@@ -27,6 +27,9 @@ IMAGES = Path(__file__).parent / "img"
 SIZES = {"wide": (1280, 800), "narrow": (360, 740)}
 CHOSEN = {
     "answer-light-wide": "answer.png",
+    "evidence-light-wide": "evidence.png",
+    "evidence-dark-narrow": "evidence-dark-narrow.png",
+    "not-found-light-wide": "not-found.png",
     "relations-light-wide": "relations.png",
     "contradiction-dark-wide": "contradiction-dark.png",
     "how-dark-wide": "how-dark.png",
@@ -76,12 +79,19 @@ def steps(page: Page, url: str) -> Iterator[str]:
     page.locator(".suggestions").wait_for()
     page.wait_for_timeout(300)
     yield "welcome"
-    ask(page, "Which planet is the hottest?")
+    ask(page, "When was penicillin discovered?")
     page.locator(".answer .cite").first.click()
     page.locator("mark").wait_for()
     page.wait_for_timeout(300)
     yield "answer"
     page.keyboard.press("Escape")
+    page.goto(f"{url}/#/")
+    ask(page, "Which discovery was made by chance?")
+    yield "evidence"
+    page.goto(f"{url}/#/")
+    ask(page, "Who wrote Hamlet?")
+    yield "not-found"
+    page.goto(f"{url}/#/")
     ask(page, "How many people live in Springfield?")
     yield "two-answers"
     evidence(page, "How it was read")
@@ -94,7 +104,7 @@ def steps(page: Page, url: str) -> Iterator[str]:
     page.keyboard.press("Escape")
     page.goto(f"{url}/#/")
     ask(page, "How tall is the Eiffel Tower?")
-    page.locator(".against .cite").first.click(trial=page.viewport_size["width"] < 1180)
+    page.locator(".answer .cite").first.click(trial=page.viewport_size["width"] < 1180)
     page.wait_for_timeout(400)
     yield "contradiction"
     page.click("#open-settings")

@@ -63,7 +63,7 @@ def answer(found: Answer, *, explain: bool = False, with_text: bool = True) -> N
     if found.citations:
         typer.echo("")
     for citation in found.citations:
-        _source(citation)
+        _source(citation, quoted=found.outcome != "evidence")
     _missing(found)
     typer.echo(f"\nroute: {way(found.route.name, found.route.reason)}")
     receipt = found.receipt
@@ -90,13 +90,14 @@ def _missing(found: Answer) -> None:
         typer.echo(f"note: {found.condensed} earlier messages were condensed")
 
 
-def _source(citation: Citation) -> None:
-    """A citation's number, document and quote."""
+def _source(citation: Citation, *, quoted: bool) -> None:
+    """A citation's number and document, and its quote where the answer is not made of quotes."""
     page = f"p. {citation.page}" if citation.page else ""
     place = ", ".join(part for part in (citation.source, page, citation.date or "") if part)
     mark = "" if citation.verified else "  (not found in the passage)"
     typer.echo(f"[{citation.n}] {citation.title or citation.document_id} - {place}")
-    typer.echo(f'    "{" ".join(citation.quote.split())}"{mark}')
+    if quoted or mark:
+        typer.echo(f'    "{" ".join(citation.quote.split())}"{mark}')
 
 
 def clarification(asked: Clarification) -> None:

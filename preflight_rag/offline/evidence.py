@@ -314,7 +314,7 @@ def elided(quote: str, sentence: str) -> str:
 def nearest_quotes(
     question: str, read: Sequence[ReadPassage], sentences: SentenceReader, most: int = MAX_QUOTED
 ) -> list[tuple[int, str]]:
-    """The sentences that come nearest to an answer, one a passage, as (passage, sentence), nearest first.
+    """The sentences that come nearest to an answer, one a passage, as (passage, sentence), nearest first, each once.
 
     A sentence counts by how like the question it is, and more where it holds what the reader takes for the answer.
     """
@@ -328,17 +328,19 @@ def nearest_quotes(
     ranked = sentences.rank(question, sentences_of([item.source for item in read]))
     nearest: dict[int, str] = {}
     for item in sorted(ranked, key=lambda item: (-worth(item), item.sentence.n)):
-        nearest.setdefault(item.sentence.n, item.sentence.text)
+        if item.sentence.text not in nearest.values():
+            nearest.setdefault(item.sentence.n, item.sentence.text)
     return list(nearest.items())[:most]
 
 
 def unread_quotes(
     question: str, sources: Sequence[Source], sentences: SentenceReader, most: int = MAX_QUOTED
 ) -> list[tuple[int, str]]:
-    """The sentences most like the question, one a passage, where nothing reads its language."""
+    """The sentences most like the question, one a passage and each once, where nothing reads its language."""
     nearest: dict[int, str] = {}
     for item in sentences.rank(question, sentences_of(sources)):
-        nearest.setdefault(item.sentence.n, item.sentence.text)
+        if item.sentence.text not in nearest.values():
+            nearest.setdefault(item.sentence.n, item.sentence.text)
     return list(nearest.items())[:most]
 
 

@@ -59,13 +59,18 @@ def test_what_hardly_bears_on_the_question_is_not_found(ask, route):
     assert "The nearest document is “The discovery of penicillin”" in answer.answer
 
 
-@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("route", ["plain", "map-reduce"])
 @pytest.mark.parametrize("question", ["Warum erscheint uns der Himmel am Tag blau?", "空はなぜ青いのですか"])
 def test_questions_in_other_languages_get_evidence(ask, route, question):
     answer = ask(question, route)
     assert (answer.outcome, answer.short_answer, answer.confidence) == ("evidence", None, None)
     assert answer.answer.startswith(NO_ENGLISH)
     quoted_word_for_word(answer)
+
+
+def test_no_context_that_answers_leaves_nothing_to_compare(ask):
+    answer = ask("Warum erscheint uns der Himmel am Tag blau?", "corg")
+    assert (answer.outcome, answer.short_answer, answer.confidence) == ("not_found", None, None)
 
 
 @pytest.mark.parametrize(("route", "lead"), [("plain", ON_IT), ("map-reduce", ON_IT), ("corg", CLOSEST)])

@@ -120,6 +120,14 @@ async def test_what_is_not_likely_enough_is_evidence_or_nothing(reader, answerab
         assert (draft.short, draft.confidence) == ("", None)
 
 
+@pytest.mark.parametrize("question", ["Why is the sky blue?", "Warum ist der Himmel am Tag so blau wie das Meer?"])
+async def test_what_two_copies_of_a_document_say_is_shown_once(reader, question):
+    sky = "The sky is blue because air scatters blue light most."
+    marked = reader(**{sky: (0.9, ("air scatters blue light", 5.0))})
+    draft = (await marked.answer(question=question, sources=sources(sky, sky, BREAD))).value
+    assert [quote for _, quote in draft.quotes].count(sky) == 1
+
+
 async def test_nothing_is_found_however_near_the_sentences_are(reader):
     text = "How many people live in Broken Bow is not known."
     marked = reader(**{text: (0.2, ("known", -1.0))})

@@ -102,8 +102,9 @@ export class TurnView {
   }
 
   #asCards(answer) {
+    const lead = answer.outcome === "evidence" ? [...this.body.querySelectorAll(":scope > p:first-child")].map((line) => line.cloneNode(true)) : [];
     const text = h("details.whole", {}, h("summary", {}, "The same as text"), h("div", {}, [...this.body.childNodes]));
-    this.body.replaceChildren(cards(answer), text);
+    this.body.replaceChildren(...lead, cards(answer), text);
   }
 
   #notices(answer) {
