@@ -149,7 +149,7 @@ def test_what_speaks_for_an_answer():
         passage(2, "There live 3,506.", "3,506", 0.8, "a"),
         passage(3, "It has 3506.", "3506", 0.5, "b"),
         passage(4, "It had 3506.", "3506", 0.2, "c"),
-        passage(5, "It has 4,228.", "4,228", 0.6, "d"),
+        passage(5, "In Broken Bow live 4,228 people.", "4,228", 0.6, "d"),
     ]
     found = features(*read)
     assert found["agree"] == pytest.approx(math.log(2))
