@@ -86,7 +86,7 @@ def steps(page: Page, url: str) -> Iterator[str]:
     yield "answer"
     page.keyboard.press("Escape")
     page.goto(f"{url}/#/")
-    ask(page, "Which discovery was made by chance?")
+    ask(page, "What is the dose of ibuprofen?")
     yield "evidence"
     page.goto(f"{url}/#/")
     ask(page, "Who wrote Hamlet?")

@@ -14,6 +14,7 @@ DOCUMENTS = Path(__file__).parent.parent / "demo"
 QUESTIONS = (
     "Which planet is the hottest?",
     "Which discovery was made by chance?",
+    "Who wrote Hamlet?",
     "How many people live in Broken Bow?",
 )
 
@@ -26,7 +27,7 @@ def demo(
     ),
     model: ModelOption = "offline",
 ) -> None:
-    """Build a small library of documents that come with the package, and answer three questions, one per route."""
+    """Build a small library of documents that come with the package, and answer four questions, over all routes."""
     from uuid import uuid4
 
     from preflight_rag.app import Preflight
