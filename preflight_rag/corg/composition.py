@@ -360,7 +360,7 @@ def _sure(item: Item, groups: Groups) -> bool:
 def _doubted(item: Item, groups: Groups) -> bool:
     """Whether its reader knows how sure an answer is, and it is not."""
     context = groups.contexts.get(item.rank)
-    return context is not None and context.confidence is not None and not _sure(item, groups)
+    return context is not None and context.confidence == 0
 
 
 def _side(item: Item, groups: Groups) -> str:

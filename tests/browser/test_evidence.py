@@ -16,7 +16,7 @@ edges => Object.fromEntries(
 """
 WAYS = [
     ("Which planet is the hottest?", "Read in one go, since both searches agree on the top passages."),
-    ("Which discovery was made by chance?", "Read in 4 parts, since the key passage might have been lost"),
+    ("Who wrote Hamlet?", "Read in 4 parts, since the key passage might have been lost"),
     (QUESTION, "Compared and grouped, since several things go by this name"),
     ("Hello", "Answered from the conversation, without a search."),
 ]

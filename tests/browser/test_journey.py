@@ -64,7 +64,7 @@ def test_a_first_visit(visit, empty_url, three_files, ask):
     expect(page.locator(".turn:last-child .card")).to_have_count(2)
     page.locator(".turn:last-child").get_by_role("button", name="Evidence").click()
     page.get_by_role("tab", name="Relations").click()
-    expect(page.get_by_role("img", name=re.compile("2 passages in 2 groups"))).to_be_visible()
+    expect(page.get_by_role("img", name=re.compile("2 documents in 2 groups"))).to_be_visible()
 
     page.reload()
     expect(page.locator(".turn")).to_have_count(2)
