@@ -68,7 +68,7 @@ def test_a_side_whose_words_are_not_in_its_passage_makes_no_contradiction():
 @pytest.mark.parametrize(
     ("note", "passage_", "statement"),
     [
-        ({"confidence": 0.2}, {}, "3,506 [2]"),
+        ({"confidence": 0.0}, {}, "3,506 [2]"),
         ({"told": False}, {}, "3,506 [2]"),
         ({}, {"document_id": "d1"}, "3,506 [2]"),
         ({}, {}, f"3,506 people, if {'the very ' * 12}last count is right [2]"),
