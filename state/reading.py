@@ -236,8 +236,8 @@ class ContextNote(Stored):
         relevant: Whether the context has an answer, as far as is known when all are related.
         ranks: The passages that the context is made of, in the order of the document.
         sentence: The sentence that holds the answer, where the reader says which.
-        confidence: The probability that the context's answer is right, where the reader knows one; 0 where it is not enough
-            for a claim.
+        confidence: The probability that the context's answer is right, where the reader knows one; 0 where it is not
+            enough for a claim.
     """
 
     rank: int
