@@ -9,7 +9,7 @@ from preflight_rag.offline import answers
 from preflight_rag.offline.answers import NO_ENGLISH
 from preflight_rag.offline.confidence import ConfidenceModel
 from preflight_rag.offline.evidence import ON_IT
-from preflight_rag.text.citations import CLOSEST
+from preflight_rag.text.citations import CLOSEST, SEVERAL
 
 NEVER = 1.01
 ROUTES = ("plain", "map-reduce", "corg")
@@ -73,7 +73,7 @@ def test_no_context_that_answers_leaves_nothing_to_compare(ask):
     assert (answer.outcome, answer.short_answer, answer.confidence) == ("not_found", None, None)
 
 
-@pytest.mark.parametrize(("route", "lead"), [("plain", ON_IT), ("map-reduce", ON_IT), ("corg", CLOSEST)])
+@pytest.mark.parametrize(("route", "lead"), [("plain", ON_IT), ("map-reduce", ON_IT), ("corg", SEVERAL)])
 def test_explanations_get_evidence(ask, route, lead):
     answer = ask("Why is the sky blue?", route)
     assert (answer.outcome, answer.short_answer, answer.confidence) == ("evidence", None, None)

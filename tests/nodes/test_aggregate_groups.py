@@ -8,7 +8,7 @@ from preflight_rag.nodes.aggregate_groups import aggregate_groups
 from preflight_rag.state.context import Context
 from preflight_rag.state.errors import AllPartitionsFailed
 from preflight_rag.state.reading import Draft
-from preflight_rag.text.citations import SEVERAL
+from preflight_rag.text.citations import CLOSEST, SEVERAL
 
 WORDS = {1: "One of them.", 2: "Two of them."}
 
@@ -77,7 +77,7 @@ async def test_answers_that_are_not_sure_stand_as_what_the_documents_say(aggrega
 
 async def test_one_answer_is_no_comparison(aggregated):
     update = await aggregated(unsure(1, 1), claims=False)
-    assert update["draft"]["text"] == f"{SEVERAL}\n\n**E1**: “One of them.” [1]"
+    assert update["draft"]["text"] == f"{CLOSEST}\n\n**E1**: “One of them.” [1]"
     assert (update["entries"], update["draft"]["claims"]) == ([], False)
 
 
