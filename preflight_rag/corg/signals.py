@@ -29,7 +29,7 @@ from functools import lru_cache
 from itertools import combinations, pairwise
 from pathlib import Path
 
-from preflight_rag.corg.comparability import Statement, disagree, sentence_around, told_apart
+from preflight_rag.corg.comparability import Statement, agree, sentence_around
 from preflight_rag.corg.contexts import contexts_of
 from preflight_rag.corg.entities import NamedEntity, leading_names, named_entity
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader, PassageReading
@@ -198,7 +198,7 @@ def answering(question: str, read: Sequence[Reading], extractive: ExtractiveRead
             likeliest[reading.source.n] = said
     found = sorted(likeliest.values(), key=lambda said: -said[0])
     for probability, statement in found[1:]:
-        if disagree(found[0][1], statement):
+        if not agree(found[0][1], statement):
             shown = f"different answers: {found[0][1].answer[:40]} / {statement.answer[:40]}"
             return Signal(probability, shown)
     return Signal()
@@ -294,14 +294,13 @@ def differing(question: str, pairs: Sequence[Pair]) -> tuple[Signal, list[Pair]]
     answers = {n: answers_of(read, kind, asked) for n, read in sides.items()}
     best, unlike = Signal(), []
     for pair in pairs:
-        (share, left, sentence), (other_share, right, other) = (answers[read.source.n] for read in pair)
+        (share, left), (other_share, right) = (answers[read.source.n] for read in pair)
         if not left or not right or any(same_value(a, b) for a in left for b in right):
             continue
-        if not told_apart(Statement(left[0].text, sentence), Statement(right[0].text, other)):
-            unlike.append(pair)
-            score = min(share, other_share) * (NAME_WEIGHT if kind == "name" else 1.0)
-            if score > best.score:
-                best = Signal(score, f"different {kind}s: {left[0].text[:40]} / {right[0].text[:40]}")
+        unlike.append(pair)
+        score = min(share, other_share) * (NAME_WEIGHT if kind == "name" else 1.0)
+        if score > best.score:
+            best = Signal(score, f"different {kind}s: {left[0].text[:40]} / {right[0].text[:40]}")
     return best, unlike
 
 
@@ -311,8 +310,8 @@ def answer_kind(question: str) -> Kind | None:
     return None if kind == "verdict" or _EXPLAINING.match(question.strip()) else kind
 
 
-def answers_of(read: Reading, kind: Kind, question: str) -> tuple[float, list[Value], str]:
-    """The sentence nearest to the question that holds candidates, with these and its share of the terms."""
+def answers_of(read: Reading, kind: Kind, question: str) -> tuple[float, list[Value]]:
+    """The candidates in the sentence nearest to the question that holds any, and its share of the terms."""
     for share, sentence in read.sentences[:MOST_SENTENCES]:
         if share < read.sentences[0][0] - WITHIN:
             break
@@ -320,8 +319,8 @@ def answers_of(read: Reading, kind: Kind, question: str) -> tuple[float, list[Va
         if kind == "name":
             found = [value for value in found if _is_name(value.text) and not sentence.startswith(value.text)]
         if found:
-            return share, found[:CANDIDATES], sentence
-    return 0.0, [], ""
+            return share, found[:CANDIDATES]
+    return 0.0, []
 
 
 def copied(pairs: Sequence[Pair]) -> tuple[Signal, Signal, list[Pair]]:

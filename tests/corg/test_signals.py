@@ -93,7 +93,7 @@ def test_the_score_is_a_probability_that_grows_with_each_signal(kind, names):
     [
         ("How many people live in Broken Bow?", (OKLAHOMA, NEBRASKA), 0.9),
         ("How many people live in Broken Bow?", (OKLAHOMA, OKLAHOMA), 0.0),
-        ("How many people live in Broken Bow?", (OKLAHOMA, BREAD), 0.0),
+        ("How many people live in Broken Bow?", (OKLAHOMA, BREAD), 0.01),
         ("How tall is the Eiffel Tower?", (OLD_TOWER, NEW_TOWER), 0.9),
         ("Is the Eiffel Tower in Paris?", (OLD_TOWER, ("The Eiffel Tower", "The tower is not in Paris.", None)), 1.0),
         ("?!", (("", "", None),), 0.0),
