@@ -63,7 +63,9 @@ def main() -> None:
     run(*pip, "--no-deps", "--editable", ROOT)
     run(python, "-m", "preflight_rag", "demo", "--library", folder / "demo")
     tests = (ROOT / "tests" / room for room in FAST)
-    plain = ("-p", "no:anyio", "-o", f"cache_dir={folder / 'cache'}", "-W", "default", "--disable-warnings")
+    # In the environment, so that files of tests that run in a process of their own (tests/conftest.py) take them too.
+    os.environ["PYTEST_ADDOPTS"] = "-p no:anyio -W default --disable-warnings"
+    plain = ("-o", f"cache_dir={folder / 'cache'}")
     left_out = (f"--ignore={ROOT / 'tests' / name}" for name in SLOW)
     pytest = (python, "-m", "pytest", *tests, *left_out, *plain)
     # What fails beside everything else and not by itself is a matter of a busy machine, and not of versions.
