@@ -10,10 +10,9 @@ do on either half); least score of an extract, sentences embedded and least coll
 from __future__ import annotations
 
 import math
-import operator
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -270,16 +269,14 @@ def extracted(extract: Extract) -> list[Source]:
     return found
 
 
-def agreeing(
-    ranked: Sequence[Scored], *, least: float, score: Callable[[Scored], float] = operator.attrgetter("score")
-) -> list[list[Scored]]:
+def agreeing(ranked: Sequence[Scored], *, least: float) -> list[list[Scored]]:
     """The first sentences that say different things, each with those of other sources that say the same."""
     groups: list[list[Scored]] = []
     for item in ranked:
         group = next((group for group in groups if same_statement(group[0].sentence, item.sentence)), None)
         if group is not None:
             group.append(item)
-        elif len(groups) < MAX_QUOTED and score(item) >= least:
+        elif len(groups) < MAX_QUOTED and item.score >= least:
             groups.append([item])
     return groups
 
