@@ -19,6 +19,7 @@ from preflight_rag.evaluation.corg_systems import CORG, SEPARATE, SYSTEMS, Syste
 from preflight_rag.evaluation.harness.arms import Arm
 from preflight_rag.evaluation.harness.asking import open_asking
 from preflight_rag.evaluation.plots import Axis, Curves, Trace
+from preflight_rag.evaluation.published import beside
 from preflight_rag.evaluation.report import Report, Table, number
 from preflight_rag.evaluation.rows import Row, complete
 from preflight_rag.evaluation.runs import Run
@@ -144,6 +145,7 @@ def _report(
     if measured.by_system.tests:
         tables.append(measured.by_system.difference_grid(f"{title}: compared with COrg"))
     tables.append(whole.costs(f"{title}: whole answers and what they take", right=True))
+    tables += beside(name, measured.by_system.estimates, here=f"{found.title}, {title}, read by {grader.name}")
     numbers: dict[str, Any] = {**whole.figures, "measures": measured.figures}
     numbers["compared"] = measured.by_system.figures["paired"]
     plots = measured.plots(title, f"Disambig-F1 by {grader.name}.")
