@@ -71,10 +71,16 @@ class Settings(BaseModel):
     )
     diversity: Diversity = Field(default="none", description="How passages are chosen among the candidates.")
     preset: str | None = Field(
-        default=None, description="MMR weighted for one-document-qa, many-documents-qa, all-evidence or meeting-qa."
+        default=None,
+        description="A selector with its weights for one-document-qa, many-documents-qa, all-evidence or meeting-qa, "
+        "or one of the paper's, such as paper-nq-sentences.",
     )
-    alpha: float = Field(default=0.9, ge=0, le=1, description="Weight of relevance against diversity (MMR, eq. 1).")
-    window: int | None = Field(default=None, ge=1, description="MMR compares with so many last picks; None: with all.")
+    alpha: float = Field(
+        default=0.9, ge=0, le=1, description="Weight of relevance against diversity (mmr, modified-fps)."
+    )
+    window: int | None = Field(
+        default=None, ge=1, description="MMR and FPS compare with so many last picks; None: with all."
+    )
     budget_tokens: int | None = Field(default=None, ge=1, description="Most tokens of all passages together (T_max).")
     compression: float | None = Field(
         default=None, gt=0, le=1, description="Most tokens as a share of the candidates' (c_r)."

@@ -4,14 +4,16 @@
 one candidate at a time and never take a pick back. What decides is a candidate's relevance r(c), the cosine with the
 query unless another score is given, and its redundancy m(c), the largest cosine with what is selected already:
 
-- MMR (eq. 1): the largest α·r(c) − (1 − α)·m(c), where m looks at the last w picks only when a window is given.
+- MMR (eq. 1): the largest α·r(c) − (1 − α)·m(c).
 - FPS (eq. 2): the largest distance to the nearest pick, √(2 − 2·m(c)), the Euclidean distance of unit vectors; the
-  first pick is the most relevant.
-- Modified FPS: the largest α·r(c) + (1 − α)·√(2 − 2·m(c)). That the two are weighed so is our reading of the method's
-  name; with the cosine distance 1 − m(c) in its place the picks would be those of MMR without a window.
+  first pick is the most relevant. (Eq. 2 is printed with a maximum over the picks; farthest point sampling, which it
+  names, takes the nearest pick.)
+- Modified FPS: the largest α·r(c) + (1 − α)·√(2 − 2·m(c)): FPS with the reward and the window of section 2.1, which is
+  MMR but for its distance. With the cosine distance 1 − m(c) in its place the picks would be those of MMR.
 
-With nothing selected, relevance alone decides. Ties go to the first candidate, as in langchain-core's
-`maximal_marginal_relevance`, whose picks `mmr` without a window makes as well.
+For both, m looks at the last w picks only where a window is given. With nothing selected, relevance alone decides. Ties
+go to the first candidate, as in langchain-core's `maximal_marginal_relevance`, whose picks `mmr` without a window makes
+as well.
 """
 
 from __future__ import annotations
@@ -70,6 +72,7 @@ def fps(
     query: ArrayLike | None,
     *,
     alpha: float = 0.0,
+    window: int | None = None,
     k: int | None = None,
     tokens: Sequence[int] | None = None,
     budget: int | None = None,
@@ -81,6 +84,7 @@ def fps(
         vectors: As in `mmr`.
         query: As in `mmr`.
         alpha: Weight of relevance against distance, in [0, 1]; 0 is plain FPS, where the query decides the first pick.
+        window: The distance is to the nearest of so many last picks; None: of all.
         k: As in `mmr`.
         tokens: As in `mmr`.
         budget: As in `mmr`.
@@ -92,7 +96,7 @@ def fps(
     Raises:
         UsageError: As `mmr`.
     """
-    return _select(vectors, query, alpha, None, k, tokens, budget, relevance, _distance)
+    return _select(vectors, query, alpha, window, k, tokens, budget, relevance, _distance)
 
 
 def within_budget(tokens: Sequence[int], budget: int | None, *, k: int | None = None) -> list[int]:
@@ -166,6 +170,18 @@ def unit_scaled(scores: ArrayLike) -> np.ndarray:
     low, high = given.min(), given.max()
     scaled: np.ndarray = (given - low) / (high - low) if high > low else np.ones_like(given)
     return scaled
+
+
+def in_order(cosines: ArrayLike) -> np.ndarray:
+    """The candidates' cosines with the query, handed out in the order in which the candidates come: the highest first.
+
+    What is weighed against redundancy, the cosine of two passages, is then on the scale on which α and w were tuned,
+    whatever put the candidates into their order: a second stage, or their age. Candidates that come by their cosines
+    keep them, which is eq. 1 as it stands.
+    """
+    import numpy as np
+
+    return np.sort(np.asarray(cosines, dtype=np.float32))[::-1]
 
 
 class _Basket:
@@ -284,7 +300,7 @@ def _select(
     if window is None:
         _fill(space, worth, alpha, novelty, basket)
     else:
-        _fill_windowed(space, worth, alpha, window, basket)
+        _fill_windowed(space, worth, alpha, window, novelty, basket)
     return basket.taken
 
 
@@ -380,13 +396,20 @@ def _highest(scores: np.ndarray) -> np.ndarray:
     return np.sort(np.argpartition(scores, len(scores) - POOL)[-POOL:])
 
 
-def _fill_windowed(space: _Space, relevance: np.ndarray, alpha: float, window: int, basket: _Basket) -> None:
-    """Pick by MMR where the last `window` picks count: their cosines are kept, the oldest row is overwritten."""
+def _fill_windowed(
+    space: _Space,
+    relevance: np.ndarray,
+    alpha: float,
+    window: int,
+    novelty: Callable[[np.ndarray], np.ndarray],
+    basket: _Basket,
+) -> None:
+    """Pick where the last `window` picks count: their cosines are kept, the oldest row is overwritten."""
     import numpy as np
 
     cosines = np.full((min(window, len(relevance)), len(relevance)), -np.inf, dtype=space.vectors.dtype)
     while not basket.full:
         place = (len(basket.taken) - 1) % len(cosines)
         cosines[place] = space.redundancy(space.rows(np.asarray(basket.taken[-1:])))
-        scores = alpha * relevance - (1 - alpha) * cosines.max(axis=0)
+        scores = alpha * relevance + (1 - alpha) * novelty(cosines.max(axis=0))
         basket.take(int(np.argmax(np.where(basket.open, scores, -np.inf))))

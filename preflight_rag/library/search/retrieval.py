@@ -122,6 +122,9 @@ def retrieve_passages(
         LibraryEmpty, LibraryCorrupt: The library cannot be searched.
         RerankerError: The reranker cannot be loaded.
     """
+    from preflight_rag.library.search.selection import check_choice
+
+    check_choice(settings)
     where, found_by = read_filter(settings)
     live = _Live() if pubmed is None else _fetched(library, queries[0], expressions, settings, pubmed)
     try:
@@ -142,7 +145,7 @@ def retrieve_passages(
         if found_by is not None:
             pool = [candidate for candidate in pool if found_by.fits({FOUND_BY: candidate.found_by})]
         pools.append(_ordered(query, pool, retrieval, settings, extractive))
-    retrieval.chosen = _selected(library, _joined(pools), retrieval, settings)
+    retrieval.chosen = _selected(library, _joined(pools), settings)
     return retrieval
 
 
@@ -283,18 +286,17 @@ def _opened(reranker: str, extractive_reader: str) -> Reranker | None:
     return open_reranker(reranker, extractive_reader=extractive_reader)
 
 
-def _selected(library: Collection, pool: list[Candidate], retrieval: Retrieval, settings: Settings) -> list[Candidate]:
+def _selected(library: Collection, pool: list[Candidate], settings: Settings) -> list[Candidate]:
+    from preflight_rag.library.search.diversity import in_order
     from preflight_rag.library.search.selection import preset, select
 
     alpha, window, diversity = settings.alpha, settings.window, settings.diversity
     if settings.preset is not None:
         named = preset(settings.preset)
-        alpha, window, diversity = named.alpha, named.window, "mmr" if diversity == "none" else diversity
+        alpha, window, diversity = named.alpha, named.window, named.diversity
     vectors, relevance = None, None
     if diversity != "none" and pool:
-        scores = retrieval.relevance
-        pool = [candidate for candidate in pool if candidate.passage.id in scores] or pool
-        relevance = [scores.get(candidate.passage.id, candidate.score) for candidate in pool]
+        relevance = in_order([candidate.cosine for candidate in pool]).tolist()
         vectors = library.vectors([candidate.passage.id for candidate in pool])
     return select(
         pool,

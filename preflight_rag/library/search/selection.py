@@ -26,7 +26,7 @@ from preflight_rag.library.collection import Collection
 from preflight_rag.library.search.diversity import check_limits, fps, mmr, token_budget, unit_scaled, within_budget
 from preflight_rag.models.embedding.embedder import Embedder
 from preflight_rag.models.opening import open_embedder
-from preflight_rag.state.context import Diversity
+from preflight_rag.state.context import Diversity, Settings
 from preflight_rag.state.errors import LibraryCorrupt, UsageError
 from preflight_rag.state.retrieval import Candidate
 
@@ -64,12 +64,13 @@ def select(
         k: Most passages.
         diversity: none, mmr, fps or modified-fps; see `diversity`.
         alpha: Weight of relevance in mmr and modified-fps.
-        window: Of mmr.
+        window: Last picks that count as such; None: all.
         budget_tokens: Most tokens of all passages together, by the count that the library keeps (T_max).
         compression: Most tokens as a share of all candidates' (c_r); where both are given, the smaller limit holds.
-        ordering: "score" keeps the candidates' own order, "index" puts documents in the order of their best passage and
-            each one's passages in the order of its text; m:n as `arrange`.
-        relevance: One score a candidate in place of the cosine with the query; scaled to [0, 1] over the candidates.
+        ordering: "score" is the order in which they were picked, without diversity the candidates' own; m:n puts the
+            first picks to both ends (`arrange`); "index" puts documents in the order of their best passage and each
+            one's passages in the order of its text.
+        relevance: One number a candidate in place of the cosine with the query, on the scale of cosines.
 
     Raises:
         UsageError: A setting is out of range, the budget is smaller than every candidate, or vectors are missing.
@@ -83,18 +84,16 @@ def select(
     elif vectors is None:
         raise UsageError(f"diversity {diversity} needs vectors", help="Give one row a candidate")
     else:
-        worth = None if relevance is None else unit_scaled(relevance)
+        limits = {"window": window, "k": k, "tokens": tokens, "budget": budget, "relevance": relevance}
         if diversity == "mmr":
-            chosen = mmr(
-                vectors, query_vector, alpha=alpha, window=window, k=k, tokens=tokens, budget=budget, relevance=worth
-            )
+            chosen = mmr(vectors, query_vector, alpha=alpha, **limits)  # type: ignore[arg-type]
         else:
             weight = alpha if diversity == "modified-fps" else 0.0
-            chosen = fps(vectors, query_vector, alpha=weight, k=k, tokens=tokens, budget=budget, relevance=worth)
-    kept = [candidates[index] for index in sorted(chosen)]
+            chosen = fps(vectors, query_vector, alpha=weight, **limits)  # type: ignore[arg-type]
     first: dict[str, int] = {}
-    for candidate in kept:
-        first.setdefault(candidate.passage.document_id, len(first))
+    for index in sorted(chosen):
+        first.setdefault(candidates[index].passage.document_id, index)
+    kept = [candidates[index] for index in chosen]
     order = arrange(kept, ordering, place=lambda c: (first[c.passage.document_id], c.passage.start))
     return [kept[index] for index in order]
 
@@ -143,13 +142,14 @@ def distance_to_end(position: int, count: int) -> int:
 
 @dataclass(frozen=True)
 class Preset:
-    """α and w of MMR for a kind of task."""
+    """α and w of a selector for a kind of task."""
 
     alpha: float
     window: int | None
+    diversity: Diversity = "mmr"
 
 
-PRESETS = {
+OUR_PRESETS = {
     "one-document-qa": Preset(0.5, 2),
     "many-documents-qa": Preset(1.0, None),
     "all-evidence": Preset(1.0, None),
@@ -158,9 +158,31 @@ PRESETS = {
 """The best (α, w) by kind of task for MMR with cosines of all-MiniLM-L6-v2.
 
 They were searched coarse to fine by the experiment `diversity`, for recall within token budgets, on the development
-halves of COVID-QA (sentences), BioASQ, NFCorpus (documents) and QMSum (turns), in this order. They are not the paper's
-values, which are for other data. Where no diversity helped, α is 1.
+halves of COVID-QA (sentences), BioASQ, NFCorpus (documents) and QMSum (turns), in this order. Where no diversity
+helped, α is 1.
 """
+PAPER_PRESETS = {
+    "paper-nq-sentences": Preset(0.55, 1),
+    "paper-nq-sentences-fps": Preset(0.5, 1, "modified-fps"),
+    "paper-triviaqa-sentences": Preset(0.6, 3),
+    "paper-triviaqa-sentences-fps": Preset(0.7, 1, "modified-fps"),
+    "paper-narrativeqa-sentences": Preset(0.55, 5),
+    "paper-narrativeqa-sentences-fps": Preset(0.55, 5, "modified-fps"),
+    "paper-nq-chunks-to-10k": Preset(0.9, 5),
+    "paper-nq-chunks-from-20k": Preset(0.7, 5),
+    "paper-narrativeqa-chunks-to-10k": Preset(0.8, 30),
+    "paper-narrativeqa-chunks-from-20k": Preset(0.7, 300),
+    "paper-triviaqa-chunks-to-10k": Preset(0.7, 20),
+    "paper-triviaqa-chunks-from-20k": Preset(0.8, 300),
+    "paper-squad-sentences": Preset(0.25, 1000),
+    "paper-squad-256": Preset(0.5, 300),
+    "paper-squad-512": Preset(0.3, 300),
+    "paper-gov-report": Preset(0.9, 10),
+    "paper-legal": Preset(0.925, 300),
+}
+"""What Diversity reports as best: sentences of one document by SentenceBERT (section 3.1), chunks of many documents by
+E5 for budgets up to 10,000 and from 20,000 tokens (3.2), SQuAD by unit (3.3), sentences to summarise (3.4)."""
+PRESETS = OUR_PRESETS | PAPER_PRESETS
 
 
 def preset(name: str) -> Preset:
@@ -172,6 +194,43 @@ def preset(name: str) -> Preset:
     if name not in PRESETS:
         raise UsageError(f"the preset {name!r} is unknown", help=f"Choose {', '.join(PRESETS)}")
     return PRESETS[name]
+
+
+def check_choice(settings: Settings) -> None:
+    """Refuse settings of a turn that would change nothing with the selector that is chosen.
+
+    Raises:
+        UsageError: One would; the line says why, and what to do.
+    """
+    chosen, weighted = settings.diversity, ("mmr", "modified-fps")
+    alpha = settings.alpha != Settings.model_fields["alpha"].default
+    given = [name for name, is_set in (("alpha", alpha), ("window", settings.window is not None)) if is_set]
+    if settings.preset is not None:
+        own = preset(settings.preset).diversity
+        if chosen not in ("none", own):
+            raise UsageError(
+                f"the preset {settings.preset!r} is of {own}: diversity = {chosen!r} has no part in it",
+                help=f"Leave --diversity out, or give --alpha and --window with --diversity {chosen}.",
+            )
+        if given:
+            raise UsageError(
+                f"{given[0]} changes nothing: the preset {settings.preset!r} sets α and w",
+                help=f"Leave --{given[0]} out, or give --diversity {own} in place of --preset.",
+            )
+    elif chosen == "none" and given:
+        raise UsageError(
+            f"{given[0]} changes nothing without a selector: diversity is 'none'",
+            help=f"Give --diversity {' or '.join(weighted)} with it.",
+        )
+    elif chosen == "fps" and alpha:
+        raise UsageError(
+            "alpha changes nothing with plain fps, which weighs no relevance",
+            help=f"Give --diversity {' or '.join(weighted)} with it.",
+        )
+    elif chosen in weighted and settings.alpha == 1 and settings.window is not None:
+        raise UsageError(
+            "window changes nothing with alpha = 1, where relevance alone decides", help="Give a smaller --alpha."
+        )
 
 
 class TokenBudget(BaseDocumentCompressor):
@@ -311,14 +370,15 @@ class FPSSelector(_Selector):
     """
 
     alpha: float = Field(default=0.0, description="Weight of relevance against distance, from 0 (plain FPS) to 1.")
+    window: int | None = Field(default=None, description="Distance to the nearest of so many last picks; None: of all.")
 
     @model_validator(mode="after")
     def _check_fps(self) -> Self:
-        check_limits(alpha=self.alpha)
+        check_limits(alpha=self.alpha, window=self.window)
         return self
 
     def _pick(self, vectors: np.ndarray, query: np.ndarray | None, limits: dict[str, Any]) -> list[int]:
-        return fps(vectors, query, alpha=self.alpha, **limits)
+        return fps(vectors, query, alpha=self.alpha, window=self.window, **limits)
 
 
 class Reorder(BaseDocumentCompressor):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
 from preflight_rag.library.search import diversity
-from preflight_rag.library.search.diversity import fps, mmr, token_budget, unit_scaled, within_budget
+from preflight_rag.library.search.diversity import fps, in_order, mmr, token_budget, unit_scaled, within_budget
 from preflight_rag.library.search.selection import PRESETS, preset
 from preflight_rag.state.errors import UsageError
 
@@ -58,6 +58,38 @@ def test_a_window_counts_the_last_picks_only(space, alpha, window):
     assert picks == _mmr_by_the_book(vectors, query, alpha, window)
     if window >= len(vectors):
         assert picks == mmr(vectors, query, alpha=alpha)
+
+
+@given(spaces(most=15), alphas, st.integers(1, 20))
+def test_fps_counts_the_last_picks_only_too(space, alpha, window):
+    vectors, query = space
+    unit = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float64)
+    near = unit @ (query / np.linalg.norm(query))
+    distances = np.linalg.norm(unit[:, None] - unit[None], axis=2)
+    picks = fps(vectors, query, alpha=alpha, window=window)
+    assert picks[0] == int(np.argmax(near.round(6)))
+    for place in range(1, len(picks)):
+        # What section 2.1 adds to FPS: the reward, and the window; each pick has the highest of what is left.
+        worth = alpha * near + (1 - alpha) * distances[:, picks[max(0, place - window) : place]].min(axis=1)
+        assert worth[picks[place]] == pytest.approx(worth[picks[place:]].max(), abs=3e-3)
+    if window >= len(vectors):
+        assert picks == fps(vectors, query, alpha=alpha)
+
+
+def test_a_window_of_one_lets_fps_come_back():
+    # By all picks it halves the gaps; by the last pick it swings between the ends.
+    angles = np.deg2rad([0, 30, 60, 90])
+    vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    assert fps(vectors, [1, 0], window=1) == [0, 3, 1, 2]
+    near_the_ends = np.deg2rad([0, 10, 45, 80, 90])
+    vectors = np.stack([np.cos(near_the_ends), np.sin(near_the_ends)], axis=1)
+    assert fps(vectors, [1, 0]) == [0, 4, 2, 1, 3]
+    assert fps(vectors, [1, 0], window=1) == [0, 4, 1, 3, 2]
+
+
+def test_cosines_are_handed_out_in_the_candidates_order():
+    assert in_order([0.2, 0.9, 0.5]).tolist() == pytest.approx([0.9, 0.5, 0.2])
+    assert in_order([0.9, 0.5, 0.2]).tolist() == pytest.approx([0.9, 0.5, 0.2])
 
 
 def _mmr_by_the_book(vectors, query, alpha, window):

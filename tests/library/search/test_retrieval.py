@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from ncbi_server import DOWN, Fault, NcbiServer
 
@@ -10,8 +11,10 @@ from preflight_rag.library.pubmed import EntrezClient
 from preflight_rag.library.search.retrieval import retrieve_passages
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import LibraryEmpty, RerankerError, UsageError
+from preflight_rag.state.values import Document
 
 VENUS = "How hot is the planet Venus?"
+TRIAL = "A trial of apixaban begun in {} had so many patients."
 
 
 def test_the_second_stage_orders_the_pool_and_says_by_what(library):
@@ -58,9 +61,46 @@ def test_a_budget_and_an_ordering_are_kept(library):
     assert len(retrieval.chosen) > 1
 
 
+def by_the_book(library, pool, alpha, window, k):
+    """Equation 1 over a pool in its order, candidate by candidate: its cosines handed out from the first on."""
+    vectors = library.vectors([candidate.passage.id for candidate in pool])
+    cosines = vectors @ vectors.T / np.outer(*[np.linalg.norm(vectors, axis=1)] * 2)
+    worth = sorted((candidate.cosine for candidate in pool), reverse=True)
+    picks = [0]
+    while len(picks) < k:
+        rest = [c for c in range(len(pool)) if c not in picks]
+        picks.append(max(rest, key=lambda c: alpha * worth[c] - (1 - alpha) * max(cosines[c, picks[-window:]])))
+    return [pool[pick].passage.id for pick in picks]
+
+
+@pytest.mark.parametrize("reranker", ["none", "features"])
+def test_mmr_weighs_cosines_against_cosines(library, reranker):
+    pool = retrieve_passages(library, [VENUS], Settings(k=200, reranker=reranker)).chosen
+    settings = Settings(k=6, reranker=reranker, diversity="mmr", alpha=0.55, window=2)
+    picked = [candidate.passage.id for candidate in retrieve_passages(library, [VENUS], settings).chosen]
+    assert picked == by_the_book(library, pool, 0.55, 2, 6)
+    assert picked != [candidate.passage.id for candidate in pool[:6]]
+
+
+def test_recency_counts_under_diversity_too(tmp_path, embedder):
+    years = [
+        Document(id=f"y{year}", text=TRIAL.format(year), date=str(year), source=str(year)) for year in range(2010, 2020)
+    ]
+
+    def mean_year(recency, **settings):
+        found = retrieve_passages(own, ["trial of apixaban"], Settings(k=4, recency=recency, **settings)).chosen
+        return sum(int(candidate.passage.document_id.lstrip("y")) for candidate in found) / 4
+
+    with Library.open(tmp_path, embedder=embedder, create=True) as own:
+        own.add(years)
+        for settings in ({}, {"diversity": "mmr"}, {"diversity": "modified-fps"}, {"preset": "one-document-qa"}):
+            assert mean_year(1, **settings) > mean_year(0, **settings)
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
+        ({"alpha": 0.5}, "alpha changes nothing without a selector"),
         ({"where": ("colour = red",)}, "colour"),
         ({"since": "the day after"}, "the day after"),
         ({"subtree": "Neoplasms"}, "needs a MeSH file"),

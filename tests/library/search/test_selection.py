@@ -10,14 +10,17 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 
 from preflight_rag.library.search.retriever import LibraryRetriever
 from preflight_rag.library.search.selection import (
+    PAPER_PRESETS,
     FPSSelector,
     MMRSelector,
     Reorder,
     TokenBudget,
     arrange,
+    check_choice,
     distance_to_end,
     select,
 )
+from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.retrieval import Candidate
 from preflight_rag.state.values import Passage
@@ -45,6 +48,9 @@ def test_mmr_passes_over_what_says_the_same():
 def test_fps_goes_far_and_the_modified_one_less_so():
     assert 3 in numbers(FPSSelector(k=2).compress_documents(DOCUMENTS, QUESTION))
     assert 3 not in numbers(FPSSelector(k=2, alpha=0.8).compress_documents(DOCUMENTS, QUESTION))
+    in_turns, of_all = (numbers(FPSSelector(window=w).compress_documents(DOCUMENTS, QUESTION)) for w in (1, None))
+    assert in_turns[:2] == of_all[:2]
+    assert in_turns != of_all
 
 
 def test_any_embeddings_serve():
@@ -101,6 +107,7 @@ def test_nothing_stays_nothing(compressor):
         (lambda: MMRSelector(window=0), "window is 0"),
         (lambda: FPSSelector(alpha=-1), "alpha is -1"),
         (lambda: FPSSelector(k=0), "k is 0"),
+        (lambda: FPSSelector(window=0), "window is 0"),
         (lambda: TokenBudget(budget=0), "budget is 0"),
         (lambda: TokenBudget(compression=2), "compression is 2"),
         (lambda: Reorder(ordering="best"), "'best' is unknown"),
@@ -163,13 +170,13 @@ def test_a_turn_with_diversity():
     assert chosen(k=2, diversity="mmr", alpha=1) == [1, 2]
     assert chosen(k=2, diversity="fps") == [1, 4]
     assert chosen(k=2, diversity="modified-fps", alpha=0.99) == [1, 2]
-    assert chosen(k=2, diversity="mmr", alpha=1, relevance=[-3, -2, -1, 0]) == [3, 4]
+    assert chosen(k=2, diversity="mmr", alpha=1, relevance=[0.1, 0.2, 0.3, 0.4]) == [4, 3]
 
 
 def test_a_turn_with_a_budget():
     assert chosen(budget_tokens=25) == [1, 2, 4]
     assert chosen(compression=0.5) == [1, 4]
-    assert chosen(budget_tokens=25, diversity="fps") == [1, 3, 4]
+    assert chosen(budget_tokens=25, diversity="fps") == [1, 4, 3]
     with pytest.raises(UsageError, match="smallest passage, which has 4"):
         chosen(budget_tokens=3)
 
@@ -177,7 +184,66 @@ def test_a_turn_with_a_budget():
 def test_a_turn_with_an_ordering():
     assert chosen(ordering="index") == [3, 1, 4, 2]
     assert chosen(ordering="1:1") == [1, 3, 4, 2]
-    assert chosen(ordering="score", diversity="fps") == [1, 2, 3, 4]
+
+
+def test_the_order_of_picking_reaches_the_prompt():
+    # By hand from VECTORS: farthest from 1 is 4 (cosine 0), then 3 (0.71 to 1), then 2. Section 3.1: "sort" leaves the
+    # sequence of the picks, and m:n puts the first picks to both ends.
+    assert chosen(ordering="score", diversity="fps") == [1, 4, 3, 2]
+    assert chosen(ordering="1:1", diversity="fps") == [1, 3, 2, 4]
+    assert chosen(ordering="2:1", diversity="fps") == [1, 4, 2, 3]
+    assert chosen(ordering="index", diversity="fps") == [3, 1, 4, 2]
+    assert chosen(k=3, ordering="score", diversity="mmr", alpha=0.1) == [1, 4, 3]
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"alpha": 0.5}, "alpha changes nothing without a selector"),
+        ({"window": 3}, "window changes nothing without a selector"),
+        ({"alpha": 0.5, "diversity": "fps"}, "alpha changes nothing with plain fps"),
+        ({"alpha": 1, "window": 3, "diversity": "mmr"}, "window changes nothing with alpha = 1"),
+        ({"alpha": 0.5, "preset": "meeting-qa"}, "alpha changes nothing: the preset 'meeting-qa'"),
+        ({"window": 3, "preset": "meeting-qa", "diversity": "mmr"}, "window changes nothing: the preset"),
+        ({"preset": "paper-nq-sentences-fps", "diversity": "mmr"}, "is of modified-fps"),
+        ({"preset": "best"}, "'best' is unknown"),
+    ],
+)
+def test_what_would_change_nothing_is_refused(settings, says):
+    with pytest.raises(UsageError, match=says):
+        check_choice(Settings(**settings))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"window": 3, "diversity": "fps"},
+        {"alpha": 0.5, "window": 3, "diversity": "modified-fps"},
+        {"preset": "paper-nq-sentences"},
+        {"preset": "paper-nq-sentences-fps", "diversity": "modified-fps"},
+        {"budget_tokens": 9, "compression": 0.5, "ordering": "1:1"},
+    ],
+)
+def test_what_changes_something_is_taken(settings):
+    check_choice(Settings(**settings))
+
+
+def test_the_papers_presets_are_its_numbers():
+    # Sections 3.1 to 3.4, as (α, w).
+    reported = {
+        "nq-sentences": (0.55, 1), "nq-sentences-fps": (0.5, 1), "triviaqa-sentences": (0.6, 3),
+        "triviaqa-sentences-fps": (0.7, 1), "narrativeqa-sentences": (0.55, 5), "narrativeqa-sentences-fps": (0.55, 5),
+        "nq-chunks-to-10k": (0.9, 5), "nq-chunks-from-20k": (0.7, 5), "narrativeqa-chunks-to-10k": (0.8, 30),
+        "narrativeqa-chunks-from-20k": (0.7, 300), "triviaqa-chunks-to-10k": (0.7, 20),
+        "triviaqa-chunks-from-20k": (0.8, 300), "squad-sentences": (0.25, 1000), "squad-256": (0.5, 300),
+        "squad-512": (0.3, 300), "gov-report": (0.9, 10), "legal": (0.925, 300),
+    }  # fmt: skip
+    found = {name.removeprefix("paper-"): (p.alpha, p.window) for name, p in PAPER_PRESETS.items()}
+    assert found == reported
+    assert {name for name, p in PAPER_PRESETS.items() if p.diversity == "modified-fps"} == {
+        name for name in PAPER_PRESETS if name.endswith("-fps")
+    }
 
 
 def test_a_turn_names_what_is_wrong():
