@@ -183,12 +183,18 @@ def measure(
         "duplicates": duplicates,
         "dates": far_apart([*unlike, *copies]),
     }
-    return signals if extractive is None else signals | {ANSWERS: answering(question, read, extractive)}
+    return signals if extractive is None else signals | {ANSWERS: answering(question, read, sources, extractive)}
 
 
-def answering(question: str, read: Sequence[Reading], extractive: ExtractiveReader) -> Signal:
-    """Answers: how likely the best answer is that differs from the likeliest one and stands in another document."""
-    passages = [(reading, part) for reading in read for part in reading.source.parts]
+def answering(
+    question: str, read: Sequence[Reading], sources: Sequence[Source], extractive: ExtractiveReader
+) -> Signal:
+    """Answers: how likely the best answer is that differs from the likeliest one and stands in another document.
+
+    Passages are read whole, as the reader that answers reads them afterwards: so each is read once.
+    """
+    whole = {source.n: source for source in sources}
+    passages = [(reading, whole[part.n]) for reading in read for part in reading.source.parts]
     readings_ = extractive.read([(question, part.title, part.text) for _, part in passages])
     kind = asked_kind(question)
     likeliest: dict[int, tuple[float, Statement]] = {}

@@ -152,7 +152,7 @@ class VerdictReader:
         """Sentences of the passages that bear on the question, nearest first, each read alone; findings only."""
         sources = [item.source for item in read if item.reading.spans and item.bearing >= self.threshold]
         stating = [sentence for sentence in sentences_of(sources) if not NO_FINDING.search(sentence.text)]
-        ranked = self.sentences.rank(question, stating)[:MAX_NEAR]
+        ranked = self.sentences.rank(question, stating, MAX_NEAR)
         readings = self.extractive.read([(question, "", item.sentence.text) for item in ranked])
         return [read_sentence(question, *pair, terms) for pair in zip(ranked, readings, strict=True)]
 

@@ -22,6 +22,7 @@ from preflight_rag.models.embedding.onnx_export import (
     export_model,
     find_export,
 )
+from preflight_rag.models.side_by_side import side_by_side
 from preflight_rag.state.errors import EmbedderError
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class MiniLM(Embedder):
     The model is loaded at the first use, by whichever thread comes first.
 
     Args:
-        threads: Threads of one forward pass; at most 2 unless given.
+        threads: Forward passes at once, each on one core; at most 2 unless given.
     """
 
     name = NAME
@@ -95,6 +96,7 @@ class OnnxBackend:
         import onnxruntime
         from tokenizers import Tokenizer
 
+        self._threads = threads
         definition = exported.tokenizer.read_text(encoding="utf-8")
         self.tokenizer = Tokenizer.from_str(definition)
         self.tokenizer.no_truncation()
@@ -103,7 +105,7 @@ class OnnxBackend:
         self._reader.no_padding()
         self._reader.enable_truncation(max_tokens)
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
+        options.intra_op_num_threads = 1
         options.inter_op_num_threads = 1
         options.log_severity_level = 3
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
@@ -118,8 +120,10 @@ class OnnxBackend:
             encodings = self._reader.encode_batch(list(texts[start : start + WINDOW]))
             window = np.empty((len(encodings), MiniLM.dimension), dtype=np.float32)
             done = 0
-            for batch in batches([len(encoding.ids) for encoding in encodings], BATCH_TOKENS):
-                window[batch] = self._run([encodings[i] for i in batch])
+            parts = list(batches([len(encoding.ids) for encoding in encodings], BATCH_TOKENS))
+            inputs = [[encodings[i] for i in batch] for batch in parts]
+            for batch, vectors_ in zip(parts, side_by_side(self._run, inputs, self._threads), strict=True):
+                window[batch] = vectors_
                 done += len(batch)
                 if progress:
                     progress(start + done)

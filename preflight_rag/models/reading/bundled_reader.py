@@ -22,6 +22,7 @@ from preflight_rag.models.reading.extractive_reader import (
     Pair,
     PassageReading,
     Span,
+    Window,
     decode,
     load_tokenizer,
     padded,
@@ -29,6 +30,7 @@ from preflight_rag.models.reading.extractive_reader import (
     softmax,
     windows,
 )
+from preflight_rag.models.side_by_side import side_by_side
 from preflight_rag.state.errors import ExtractiveReaderError, first_line
 from preflight_rag.text.words import encodable
 
@@ -106,7 +108,7 @@ class BundledReader:
 
     Args:
         model: Another ONNX file than the package's; only that is checked against the checksum.
-        threads: Threads of one forward pass; at most 2 unless given.
+        threads: Forward passes at once, each on one core; at most 2 unless given.
     """
 
     def __init__(self, model: Path | None = None, threads: int | None = None) -> None:
@@ -140,21 +142,22 @@ class BundledReader:
             if self._session is None:
                 self._session, self._tokenizer = self._load()
         clean = [(encodable(question), encodable(title), encodable(text)) for question, title, text in pairs]
+        found = windows(clean, self._tokenizer)
+        outputs = side_by_side(self._run, found, self._threads)
         decoded = []
-        for i, mine in groupby(windows(clean, self._tokenizer), key=lambda window: window.pair):
-            parts = list(mine)
-            outputs = [self._run(padded([window])) for window in parts]
-            decoded.append(decode(clean[i][1], clean[i][2], parts, outputs))
+        for i, mine in groupby(zip(found, outputs, strict=True), key=lambda pair: pair[0].pair):
+            parts, outputs_ = zip(*mine, strict=True)
+            decoded.append(decode(clean[i][1], clean[i][2], parts, outputs_))
         return decoded
 
-    def _run(self, feed: dict[str, np.ndarray]) -> list[np.ndarray]:
-        return [output[0] for output in self._session.run(None, feed)]
+    def _run(self, window: Window) -> list[np.ndarray]:
+        return [output[0] for output in self._session.run(None, padded([window]))]
 
     def _load(self) -> tuple[Any, Any]:
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = self._threads
+        options.intra_op_num_threads = 1
         options.inter_op_num_threads = 1
         options.log_severity_level = 4
         path = self._model or MODEL
