@@ -30,8 +30,9 @@ prepare the search for its answer.
 Reply with these lines and nothing else:
 QUESTION: the standalone question, on one line
 PART: one line for each part that can be answered on its own, as a full question; leave out when there is only one
-CONCEPTS: the key concepts, most important first, separated by ;
-SEARCH: three or four lines with search expressions of AND, OR, "phrases" and parentheses, the most specific first
+CONCEPTS: the key concepts, most important first, separated by ; in "quotation marks" only what is one fixed term
+SEARCH: three or four lines with search expressions of AND, OR, "phrases" and parentheses, the most specific first, then
+without what narrows the question down, and last the key concepts joined by OR
 KIND: question, or conversation when the message is only small talk or only about this conversation, so that nothing has
 to be looked up"""
 
@@ -77,7 +78,8 @@ def parse(reply: str) -> Rewrite | None:
     if not 0 < len(question) <= LONGEST_REPLY:
         return None
     parts = [_unquoted(text) for text in said["part"]]
-    concepts = [_unquoted(text) for line in said["concept"] for text in re.split(r"[;|]|,(?![^(]*\))", line)]
+    named = [text.strip() for line in said["concept"] for text in re.split(r"[;|]|,(?![^(]*\))", line)]
+    concepts = [_unquoted(text) for text in named]
     searches = [text.strip(" `*") for text in said["search"]]
     return Rewrite(
         question=question,
@@ -86,6 +88,7 @@ def parse(reply: str) -> Rewrite | None:
         expressions=tuple(dict.fromkeys(text for text in searches if text))[:MOST_EXPRESSIONS],
         by="model",
         kind="conversation" if talk else "",
+        terms=tuple(_unquoted(text) for text in named if re.fullmatch(r"[\"“][^\"“”]+[\"”]", text)),
     )
 
 

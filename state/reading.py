@@ -158,6 +158,7 @@ class Rewrite(Stored):
         subquestions: Its parts, where it has several; empty otherwise.
         concepts: Its key concepts, most important first, as written in the question.
         expressions: Boolean search expressions, most specific first (AND of all, fewer, OR).
+        terms: Concepts that whoever rewrote says are one term, which a search has to find word for word.
         corrections: `(as written, corrected)` words.
         by: Who rewrote: "model", "rules" or "" where nothing was to do.
         kind: "conversation" where the model says that nothing is to be searched for.
@@ -170,8 +171,9 @@ class Rewrite(Stored):
     corrections: tuple[tuple[str, str], ...] = ()
     by: str = ""
     kind: str = ""
+    terms: tuple[str, ...] = ()
 
-    NOT_STORED: ClassVar[frozenset[str]] = frozenset({"question", "subquestions", "kind"})
+    NOT_STORED: ClassVar[frozenset[str]] = frozenset({"question", "subquestions", "kind", "terms"})
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -15,12 +16,13 @@ from preflight_rag.conversation.follow_ups import names_by_place, resolve_places
 from preflight_rag.conversation.history import PastMessage, sources_note, summary_and_rest
 from preflight_rag.conversation.intents import recognise_talk, without_courtesy
 from preflight_rag.conversation.small_talk import earlier_answer
+from preflight_rag.library.collection import BooleanSearch
 from preflight_rag.library.query.mesh import Mesh
 from preflight_rag.library.query.spelling import Speller
 from preflight_rag.state.errors import LibraryError, UsageError
 from preflight_rag.state.reading import Message, Reply, Rewrite
-from preflight_rag.text.boolean import expand, parse
-from preflight_rag.text.concepts import expressions, rewrite_by_rules, subquestions
+from preflight_rag.text.boolean import expand, parse, quoted_phrases
+from preflight_rag.text.concepts import Frequency, expressions, relaxed, rewrite_by_rules, subquestions
 from preflight_rag.text.languages import UNKNOWN, language_of
 
 if TYPE_CHECKING:
@@ -109,7 +111,14 @@ class QueryRewriter(Runnable[str, Rewrite]):
         speller = self._speller() if language_of(message) in ("en", UNKNOWN) else None
         spelled = speller.correct(message) if speller else None
         question = standalone(spelled.text if spelled else message, earlier)
-        return rewrite_by_rules(question, corrections=spelled.corrections if spelled else ())
+        known = self._known_terms(question)
+        made = rewrite_by_rules(
+            question,
+            corrections=spelled.corrections if spelled else (),
+            terms=known,
+            frequency=self._frequency(),
+        )
+        return replace(made, terms=tuple(known))
 
     def _speller(self) -> Speller | None:
         vocabulary: Vocabulary | None = None
@@ -118,14 +127,37 @@ class QueryRewriter(Runnable[str, Rewrite]):
         return Speller(vocabulary) if vocabulary is not None else None
 
     def _searchable(self, reply: Reply[Rewrite]) -> Reply[Rewrite]:
-        """The rewrite with expressions that can be read, MeSH's terms in them."""
-        readable = [text for text in reply.value.expressions if _reads(text)]
-        notes = reply.notes if len(readable) == len(reply.value.expressions) else (*reply.notes, UNREADABLE)
-        ladder = readable or list(expressions(reply.value.concepts))
-        if self.mesh is not None:
-            mesh = self.mesh if isinstance(self.mesh, Mesh) else Mesh.open(self.mesh)
-            ladder = [expand(text, mesh.alternatives) for text in ladder]
-        return replace(reply, value=replace(reply.value, expressions=tuple(ladder)), notes=notes)
+        """The rewrite with expressions that can be read, an OR as the last of them, and MeSH's terms in them."""
+        made = reply.value
+        readable = [text for text in made.expressions if _reads(text)]
+        notes = reply.notes if len(readable) == len(made.expressions) else (*reply.notes, UNREADABLE)
+        phrases = [phrase for text in readable for phrase in quoted_phrases(text)]
+        terms = [*made.terms, *phrases, *self._known_terms("; ".join(made.concepts))]
+        ladder = relaxed(readable, made.concepts, terms) if readable else expressions(made.concepts, terms=terms)
+        if self._open_mesh is not None:
+            ladder = tuple(expand(text, self._open_mesh.alternatives) for text in ladder)
+        return replace(reply, value=replace(made, expressions=ladder), notes=notes)
+
+    @cached_property
+    def _open_mesh(self) -> Mesh | None:
+        return self.mesh if self.mesh is None or isinstance(self.mesh, Mesh) else Mesh.open(self.mesh)
+
+    def _known_terms(self, text: str) -> list[str]:
+        """The stretches of a text that MeSH says are one term; none without it."""
+        return [] if self._open_mesh is None else self._open_mesh.stretches(text)
+
+    def _frequency(self) -> Frequency | None:
+        """From an expression to how many passages of the library fit it; None where that is not known."""
+        library = self.library
+        if not isinstance(library, BooleanSearch):
+            return None
+
+        def count(expression: str) -> int:
+            with suppress(LibraryError, UsageError):
+                return library.match(expression, 1)[1]
+            return 0
+
+        return count
 
 
 def _reads(expression: str) -> bool:

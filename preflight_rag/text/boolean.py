@@ -8,7 +8,7 @@ follow the term that they belong to.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -58,8 +58,13 @@ def written(expression: Expression) -> str:
     if isinstance(expression, Term):
         text = f'"{expression.text}"' if expression.phrase else expression.text
         return f"{text}[{expression.tag}]" if expression.tag else text
-    parts = [written(part) if isinstance(part, Term) else f"({written(part)})" for part in expression.parts]
+    # Several words without quotation marks stay together: PubMed maps them as one, whatever stands beside them.
+    parts = [written(part) if _is_plain(part) else f"({written(part)})" for part in expression.parts]
     return f" {expression.operator} ".join(parts)
+
+
+def _is_plain(part: Expression) -> bool:
+    return isinstance(part, Term) and (part.phrase or bool(part.tag) or " " not in part.text)
 
 
 def expand(expression: str, alternatives: Callable[[str], Sequence[Term]]) -> str:
@@ -80,6 +85,23 @@ def expand(expression: str, alternatives: Callable[[str], Sequence[Term]]) -> st
         return Operation("OR", (part, *more)) if more else part
 
     return written(expanded(parse(expression)))
+
+
+def quoted_phrases(expression: str) -> list[str]:
+    """What stands in quotation marks in an expression, without field tags.
+
+    Raises:
+        UsageError: As `parse`.
+    """
+
+    def phrases(part: Expression) -> Iterator[str]:
+        if isinstance(part, Operation):
+            for inner in part.parts:
+                yield from phrases(inner)
+        elif part.phrase:
+            yield part.text
+
+    return list(phrases(parse(expression)))
 
 
 def _same(a: Term, b: Term) -> bool:

@@ -1,25 +1,32 @@
 """A question's key concepts, its parts, and its ladder of search expressions, by rules (CPQA, section III.B).
 
-No language model and no tagger: concepts are the stretches of words between stop words, verbs of questions and
-punctuation. The rules for parts are few and sure; a question that none of them fits has one part.
+No language model and no tagger: concepts are the stretches of words between stop words, verbs, words about the asker,
+and punctuation. A concept is core (what is asked about) or a modifier (whom, how severe, since when); a ladder drops
+modifiers before core concepts. The lists of words were written for lay and expert questions like those of MedQuAD and
+BioASQ; `tests/ladder_questions.py` has forty with what each ladder has to hold. The rules for parts are few and sure; a
+question that none of them fits has one part.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from preflight_rag.state.reading import Rewrite
+from preflight_rag.text.boolean import Operation, parse
 from preflight_rag.text.words import STOP_WORDS
 
 MOST_CONCEPTS = 6
 """Concepts of one question; a guess."""
 MOST_PARTS = 4
 """Parts of one question; what has more is not taken apart. A guess."""
-LONGEST_CONCEPT = 4
-"""Words of one concept; longer runs are cut in two. A guess."""
+LEAST_CORE = 2
+"""Core concepts that every rung keeps that joins by AND: one alone finds what is about half of the question."""
 
-_TOKEN = re.compile(r"[^\W_]+(?:[-‐'’./+][^\W_]+)*\+?|[^\w\s]")
+Frequency = Callable[[str], int]
+"""From a search expression to how many passages of the library fit it."""
+
+_TOKEN = re.compile(r"\ue000\d+|[^\W_]+(?:[-‐'’./+][^\W_]+)*\+?|[^\w\s]")
 _QUOTED = re.compile(r"[\"“«]([^\"“”«»]{2,80})[\"”»]")
 _AUXILIARY = r"(?:is|are|was|were|do|does|did|can|could|should|would|will|has|have|had|may|might|must)"
 _QUESTION = (
@@ -37,60 +44,146 @@ _INCOMPLETE = re.compile(
     re.IGNORECASE,
 )
 _CODE = re.compile(r"(?=.*\d)|[A-Z]{2}|[a-z][A-Z]")
+_MARK = "\ue000"
+"""Stands, with a number, for a stretch that is one term while the rest of the question is cut."""
 
 _VERBS = frozenset(
     re.findall(
         r"\w+",
-        """affect affects affected affecting associate associated association based become becomes been belong belongs
-    bind binds block blocks bring cause caused causes causing change changes characterise characterised characterize
-    characterized compare compared compares confer connected consider considered contain contained contains contribute
-    contributes control controls correlate correlated correlates decrease decreased decreases decreasing define defined
-    depend depends describe described determine determined determines develop developed differ differs discovered
-    encode encoded encodes enhance enhances exist exists explain explained express expressed expresses find focus found
-    gets give given gives happen happens help helps implicated improve improved improves include included includes
-    including increase increased increases increasing indicate indicated indicates induce induced induces influence
-    influences inhibit inhibited inhibits interact interacts involve involved involves involving know known lead leads
-    led link linked list made make makes mean means measured mediate mediated mediates name named need needs observed
-    occur occurred occurs play played plays predict predicts present prevent prevented prevents produce produced
-    produces
-    promote promotes protect protects provide provides reduce reduced reduces reducing regulate regulated regulates
-    relate related relates report reported require required requires result results show showed shown shows stimulate
-    stimulates suggest suggests support supports take taken takes target targeted targets tell treat treated treating
-    treats trigger triggers undergo used uses using use work works please thank thanks many much often usually
-    currently ever exactly possible possibly also two different called one vs versus per among within without between
-    across towards via whether due according safe effective efficacious
-    useful necessary important lack lacks""",
+        """achieve achieved achieves affect affects affected affecting appear appears approved assess assessed associate
+    associated based become becomes been belong belongs bind binds block blocks bring carry cause caused causes causing
+    change changes characterise characterised characterize characterized compare compared compares confer connected
+    consider considered contain contained contains contribute contributes control controls correlate correlated
+    correlates decrease decreased decreases decreasing define defined demonstrate demonstrated depend depends describe
+    described detect detected detects determine determined determines develop developed diagnose diagnosed differ
+    differs discovered encode encoded encodes enhance enhances evaluate evaluated exist exists explain explained express
+    expressed expresses find focus found gets give given gives happen happens help helps helped helping identify
+    identified implicated improve improved improves improving include included includes including increase increased
+    increases increasing indicate indicated indicates induce induced induces influence influences inhibit inhibited
+    inhibits interact interacts investigated involve involved involves involving lead leads led link linked list lowers
+    lowered made make makes making mean means measure measured mediate mediated mediates mentioned name named need needs
+    needed observed occur occurred occurs play played plays predict predicted predicts present prevent prevented
+    prevents preventing produce produced produces promote promotes protect protects provide provides recommend
+    recommended reduce reduced reduces reducing regulate regulated regulates relate related relates report reported
+    require required requires result results show showed shown shows stimulate stimulates suggest suggested suggests
+    support supports target targeted targets treat treated treating treats trigger triggers undergo use used uses using
+    work works worked working
+
+    am ask asked asking ate avoid avoids avoided avoiding came come comes coming cure cured cures drink drinks drank eat
+    eats eaten ends feeds fed feel feels feeling felt fix get getting goes going gone got happened hear heard hurts
+    keep keeps keeping kept know knows known learn let lets like look looking looks lose loses losing lost put puts
+    read saw say says said see seem seems seen spread spreads start starts started starting stay stop stops stopped
+    suffer suffers suffering take taken takes taking took talk tell tells think thinks told tried try trying
+    understand want wants wanted wonder wondering worried worry worrying went""",
     )
 )
+"""Verbs of questions. Left out are forms that are names of things as often: "smoking", "drinking", "test", "live"."""
+_FILLERS = frozenset(
+    re.findall(
+        r"\w+",
+        """according across actually already also always among anybody anyone anything called currently dad daddy
+    daughter different due ever everybody everyone everything exactly father friend friends grandma grandpa hello hi
+    husband instead just kind lack lacks maybe mom mother much mum many often one optimal per perhaps please possible
+    possibly quickly rather really rid simply sister brother sometimes somebody someone something son st sure thank
+    thanks thing things together towards two usually versus via vs wanna whether wife within without between yet""",
+    )
+)
+"""Words about the asker, of courtesy and of degree, which are no subject."""
+_PREDICATES = frozenset(
+    re.findall(
+        r"[\w-]+",
+        """bad best better beneficial common contagious cost-effective curable dangerous deadly doctor doctors effective
+    efficacious enough equal false fatal fine good harmful healthy helpful heritable higher important inferior
+    inherited likely long lower more necessary normal ok okay
+    right safe similar sufficient superior true unsafe useful worse worst wrong""",
+    )
+)
+"""What is said of a thing, behind it: "are statins safe". Before a noun they are part of it: "lower back"."""
+_JUDGEMENTS = _PREDICATES - {"lower", "higher", "long"}
 _GENERAL = frozenset(
     re.findall(
         r"\w+",
-        """role roles effect effects mechanism mechanisms function functions type types kind kinds list number numbers
-    name names definition purpose use uses way ways example examples difference differences thing things case cases
-    study studies evidence information result results cause causes relation relationship
-    available main major common new current recent best good high low level levels rate rates""",
+        """role roles effect effects efficacy effectiveness mechanism mechanisms type types number numbers
+    names definition purpose aim action ways way example examples difference differences case cases association
+    study studies trial trials evidence information cause causes relation relationship selection
+    available main major new current recent high low""",
     )
 )
+"""What questions are full of; at the beginning or the end of a stretch it is left out."""
 _DEPENDENT = _GENERAL | frozenset(
     re.findall(
         r"\w+",
-        """symptom symptoms sign signs treatment treatments therapy therapies diagnosis prognosis dose doses dosage risk
-    risks benefit benefits side adverse prevalence incidence cost costs price patient patients people person""",
+        """symptom symptoms sign signs warning treatment treatments therapy therapies diagnosis prognosis dose doses
+    dosage duration interaction interactions response responses outcome outcomes survival risk risks factor factors
+    benefit benefits side adverse event events prevalence incidence cost costs price level levels rate rates function
+    functions features outlook practice clinical routine options option management""",
     )
 )
+"""Names of one thing of another, such as its symptoms."""
+_GROUPS = frozenset(
+    re.findall(
+        r"\w+",
+        """patient patients people person women woman men man child children kids infants infant babies baby newborns
+    adolescents teenagers adults adult elderly seniors smokers survivors individuals subjects population populations""",
+    )
+)
+_QUALITIES = frozenset(
+    re.findall(
+        r"[\w-]+",
+        """older old young younger aged middle-aged pregnant pediatric paediatric geriatric male female healthy heavy
+    obese early late early-stage late-stage early-onset late-onset new-onset advanced metastatic recurrent relapsed
+    relapsing refractory resected unresectable resectable localized localised severe mild moderate adjuvant neoadjuvant
+    oral intravenous intrathecal subcutaneous intramuscular topical daily weekly long-term short-term newly
+    winter summer autumn""",
+    )
+)
+"""How severe, since when, how it is given: in front of a concept they narrow it down. Not "acute", "chronic" and
+"primary", which are part of many names of diseases."""
+_MODIFIERS = _DEPENDENT | _GROUPS | _QUALITIES
+_GRADED = frozenset({"stage", "grade", "phase", "class"})
+_GRADE = re.compile(r"(?:\d+|[IVX]+|[ivx]+)[abcABC]?")
+_HOW = frozenset({"long", "much", "many", "often", "far", "old", "soon", "well", "bad", "good", "quickly", "serious"})
+_OPERATORS = frozenset({"AND", "OR", "NOT"})
 
 
-def key_concepts(question: str) -> tuple[str, ...]:
-    """Content phrases as they are written in the question, most important first.
+def key_concepts(question: str, *, terms: Collection[str] = (), frequency: Frequency | None = None) -> tuple[str, ...]:
+    """Content phrases as they are written in the question, most important first: core concepts, then modifiers.
 
-    Quoted phrases come first, then names and codes, then other phrases, those of several words before single ones, and
-    last what questions are full of ("role", "patients"); within each in the order of the question.
+    Core concepts that a thesaurus knows come first, then names and codes, phrases of several words, and single words.
+    With the library's frequencies the rarer of two core concepts says more and comes first, but one that the library
+    does not hold comes last; of modifiers the more frequent comes first, so that the rarest is dropped first. What
+    questions are full of ("role", "effect") is a concept only where there is no other.
+
+    Args:
+        question: What is asked.
+        terms: Stretches of the question that are one term, such as `Mesh.stretches` finds.
+        frequency: How many passages of the library fit an expression.
     """
     quoted = [" ".join(text.split()) for text in _QUOTED.findall(question)]
-    phrases = [phrase for run in _runs(_QUOTED.sub(" , ", question)) for phrase in _phrases(run)]
-    ranked = sorted(range(len(phrases)), key=lambda i: (_rank(phrases[i]), i))
-    found = dict.fromkeys([*quoted, *(" ".join(phrases[i]) for i in ranked)])
-    return tuple({concept.casefold(): concept for concept in reversed(found)}.values())[::-1][:MOST_CONCEPTS]
+    rest = _QUOTED.sub(" , ", question)
+    known = {term.casefold() for term in terms}
+    for term in sorted((term for term in terms if " " in term), key=len, reverse=True):
+        if not _is_modifier(term):
+            rest, count = re.subn(rf"(?<!\w){re.escape(term)}(?!\w)", f" , {_MARK}{{}} , ".format(len(quoted)), rest)
+            quoted += [term] * bool(count)
+    phrases = [_without_genitive(" ".join(phrase)) for run in _runs(rest) for phrase in _phrases(run)]
+    found = [quoted[int(phrase[1:])] if phrase.startswith(_MARK) else phrase for phrase in phrases]
+    everything = [*(text for text in quoted if text not in found), *found]
+    concepts = list({text.casefold(): text for text in reversed(everything)}.values())[::-1]
+    if any(not _is_general(text.split()) for text in concepts):
+        concepts = [text for text in concepts if not _is_general(text.split())]
+    counts = {text: frequency(_term(text)) for text in concepts} if frequency else {}
+
+    def importance(text: str) -> tuple[float, ...]:
+        rank, count = _rank(text.split(), text in quoted), counts.get(text, 0)
+        if _is_modifier(text):
+            return (1, -count)
+        named = text.casefold() in known
+        if not counts:
+            return (0, not named, rank)
+        return (0, not named, count == 0 and rank > 0, count, rank)
+
+    return tuple(sorted(concepts, key=importance)[:MOST_CONCEPTS])
 
 
 def subquestions(question: str) -> tuple[str, ...]:
@@ -109,51 +202,109 @@ def subquestions(question: str) -> tuple[str, ...]:
     return tuple(f"{part[0].upper()}{part[1:]}?" for part in whole)
 
 
-def expressions(concepts: Sequence[str]) -> tuple[str, ...]:
-    """Boolean expressions in PubMed's syntax: AND of all concepts, then without the last, and so on, then OR of all."""
-    terms = [term for concept in concepts if (term := _term(concept))]
-    if not terms:
-        return ()
-    ladder = [" AND ".join(terms[:count]) for count in range(len(terms), 0, -1)]
-    return tuple(dict.fromkeys([*ladder, " OR ".join(terms)]))
+def expressions(concepts: Sequence[str], *, terms: Collection[str] = ()) -> tuple[str, ...]:
+    """Boolean expressions in PubMed's syntax, most specific first, the last one an OR.
+
+    AND of all concepts; without the modifiers one after another, the last first; without the least important core
+    concepts, as long as two are left; at last OR of all. A concept of several words is in parentheses, so that PubMed
+    maps it to what it knows by that name; in quotation marks, which switch that off, only where it is one term. A
+    concept that is alone is relaxed to OR of its words.
+
+    Args:
+        concepts: Most important first.
+        terms: Those of them that are one term, as a thesaurus, a model or the question's own quotation marks say.
+    """
+    single = {term.casefold() for term in terms}
+    written = {text: _term(text, one_term=text.casefold() in single) for text in concepts}
+    core = [written[text] for text in concepts if written[text] and not _is_modifier(text)]
+    modifiers = [written[text] for text in concepts if written[text] and _is_modifier(text)]
+    every = list(dict.fromkeys([*core, *modifiers]))
+    if len(every) < 2:
+        words = re.findall(r"[^\W_][^\s]*", every[0].strip("()")) if every and every[0].startswith("(") else []
+        return (*every, " OR ".join(words)) if len(words) > 1 else tuple(every)
+    fewest = min(LEAST_CORE, len(core)) or 1
+    ladder = [" AND ".join(every[:count]) for count in range(len(every), fewest - 1, -1)]
+    return tuple(dict.fromkeys([*ladder, " OR ".join(core if len(core) > 1 else every)]))
 
 
-def rewrite_by_rules(question: str, *, corrections: Sequence[tuple[str, str]] = ()) -> Rewrite:
-    """What rules make of a question that stands on its own."""
-    concepts = key_concepts(question)
-    return Rewrite(question, subquestions(question), concepts, expressions(concepts), tuple(corrections), "rules")
+def relaxed(ladder: Sequence[str], concepts: Sequence[str], terms: Collection[str] = ()) -> tuple[str, ...]:
+    """A ladder that somebody else made, with an OR of the concepts below where its last rung is none.
+
+    Raises:
+        UsageError: The last rung cannot be read.
+    """
+    last = parse(ladder[-1]) if ladder else None
+    if isinstance(last, Operation) and last.operator == "OR":
+        return tuple(ladder)
+    return tuple(dict.fromkeys([*ladder, *expressions(concepts, terms=terms)[-1:]]))
 
 
-def _term(concept: str) -> str:
-    """A concept as a term: a phrase in quotation marks where it has several words or a sign that has a meaning."""
-    text = " ".join(re.sub(r"[\"“”\[\]]", " ", concept).split())
-    plain = re.fullmatch(r"[^\W_]+(?:-[^\W_]+)*", text) and text not in {"AND", "OR", "NOT"}
-    return text if plain or not text else f'"{text}"'
+def rewrite_by_rules(
+    question: str,
+    *,
+    corrections: Sequence[tuple[str, str]] = (),
+    terms: Collection[str] = (),
+    frequency: Frequency | None = None,
+) -> Rewrite:
+    """What rules make of a question that stands on its own; `terms` and `frequency` as `key_concepts` takes them."""
+    concepts = key_concepts(question, terms=terms, frequency=frequency)
+    single = [*(" ".join(text.split()) for text in _QUOTED.findall(question)), *terms]
+    ladder = expressions(concepts, terms=single)
+    return Rewrite(question, subquestions(question), concepts, ladder, tuple(corrections), "rules")
+
+
+def _term(concept: str, *, one_term: bool = False) -> str:
+    """A concept as a term: in quotation marks where it is one, else with its words in parentheses."""
+    text = " ".join(re.sub(r"[\"“”\[\]()/:,;*]", " ", concept).split())
+    text = " ".join(word.lower() if word in _OPERATORS else word for word in text.split())
+    return text if " " not in text else f'"{text}"' if one_term else f"({text})"
 
 
 def _runs(text: str) -> list[list[str]]:
-    """Stretches of words between stop words, verbs and punctuation."""
+    """Stretches of words between stop words, verbs, fillers and punctuation."""
     runs: list[list[str]] = [[]]
+    before = ""
     for token in _TOKEN.findall(text):
         lower = token.casefold()
-        capital = token.isupper() and len(token) > 1 and not text.isupper()
-        if not token[0].isalnum() or ((lower in STOP_WORDS or lower in _VERBS) and not capital):
+        capital = token.isupper() and len(token) > 1 and not text.isupper() and token not in _OPERATORS
+        # "what's", "I'm", "doesn't": the part before the apostrophe says what they are.
+        stem = re.split("['’]", lower)[0]
+        no_subject = lower in _VERBS or stem in STOP_WORDS or stem in _FILLERS or (before == "how" and lower in _HOW)
+        # "type I diabetes" and "stage I" name no asker.
+        numeral = lower == "i" and token.isupper() and before in _GRADED | {"type", "factor"}
+        if not (token[0].isalnum() or token[0] == _MARK) or (no_subject and not (capital or numeral)):
             runs.append([])
         else:
             runs[-1].append(token)
+        before = lower
     return [run for run in runs if run]
 
 
 def _phrases(run: list[str]) -> list[list[str]]:
-    """A run without the general words at its beginning, cut where it is too long for one concept."""
-    while _is_general(run[:1]) and run[1:] and not run[1].isdigit():
-        run = run[1:]
-    while _is_general(run[-1:]) and not set(_folded(run[:-1])) <= _DEPENDENT:
+    """The concepts of a run: grades ("stage 4") and qualities before a noun, the noun phrase, and what follows it."""
+    for at, token in enumerate(run[:-1]):
+        if token.casefold() in _GRADED and _GRADE.fullmatch(run[at + 1]):
+            return [*_phrases(run[:at]), run[at : at + 2], *_phrases(run[at + 2 :])]
+    while run[1:] and run[-1].casefold() in _PREDICATES:
         run = run[:-1]
-    if len(run) <= LONGEST_CONCEPT:
-        return [run] if any(len(token) > 1 for token in run) else []
-    middle = (len(run) + 1) // 2
-    return [*_phrases(run[:middle]), *_phrases(run[middle:])]
+    while run[1:] and _is_general(run[-1:]) and not _only_modifiers(run[:-1]):
+        run = run[:-1]
+    if len(run) == 1 and run[0].casefold() in _PREDICATES:
+        return []
+    while run[1:] and not _GRADE.fullmatch(run[1]) and (_is_general(run[:1]) or run[0].casefold() in _JUDGEMENTS):
+        run = run[1:]
+    if not run or _only_modifiers(run):
+        return [run] if any(not token.isdigit() and len(token) > 1 for token in run) else []
+    if run[0].casefold() in _QUALITIES:
+        return [run[:1], *_phrases(run[1:])]
+    if run[-1].casefold() in _GROUPS:
+        return [*_phrases(run[:-1]), run[-1:]]
+    return [run] if any(not token.isdigit() and len(token) > 1 for token in run) else []
+
+
+def _without_genitive(phrase: str) -> str:
+    """A phrase without the ending of what owns what was asked: "golodirsen's mechanism"."""
+    return re.sub("['’]s$", "", phrase)
 
 
 def _folded(run: Sequence[str]) -> list[str]:
@@ -164,10 +315,19 @@ def _is_general(run: Sequence[str]) -> bool:
     return set(_folded(run)) <= _GENERAL
 
 
-def _rank(phrase: list[str]) -> int:
-    if set(_folded(phrase)) <= _DEPENDENT:
-        return 4 if _is_general(phrase) else 3
-    if any(_CODE.search(token) or token[0].isupper() for token in phrase):
+def _only_modifiers(run: Sequence[str]) -> bool:
+    return bool(run) and set(_folded(run)) <= _MODIFIERS
+
+
+def _is_modifier(concept: str) -> bool:
+    """Whether a concept narrows another one down: whom, how severe, which of its sides."""
+    tokens = concept.split()
+    graded = len(tokens) == 2 and tokens[0].casefold() in _GRADED and _GRADE.fullmatch(tokens[1])
+    return bool(graded) or _only_modifiers(tokens)
+
+
+def _rank(phrase: Sequence[str], quoted: bool) -> int:
+    if quoted or any(_CODE.search(token) or token[0].isupper() for token in phrase):
         return 0
     return 1 if len(phrase) > 1 else 2
 

@@ -2,11 +2,13 @@
 
 from types import SimpleNamespace
 
+import mesh_sample
 import pytest
 from langchain_core.runnables import RunnableLambda
 from scripted_server import ScriptedServer
 
 from preflight_rag.conversation.rewriter import UNREADABLE, QueryRewriter
+from preflight_rag.library.query.mesh import Mesh
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Message
@@ -15,8 +17,12 @@ HISTORY = [Message("user", "What is the dose of aspirin?"), Message("assistant",
 
 
 def test_it_is_a_runnable(library):
+    """A concept that no passage holds, here by counting them, comes after one that some hold."""
+    texts = [passage.text.lower() for passage in library.passages(library.all_passage_ids())]
+    held = {word: sum(word in text for text in texts) for word in ("aspirin", "fever")}
+    assert held["fever"] > held["aspirin"] == 0
     chain = QueryRewriter(library) | RunnableLambda(lambda made: made.expressions[0])
-    assert chain.invoke("Does aspirin reduce fever?") == "aspirin AND fever"
+    assert chain.invoke("Does aspirin reduce fever?") == "fever AND aspirin"
 
 
 async def test_it_runs_inside_an_event_loop(library):
@@ -68,6 +74,32 @@ async def test_expressions_that_cannot_be_read_are_left_out(library, chat_reader
     with ScriptedServer(default=said) as server:
         reply = await QueryRewriter(library, reader=chat_reader(server), mode="model").rewritten("What lowers fever?")
     assert (reply.value.expressions, reply.notes) == (("fever OR heat",), (UNREADABLE,))
+
+
+async def test_a_models_ladder_gets_an_or_and_its_own_terms_stay_quoted(library, chat_reader):
+    said = 'QUESTION: Can statins hurt?\nCONCEPTS: statins; "muscle pain"\nSEARCH: statins AND (pain OR ache)'
+    with ScriptedServer(default=said) as server:
+        reply = await QueryRewriter(library, reader=chat_reader(server), mode="model").rewritten("Can statins hurt?")
+    assert reply.value.expressions == ("statins AND (pain OR ache)", 'statins OR "muscle pain"')
+
+
+async def test_a_model_that_writes_no_expression_says_what_is_one_term(library, chat_reader):
+    said = 'QUESTION: Can statins hurt?\nCONCEPTS: "muscle pain"; liver damage'
+    with ScriptedServer(default=said) as server:
+        reply = await QueryRewriter(library, reader=chat_reader(server), mode="model").rewritten("Can statins hurt?")
+    assert reply.value.expressions == ('"muscle pain" AND (liver damage)', '"muscle pain" OR (liver damage)')
+
+
+def test_mesh_says_what_is_one_term_and_comes_first(tmp_path):
+    (tmp_path / "desc.xml").write_text(mesh_sample.xml(), encoding="utf-8")
+    mesh = Mesh.open(tmp_path / "desc.xml", cache=tmp_path)
+    assert mesh.stretches("Lower back ache or muscle pain under Statins?") == ["muscle pain", "Statins"]
+    made = QueryRewriter(mesh=mesh).invoke("Does back ache or muscle pain under statins get better in winter?")
+    assert made.concepts == ("muscle pain", "statins", "back ache", "winter")
+    first, *_, last = made.expressions
+    assert '"muscle pain" OR "Myalgia"' in first
+    assert first.endswith("AND (back ache) AND winter")
+    assert "winter" not in last
 
 
 def test_an_unknown_mode_and_a_missing_mesh_file_are_named():

@@ -2,8 +2,9 @@
 
 They are tried in order until enough documents are found:
 
-    ("muscle pain") AND ("statins")
-    ("muscle pain") OR ("statins")
+    (muscle pain) AND statins AND (older patients)
+    (muscle pain) AND statins
+    (muscle pain) OR statins
 """
 
 from __future__ import annotations

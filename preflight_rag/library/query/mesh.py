@@ -154,6 +154,15 @@ class Mesh:
 
         A term in capital letters, such as AIDS, has to stand so in the text.
         """
+        uis = dict.fromkeys(ui for ui, _ in self._found(text))
+        return [descriptor for ui in uis if (descriptor := self._get(ui))]
+
+    def stretches(self, text: str) -> list[str]:
+        """The stretches of a text that are terms, as they are written there, in order, longer terms before parts."""
+        return list(dict.fromkeys(written for _, written in self._found(text)))
+
+    def _found(self, text: str) -> Iterator[tuple[str, str]]:
+        """`(ui, as it is written)` of each term in a text; of terms in each other the longest."""
         tokens = [(match[0], match.start(), match.end()) for match in _WORD.finditer(text)]
         spans = {
             (start, end): " ".join(_singular(token.casefold()) for token, _, _ in tokens[start:end])
@@ -161,18 +170,16 @@ class Mesh:
             for end in range(start + 1, min(start + LONGEST_TERM, len(tokens)) + 1)
         }
         known = self._known(sorted(set(spans.values())))
-        found: dict[str, None] = {}
         at = 0
         while at < len(tokens):
             for end in range(min(at + LONGEST_TERM, len(tokens)), at, -1):
                 written = text[tokens[at][1] : tokens[end - 1][2]]
                 ui = next((ui for ui, term in known.get(spans[at, end], []) if _fits(term, written)), None)
                 if ui:
-                    found[ui] = None
+                    yield ui, written
                     at = end - 1
                     break
             at += 1
-        return [descriptor for ui in found if (descriptor := self._get(ui))]
 
     def about(self, text: str, subtree: str) -> bool:
         """Whether a text mentions a descriptor of a subtree (see `under`), for choosing questions and documents."""

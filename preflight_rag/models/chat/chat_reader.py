@@ -219,7 +219,7 @@ def _completed(made: Rewrite, message: str) -> Rewrite:
         made,
         subquestions=made.subquestions or ruled.subquestions,
         concepts=concepts,
-        expressions=made.expressions or expressions(concepts),
+        expressions=made.expressions or expressions(concepts, terms=made.terms),
         corrections=corrections(message, made.question),
     )
 

@@ -81,7 +81,7 @@ async def test_a_rewrite_is_one_call_and_what_it_leaves_out_comes_by_rule():
     with ScriptedServer(default="When does water boil?") as server:
         reply = await reader(server).rewrite(message="When does watr boil?", history=[])
     assert (reply.value.question, reply.value.by, reply.usage.calls) == ("When does water boil?", "model", 1)
-    assert (reply.value.concepts, reply.value.expressions[0]) == (("water boil",), '"water boil"')
+    assert (reply.value.concepts, reply.value.expressions[0]) == (("water boil",), "(water boil)")
     assert reply.value.corrections == (("watr", "water"),)
 
 
