@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Opaque = Annotated[Any, SkipValidation, SkipJsonSchema()]
 Route = Literal["auto", "plain", "map-reduce", "corg"]
-CorgMode = Literal["careful", "faithful"]
+CorgMode = Literal["notes", "careful", "faithful"]
 RewriteMode = Literal["auto", "model", "rules", "off"]
 PreflightRule = Literal["calibrated", "iou"]
 Diversity = Literal["none", "mmr", "fps", "modified-fps"]
@@ -104,8 +104,9 @@ class Settings(BaseModel):
         default=0.53, ge=0, le=1, description="COrg when the signals' score is at least this."
     )
     corg_mode: CorgMode = Field(
-        default="careful",
-        description="careful checks relations that faithful mirrors as COrg prints it (Algorithm 1).",
+        default="notes",
+        description="notes reads relations off one call's notes; careful asks pivot by pivot and checks what faithful "
+        "mirrors as COrg prints it (Algorithm 1). Without a language model notes is careful.",
     )
     relation_prompt_tokens: int = Field(default=6000, ge=256, description="Tokens of contexts in one relation prompt.")
     keep_duplicates: bool = Field(default=False, description="COrg without dropping duplicated contexts.")

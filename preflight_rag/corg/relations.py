@@ -9,17 +9,22 @@ A relation between two relevant contexts rests on their descriptors and answers 
 
 Two contexts that both lack a descriptor have the same one.
 
-One call compares a pivot with every context whose relation to it is open. `faithful` mirrors as the paper prints it:
-what is duplicated with or counterfactual to the pivot takes over the pivot's other relations. `careful` infers only
-what the table above makes certain; contexts that are both counterfactual to the pivot may be duplicates of each other,
-so they are settled by the notes that the replies brought along or, where a note is missing, asked about.
+One call compares a pivot with every context whose relation to it is open, and has the reader note what each context is
+about. There are three ways to go on:
 
-For contexts of c descriptors, no descriptor being one of them, there are at most c + 1 calls, whatever the replies say.
-A pivot relates its class (contexts of one descriptor) to all others, and each further pivot is taken from a class
-without one, so classes cost one call each. One more call is for the rest: a first pivot that turns out irrelevant, or
-the pairs that careful mode leaves open, most at once. `next` counts the classes that the replies have shown to exist
-and stops when the calls exceed them; what is open then is read off the notes. Repairs of a reply, and a list that is
-cut because its contexts do not fit one prompt, come on top.
+- `notes`: the notes of one prompt name the same thing in the same words, so every relation among its contexts is read
+  off them by the table above. One call does where all contexts fit one prompt and all are noted; what is not noted is
+  asked about as in `careful`.
+- `careful`: Algorithm 1, which infers only what the table makes certain; contexts that are both counterfactual to the
+  pivot may be duplicates of each other, so they are settled by the notes or, where a note is missing, asked about.
+- `faithful`: Algorithm 1 as printed, in its loop order and until no context is left; see `PrintedGraph`.
+
+In the first two, for contexts of c descriptors, no descriptor being one of them, there are at most c + 1 calls,
+whatever the replies say. A pivot relates its class (contexts of one descriptor) to all others, and each further pivot
+is taken from a class without one, so classes cost one call each. One more call is for the rest: a first pivot that
+turns out irrelevant, or the pairs that are left open, most at once. `next` counts the classes that the replies have
+shown to exist and stops when the calls exceed them; what is open then is read off the notes. Repairs of a reply, and a
+list that is cut because its contexts do not fit one prompt, come on top.
 """
 
 from __future__ import annotations
@@ -33,12 +38,12 @@ from typing import Literal
 from preflight_rag.corg.agreement import same_answer
 from preflight_rag.corg.entities import note_by_rule
 from preflight_rag.models.protocol import Reader
-from preflight_rag.state.context import Settings
+from preflight_rag.state.context import CorgMode, Settings
 from preflight_rag.state.errors import ModelError
 from preflight_rag.state.reading import ContextNote, RelationReply, Reply, Source
 from preflight_rag.state.values import Relation, RelationKind, Usage
 
-Mode = Literal["careful", "faithful"]
+Mode = Literal["notes", "careful"]
 Kinds = frozenset[RelationKind]
 
 ANY: Kinds = frozenset({"distracting", "ambiguous", "counterfactual", "duplicated", "none"})
@@ -96,10 +101,11 @@ async def relate_all(
         question: The standalone question.
         sources: The contexts by number, best-ranked first.
         tokens: What each takes in a prompt, by number.
-        settings: `corg_mode` and `relation_prompt_tokens` are read.
+        settings: `corg_mode` and `relation_prompt_tokens` are read. A reader by rule relates by more than its notes, so
+            what would be `notes` is `careful` there.
         settled: Called after each step with the number of contexts that have no relation left open.
     """
-    graph = RelationGraph(list(sources), mode=settings.corg_mode)
+    graph = _graph(list(sources), settings.corg_mode, by_rule=reader.by_rule)
     at_once = asyncio.Semaphore(settings.max_concurrency)
     found = Related([], [], [], [Usage()])
 
@@ -109,22 +115,28 @@ async def relate_all(
 
     while step := graph.next():
         pivot, others = step
-        parts = cut(pivot, others, tokens, settings.relation_prompt_tokens)
+        parts = list(cut(pivot, others, tokens, settings.relation_prompt_tokens))
         replies = await asyncio.gather(*(compare(pivot, part) for part in parts))
         reply = merged([each.value for each in replies])
         found.spent.extend(each.usage for each in replies)
         found.gaps.extend((pivot, note) for each in replies for note in each.notes)
         unread = [n for n in others if n not in reply.kinds]
         found.gaps.extend((n, f"how it relates to context {pivot} could not be read: none") for n in unread)
-        graph.absorb(pivot, others, reply)
+        graph.absorb(pivot, others, reply, parts)
         settled(graph.settled())
-        if not reply.kinds and not reply.notes:
+        if not reply.kinds and not reply.notes and settings.corg_mode != "faithful":
             # A reader that says nothing at all would be asked once a class, in vain each time.
             break
     by_rule = await asyncio.to_thread(_notes_by_rule, question, sources)
     found.relations.extend(graph.relations(by_rule))
     found.contexts.extend(graph.context(n, by_rule) for n in sources)
     return found
+
+
+def _graph(contexts: Sequence[int], mode: CorgMode, *, by_rule: bool) -> RelationGraph:
+    if mode == "faithful":
+        return PrintedGraph(contexts)
+    return RelationGraph(contexts, mode="careful" if by_rule else mode)
 
 
 async def _compare(reader: Reader, question: str, pivot: Source, others: Sequence[Source]) -> Reply[RelationReply]:
@@ -170,7 +182,7 @@ class RelationGraph:
 
     Args:
         contexts: Their numbers, best-ranked first.
-        mode: "careful" or "faithful".
+        mode: "notes" or "careful".
 
     Attributes:
         notes: What the replies said of each context.
@@ -187,6 +199,7 @@ class RelationGraph:
         self._live = set(contexts)
         self._asked: dict[int, dict[int, RelationKind]] = {n: {} for n in contexts}
         self._unreadable: set[frozenset[int]] = set()
+        self._noted_together: set[frozenset[int]] = set()
         self._known: dict[int, bool] = {}
 
     def next(self) -> tuple[int, list[int]] | None:
@@ -195,10 +208,18 @@ class RelationGraph:
             return None
         return self._next_class() or self._most_open()
 
-    def absorb(self, pivot: int, others: Collection[int], reply: RelationReply) -> None:
+    def absorb(
+        self, pivot: int, others: Collection[int], reply: RelationReply, parts: Sequence[Sequence[int]] = ()
+    ) -> None:
         """Take in a reply; a context without a kind is unreadable, and numbers that were not asked about are ignored.
 
         A context that relates to another by its answer has one, whatever its note says.
+
+        Args:
+            pivot: The context that was compared.
+            others: Those that it was compared with.
+            reply: What was said of them.
+            parts: The others of each prompt, where there were several: only notes of one prompt use the same words.
         """
         self.pivots.append(pivot)
         kinds = {n: reply.kinds[n] for n in others if n in reply.kinds}
@@ -209,6 +230,9 @@ class RelationGraph:
             note = reply.notes.get(n)
             if note is not None and (note.answer is not None or n not in answered):
                 self.notes.setdefault(n, note)
+        for part in parts or [list(others)]:
+            noted = [n for n in (pivot, *part) if n in self.notes and self.notes[n] == reply.notes.get(n)]
+            self._noted_together.update(map(frozenset, combinations(noted, 2)))
         for n in others:
             if n in kinds:
                 self._asked[pivot][n] = self._asked[n][pivot] = kinds[n]
@@ -252,6 +276,8 @@ class RelationGraph:
     def _relation(self, a: int, b: int, by_rule: Mapping[int, ContextNote]) -> Relation[int]:
         if b in self._asked[a]:
             return Relation[int](a=a, b=b, kind=self._asked[a][b])
+        if self._read_off(a, b):
+            return Relation[int](a=a, b=b, kind=related(self.notes[a], self.notes[b]), inferred=True)
         possible = self._possible(a, b)
         unreadable = frozenset({a, b}) in self._unreadable and len(possible) > 1
         unknown = possible == ANY and not (a in self.notes and b in self.notes)
@@ -268,8 +294,7 @@ class RelationGraph:
             to_a, to_b = self._asked[pivot].get(a), self._asked[pivot].get(b)
             if to_a is None or to_b is None or pivot not in self._live:
                 continue
-            faithful = self.mode == "faithful"
-            left = _mirrored(to_a, to_b) if faithful else follows(to_a, to_b, described=known.get(pivot))
+            left = follows(to_a, to_b, described=known.get(pivot))
             possible = possible & left or possible
             if len(possible) == 1:
                 break
@@ -283,8 +308,13 @@ class RelationGraph:
             if other != n
             and other not in self._asked[n]
             and frozenset({n, other}) not in self._unreadable
+            and not self._read_off(n, other)
             and len(self._possible(n, other)) > 1
         ]
+
+    def _read_off(self, a: int, b: int) -> bool:
+        """Whether the relation of two contexts follows from their notes alone."""
+        return self.mode == "notes" and frozenset({a, b}) in self._noted_together
 
     def _next_class(self) -> tuple[int, list[int]] | None:
         """A pivot of a class that had none; contexts whose replies or notes show a descriptor come first."""
@@ -298,8 +328,7 @@ class RelationGraph:
         """The context with the most relations that notes don't settle either."""
 
         def unsettled(n: int) -> list[int]:
-            noted = n in self.notes and self.mode == "careful"
-            return [other for other in self._open(n) if not (noted and other in self.notes)]
+            return [other for other in self._open(n) if not (n in self.notes and other in self.notes)]
 
         best = max(self.relevant, key=lambda n: len(unsettled(n)), default=None)
         return (best, others) if best is not None and (others := unsettled(best)) else None
@@ -352,6 +381,57 @@ class RelationGraph:
         return known
 
 
+class PrintedGraph(RelationGraph):
+    """Algorithm 1 as the paper prints it: `C`, the pivot `C[0]`, and the edges in its order, until `C` is empty.
+
+    A context that is counterfactual to or duplicated with the pivot takes over the pivot's other relations (lines 8 to
+    11); to it, every other context relates as to the pivot (lines 13 to 15). Whatever else was compared is in the next
+    `C` (line 17: for c_j = c_i the condition fails, so no such context is left out). Lines 10 and 15 are printed with
+    the pivot's edge in place of the one between c_i and c_j, which the text describes. An edge that is there stays.
+    Contexts that turn out to have no answer leave `C`: the paper is given relevant ones alone.
+    """
+
+    def __init__(self, contexts: Sequence[int]) -> None:
+        super().__init__(contexts)
+        self._open_contexts = list(contexts)
+        self._edges: dict[int, dict[int, RelationKind]] = {n: {} for n in contexts}
+
+    def next(self) -> tuple[int, list[int]] | None:
+        """The first context of `C` and the rest of it."""
+        left = [n for n in self._open_contexts if n in self._live]
+        return (left[0], left[1:]) if len(left) > 1 else None
+
+    def absorb(
+        self, pivot: int, others: Collection[int], reply: RelationReply, parts: Sequence[Sequence[int]] = ()
+    ) -> None:
+        """One pass of the outer loop."""
+        super().absorb(pivot, others, reply, parts)
+        left = []
+        for n in others:
+            kind = reply.kinds.get(n, "none")
+            self._add(pivot, n, kind)
+            for other, to_other in list(self._edges[pivot].items()):
+                if kind in _ONE_CLASS:
+                    self._add(n, other, to_other)
+                elif to_other in _ONE_CLASS:
+                    self._add(n, other, kind)
+            if kind not in _ONE_CLASS:
+                left.append(n)
+        self._open_contexts = left
+
+    def settled(self) -> int:
+        """How many contexts are no longer in `C`."""
+        return len(self.contexts) - sum(n in self._live for n in self._open_contexts)
+
+    def _add(self, a: int, b: int, kind: RelationKind) -> None:
+        if a != b:
+            self._edges[a].setdefault(b, kind)
+            self._edges[b].setdefault(a, kind)
+
+    def _relation(self, a: int, b: int, by_rule: Mapping[int, ContextNote]) -> Relation[int]:
+        return Relation[int](a=a, b=b, kind=self._edges[a].get(b, "none"), inferred=b not in self._asked[a])
+
+
 def related(a: ContextNote, b: ContextNote) -> RelationKind:
     """The relation of two contexts by the definitions of section 2.1; both have an answer."""
     same = same_answer(a.answer or "", b.answer or "")
@@ -376,16 +456,6 @@ def follows(to_a: RelationKind, to_b: RelationKind, *, described: bool | None) -
     if described is None:
         return with_one | without
     return with_one if described else without or ANY
-
-
-def _mirrored(to_a: RelationKind, to_b: RelationKind) -> Kinds:
-    """Algorithm 1 as printed; of a duplicated and a counterfactual partner, the duplicated one is the mirror."""
-    for mirror in ("duplicated", "counterfactual"):
-        if to_a == mirror:
-            return frozenset({to_b})
-        if to_b == mirror:
-            return frozenset({to_a})
-    return ANY
 
 
 def _settled(possible: Kinds, a: ContextNote, b: ContextNote) -> RelationKind:

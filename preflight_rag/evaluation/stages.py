@@ -74,6 +74,11 @@ class Metered:
     calls: Counter[str] = field(default_factory=Counter)
     failures: list[ModelError] = field(default_factory=list)
 
+    @property
+    def by_rule(self) -> bool:
+        """As the reader's."""
+        return self.reader.by_rule
+
     async def answer(self, *, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Reply[Draft]:
         """As `Reader.answer`."""
         asked = self.reader.answer(question=question, sources=sources, options=options)

@@ -5,9 +5,9 @@ from itertools import combinations, product
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from paper_table import TABLE, relation
+from paper_table import TABLE, algorithm_1, relation
 
-from preflight_rag.corg.relations import RelationGraph, cut, follows, merged, related
+from preflight_rag.corg.relations import PrintedGraph, RelationGraph, cut, follows, merged, related
 from preflight_rag.state.reading import ContextNote, RelationReply
 
 FAMILY = {"counterfactual": "class", "duplicated": "class", "ambiguous": "undescribed", "none": "undescribed"}
@@ -26,7 +26,7 @@ def truth(notes, a, b):
 def relate(facts, *, mode="careful", noted=True, spoil=lambda kind: kind):
     """Run the algorithm against a reader that knows the paper's table; `spoil` may change what it says."""
     notes = notes_of(facts)
-    graph = RelationGraph(list(notes), mode=mode)
+    graph = PrintedGraph(list(notes)) if mode == "faithful" else RelationGraph(list(notes), mode=mode)
     while step := graph.next():
         pivot, others = step
         assert pivot not in others
@@ -65,7 +65,7 @@ def test_two_notes_relate_as_the_papers_table_says(a, b, cell):
 EIGHT = ["A1", "A1", "A2", "B3", "B4", "B4", "C5", "C6"]
 
 
-@pytest.mark.parametrize("mode", ["careful", "faithful"])
+@pytest.mark.parametrize("mode", ["notes", "careful", "faithful"])
 @pytest.mark.parametrize("noted", [True, False])
 def test_eight_contexts_of_three_classes_take_at_most_four_calls(mode, noted):
     graph, edges = relate(EIGHT, mode=mode, noted=noted)
@@ -162,14 +162,76 @@ undescribed = st.tuples(st.none(), st.sampled_from(["1", "2", "3", None]))
 facts = st.lists(described | undescribed, max_size=9)
 
 
-@given(facts, st.booleans(), st.sampled_from(["careful", "faithful"]))
+@given(st.lists(st.tuples(st.sampled_from(["A", "B", "C", None]), st.sampled_from("123")), max_size=9))
+@settings(max_examples=200)
+def test_faithful_is_the_printed_algorithm_in_its_order(facts):
+    notes, asked = notes_of(facts), []
+
+    def spoil(kind):
+        asked.append(kind)
+        return kind
+
+    graph, edges = relate(facts, mode="faithful", noted=False, spoil=spoil)
+    printed, pairs = algorithm_1(notes, lambda a, b: truth(notes, a, b))
+    assert kinds(edges) == printed
+    assert graph.pivots == list(dict.fromkeys(pivot for pivot, _ in pairs))
+    assert asked == [truth(notes, *pair) for pair in pairs]
+    assert {pair for pair, edge in edges.items() if not edge.inferred} == set(pairs)
+
+
+@given(st.lists(st.sampled_from([*TABLE.values(), None]), min_size=36, max_size=36), st.integers(2, 9))
+@settings(max_examples=200)
+def test_faithful_goes_on_until_no_context_is_left_whatever_is_said(said, count):
+    """A reader that contradicts itself is asked as the printed algorithm asks it; nothing caps the calls."""
+    of_pair = dict(zip(combinations(range(1, 10), 2), said, strict=True))
+    graph = PrintedGraph(list(range(1, count + 1)))
+    while step := graph.next():
+        pivot, others = step
+        told = {n: kind for n in others if (kind := of_pair[min(pivot, n), max(pivot, n)])}
+        graph.absorb(pivot, others, RelationReply(told, {}))
+    edges = {(edge.a, edge.b): edge for edge in graph.relations({})}
+    printed, _ = algorithm_1(range(1, count + 1), lambda a, b: of_pair[min(a, b), max(a, b)] or "none")
+    assert kinds(edges) == printed
+
+
+def test_contexts_of_as_many_descriptors_take_a_pass_each():
+    graph, edges = relate(["A1", "B1", "C1", "D1", "E1"], mode="faithful", noted=False)
+    assert graph.pivots == [1, 2, 3, 4]
+    assert set(kinds(edges).values()) == {"distracting"}
+
+
+def test_one_call_of_notes_relates_all_contexts():
+    facts = ["A1", "A2", "A2", "B3", "-1", "-1", "-4", "B", "C5"]
+    graph, edges = relate(facts, mode="notes")
+    notes = notes_of(facts)
+    assert graph.pivots == [1]
+    assert kinds(edges) == {pair: truth(notes, *pair) for pair in combinations((1, 2, 3, 4, 5, 6, 7, 9), 2)}
+    assert len(relate(facts)[0].pivots) == 4
+
+
+def test_what_is_not_noted_is_asked_about():
+    """Figure 9's form alone, relations without notes, is Algorithm 1."""
+    graph, edges = relate(EIGHT, mode="notes", noted=False)
+    notes = notes_of(EIGHT)
+    assert len(graph.pivots) == len(relate(EIGHT, noted=False)[0].pivots) > 1
+    assert kinds(edges) == {pair: truth(notes, *pair) for pair in combinations(notes, 2)}
+
+
+def test_notes_of_two_prompts_are_not_compared():
+    notes = notes_of(["A1", "B1", "B1"])
+    graph = RelationGraph([1, 2, 3], mode="notes")
+    graph.absorb(1, [2, 3], RelationReply({2: "distracting", 3: "distracting"}, notes), [[2], [3]])
+    assert graph.next() == (2, [3])
+
+
+@given(facts, st.booleans(), st.sampled_from(["notes", "careful"]))
 @settings(max_examples=300)
 def test_every_two_relevant_contexts_are_related_within_the_bound(facts, noted, mode):
     graph, edges = relate(facts, noted=noted, mode=mode)
     classes = {descriptor for descriptor, answer in facts if answer}
     assert len(graph.pivots) <= max(1, len(classes)) + 1
     assert set(edges) == set(combinations(graph.relevant, 2))
-    if noted and mode == "careful":
+    if noted:
         notes = notes_of(facts)
         if graph.pivots:
             assert graph.relevant == [n for n in notes if notes[n].answer]
@@ -203,11 +265,11 @@ def test_without_notes_only_the_answers_of_one_class_are_ever_guessed(facts):
         assert edge.kind == true or (edge.inferred and FAMILY.get(edge.kind) == FAMILY.get(true) == "class")
 
 
-@given(facts, st.randoms(use_true_random=False), st.booleans())
+@given(facts, st.randoms(use_true_random=False), st.booleans(), st.sampled_from(["notes", "careful"]))
 @settings(max_examples=200)
-def test_a_reader_that_says_anything_keeps_to_the_bound_of_what_it_showed(facts, random, noted):
+def test_a_reader_that_says_anything_keeps_to_the_bound_of_what_it_showed(facts, random, noted, mode):
     anything = [*TABLE.values(), None]
-    graph, edges = relate(facts, noted=noted, spoil=lambda _: random.choice(anything))
+    graph, edges = relate(facts, mode=mode, noted=noted, spoil=lambda _: random.choice(anything))
     assert len(graph.pivots) <= len(facts)
     assert set(edges) == set(combinations(graph.relevant, 2))
 

@@ -65,3 +65,16 @@ async def test_one_context_needs_no_call(related, ranks):
     with ScriptedServer(default="Context2 - Duplicated") as server:
         update = await related(server, ranks or (2,))
     assert (server.count(), update["relations"], len(update["contexts"])) == (0, [], 1)
+
+
+@pytest.mark.parametrize(("mode", "calls"), [("notes", 1), ("careful", 2), ("faithful", 2)])
+async def test_notes_of_one_call_do_where_algorithm_1_asks_again(related, mode, calls):
+    towns = [("Nebraska", "3,559"), ("Oklahoma", "4,120"), ("Oklahoma", "4,228")]
+    notes = "\n".join(f"Context{n}: Broken Bow | {place} | {count}" for n, (place, count) in enumerate(towns, 1))
+    first = f"{notes}\nContext2 - Distracting\nContext3 - Distracting"
+    with ScriptedServer([("Context3\n", first)], default="Context2 - Counterfactual") as server:
+        update = await related(server, corg_mode=mode)
+    assert server.count() == calls
+    assert {(r["a"], r["b"]): r["kind"] for r in update["relations"]} == {
+        (1, 2): "distracting", (1, 3): "distracting", (2, 3): "counterfactual"
+    }  # fmt: skip

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from paper_table import relation
 
 from preflight_rag.prompts import relate_contexts
 from preflight_rag.prompts.relate_contexts import parse
@@ -159,6 +160,20 @@ def test_the_prompt_numbers_contexts_from_the_pivot_and_documents_cannot_add_one
         "Context1\nTitle: Broken Bow, Nebraska\nDate: 2022\nText: A city. Context9 Title: x< /contexts>" in user.content
     )
     assert "Context2\nTitle: none\nText: B" in user.content
+
+
+def test_the_example_in_the_prompt_is_read_as_the_papers_table_has_it():
+    """Notes stand before the relations, and two contexts without descriptor have the same one (section 2.1)."""
+    example = relate_contexts.SYSTEM.partition("the whole reply is\n")[2]
+    told = parse(example, 4)
+    first = {n: min(at for at, line in enumerate(example.splitlines()) if line.startswith(f"Context{n}{mark}"))
+             for n, mark in ((4, ":"), (2, " -"))}  # fmt: skip
+    assert first[4] < first[2]
+    assert {n: (note.descriptor, note.answer) for n, note in told.notes.items()} == {
+        1: (None, "December 17, 1989"), 2: (None, "April 19, 1987"), 3: ("Movie", "July 27, 2007"),
+        4: (None, "December 17, 1989"),
+    }  # fmt: skip
+    assert told.kinds == {n: relation(told.notes[1], told.notes[n]) for n in (2, 3, 4)} == {2: C, 3: N, 4: U}
 
 
 @given(st.text(max_size=200), st.integers(1, 6))
