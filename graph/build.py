@@ -29,7 +29,7 @@ from preflight_rag.state.context import Context
 from preflight_rag.state.schema import Question, State
 
 RECURSION_LIMIT = 40
-"""Steps that a turn may take; the longest route, COrg that asks the person first, takes nine."""
+"""Steps that a turn may take; the longest, map/reduce that goes on to COrg and asks the person first, takes eleven."""
 
 
 def build_graph(

@@ -36,11 +36,11 @@ AFTER_PLAIN: Branches = {
     "on to map/reduce": "map_context",
     "one group": "aggregate_groups",
 }
-AFTER_REDUCE: Branches = {"answered": "cite", NOTHING: "abstain"}
+AFTER_REDUCE: Branches = {"answered": "cite", NOTHING: "abstain", "on to COrg": "relate_contexts"}
 AFTER_AGGREGATE: Branches = {"answered": "cite", NOTHING: "abstain"}
 AFTER_CLARIFY: Branches = {"one group": "answer_plain", "several groups": "answer_group", NOTHING: "abstain"}
 AFTER_ORGANIZE: Branches = {"ask first": "clarify", **AFTER_CLARIFY}
-_ONWARD = {node: str(branch) for branch, node in AFTER_PLAIN.items()}
+_ONWARD = {node: str(branch) for branch, node in (AFTER_PLAIN | AFTER_REDUCE).items()}
 
 
 def after_rewrite(state: Heard) -> Literal["question", "conversation", "documents", "metadata"]:
@@ -74,16 +74,16 @@ def after_organize(state: Organised) -> list[Send] | str:
 
 
 def after_clarify(state: Organised) -> list[Send] | str:
-    """One group is answered directly, and so is a question with options; of several, each by a `Send` of its own."""
+    """One group is answered directly; of several, each by a `Send` of its own, which also chooses among options."""
     groups, options = state["organisation"]["groups"], state["options"]
     question, refs = state["standalone_question"], state["passages"]
     if not groups:
         return NOTHING
-    if len(groups) == 1 or options:
+    if len(groups) == 1:
         direct = Chosen(
             standalone_question=question,
             options=options,
-            passages=_of(_passages([rank for ranks in groups for rank in ranks], state), refs),
+            passages=_of(_passages(groups[0], state), refs),
             decision=state["decision"],
             escalations=state["escalations"],
         )
@@ -92,7 +92,11 @@ def after_clarify(state: Organised) -> list[Send] | str:
         Send(
             "answer_group",
             GroupView(
-                standalone_question=question, group=number, of=len(groups), passages=_of(_passages(ranks, state), refs)
+                standalone_question=question,
+                options=options,
+                group=number,
+                of=len(groups),
+                passages=_of(_passages(ranks, state), refs),
             ),
         )
         for number, ranks in enumerate(groups, 1)
@@ -101,10 +105,17 @@ def after_clarify(state: Organised) -> list[Send] | str:
 
 def _partitions(state: Routed | Onward) -> list[Send]:
     question, refs, parts = state["standalone_question"], state["passages"], state["partitions"]
+    options = state.get("options") or []
     return [
         Send(
             "map_context",
-            Partition(standalone_question=question, partition=number, of=len(parts), passages=_of(ranks, refs)),
+            Partition(
+                standalone_question=question,
+                options=options,
+                partition=number,
+                of=len(parts),
+                passages=_of(ranks, refs),
+            ),
         )
         for number, ranks in enumerate(parts, 1)
     ]

@@ -37,7 +37,7 @@ STAGES: dict[tuple[str, ...], tuple[str, ...]] = {
     ),
     ("preflight",): (
         *("route", "preflight", "top_n", "threshold"),
-        *("partition_size", "map_prompt_tokens", "corg_threshold"),
+        *("partition_size", "map_prompt_tokens", "corg", "corg_threshold"),
     ),
     ASKING: ("model", "deadline", "extractive_reader"),
     ("relate_contexts",): ("corg_mode", "relation_prompt_tokens", "no_reformulation"),

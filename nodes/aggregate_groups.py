@@ -9,7 +9,7 @@ from langgraph.runtime import Runtime
 
 from preflight_rag.corg.composition import Groups, compose
 from preflight_rag.corg.contexts import contexts_of, in_passages
-from preflight_rag.corg.group_answers import as_evidence
+from preflight_rag.corg.group_answers import as_evidence, chosen
 from preflight_rag.state.context import Context
 from preflight_rag.state.errors import AllPartitionsFailed
 from preflight_rag.state.reading import ContextNote, Draft
@@ -41,7 +41,7 @@ async def aggregate_groups(state: Answered, runtime: Runtime[Context]) -> State:
         relations=[Relation[int].model_validate(row) for row in state["relations"]],
         organisation=state["organisation"],
         sources=contexts,
-        choice=direct.choice,
+        choice=chosen(drafts, state["organisation"]),
     )
     composed = await asyncio.to_thread(compose, groups)
     draft, entries = in_passages(composed.draft, composed.entries, contexts)

@@ -16,13 +16,20 @@ from preflight_rag.state.views import GroupView
 
 
 async def answer_group(state: GroupView, runtime: Runtime[Context]) -> State:
-    """Answer from the group, in the plural when it has several contexts; a failure is a gap of this group alone."""
+    """Answer from the group, in the plural when it has several contexts; a failure is a gap of this group alone.
+
+    Of a question with options each group chooses by itself.
+    """
     context, number = runtime.context, state["group"]
     sources = contexts_of(await context.sources(state["passages"]))
     plural = asked_in_plural(sources, context.settings)
     status: GroupStatus
+    question, options = state["standalone_question"], state.get("options") or []
     try:
-        reply = await context.reader.answer_group(question=state["standalone_question"], sources=sources, plural=plural)
+        if options:
+            reply = await context.reader.answer(question=question, sources=sources, options=options)
+        else:
+            reply = await context.reader.answer_group(question=question, sources=sources, plural=plural)
         status = answered_or_nothing(reply.value)
     except ModelError as error:
         reply, status = unusable(error), "unreadable" if isinstance(error, BadReply) else "failed"

@@ -19,7 +19,9 @@ async def map_context(state: Partition, runtime: Runtime[Context]) -> State:
     number = state["partition"]
     sources = await runtime.context.sources(state["passages"])
     try:
-        reply = await runtime.context.reader.extract(question=state["standalone_question"], sources=sources)
+        reply = await runtime.context.reader.extract(
+            question=state["standalone_question"], sources=sources, options=state.get("options") or []
+        )
     except ModelError as error:
         return {
             "extracts": [Extract("", partition=number, failed=True).dump()],

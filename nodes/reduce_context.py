@@ -1,4 +1,8 @@
-"""Stage `reduce_context`: one answer out of the partitions' extracts (BriefContext, reduce)."""
+"""Stage `reduce_context`: one answer out of the partitions' extracts (BriefContext, reduce).
+
+Where partitions answer differently, the reader resolves it with a reason. A turn whose route was chosen freely goes on
+to COrg when they do so for one and the same thing; a question with options does not, since one has to be chosen.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from dataclasses import replace
 
 from langgraph.runtime import Runtime
 
+from preflight_rag.routing.decision import contradiction, may_escalate
 from preflight_rag.state.context import Context
 from preflight_rag.state.errors import AllPartitionsFailed
 from preflight_rag.state.reading import Draft, Extract
@@ -30,12 +35,18 @@ async def reduce_context(state: Mapped, runtime: Runtime[Context]) -> State:
     reply = await runtime.context.reader.reduce(
         question=state["standalone_question"], extracts=given, options=state["options"]
     )
-    return {
+    update: State = {
         "draft": reply.value.dump(),
         "onward": "cite" if reply.value.found else "abstain",
         "gaps": [{"stage": "reduce_context", "item": "reply", "error": note} for note in reply.notes],
         "spent": [{"stage": "reduce_context", **reply.usage.model_dump()}],
     }
+    free = may_escalate(state.get("decision") or {}, state.get("escalations") or [], "map_reduce")
+    if free and not state["options"] and runtime.context.settings.corg:
+        step = contradiction(reply.value, [extract.answer for extract in given])
+        if step is not None:
+            update["escalations"], update["onward"] = [step], "relate_contexts"
+    return update
 
 
 async def _with_sources(state: Mapped, extracts: Sequence[Extract], context: Context) -> list[Extract]:

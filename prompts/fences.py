@@ -40,18 +40,32 @@ def conversation(history: Sequence[Message]) -> str:
 
 
 def extracts(found: Sequence[Extract]) -> str:
-    """What the partitions gave, in their order."""
-    blocks = [f"<extract>\n{fenced(extract.text)}\n</extract>" for extract in found]
+    """What the partitions gave, in their order, each with what it answers by itself."""
+    blocks = []
+    for extract in found:
+        answer = f"\nANSWER: {fenced(extract.answer)}" if extract.answer else ""
+        blocks.append(f"<extract>\n{fenced(extract.text)}{answer}\n</extract>")
     return "<extracts>\n" + "\n".join(blocks) + "\n</extracts>"
 
 
 def options(choices: Sequence[str]) -> str:
-    """Lettered options with the line that the reply must hold; empty when there are none."""
+    """Lettered options with what the reply must be; empty when there are none.
+
+    A few sentences of reasoning come first, as in the baseline of MIRAGE (Xiong et al. 2024), whatever else the prompt
+    says of brevity: every arm and route that chooses, also the one without passages, reads these words.
+    """
     if not choices:
         return ""
+    wanted = (
+        "Think step by step, in a few sentences, before you choose. Then end with a line `CHOICE: ` and the letter "
+    )
+    return f"{listed(choices)}\n{wanted}of the one right option."
+
+
+def listed(choices: Sequence[str]) -> str:
+    """Lettered options alone; empty when there are none."""
     lines = "\n".join(f"{letter(i)}. {fenced(choice)}" for i, choice in enumerate(choices))
-    wanted = "End the answer with a line `CHOICE: ` and the letter of the one right option."
-    return f"\n<options>\n{lines}\n</options>\n{wanted}"
+    return f"\n<options>\n{lines}\n</options>" if choices else ""
 
 
 def letter(index: int) -> str:

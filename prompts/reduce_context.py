@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from preflight_rag.prompts import fences
-from preflight_rag.prompts.replies import NOT_FOUND, parse_draft
+from preflight_rag.prompts.replies import NOT_FOUND, parse_draft, split_dispute
 from preflight_rag.state.reading import Draft, Extract
 
 SYSTEM = f"""\
@@ -16,7 +17,10 @@ You answer a question from extracts that were taken from numbered passages, and 
 - Say what they say, briefly, in the language of the question. Lead with the answer itself.
 - The numbers in square brackets are the passages that the facts come from. Keep them: after each statement cite its
   passages, as in [2] or [1][4].
-- When extracts disagree, give each side with its citation; do not pick one in silence.
+- Where extracts say what they answer (ANSWER) and these answers differ, find out why. When they speak of different
+  things, such as another one of the name, another year, group or setting, give each with what it holds for. When they
+  answer differently for one and the same thing, say which answer the extracts support better and why, in one sentence,
+  cite each side, and end with a line `DISPUTED: ` and the two answers. Never pick one in silence.
 - When the extracts do not hold the answer, reply only: {NOT_FOUND}"""
 
 USER = """\
@@ -39,4 +43,10 @@ def render(*, question: str, extracts: Sequence[Extract], options: Sequence[str]
 
 def parse(reply: str, options: Sequence[str] = ()) -> Draft:
     """The answer."""
-    return parse_draft(reply, options)
+    return settled(parse_draft(reply, options))
+
+
+def settled(draft: Draft) -> Draft:
+    """The answer without its `DISPUTED: ` line, which is read."""
+    text, disputed = split_dispute(draft.text)
+    return replace(draft, text=text.strip() or draft.text, disputed=disputed)

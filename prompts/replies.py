@@ -18,13 +18,19 @@ from collections.abc import Sequence
 
 from preflight_rag.prompts.fences import letter
 from preflight_rag.state.reading import Draft
-from preflight_rag.text.citations import JOINT_MARK, separate_marks
+from preflight_rag.text.citations import JOINT_MARK, separate_marks, without_marks
 
 NOT_FOUND = "NOT IN THE PASSAGES"
 NO_INFORMATION = "NO RELEVANT INFORMATION"
 
 QUOTES_HEADING = re.compile(r"^[\s#*_>-]*(?:supporting\s+)?quotes?[\s*_]*:?[\s*_]*$", re.IGNORECASE)
 _CHOICE = re.compile(r"^[\s#*_>-]*(?:final\s+)?(?:choice|answer)[\s*_]*:[\s*_]*\(?(.+?)[\s*_)]*$", re.IGNORECASE)
+_DISPUTED = re.compile(r"^[\s#*_>-]*disputed[\s*_]*:[\s*_]*(.*?)[\s*_]*$", re.IGNORECASE)
+_NO_ANSWER = frozenset(
+    {"", "-", "–", "—", "none", "null", "n/a", "na", "unknown", "unclear", "nothing", "no answer", "not stated"}
+    | {"not given", "not mentioned", "not settled", "none of them", "not answered", "cannot be answered", "?"}
+)
+"""What an `ANSWER: ` or `DISPUTED: ` line says where it names nothing; "no" is an answer to a yes/no question."""
 _QUOTE = re.compile(r"^[\s*_>-]*(?:\d+[.)]\s+)?[\[(](\d+)[\])][\s:–—-]*(.+?)\s*$")
 _ANSWER_LABEL = re.compile(r"^\s*[#*_]*\s*answer\s*[*_]*\s*:\s*[*_]*\s*", re.IGNORECASE)
 _THINKING = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
@@ -89,6 +95,25 @@ def match_option(named: str, options: Sequence[str]) -> str | None:
         return exact[0]
     held = [option for option in options if re.search(rf"\b{re.escape(option)}\b", named, re.IGNORECASE)]
     return held[0] if len(held) == 1 and len(named) < 200 else None
+
+
+def split_answer(text: str, options: Sequence[str] = ()) -> tuple[str, str]:
+    """Text without its last `ANSWER: ` line, and the option or the few words named there; empty where it names none."""
+    lines = text.splitlines()
+    for i in range(len(lines) - 1, -1, -1):
+        if match := _CHOICE.match(lines[i]):
+            named = without_marks(match[1]).strip(" .*_`\"'")
+            answer = (match_option(match[1], options) or "") if options else named
+            nothing = named.casefold() in _NO_ANSWER or says(NO_INFORMATION, named) or says(NOT_FOUND, named)
+            return "\n".join(lines[:i] + lines[i + 1 :]).strip(), "" if nothing else answer
+    return text, ""
+
+
+def split_dispute(text: str) -> tuple[str, bool]:
+    """Text without its `DISPUTED: ` line, and whether there is one that names something."""
+    found = [match for line in text.splitlines() if (match := _DISPUTED.match(line))]
+    kept = "\n".join(line for line in text.splitlines() if not _DISPUTED.match(line)) if found else text
+    return kept, any(match[1].strip(" .*_`\"'").casefold() not in _NO_ANSWER for match in found)
 
 
 def choices_line(options: Sequence[str]) -> str:

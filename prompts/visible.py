@@ -12,7 +12,8 @@ from preflight_rag.prompts.replies import NO_INFORMATION, NOT_FOUND, QUOTES_HEAD
 from preflight_rag.text.citations import MARK, separate_marks
 
 _HIDDEN = tuple(
-    phrase.lower() for phrase in ("quotes", "quote", "supporting quotes", "choice", NOT_FOUND, NO_INFORMATION)
+    phrase.lower()
+    for phrase in ("quotes", "quote", "supporting quotes", "choice", "disputed", NOT_FOUND, NO_INFORMATION)
 )
 _OPEN_MARK = re.compile(r"\[[\d,;\s–-]*$")
 _THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>\s*|$)", re.DOTALL | re.IGNORECASE)

@@ -100,6 +100,9 @@ class Settings(BaseModel):
     map_prompt_tokens: int = Field(
         default=1024, ge=0, description="A context with fewer tokens fits one map prompt and goes plain."
     )
+    corg: bool = Field(
+        default=True, description="Let the preflight choose COrg, and map/reduce go on to it; off: BriefContext alone."
+    )
     corg_threshold: float = Field(
         default=0.53, ge=0, le=1, description="COrg when the signals' score is at least this."
     )

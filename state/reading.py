@@ -183,7 +183,8 @@ class Draft(Stored):
     `quotes` are `(n, words of source n)` that support it; `found` is False when the sources do not hold the answer;
     `claims` is False where it shows what the sources say and answers nothing itself; `choice` is the option chosen,
     when options were given. A reader that reads short answers says the `short` one, and the probability, in [0, 1],
-    that it is right.
+    that it is right. `disputed` is True where the reader says that its material answers differently for one and the
+    same thing.
     """
 
     text: str
@@ -193,6 +194,7 @@ class Draft(Stored):
     short: str = ""
     confidence: float | None = None
     claims: bool = True
+    disputed: bool = False
 
 
 @dataclass(frozen=True)
@@ -201,6 +203,7 @@ class Extract(Stored):
 
     Attributes:
         text: The statements.
+        answer: What the partition by itself answers, in a few words, or the option that it chooses; else empty.
         quotes: `(n, words of source n)` that support them.
         sources: The partition's passages, for a reader that answers from these rather than from the text.
         partition: Its number within the turn, from 1.
@@ -212,6 +215,7 @@ class Extract(Stored):
     sources: tuple[Source, ...] = ()
     partition: int = 0
     failed: bool = False
+    answer: str = ""
 
     NOT_STORED: ClassVar[frozenset[str]] = frozenset({"sources"})
 

@@ -84,13 +84,14 @@ GroupStatus = Literal["answered", "nothing", "unreadable", "failed"]
 
 
 class GroupDraft(TypedDict):
-    """What one group's contexts gave: `nothing` when the reader says they hold no answer."""
+    """What one group's contexts gave: `nothing` when the reader says they hold no answer; the option it chose."""
 
     group: int
     ranks: list[int]
     text: str
     quotes: list[tuple[int, str]]
     status: GroupStatus
+    choice: NotRequired[str | None]
 
 
 class EntryState(TypedDict):
@@ -102,7 +103,7 @@ class EntryState(TypedDict):
     ranks: list[int]
 
 
-Stop = Literal["cite", "abstain", "map_context", "aggregate_groups", "retrieve"]
+Stop = Literal["cite", "abstain", "map_context", "relate_contexts", "aggregate_groups", "retrieve"]
 
 Escalation = TypedDict("Escalation", {"from": str, "to": str, "reason": str})
 """One step from a route to a dearer one, and what was seen."""

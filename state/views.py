@@ -84,6 +84,7 @@ class Routed(TypedDict):
     """View of the conditional edges that start map/reduce or COrg."""
 
     standalone_question: str
+    options: NotRequired[list[str]]
     passages: list[PassageRef]
     decision: dict[str, Any]
     partitions: list[list[int]]
@@ -103,6 +104,7 @@ class Partition(TypedDict):
     """What one `Send` hands to `map_context`."""
 
     standalone_question: str
+    options: NotRequired[list[str]]
     partition: int
     of: NotRequired[int]
     passages: list[PassageRef]
@@ -117,6 +119,8 @@ class Mapped(TypedDict):
     partitions: list[list[int]]
     extracts: list[dict[str, Any]]
     gaps: list[dict[str, str]]
+    decision: NotRequired[dict[str, Any]]
+    escalations: NotRequired[list[Escalation]]
 
 
 class Onward(TypedDict):
@@ -124,6 +128,7 @@ class Onward(TypedDict):
 
     onward: Stop
     standalone_question: str
+    options: NotRequired[list[str]]
     passages: list[PassageRef]
     partitions: list[list[int]]
 
@@ -169,6 +174,7 @@ class GroupView(TypedDict):
     """What one `Send` hands to `answer_group`."""
 
     standalone_question: str
+    options: NotRequired[list[str]]
     group: int
     of: NotRequired[int]
     passages: list[PassageRef]

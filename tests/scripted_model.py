@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from preflight_rag.evaluation.experiments import corg_build, pairs
-from preflight_rag.prompts import relate_contexts, rewrite
+from preflight_rag.prompts import map_context, relate_contexts, rewrite
 
 WORDS = 12
 _PASSAGE = re.compile(r'<passage n="(\d+)"[^>]*>\n(.*?)\n</passage>', re.DOTALL)
@@ -31,18 +31,26 @@ def reply(body: Mapping[str, Any]) -> str:
         return _passage(prompt)
     if system == pairs.SYSTEM:
         return f"What is known about {_beginning(_PASSAGE.findall(prompt)[0][1], 4)}?"
+    if system == map_context.SYSTEM:
+        return _extract(prompt)
     return _answer(prompt) + ("\nCHOICE: A" if "<options>" in prompt else "")
 
 
 def _answer(prompt: str) -> str:
     """The first extract as it is; else the first passage's beginning, cited and quoted; else no more than a word."""
     if extracts := _EXTRACT.findall(prompt):
-        return str(extracts[0])
+        return str(extracts[0]).split("\nANSWER:")[0]
     if not (passages := _PASSAGE.findall(prompt)):
         return "ANSWER: unknown"
     n, text = passages[0]
     said = _beginning(text, WORDS)
     return f'{said} [{n}].\nQUOTES\n[{n}] "{said}"'
+
+
+def _extract(prompt: str) -> str:
+    """The first passage's beginning, cited, and what it answers: the first option, or the beginning's first words."""
+    answer = "A" if "<options>" in prompt else _beginning(_PASSAGE.findall(prompt)[0][1], 3)
+    return f"{_answer(prompt)}\nANSWER: {answer}"
 
 
 def _related(contexts: list[int]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import ModelError
 from preflight_rag.state.reading import Draft, Reply, Source
-from preflight_rag.state.schema import EntryState, GroupDraft, GroupStatus
+from preflight_rag.state.schema import EntryState, GroupDraft, GroupStatus, Organisation
 from preflight_rag.state.values import Usage
 from preflight_rag.text.citations import CLOSEST, SEVERAL, labelled, quoted
 
@@ -57,10 +57,25 @@ def as_evidence(draft: Draft, entries: Sequence[EntryState]) -> tuple[Draft, lis
 
 def group_draft(number: int, sources: Sequence[Source], draft: Draft, status: GroupStatus) -> GroupDraft:
     """A group's draft as the state holds it; what is not an answer has no text."""
-    return {
+    found: GroupDraft = {
         "group": number,
         "ranks": [source.n for source in sources],
         "text": draft.text if status == "answered" else "",
         "quotes": list(draft.quotes),
         "status": status,
     }
+    return {**found, "choice": draft.choice} if draft.choice and status == "answered" else found
+
+
+def chosen(drafts: Sequence[GroupDraft], organisation: Organisation) -> str | None:
+    """The option that the groups with the most contexts chose, those counted too that a context stands for.
+
+    Of equals it is the one that the first group chose; None where no group chose any.
+    """
+    backing: dict[str, int] = {}
+    for draft in drafts:
+        if option := draft.get("choice"):
+            further = organisation.get("sources", {})
+            count = sum(1 + len(further.get(str(rank), [])) for rank in draft["ranks"])
+            backing[option] = backing.get(option, 0) + count
+    return max(backing, key=lambda option: backing[option], default=None)

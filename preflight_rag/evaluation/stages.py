@@ -84,10 +84,10 @@ class Metered:
         asked = self.reader.answer(question=question, sources=sources, options=options)
         return await self._count("answer", asked, [question, *options, *texts(sources)])
 
-    async def extract(self, *, question: str, sources: Sequence[Source]) -> Reply[Extract]:
+    async def extract(self, *, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Reply[Extract]:
         """As `Reader.extract`."""
-        asked = self.reader.extract(question=question, sources=sources)
-        return await self._count("extract", asked, [question, *texts(sources)])
+        asked = self.reader.extract(question=question, sources=sources, options=options)
+        return await self._count("extract", asked, [question, *options, *texts(sources)])
 
     async def reduce(self, *, question: str, extracts: Sequence[Extract], options: Sequence[str] = ()) -> Reply[Draft]:
         """As `Reader.reduce`."""

@@ -38,8 +38,8 @@ class Reader(Protocol):
         """Answer from all sources at once."""
         ...
 
-    async def extract(self, *, question: str, sources: Sequence[Source]) -> Reply[Extract]:
-        """Take from one partition of the sources what bears on the question."""
+    async def extract(self, *, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Reply[Extract]:
+        """Take from one partition of the sources what bears on the question, and what it answers by itself."""
         ...
 
     async def reduce(self, *, question: str, extracts: Sequence[Extract], options: Sequence[str] = ()) -> Reply[Draft]:

@@ -81,8 +81,8 @@ class OfflineReader:
         """The short answer and the sentence around it; without an extractive reader one to three sentences."""
         return Reply(await asyncio.to_thread(self._draft, question, sources, options))
 
-    async def extract(self, *, question: str, sources: Sequence[Source]) -> Reply[Extract]:
-        """The partition's sentences that answer, one a line under its passage's title."""
+    async def extract(self, *, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Reply[Extract]:
+        """The partition's sentences that answer, one a line under its passage's title; options are for `reduce`."""
         return Reply(await asyncio.to_thread(self._extract, question, sources))
 
     async def reduce(self, *, question: str, extracts: Sequence[Extract], options: Sequence[str] = ()) -> Reply[Draft]:

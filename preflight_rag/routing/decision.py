@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from math import ceil
 from typing import Any
 
+from preflight_rag.corg.agreement import same_answer
 from preflight_rag.corg.signals import read_signals
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader
 from preflight_rag.routing.risk import RiskModel
@@ -76,8 +78,9 @@ def decide(
         extractive: What reads the passages for COrg's signal `answers`; without one the other signals decide.
     """
     tokens = sum(ref["tokens"] for ref in refs)
-    corg = read_signals(question, refs, sources, extractive)
-    signals = {"passages": float(len(refs)), "context_tokens": float(tokens), **corg.as_numbers()}
+    signals = {"passages": float(len(refs)), "context_tokens": float(tokens)}
+    corg = read_signals(question, refs, sources, extractive) if settings.corg or settings.route == "corg" else None
+    signals |= corg.as_numbers() if corg else {}
     if not refs:
         reason = "nothing was found in the library"
         return RouteDecision(
@@ -99,7 +102,7 @@ def decide(
 
     if settings.route != "auto":
         return decision(FORCED[settings.route], f"the route was forced to {settings.route}", forced=True)
-    if corg.score >= settings.corg_threshold:
+    if corg is not None and corg.score >= settings.corg_threshold:
         why = "; ".join(corg.fired) or "passages may contradict each other"
         return decision("corg", f"{why} (score {corg.score:.2g}, compared from {settings.corg_threshold:g} on)")
     if len(refs) <= ALWAYS_PLAIN_PASSAGES:
@@ -212,6 +215,30 @@ def current_route(decision: Mapping[str, Any], escalations: Sequence[Escalation]
 def may_escalate(decision: Mapping[str, Any], escalations: Sequence[Escalation], route: str) -> bool:
     """Whether this is the route that preflight chose freely, and the turn has not gone on to another yet."""
     return decision.get("name") == route and not decision.get("forced") and not escalations
+
+
+def differing(answers: Sequence[str], options: Sequence[str] = ()) -> tuple[str, ...]:
+    """The answers of partitions of one question's passages that another one of them contradicts, each once.
+
+    BriefContext, section 5.3: conflict information is that a model returns inconsistent answers given different
+    partitions. Partitions that say nothing take no side; of options the words alone count.
+    """
+    given = list(dict.fromkeys(answer for answer in answers if answer))
+    apart = [(a, b) for a, b in combinations(given, 2) if (a != b if options else not same_answer(a, b))]
+    return tuple(answer for answer in given if any(answer in pair for pair in apart))
+
+
+def contradiction(draft: Draft, answers: Sequence[str]) -> Escalation | None:
+    """The step that a reduced answer calls for: COrg, where partitions answer differently for the same thing.
+
+    That they do is read off their answers, and that it is for the same thing is what the reader says of them: answers
+    for several things, or for several years and groups, are for `reduce` to keep apart.
+    """
+    apart = differing(answers)
+    if not (draft.found and draft.disputed and apart):
+        return None
+    said = " and ".join(f"“{answer}”" for answer in apart[:2])
+    return {"from": "map_reduce", "to": "corg", "reason": f"parts of the passages say {said} of the same thing"}
 
 
 def escalation(draft: Draft, sources: Sequence[Source], partition_size: int) -> Escalation | None:

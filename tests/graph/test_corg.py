@@ -182,11 +182,15 @@ def test_all_groups_failed(opened):
             app.ask(QUESTION)
 
 
-def test_a_question_with_options_gets_one_answer(opened):
+def test_each_group_of_a_question_with_options_chooses_and_the_choice_with_most_contexts_counts(opened):
+    """Two groups, since A1 and A2 contradict each other: one of two contexts, one of a single one."""
     facts = ["A1", "A2", "B3"]
     with ScriptedServer(script(facts, answer="It is [1].\nCHOICE: B")) as server, opened(server, facts) as app:
         answer = app.ask(QUESTION, options=["many", "few"])
+        asked = [request.prompt for request in server.requests if "<options>" in request.prompt]
     assert answer.choice == "few"
+    assert len(asked) == answer.receipt.by_stage["answer_group"].calls == 2
+    assert sum(prompt.count("<passage n=") for prompt in asked) == 3
 
 
 async def test_the_stages_of_a_turn_are_events(opened):

@@ -55,6 +55,46 @@ def test_an_escalated_turn_that_finds_nothing_abstains_after_one_step(opened):
     assert server.count() == 3
 
 
+DISPUTE = [
+    ("Context2", "Context2 - Counterfactual\nContext1: Broken Bow | none | 1,001\nContext2: Broken Bow | none | 1,002"),
+    ("<extracts>", "1,001 [1], as the census says; [2] says 1,002.\nDISPUTED: 1,001 / 1,002"),
+]
+PARTS = [
+    ('<passage n="1"', "1,001 people live there [1].\nANSWER: 1,001", 1),
+    ('<passage n="2"', "1,002 people live there [2].\nANSWER: 1,002", 1),
+]
+MAPPED = {"map_prompt_tokens": 0, "preflight": "iou", "threshold": 1, "partition_size": 1, "corg_threshold": 1}
+
+
+@pytest.mark.parametrize(
+    ("more", "reduced", "name"),
+    [
+        ({"route": "auto"}, DISPUTE[1][1], "corg"),
+        ({"route": "auto"}, "1,001 in 2010 [1], 1,002 in 2020 [2].", "map_reduce"),
+        ({"route": "auto", "corg": False}, DISPUTE[1][1], "map_reduce"),
+        ({"route": "map-reduce"}, DISPUTE[1][1], "map_reduce"),
+    ],
+)
+def test_parts_that_answer_differently_for_one_thing_go_on_to_corg(opened, more, reduced, name):
+    replies = [DISPUTE[0], ("<extracts>", reduced), *PARTS]
+    facts = ["A1", "A2", "A", "A"]
+    with ScriptedServer(replies, default="NO RELEVANT INFORMATION") as server:
+        with opened(server, facts, **(MAPPED | more)) as app:
+            found = app.ask(QUESTION)
+    assert found.route.name == name
+    assert ("say “1,001” and “1,002” of the same thing" in found.route.reason) is (name == "corg")
+    assert ("relate_contexts" in found.receipt.by_stage) is (name == "corg")
+    assert "DISPUTED" not in found.answer
+
+
+def test_a_choice_is_made_where_parts_differ(opened):
+    replies = [("<extracts>", "Few, as the census says [1].\nDISPUTED: many / few\nCHOICE: B"), *PARTS]
+    with ScriptedServer(replies, default="NO RELEVANT INFORMATION") as server:
+        with opened(server, ["A1", "A2", "A", "A"], route="auto", **MAPPED) as app:
+            found = app.ask(QUESTION, options=["many", "few"])
+    assert (found.route.name, found.choice) == ("map_reduce", "few")
+
+
 @pytest.mark.parametrize("route", ["plain", "map-reduce"])
 def test_a_forced_route_stays(opened, route):
     with ScriptedServer(default="NOT IN THE PASSAGES") as server, opened(server, ["A1"] * 6, route=route) as app:

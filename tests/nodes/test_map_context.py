@@ -14,13 +14,24 @@ async def part(retrieved, ranks):
 
 
 async def test_a_partition_keeps_the_passages_own_numbers(library, chat_reader, retrieved):
-    with ScriptedServer(default="It is hot [5].") as server:
+    with ScriptedServer(default="It is hot [5].\nANSWER: 464 °C") as server:
         update = await map_context(
             await part(retrieved, [5, 6]), Runtime(context=Context(chat_reader(server), library))
         )
-    assert update["extracts"] == [{"partition": 2, "text": "It is hot [5].", "quotes": [], "failed": False}]
+    assert update["extracts"] == [
+        {"partition": 2, "text": "It is hot [5].", "quotes": [], "failed": False, "answer": "464 °C"}
+    ]
     assert '<passage n="5"' in server.requests[0].prompt
     assert '<passage n="1"' not in server.requests[0].prompt
+
+
+async def test_options_go_into_every_map_prompt_and_the_partition_chooses_one(library, chat_reader, retrieved):
+    """BriefContext's Algorithm 1: each request holds the query, and the options are a part of a choice question."""
+    state = await part(retrieved, [5, 6]) | {"options": ["mild", "scorching"]}
+    with ScriptedServer(default="It is hot [5].\nANSWER: B") as server:
+        update = await map_context(state, Runtime(context=Context(chat_reader(server), library)))
+    assert "A. mild\nB. scorching" in server.requests[0].prompt
+    assert update["extracts"][0]["answer"] == "scorching"
 
 
 async def test_no_information_is_an_empty_extract(library, chat_reader, retrieved):

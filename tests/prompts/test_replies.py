@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preflight_rag.prompts import answer_plain, map_context
+from preflight_rag.evaluation.samples import Sample
+from preflight_rag.evaluation.stages import closed_book_prompt
+from preflight_rag.prompts import answer_plain, fences, map_context, reduce_context
 from preflight_rag.prompts.replies import match_option, parse_draft, says
 from preflight_rag.prompts.visible import VisibleText
 from preflight_rag.text.citations import separate_marks
@@ -59,6 +61,55 @@ def test_an_empty_extract(reply):
 
 def test_an_extract_that_mentions_the_phrase_and_cites_is_kept():
     assert map_context.parse("No relevant information on price, but it weighs 3 kg [4].").text
+
+
+@pytest.mark.parametrize(
+    ("reply", "text", "answer"),
+    [
+        ("It has 274 moons [7].\nANSWER: 274", "It has 274 moons [7].", "274"),
+        ("It has 274 moons [7].\n**Answer:** 274 moons [7].", "It has 274 moons [7].", "274 moons"),
+        ("Some moons are known [7].\nANSWER: none", "Some moons are known [7].", ""),
+        ("Some moons are known [7].\nAnswer: not stated.", "Some moons are known [7].", ""),
+        ("ANSWER: 274", "274", "274"),
+        ("NO RELEVANT INFORMATION\nANSWER: none", "", ""),
+        ("It has 274 moons [7].", "It has 274 moons [7].", ""),
+        ('It has 274 [7].\nQUOTES\n[7] "274 moons"\nANSWER: 274', "It has 274 [7].", "274"),
+    ],
+)
+def test_an_extract_ends_with_what_the_partition_answers(reply, text, answer):
+    extract = map_context.parse(reply)
+    assert (extract.text, extract.answer) == (text, answer)
+
+
+@pytest.mark.parametrize(("line", "answer"), [("B", "no"), ("(C) maybe", "maybe"), ("yes", "yes"), ("none", "")])
+def test_of_options_a_partition_answers_one(line, answer):
+    assert map_context.parse(f"It may help [7].\nANSWER: {line}", OPTIONS).answer == answer
+
+
+@pytest.mark.parametrize(
+    ("reply", "text", "disputed"),
+    [
+        ("82 [1], [2] says 274.\nDISPUTED: 82 / 274", "82 [1], [2] says 274.", True),
+        ("82 [1].\n**Disputed:** none", "82 [1].", False),
+        ("82 in 2019 [1], 274 in 2025 [2].", "82 in 2019 [1], 274 in 2025 [2].", False),
+    ],
+)
+def test_a_dispute_is_read_and_not_shown(reply, text, disputed):
+    draft = reduce_context.parse(reply)
+    assert (draft.text, draft.disputed) == (text, disputed)
+
+
+def test_a_choice_is_reasoned_in_every_prompt_that_has_to_choose():
+    """MIRAGE's baseline reasons step by step before it chooses (Xiong et al. 2024); so do all arms here."""
+    wanted = fences.options(OPTIONS)
+    assert "step by step, in a few sentences" in wanted
+    for prompt in (
+        answer_plain.render(question="?", sources=[], options=OPTIONS),
+        reduce_context.render(question="?", extracts=[], options=OPTIONS),
+        closed_book_prompt(Sample("q", "?", "yes/no", OPTIONS, "yes")),
+    ):
+        assert wanted in prompt[-1].text
+    assert wanted not in map_context.render(question="?", sources=[], options=OPTIONS)[-1].text
 
 
 @pytest.mark.parametrize(

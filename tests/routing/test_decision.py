@@ -5,7 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from preflight_rag.routing.decision import (
+    contradiction,
     decide,
+    differing,
     escalation,
     lexical_order,
     may_escalate,
@@ -202,6 +204,45 @@ SOURCES = [
 def test_a_step_follows_from_the_draft(draft, size, to):
     step = escalation(draft, SOURCES, size)
     assert (step and step["to"]) == to
+
+
+@pytest.mark.parametrize(
+    ("answers", "options", "apart"),
+    [
+        (["82", "274"], [], ("82", "274")),
+        (["82", "", "82 moons"], [], ()),
+        (["in 1843", "1843", "1851"], [], ("in 1843", "1843", "1851")),
+        (["yes", "no", "yes"], ["yes", "no", "maybe"], ("yes", "no")),
+        (["Vitamin B12", "Vitamin B"], ["Vitamin B", "Vitamin B12"], ("Vitamin B12", "Vitamin B")),
+        (["yes", "", "yes"], ["yes", "no"], ()),
+        ([], [], ()),
+    ],
+)
+def test_partitions_conflict_when_their_answers_are_inconsistent(answers, options, apart):
+    """BriefContext, section 5.3, judged by hand; a partition that answers nothing takes no side."""
+    assert differing(answers, options) == apart
+
+
+@pytest.mark.parametrize(
+    ("draft", "answers", "to"),
+    [
+        (Draft("82 [1], though [2] says 274.", disputed=True), ["82", "274"], "corg"),
+        (Draft("82 in 2019 [1], 274 in 2025 [2]."), ["82", "274"], None),
+        (Draft("82 [1].", disputed=True), ["82", "82 moons"], None),
+        (Draft("", found=False, disputed=True), ["82", "274"], None),
+    ],
+)
+def test_only_answers_that_differ_for_one_thing_go_on_to_corg(draft, answers, to):
+    step = contradiction(draft, answers)
+    assert (step and step["to"]) == to
+    assert not step or ("“82” and “274”" in step["reason"] and step["from"] == "map_reduce")
+
+
+def test_without_corg_the_preflight_chooses_between_the_papers_two_ways():
+    refs, sources = passages(TOWNS, [0.8, 0.8])
+    decision = decide("How many people live in Broken Bow?", refs, sources, Settings(corg=False))
+    assert decision.name == "plain"
+    assert "corg" not in decision.signals
 
 
 @pytest.mark.parametrize(

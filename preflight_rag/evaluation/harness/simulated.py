@@ -167,7 +167,9 @@ class SimulatedChat(BaseChatModel):
         else:
             stated = self._noticed(known, passages)
         if system == map_context.SYSTEM:
-            return "\n".join(f"The answer is {answer} [{n}]." for answer, n in stated) or NO_INFORMATION
+            side = self._side(known, stated)
+            lines = [f"The answer is {answer} [{n}]." for answer, n in stated]
+            return "\n".join([*lines, f"ANSWER: {side or 'none'}"]) if lines else NO_INFORMATION
         options = [text.strip() for _, text in _OPTION.findall(prompt.split("<options>")[-1])]
         return self._answer(known, stated, options, dict(passages))
 

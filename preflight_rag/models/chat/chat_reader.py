@@ -85,18 +85,18 @@ class ChatReader:
         prompt = answer_plain.render(question=question, sources=sources, options=options)
         return await self._draft(prompt, options)
 
-    async def extract(self, *, question: str, sources: Sequence[Source]) -> Reply[Extract]:
-        """What one partition says."""
-        text, usage = await self._call(map_context.render(question=question, sources=sources))
-        return Reply(map_context.parse(text), usage)
+    async def extract(self, *, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Reply[Extract]:
+        """What one partition says, and what it answers by itself."""
+        text, usage = await self._call(map_context.render(question=question, sources=sources, options=options))
+        return Reply(map_context.parse(text, options), usage)
 
     async def reduce(self, *, question: str, extracts: Sequence[Extract], options: Sequence[str] = ()) -> Reply[Draft]:
         """One answer from the partitions' extracts; their quotes come along."""
         prompt = reduce_context.render(question=question, extracts=extracts, options=options)
         reply = await self._draft(prompt, options)
-        draft = reply.value
+        draft = reduce_context.settled(reply.value)
         quotes = draft.quotes or tuple(quote for extract in extracts for quote in extract.quotes)
-        return Reply(Draft(draft.text, quotes, draft.found, draft.choice), reply.usage, reply.notes)
+        return Reply(replace(draft, quotes=quotes), reply.usage, reply.notes)
 
     async def relate(self, *, question: str, pivot: Source, others: Sequence[Source]) -> Reply[RelationReply]:
         """How the pivot relates to each other context; relations that are missing are asked for once more, together."""
