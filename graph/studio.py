@@ -31,7 +31,7 @@ STAGES: dict[tuple[str, ...], tuple[str, ...]] = {
     ("rewrite", "converse"): ("history_tokens",),
     ("retrieve",): (
         *("library", "k", "candidates", "rrf_k", "where", "since", "recency", "subtree"),
-        *("pubmed", "pubmed_documents", "enough_documents"),
+        *("pubmed", "pubmed_documents", "pubmed_sources", "enough_documents"),
         *("reranker", "rerank_candidates", "rerank_deadline", "prune"),
         *("diversity", "preset", "alpha", "window", "budget_tokens", "compression", "ordering"),
     ),

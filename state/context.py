@@ -23,6 +23,7 @@ Route = Literal["auto", "plain", "map-reduce", "corg"]
 CorgMode = Literal["notes", "careful", "faithful"]
 RewriteMode = Literal["auto", "model", "rules", "off"]
 PreflightRule = Literal["calibrated", "iou"]
+PubMedSources = Literal["D1", "D1+D2", "D1+D2+D3"]
 Diversity = Literal["none", "mmr", "fps", "modified-fps"]
 Ordering = Literal["score", "index", "1:1", "2:1", "3:1"]
 ENVIRONMENT_PREFIX = "PREFLIGHT_"
@@ -49,6 +50,10 @@ class Settings(BaseModel):
     )
     pubmed: bool = Field(default=False, description="Also search PubMed and PMC live.")
     pubmed_documents: int = Field(default=20, ge=1, le=200, description="Documents fetched from each NCBI database.")
+    pubmed_sources: PubMedSources = Field(
+        default="D1+D2+D3",
+        description="Which kinds are asked of NCBI: D1 abstracts, D2 PMC's reviews in full, D3 other PMC articles.",
+    )
     where: tuple[str, ...] = Field(default=(), description="Only passages whose metadata fit, such as year>=2020.")
     since: str | None = Field(default=None, description="Only documents dated at or after this day, month or year.")
     recency: float = Field(default=0.0, ge=0, le=1, description="Weight of a document's age in the ranking.")

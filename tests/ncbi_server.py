@@ -5,16 +5,21 @@
     assert len(server.requests) == 2
 
 Without records it serves a small corpus of its own (`own_records`); `real_records` reads PubMed's and PMC's files from
-the folder of data sets.
+the folder of data sets. Terms without quotation marks are mapped by the headings of `mesh_sample`, as PubMed maps them
+by MeSH's.
 """
 
 from __future__ import annotations
 
+import atexit
 import re
+import shutil
+import tempfile
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import BufferedIOBase
 from pathlib import Path
@@ -23,15 +28,17 @@ from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 from xml.sax.saxutils import escape, quoteattr
 
+import mesh_sample
 from lxml import etree
 
 from preflight_rag.evaluation.experiments import sources as search
 from preflight_rag.evaluation.experiments.sources import DocumentSearch, Key
 from preflight_rag.library.loaders.jats import read_jats
 from preflight_rag.library.loaders.pubmed import read_pubmed
+from preflight_rag.library.query.mesh import Mesh
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Document
-from preflight_rag.text.boolean import Expression, Operation, Term, parse
+from preflight_rag.text.boolean import Expression, Operation, Term, parse, written
 from preflight_rag.text.words import words
 
 _PROLOGUE = '<?xml version="1.0" encoding="UTF-8" ?>\n'
@@ -49,16 +56,30 @@ _SETS = {"pubmed": "PubmedArticleSet", "pmc": "pmc-articleset"}
 _TITLE_TAGS = ("title", "ti")
 _TEXT_TAGS = ("", "all fields", "all", "title/abstract", "tiab", "text word", "tw", "mesh terms", "mesh", "mh")
 _TYPE_TAGS = ("filter", "publication type", "pt")
+_NO_FULL_TEXT = "<!--The publisher of this article does not allow downloading of the full text in XML form.-->"
+
+
+@lru_cache(maxsize=1)
+def sample_mesh() -> Mesh:
+    """The small MeSH that terms are mapped by."""
+    folder = Path(tempfile.mkdtemp(prefix="mesh-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    (folder / "desc.xml").write_text(mesh_sample.xml(), encoding="utf-8")
+    return Mesh.open(folder / "desc.xml", cache=folder)
 
 
 @dataclass(frozen=True)
 class Record(search.Record):
-    """One record of a database: `xml` is its element, `date` like 2021-03 or "" where it has none."""
+    """One record of a database: `xml` is its element, `date` like 2021-03 or "" where it has none.
 
-    xml: str
+    `review` is what a search for reviews goes by; what the record itself says is in its `xml`.
+    """
+
+    xml: str = ""
     date: str = ""
     review: bool = False
     has_abstract: bool = True
+    open_access: bool = True
 
 
 class Entrez(DocumentSearch[Record]):
@@ -84,7 +105,7 @@ class Entrez(DocumentSearch[Record]):
         ids = "".join(f"<Id>{name}</Id>\n" for _, name in shown)
         return _search_reply(
             f"<Count>{len(ranked)}</Count><RetMax>{len(shown)}</RetMax><RetStart>0</RetStart><IdList>\n{ids}</IdList>"
-            f"<TranslationSet/><QueryTranslation>{escape(term)}</QueryTranslation>"
+            f"<TranslationSet/><QueryTranslation>{escape(written(self.mapped(tree)))}</QueryTranslation>"
             + (f"<ErrorList>{''.join(errors)}</ErrorList>" if errors else "")
             + (f"<WarningList>{''.join(warnings)}</WarningList>" if warnings else "")
         )
@@ -100,12 +121,25 @@ class Entrez(DocumentSearch[Record]):
         for name in asked.get("id", "").split(","):
             record = self.records.get((database, name.strip()))
             if record is not None:
-                parts.append(record.xml)
+                xml = record.xml
+                if not record.open_access:
+                    xml = re.sub(r"<body>.*</body>", _NO_FULL_TEXT, xml, flags=re.DOTALL)
+                parts.append(xml)
             elif database == "pmc":
                 missing = quoteattr(f"The following PMCID is not available: {name}")
                 parts.append(f"<Reply Id={quoteattr(name)} error={missing}/>")
         body = "\n".join(parts)
         return f"{_PROLOGUE}{_RECORDS_DOCTYPE[database]}<{_SETS[database]}>{body}</{_SETS[database]}>"
+
+    def mapped(self, tree: Expression) -> Expression:
+        """An expression as automatic term mapping reads it."""
+        if isinstance(tree, Operation):
+            return Operation(tree.operator, tuple(self.mapped(part) for part in tree.parts))
+        return self.translated(tree)
+
+    def translated(self, term: Term) -> Expression:
+        """As PubMed maps it; `hasabstract` is a filter without a tag."""
+        return term if term.text.lower() == "hasabstract" else super().translated(term)
 
     def term_matches(self, term: Term, database: str) -> set[Key]:
         """With the filters and field tags that the client uses."""
@@ -113,7 +147,8 @@ class Entrez(DocumentSearch[Record]):
         if term.text.lower() == "hasabstract":
             return {key for key, record in mine.items() if record.has_abstract}
         if tag in _TYPE_TAGS:
-            return {key for key, record in mine.items() if record.review and "review" in term.text.lower()}
+            wanted = {"review": "review", "open access": "open_access"}.get(term.text.lower(), "")
+            return {key for key, record in mine.items() if getattr(record, wanted, False)}
         found = super().term_matches(term, database)
         if tag in _TITLE_TAGS:
             return {key for key in found if all(f" {stem} " in self.titles[key] for stem in words(term.text))}
@@ -131,9 +166,9 @@ class Entrez(DocumentSearch[Record]):
             errors.append(f"<FieldNotFound>{escape(tree.tag)}</FieldNotFound>")
         if not stems:
             warnings.append(f"<PhraseIgnored>{escape(tree.text)}</PhraseIgnored>")
-        held = self.term_matches(tree, database)
-        if tree.phrase and len(stems) > 1 and held:
-            if not any(f" {' '.join(stems)} " in self.texts[key] for key in held):
+        held = self.matches(tree, database)
+        if tree.phrase and len(stems) > 1:
+            if not any(f" {' '.join(stems)} " in text for text in self.texts.values()):
                 warnings.append(f"<QuotedPhraseNotFound>{escape(tree.text)}</QuotedPhraseNotFound>")
         elif not held and any(not self.holders.get(stem) for stem in stems):
             errors.append(f"<PhraseNotFound>{escape(tree.text)}</PhraseNotFound>")
@@ -151,10 +186,14 @@ class HttpReply:
 
 
 class EntrezServer:
-    """Serves an `Entrez` over HTTP on a free port of this machine while it is open; `url` is the client's."""
+    """Serves an `Entrez` over HTTP on a free port of this machine while it is open; `url` is the client's.
+
+    `addresses` are those of all requests, as a log on the way would have them.
+    """
 
     def __init__(self, entrez: Entrez) -> None:
         self.entrez = entrez
+        self.addresses: list[str] = []
         self._http = _Http(("127.0.0.1", 0), _Handler)
         self._http.served = self
         self.url = f"http://127.0.0.1:{self._http.server_address[1]}/entrez/eutils"
@@ -201,9 +240,11 @@ class _Handler(BaseHTTPRequestHandler):
         """Keep quiet."""
 
     def do_GET(self) -> None:
+        self.server.served.addresses.append(self.path)
         self._answer(urlsplit(self.path).query)
 
     def do_POST(self) -> None:
+        self.server.served.addresses.append(self.path)
         self._answer(self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode())
 
     def _answer(self, query: str) -> None:
@@ -289,7 +330,7 @@ class NcbiServer(EntrezServer):
         per_second: int | None = None,
         retry_after: float = 0.2,
     ) -> None:
-        super().__init__(Entrez(own_records() if records is None else records))
+        super().__init__(Entrez(own_records() if records is None else records, sample_mesh()))
         self.requests: list[Received] = []
         self.refused = 0
         self._script = [replace(fault) for fault in script]
@@ -343,34 +384,71 @@ class NcbiServer(EntrezServer):
         return None
 
 
-def abstract(pmid: str, title: str, text: str, *, date: str = "2021-03", kind: str = "Journal Article") -> Record:
+def abstract(
+    pmid: str,
+    title: str,
+    text: str,
+    *,
+    date: str = "2021-03",
+    kind: str = "Journal Article",
+    mesh: tuple[str, ...] = (),
+) -> Record:
     """A record of PubMed's."""
     year, *rest = date.split("-")
     dated = f"<Year>{year}</Year>" + (f"<Month>{rest[0]}</Month>" if rest else "") if year else ""
+    headings = "".join(f"<MeshHeading><DescriptorName>{escape(name)}</DescriptorName></MeshHeading>" for name in mesh)
     xml = (
         f'<PubmedArticle><MedlineCitation Status="MEDLINE" Owner="NLM"><PMID Version="1">{pmid}</PMID>'
         f'<Article PubModel="Print"><Journal><JournalIssue CitedMedium="Internet"><PubDate>{dated}</PubDate>'
         f"</JournalIssue><Title>Journal of Examples</Title></Journal><ArticleTitle>{escape(title)}</ArticleTitle>"
         f"<Abstract><AbstractText>{escape(text)}</AbstractText></Abstract><PublicationTypeList>"
-        f"<PublicationType>{escape(kind)}</PublicationType></PublicationTypeList></Article></MedlineCitation>"
+        f"<PublicationType>{escape(kind)}</PublicationType></PublicationTypeList></Article>"
+        f"<MeshHeadingList>{headings}</MeshHeadingList></MedlineCitation>"
         f'<PubmedData><ArticleIdList><ArticleId IdType="pubmed">{pmid}</ArticleId></ArticleIdList></PubmedData>'
         "</PubmedArticle>"
     )
-    return Record("pubmed", pmid, title, text, xml, date, "review" in kind.lower())
+    return Record("pubmed", pmid, title, text, mesh, xml, date, "review" in kind.lower())
+
+
+def chapter(pmid: str, title: str, text: str, *, book: str = "StatPearls", revised: str = "2023") -> Record:
+    """A record of PubMed's for a chapter of a book on NCBI's Bookshelf."""
+    xml = (
+        f'<PubmedBookArticle><BookDocument><PMID Version="1">{pmid}</PMID><ArticleIdList>'
+        f'<ArticleId IdType="bookaccession">NBK{pmid}</ArticleId></ArticleIdList><Book><Publisher>'
+        f"<PublisherName>{book} Publishing</PublisherName></Publisher><BookTitle>{escape(book)}</BookTitle>"
+        f'<PubDate><Year>2026</Year></PubDate><AuthorList Type="editors"><Author><LastName>Editor</LastName></Author>'
+        f"</AuthorList></Book><ArticleTitle>{escape(title)}</ArticleTitle>"
+        '<AuthorList Type="authors"><Author><LastName>Roe</LastName><ForeName>Jane</ForeName></Author></AuthorList>'
+        f"<PublicationType>Review</PublicationType><Abstract><AbstractText>{escape(text)}</AbstractText></Abstract>"
+        f"<ContributionDate><Year>2019</Year></ContributionDate><DateRevised><Year>{revised}</Year></DateRevised>"
+        f'</BookDocument><PubmedBookData><ArticleIdList><ArticleId IdType="pubmed">{pmid}</ArticleId></ArticleIdList>'
+        "</PubmedBookData></PubmedBookArticle>"
+    )
+    return Record("pubmed", pmid, title, text, (), xml, revised, True)
 
 
 def article(
-    number: str, title: str, summary: str, body: str, *, kind: str = "research-article", pmid: str = ""
+    number: str,
+    title: str,
+    summary: str,
+    body: str,
+    *,
+    kind: str = "research-article",
+    pmid: str = "",
+    retracted: bool = False,
+    open_access: bool = True,
 ) -> Record:
     """A record of PMC's in JATS."""
+    forward = '<related-article related-article-type="retraction-forward" id="r1"/>' if retracted else ""
     xml = (
         f'<article xmlns:xlink="http://www.w3.org/1999/xlink" article-type="{kind}"><front><article-meta>'
         f'<article-id pub-id-type="pmid">{pmid}</article-id><article-id pub-id-type="pmcid">PMC{number}</article-id>'
         f"<title-group><article-title>{escape(title)}</article-title></title-group>"
-        f'<pub-date pub-type="epub"><year>2022</year></pub-date><abstract><p>{escape(summary)}</p></abstract>'
+        f'<pub-date pub-type="epub"><year>2022</year></pub-date>{forward}<abstract><p>{escape(summary)}</p></abstract>'
         f"</article-meta></front><body><sec><title>Findings</title><p>{escape(body)}</p></sec></body></article>"
     )
-    return Record("pmc", number, title, f"{summary} {body}", xml, "2022", kind == "review-article")
+    review = kind == "review-article"
+    return Record("pmc", number, title, f"{summary} {body}", (), xml, "2022", review, open_access=open_access)
 
 
 def own_records() -> list[Record]:
@@ -417,6 +495,6 @@ def records_of(path: Path) -> list[Record]:
         number = document.source.removeprefix("PMC").removeprefix("PMID ")
         review = document.metadata.get("origin") == "D2"
         found.append(
-            Record(database, number, document.title, document.text[:SEARCHED], data, document.date or "", review)
+            Record(database, number, document.title, document.text[:SEARCHED], (), data, document.date or "", review)
         )
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 import pytest
 from lxml import etree
-from ncbi_server import BROKEN_XML, DOWN, Entrez, Fault, NcbiServer, own_records
+from ncbi_server import BROKEN_XML, DOWN, Entrez, Fault, NcbiServer, abstract, own_records, sample_mesh
 
 
 def get(server, utility="esearch.fcgi", **asked):
@@ -92,3 +92,47 @@ def test_errors_are_ncbis(entrez, asked, message):
 def test_records_that_are_not_there(entrez):
     assert 'Reply Id="9" error="The following PMCID is not available: 9"' in entrez.efetch({"db": "pmc", "id": "203,9"})
     assert etree.fromstring(entrez.efetch({"db": "pubmed", "id": "9"}).encode()).tag == "PubmedArticleSet"
+
+
+@pytest.fixture(scope="module")
+def mapped():
+    """Records of which only some have the words, and only some the heading."""
+    return Entrez(
+        [
+            abstract("1", "Sore legs", "Aching legs under simvastatin.", mesh=("Myalgia",)),
+            abstract("2", "Cramps", "Muscle cramps and pain of the back."),
+            abstract("3", "Ache", "Muscle pain after sport."),
+            abstract("4", "A tumour", "Ductal carcinoma.", mesh=("Breast Neoplasms",)),
+        ],
+        sample_mesh(),
+    )
+
+
+@pytest.mark.parametrize(
+    ("term", "expected"),
+    [
+        ("muscle pain", ["1", "2", "3"]),
+        ("(muscle pain) AND simvastatin", ["1"]),
+        ('"muscle pain"', ["3"]),
+        ('"muscle pain" AND simvastatin', []),
+        ("muscle pain[tiab]", ["2", "3"]),
+        ("cancer", ["4"]),
+        ('"ductal cancer"', ["4"]),
+        ("muscle pain cramps", ["2"]),
+        ("back pain", ["2"]),
+    ],
+)
+def test_terms_are_mapped_as_pubmed_maps_them(mapped, term, expected):
+    """PubMed's help, "Automatic term mapping": by hand over the four records.
+
+    A term without quotation marks and tag finds the heading that it stands for, narrower ones with it, or its words
+    anywhere; quotation marks and tags switch that off; quotation marks around what is nowhere are ignored.
+    """
+    assert sorted(ids(mapped, term)) == expected
+
+
+def test_the_reply_says_how_terms_were_mapped(mapped):
+    root = etree.fromstring(mapped.esearch({"db": "pubmed", "term": "muscle pain sport"}).encode())
+    assert root.findtext("QueryTranslation") == (
+        '("Myalgia"[MeSH Terms] OR (muscle[All Fields] AND pain[All Fields])) AND sport[All Fields]'
+    )

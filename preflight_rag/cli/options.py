@@ -13,7 +13,10 @@ import typer
 from preflight_rag.state.context import Settings
 
 REWRITING = ("rewrite", "enough_documents", "mesh", "subtree")
-RETRIEVAL = ("pubmed", "pubmed_documents", "where", "since", "recency", "reranker", "rerank_candidates")
+RETRIEVAL = (
+    *("pubmed", "pubmed_documents", "pubmed_sources", "where", "since", "recency"),
+    *("reranker", "rerank_candidates"),
+)
 SELECTION = ("diversity", "preset", "alpha", "window", "budget_tokens", "compression", "ordering")
 ROUTING = ("route", "preflight", "k", "clarify", "clarify_above")
 READING = ("extractive_reader", "prune", "check_citations")

@@ -39,7 +39,17 @@ router = APIRouter(prefix="/api", tags=["turns"])
 # Settings that callers may choose: none of them names a file or a model to load.
 SETTINGS = (
     *("route", "k", "where", "since", "pubmed", "pubmed_documents", "recency", "rewrite", "enough_documents"),
-    *("subtree", "reranker", "rerank_candidates", "diversity", "preset", "alpha", "window", "budget_tokens"),
+    *(
+        "pubmed_sources",
+        "subtree",
+        "reranker",
+        "rerank_candidates",
+        "diversity",
+        "preset",
+        "alpha",
+        "window",
+        "budget_tokens",
+    ),
     *("compression", "ordering", "candidates", "rrf_k", "preflight", "top_n", "threshold", "partition_size"),
     *("map_prompt_tokens", "corg", "corg_threshold", "corg_mode", "relation_prompt_tokens", "keep_duplicates"),
     *("keep_undescribed", "no_grouping", "no_reformulation", "random_duplicate", "prune", "check_citations"),

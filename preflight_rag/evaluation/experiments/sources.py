@@ -9,7 +9,7 @@ a search over the collection's own biomedical documents (`DocumentSearch`), so b
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from math import fsum, log1p, log2
@@ -27,6 +27,7 @@ from preflight_rag.library.library import Library
 from preflight_rag.library.pubmed import SearchReply
 from preflight_rag.library.pubmed.client import Database
 from preflight_rag.library.query.ladder import search_until_enough
+from preflight_rag.library.query.mesh import LONGEST_TERM, MESH_TAG, Descriptor
 from preflight_rag.library.search.fusion import RRF_K
 from preflight_rag.library.search.merging import merge
 from preflight_rag.state.retrieval import Candidate
@@ -34,6 +35,7 @@ from preflight_rag.text.boolean import Expression, Operation, Term, parse
 from preflight_rag.text.concepts import rewrite_by_rules
 from preflight_rag.text.words import words
 
+ANYWHERE = "All Fields"
 DEPTH = 20
 TOP = 5
 FOUND_BY = {"semantic": "E1 semantic", "term": "E2 term-based", "both": "E3 both"}
@@ -80,14 +82,25 @@ class SearchClient(Protocol):
         """Ids of the documents that a Boolean expression finds, most relevant first."""
 
 
+class Thesaurus(Protocol):
+    """What terms are mapped by; `Mesh` is one."""
+
+    def descriptor(self, term: str) -> Descriptor | None:
+        """The heading that a term stands for."""
+
+    def under(self, subtree: str) -> Collection[str]:
+        """A heading and all that are narrower."""
+
+
 @dataclass(frozen=True)
 class Record:
-    """One record of a database."""
+    """One record of a database; `mesh` are the headings that it was indexed with."""
 
     database: str
     id: str
     title: str
     text: str
+    mesh: tuple[str, ...] = ()
 
 
 R = TypeVar("R", bound=Record)
@@ -98,11 +111,13 @@ _COMBINED = {"AND": and_, "OR": or_, "NOT": sub}
 class DocumentSearch(Generic[R]):
     """Boolean search over records that are at hand, in the place of `EntrezClient`.
 
-    Titles and texts are searched by stems, not by PubMed's term mapping. Records are ranked by how rare the terms are
-    that they hold; terms of the title count twice.
+    With a thesaurus, terms without quotation marks and field tags are mapped as PubMed maps them (`translated`). Titles
+    and texts are searched by stems. Records are ranked by how rare the terms are that they hold; terms of the title
+    count twice.
     """
 
-    def __init__(self, records: Iterable[R]) -> None:
+    def __init__(self, records: Iterable[R], thesaurus: Thesaurus | None = None) -> None:
+        self.thesaurus = thesaurus
         self.records: dict[Key, R] = {(record.database, record.id): record for record in records}
         self.titles = {key: _padded(record.title) for key, record in self.records.items()}
         self.texts = {key: f"{self.titles[key]}|{_padded(record.text)}" for key, record in self.records.items()}
@@ -125,15 +140,44 @@ class DocumentSearch(Generic[R]):
         """The records of a database that an expression finds."""
         if isinstance(tree, Operation):
             return reduce(_COMBINED[tree.operator], (self.matches(part, database) for part in tree.parts))
-        return self.term_matches(tree, database)
+        mapped = self.translated(tree)
+        return self.term_matches(tree, database) if mapped == tree else self.matches(mapped, database)
+
+    def translated(self, term: Term) -> Expression:
+        """A term as PubMed's automatic term mapping reads it.
+
+        Only terms without quotation marks and field tag are mapped. Of their words the longest stretch that is a
+        heading or entry term stands for the heading, with all narrower ones, or for its words anywhere; then the rest
+        is looked up in the same way. Everything is joined by AND. A phrase in quotation marks that no record holds is
+        mapped as if it had none.
+        """
+        known = not term.phrase or any(self.term_matches(term, database) for database in ("pubmed", "pmc"))
+        if term.tag or self.thesaurus is None or (term.phrase and known):
+            return term
+        tokens, parts, at = term.text.split(), [], 0
+        while at < len(tokens):
+            ends = range(min(at + LONGEST_TERM, len(tokens)), at, -1)
+            found = ((end, self.thesaurus.descriptor(" ".join(tokens[at:end]))) for end in ends)
+            end, heading = next(((end, one) for end, one in found if one), (at + 1, None))
+            anywhere = tuple(Term(word, tag=ANYWHERE) for word in tokens[at:end])
+            words_there = anywhere[0] if len(anywhere) == 1 else Operation("AND", anywhere)
+            mapped = Term(heading.name, phrase=True, tag=MESH_TAG) if heading else None
+            parts.append(Operation("OR", (mapped, words_there)) if mapped else words_there)
+            at = end
+        return parts[0] if len(parts) == 1 else Operation("AND", tuple(parts))
 
     def term_matches(self, term: Term, database: str) -> set[Key]:
-        """The records that hold all of a term's stems, side by side where it is a phrase and any record has them so."""
-        stems = words(term.text)
+        """The records that hold all of a term's stems, side by side where it is a phrase, or have it as a heading."""
         everything = {key for key in self.records if key[0] == database}
+        if term.tag == MESH_TAG and self.thesaurus is not None:
+            narrower = set(self.thesaurus.under(term.text))
+            return {key for key in everything if narrower & set(self.records[key].mesh)}
+        stems = words(term.text)
         found = everything.intersection(*(self.holders.get(stem, set()) for stem in stems))
         if term.phrase and len(stems) > 1:
-            return {key for key in found if f" {' '.join(stems)} " in self.texts[key]} or found
+            side_by_side = {key for key in found if f" {' '.join(stems)} " in self.texts[key]}
+            # Without a thesaurus, too, quotation marks around what no record holds count for nothing.
+            return side_by_side if side_by_side or self.thesaurus else found
         return found
 
     def ranked(self, keys: Iterable[Key], tree: Expression) -> list[Key]:

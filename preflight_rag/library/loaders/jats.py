@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from preflight_rag.library.loaders.fields import PMC_OTHER, PMC_REVIEW, checked_date, in_file, one_line
 from preflight_rag.library.loaders.files import read_bytes
 from preflight_rag.library.loaders.xml import XMLSyntaxError, local, parse_xml
 from preflight_rag.state.errors import DocumentError, EmptyDocument, UnreadableDocument
 from preflight_rag.state.values import Document
+from preflight_rag.text.retractions import is_retracted, marked_title
 from preflight_rag.text.tables import INDENT, expand_spans, table_lines
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ _BLOCKS = {
 }  # fmt: skip
 _OMITTED_ABSTRACTS = ("graphical", "toc", "teaser", "key-points-image")
 _BACK_PARTS = ("app-group", "app", "sec", "glossary")
+_RETRACTED_BY = "retraction-forward"
+"""How a retracted article points to its retraction; the notice itself says "retracted-article" of it (JATS4R)."""
 _REVIEW_TYPES = ("review-article", "systematic-review")
 _REVIEW_HEADING = re.compile(r"(?:(?:systematic|mini|invited|clinical)[ -]?)?reviews?(?: articles?)?$", re.IGNORECASE)
 _INDENTED = re.compile("\\s*[\u00a0\u2002-\u200a]")
@@ -52,14 +55,17 @@ def load_jats(path: Path, max_bytes: int) -> Iterator[Document | DocumentError]:
         yield item
 
 
-def read_jats(data: bytes, *, full_text: bool = True, place: str = "PMC") -> Iterator[Document | DocumentError]:
+def read_jats(
+    data: bytes, *, full_text: Literal["always", "reviews"] = "always", place: str = "PMC"
+) -> Iterator[Document | DocumentError]:
     """The articles of JATS XML; id and source are `PMC…`, else `PMID …`, else empty.
 
-    Of PMC's articles `metadata["origin"]` is "D2" for a review and "D3" for any other.
+    Of PMC's articles `metadata["origin"]` is "D2" for a review and "D3" for any other. A retracted article has
+    `metadata["retracted"]`, and its title says so.
 
     Args:
         data: An article, or a set of them.
-        full_text: False leaves out everything but the abstract.
+        full_text: "reviews" leaves out everything but the abstract of an article that is no review.
         place: Where it comes from, for messages.
 
     Raises:
@@ -73,15 +79,21 @@ def read_jats(data: bytes, *, full_text: bool = True, place: str = "PMC") -> Ite
         yield _document(place, article, full_text)
 
 
-def _document(place: str, article: _Element, full_text: bool) -> Document | DocumentError:
+def _document(place: str, article: _Element, full_text: Literal["always", "reviews"]) -> Document | DocumentError:
     meta = _child(_child(article, "front"), "article-meta")
+    review = _is_review(article, meta)
+    whole = review or full_text == "always"
     ids = {str(item.get("pub-id-type")): _line(item) for item in _children(meta, "article-id")}
     pmcid = ids.get("pmc") or ids.get("pmcid") or ids.get("pmcaid") or ""
     pmcid = f"PMC{pmcid}" if pmcid.isdigit() else pmcid
     source = pmcid or (f"PMID {ids['pmid']}" if ids.get("pmid") else "")
-    text, sections = _assembled(list(_article_blocks(article, meta, full_text)))
+    text, sections = _assembled(list(_article_blocks(article, meta, whole)))
     if not any(char.isalnum() for char in text):
-        return EmptyDocument(f"{source or place} holds no {'text' if full_text else 'abstract'}")
+        return EmptyDocument(f"{source or place} holds no {'text' if whole else 'abstract'}")
+    title = _line(_child(_child(meta, "title-group"), "article-title"))
+    retracted = is_retracted(title) or any(
+        related.get("related-article-type") == _RETRACTED_BY for related in _descendants(meta, "related-article")
+    )
     metadata: dict[str, Any] = {
         "pmcid": pmcid,
         "pmid": ids.get("pmid", ""),
@@ -94,13 +106,14 @@ def _document(place: str, article: _Element, full_text: bool) -> Document | Docu
         "keywords": [_line(item) for item in _descendants(meta, "kwd")],
         "sections": sections,
         "article_type": article.get("article-type") or "",
-        "origin": (PMC_REVIEW if _is_review(article, meta) else PMC_OTHER) if pmcid else "",
+        "origin": (PMC_REVIEW if review else PMC_OTHER) if pmcid else "",
+        "retracted": retracted,
     }
     return Document(
         id=source,
         text=text,
         source=source,
-        title=_line(_child(_child(meta, "title-group"), "article-title")),
+        title=marked_title(title, retracted),
         date=_date(meta),
         authors=tuple(_authors(meta)),
         metadata={key: value for key, value in metadata.items() if value},

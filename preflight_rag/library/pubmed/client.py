@@ -1,17 +1,22 @@
 """A client of NCBI's E-utilities: `esearch` and `efetch` of PubMed and PMC, within NCBI's limits.
 
-NCBI counts the requests of a whole machine, so one clock (`Spacing`) serves all threads and clients of the process.
+NCBI counts the requests of a whole machine, so one clock (`Spacing`) serves all threads and clients of a process, and
+through a file in the user's cache all of the user's processes.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, TypeVar
 
+from preflight_rag.cache import cache_dir
 from preflight_rag.library.loaders.fields import iso_date
 from preflight_rag.library.pubmed.replies import (
     TOO_FAST,
@@ -47,6 +52,8 @@ _LONGEST_QUERY = 1_500
 """Longer parameters are sent by POST: servers cut long addresses off."""
 _MAX_BYTES = 64 * 1024 * 1024
 """A larger reply is refused; a guess, far above 100 abstracts or 10 articles."""
+_POLL = 0.01
+"""Seconds between two looks at another process's lock; a guess, far below the interval."""
 _FIRST_PAUSE = 0.5
 """Seconds before the first repetition, twice as many before each further one; a guess."""
 _TOO_FAST_PAUSE = 1.0
@@ -60,13 +67,18 @@ _HELP = "Try again later, or ask without PubMed"
 class Spacing:
     """Lets requests start one after another, each at least an interval after the last.
 
-    Threads wait for their turn under one lock; the interval counts from when the last request really started.
+    Threads wait for their turn under one lock, processes under the lock of a file that holds when the last request
+    started; the interval counts from when it really did.
+
+    Args:
+        file: Where processes of this machine meet; None for this process alone.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, file: Callable[[], Path] | None = None) -> None:
         self._turn = threading.Lock()
         self._last = float("-inf")
         self._resume = float("-inf")
+        self._file = file
 
     def wait(self, per_second: float, deadline: float) -> float:
         """Block until the next request may start, and return that time as `time.monotonic()` counts.
@@ -76,17 +88,20 @@ class Spacing:
             deadline: The latest start, in the same clock.
 
         Raises:
-            TimeoutError: No start is free before the deadline; nothing was taken from other threads.
+            TimeoutError: No start is free before the deadline; nothing was taken from others.
         """
         left = deadline - time.monotonic()
         if left < 0 or not self._turn.acquire(timeout=left):
             raise TimeoutError
         try:
-            while (start := max(self._next(per_second), now := time.monotonic())) > now:
-                if start > deadline:
-                    raise TimeoutError
-                time.sleep(start - now)
-            self._last = time.monotonic()
+            with self._among_processes(deadline) as shared:
+                self._last = max(self._last, shared.read())
+                while (start := max(self._next(per_second), now := time.monotonic())) > now:
+                    if start > deadline:
+                        raise TimeoutError
+                    time.sleep(start - now)
+                self._last = time.monotonic()
+                shared.write(self._last)
             return self._last
         finally:
             self._turn.release()
@@ -98,16 +113,67 @@ class Spacing:
     def _next(self, per_second: float) -> float:
         return max(self._last + ALLOWANCE / per_second, self._resume)
 
+    @contextmanager
+    def _among_processes(self, deadline: float) -> Iterator[_LastStart]:
+        """The file's time, locked; where there is no file or it cannot be had, a time that nobody else sees."""
+        if self._file is None:
+            yield _LastStart(None)
+            return
+        from filelock import FileLock, Timeout
 
-PROCESS = Spacing()
-"""The spacing that all clients of the process share."""
+        try:
+            path = self._file()
+            path.parent.mkdir(parents=True, exist_ok=True)
+            lock = FileLock(path.with_suffix(".lock"))
+            lock.acquire(timeout=max(deadline - time.monotonic(), 0), poll_interval=_POLL)
+        except Timeout:
+            raise TimeoutError from None
+        except OSError:
+            # A cache that cannot be written (a read-only home) must not keep anybody from asking.
+            yield _LastStart(None)
+            return
+        try:
+            yield _LastStart(path)
+        finally:
+            lock.release()
+
+
+@dataclass(frozen=True)
+class _LastStart:
+    """When the last request of any process started, in a file."""
+
+    path: Path | None
+
+    def read(self) -> float:
+        """As `time.monotonic()` counts, which all processes share until the machine is started anew."""
+        try:
+            last = float(self.path.read_text("ascii")) if self.path else float("-inf")
+        except (OSError, ValueError):
+            return float("-inf")
+        # A time that lies ahead was written before the machine was started anew.
+        return last if last <= time.monotonic() else float("-inf")
+
+    def write(self, last: float) -> None:
+        """Keep the time; where that fails, requests of other processes are only not waited for."""
+        if self.path is not None:
+            with suppress(OSError):
+                self.path.write_text(repr(last), "ascii")
+
+
+def _shared_file() -> Path:
+    return cache_dir() / "ncbi" / "last-request"
+
+
+PROCESS = Spacing(_shared_file)
+"""The spacing that all clients of the process share, and with it all processes of the user."""
 
 
 class EntrezClient:
     """Searches and fetches; may be used by several threads at once. Close it, or use it as a context manager.
 
-    Requests start at least a third of a second apart, over all clients of the process, a tenth with a key: NCBI blocks
-    whoever is faster. A request that fails in passing is repeated, as late as the server asks for.
+    Requests start at least a third of a second apart, over all clients of the machine's user, a tenth with a key: NCBI
+    blocks whoever is faster. A key is sent by POST alone, since addresses stand in the logs of servers between. A
+    request that fails in passing is repeated, as late as the server asks for.
 
     Args:
         url: Where E-utilities are.
@@ -241,11 +307,12 @@ class EntrezClient:
         left = deadline - time.monotonic()
         if left <= 0:
             raise TimeoutError
-        address, long = f"{self.url}/{utility}.fcgi", sum(map(len, sent.values())) > _LONGEST_QUERY
-        where = {"data": sent} if long else {"params": sent}
+        address = f"{self.url}/{utility}.fcgi"
+        posted = "api_key" in sent or sum(map(len, sent.values())) > _LONGEST_QUERY
+        where = {"data": sent} if posted else {"params": sent}
         timeout = min(self._timeout, left)
         try:
-            with self._http.stream("POST" if long else "GET", address, timeout=timeout, **where) as response:  # type: ignore[arg-type]
+            with self._http.stream("POST" if posted else "GET", address, timeout=timeout, **where) as response:  # type: ignore[arg-type]
                 body = _read(response, deadline)
         except httpx.TimeoutException as error:
             silent = f"was silent for {timeout:g} s" if timeout == self._timeout else "was too slow"

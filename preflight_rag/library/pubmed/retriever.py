@@ -13,6 +13,7 @@ from pydantic import ConfigDict, Field, SkipValidation
 
 from preflight_rag.library.pubmed.client import EntrezClient
 from preflight_rag.library.pubmed.fetch import DEADLINE, fetch_documents
+from preflight_rag.state.context import PubMedSources
 from preflight_rag.state.errors import PubMedUnavailable, UsageError
 from preflight_rag.text.concepts import rewrite_by_rules
 
@@ -39,7 +40,10 @@ class PubMedRetriever(BaseRetriever):
     k: int = Field(default=20, ge=1, le=200, description="Most documents of each kind.")
     since: str | None = Field(default=None, description="Only documents published from this year, month or day on.")
     until: str | None = Field(default=None, description="Only documents published until then.")
-    full_text: bool = Field(default=False, description="Articles that are no reviews in full, too.")
+    full_text: bool = Field(default=False, description="Open-access articles that are no reviews in full, too.")
+    sources: PubMedSources = Field(
+        default="D1+D2+D3", description="Abstracts (D1), PMC's reviews (D2), other articles (D3)."
+    )
     deadline: float = Field(default=DEADLINE, gt=0, description="Seconds that a search may take.")
     ladder: Callable[[str], Sequence[str]] = Field(
         default_factory=lambda: rules_ladder, description="Makes expressions of a query, most specific first."
@@ -60,6 +64,7 @@ class PubMedRetriever(BaseRetriever):
             until=self.until,
             deadline=self.deadline,
             full_text=self.full_text,
+            sources=self.sources,
         )
         if fetched.problems and not fetched.documents:
             raise PubMedUnavailable(fetched.problems[0])

@@ -9,7 +9,7 @@ They are tried in order until enough documents are found:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from preflight_rag.state.values import SearchExpression
@@ -46,14 +46,45 @@ def search_until_enough(
         where: Name of what is searched, for the rungs.
         limit: Most ids that come back; None for all that were found.
     """
-    ids: dict[str, None] = {}
-    rungs: list[SearchExpression] = []
+    (found,) = search_together(expressions, {where: search}, enough=enough)
+    return LadderSearch(found.ids[:limit], found.rungs)
+
+
+def search_together(
+    expressions: Iterable[str],
+    searches: Mapping[str, Search],
+    *,
+    enough: int = ENOUGH,
+    ask: Callable[[Callable[[str], None], Iterable[str]], object] | None = None,
+) -> list[LadderSearch]:
+    """Try expressions in several collections, rung by rung, each until it has `enough` different documents.
+
+    What is enough in one of them stops the others one rung later: a more general expression finds there what has less
+    to do with the question than what is there already. Documents count by their ids within a collection.
+
+    Args:
+        expressions: Most specific first; repeated ones are tried once.
+        searches: What is asked, by its name for the rungs; its errors are the caller's.
+        enough: Documents of one collection that are enough.
+        ask: Calls its first argument with each of its second, such as the `map` of an executor; None: in turn.
+    """
+    ids: dict[str, dict[str, None]] = {name: {} for name in searches}
+    rungs: dict[str, list[SearchExpression]] = {name: [] for name in searches}
+    last_round = False
     for expression in dict.fromkeys(text.strip() for text in expressions):
+        wanting = [name for name in searches if len(ids[name]) < enough]
         if not expression:
             continue
-        if len(ids) >= enough:
+        if last_round or not wanting:
             break
-        found, hits, note = search(expression)
-        ids.update(dict.fromkeys(found))
-        rungs.append(SearchExpression(where=where, expression=expression, hits=hits, note=note))
-    return LadderSearch(tuple(ids)[:limit], tuple(rungs))
+        # Another collection has had enough at an earlier rung, so this one is the last.
+        last_round = len(wanting) < len(searches)
+
+        def try_in(name: str, expression: str = expression) -> None:
+            found, hits, note = searches[name](expression)
+            ids[name].update(dict.fromkeys(found))
+            rungs[name].append(SearchExpression(where=name, expression=expression, hits=hits, note=note))
+
+        for _ in (ask or map)(try_in, wanting):  # type: ignore[attr-defined]
+            pass
+    return [LadderSearch(tuple(ids[name]), tuple(rungs[name])) for name in searches]

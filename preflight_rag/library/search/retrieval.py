@@ -21,6 +21,7 @@ from preflight_rag.state.errors import LibraryEmpty, UsageError
 from preflight_rag.state.reading import Source
 from preflight_rag.state.retrieval import Candidate
 from preflight_rag.state.values import Passage, SearchExpression
+from preflight_rag.text.retractions import is_retracted
 
 if TYPE_CHECKING:
     from preflight_rag.library.collection import Collection
@@ -160,7 +161,16 @@ def _ordered(
         from preflight_rag.library.search.fusion import with_recency
 
         pool = with_recency(pool, settings.recency, settings.rrf_k)
-    return pool
+    return _retracted_last(pool)
+
+
+def _retracted_last(pool: list[Candidate]) -> list[Candidate]:
+    """The candidates with passages of retracted publications behind all others."""
+    retracted = [is_retracted(candidate.passage.title) for candidate in pool]
+    if not any(retracted):
+        return pool
+    last = [candidate for _, candidate in sorted(zip(retracted, pool, strict=True), key=lambda pair: pair[0])]
+    return [replace(candidate, rank=rank) for rank, candidate in enumerate(last, 1)]
 
 
 def _joined(pools: Sequence[list[Candidate]]) -> list[Candidate]:
@@ -236,6 +246,7 @@ def _fetched(
         enough=settings.enough_documents,
         per_database=settings.pubmed_documents,
         since=settings.since,
+        sources=settings.pubmed_sources,
     )
     stored = library.intern(fetched.documents)
     problems = [("pubmed", problem) for problem in (*fetched.problems, *stored.problems)]
@@ -296,6 +307,9 @@ def _selected(library: Collection, pool: list[Candidate], settings: Settings) ->
         alpha, window, diversity = named.alpha, named.window, named.diversity
     vectors, relevance = None, None
     if diversity != "none" and pool:
+        # A selector picks from the whole pool: what was retracted is left to it only where there is not enough else.
+        sound = [candidate for candidate in pool if not is_retracted(candidate.passage.title)]
+        pool = sound if len(sound) >= settings.k else pool
         relevance = in_order([candidate.cosine for candidate in pool]).tolist()
         vectors = library.vectors([candidate.passage.id for candidate in pool])
     return select(

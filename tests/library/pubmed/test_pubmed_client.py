@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from email.utils import formatdate
@@ -149,6 +151,19 @@ def test_a_server_that_is_not_there_is_named():
             client.search("pubmed", "metformin")
 
 
+def test_a_key_is_in_no_address(client_of):
+    """Addresses stand in the logs of every server between."""
+    with NcbiServer() as server:
+        client = client_of(server, api_key="secret")
+        client.search("pubmed", "metformin")
+        client.fetch("pubmed", ["101"])
+        client_of(server).search("pubmed", "metformin")
+    *with_key, without = server.addresses
+    assert not any("?" in address or "secret" in address for address in with_key)
+    assert "term=metformin" in without
+    assert [request.asked.get("api_key") for request in server.requests] == ["secret", "secret", None]
+
+
 def test_long_expressions_are_posted(client_of):
     expression = " OR ".join(["metformin", *(f'"term number {i}"' for i in range(200))])
     with NcbiServer() as server:
@@ -229,6 +244,40 @@ def test_all_wait_when_the_server_asks_for_it():
     begun = time.monotonic()
     spacing.pause(0.2)
     assert spacing.wait(1000, soon()) - begun >= 0.2
+
+
+WAITS = """
+import sys, time
+from pathlib import Path
+from preflight_rag.library.pubmed import Spacing
+spacing = Spacing(lambda: Path(sys.argv[1]))
+print(*(spacing.wait(20, time.monotonic() + 30) for _ in range(6)))
+"""
+
+
+def test_processes_of_one_machine_keep_their_distance(tmp_path):
+    """Three processes that know nothing of each other: 18 starts, each a twentieth of a second after the last."""
+    command = [sys.executable, "-c", WAITS, str(tmp_path / "ncbi" / "last")]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    starts = sorted(float(start) for process in running for start in process.communicate(timeout=60)[0].split())
+    assert len(starts) == 18
+    assert all(later - earlier >= 1 / 20 for earlier, later in pairwise(starts))
+
+
+@pytest.mark.parametrize("written", ["", "soon", "1e300", "nan"])
+def test_a_time_that_says_nothing_is_not_waited_for(tmp_path, written):
+    """A damaged file, or one from before the machine was started anew."""
+    file = tmp_path / "last"
+    file.write_text(written)
+    begun = time.monotonic()
+    assert Spacing(lambda: file).wait(1, soon()) - begun < 0.5
+
+
+def test_a_cache_that_cannot_be_written_keeps_nobody_from_asking(tmp_path):
+    (tmp_path / "file").write_text("")
+    spacing = Spacing(lambda: tmp_path / "file" / "last")
+    first = spacing.wait(20, soon())
+    assert spacing.wait(20, soon()) - first >= 1 / 20
 
 
 def test_clients_share_one_spacing_unless_told_otherwise():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
-from ncbi_server import DOWN, REFUSED, Fault, HttpReply, NcbiServer, abstract, article, real_records
+from ncbi_server import DOWN, REFUSED, Fault, HttpReply, NcbiServer, abstract, article, chapter, real_records
 
 from preflight_rag.library.pubmed import fetch_documents
 from preflight_rag.state.errors import UsageError
@@ -45,6 +47,77 @@ def test_a_paper_counts_once(client_of):
     with NcbiServer([review, *records, abstract("7", "Same", "On metformin.")]) as server:
         found = fetch_documents(client_of(server), ["metformin"])
     assert [document.id for document in found.documents] == ["PMID 7", "PMC301"]
+
+
+def test_enough_abstracts_stop_the_articles_one_rung_later(client_of):
+    """By hand over the server's own records: PubMed has 3 of 2 at the second rung, PMC's reviews never have enough."""
+    ladder = ['metformin AND "heart failure"', "metformin", "metformin AND worms", "worms", "heart"]
+    with NcbiServer() as server:
+        found = fetch_documents(client_of(server), ladder, enough=2)
+    pubmed, pmc = ([r.expression for r in found.rungs if r.where == where] for where in ("pubmed", "pmc"))
+    assert [text.count("metformin") for text in pubmed] == [1, 1]
+    reviews = [text for text in pmc if "AND review[filter]" in text]
+    assert [text.split(")")[0] for text in reviews] == [f"({rung}" for rung in ladder[:3]]
+
+
+@pytest.mark.parametrize(
+    ("sources", "origins"), [("D1", {"D1"}), ("D1+D2", {"D1", "D2"}), ("D1+D2+D3", {"D1", "D2", "D3"})]
+)
+def test_the_kinds_of_documents_of_the_papers_table_iii(client_of, sources, origins):
+    with NcbiServer() as server:
+        found = fetch_documents(client_of(server), LADDER, sources=sources)
+        with pytest.raises(UsageError, match=r"'D2'. Choose D1, D1\+D2, D1\+D2\+D3"):
+            fetch_documents(client_of(server), LADDER, sources="D2")
+    assert {document.metadata["origin"] for document in found.documents} == origins
+
+
+def test_full_texts_are_asked_of_the_open_access_subset_alone(client_of):
+    closed = article("301", "Closed", "On gout.", "A long text.", kind="review-article", open_access=False)
+    trial = article("302", "Trial", "Gout trial.", "Methods of gout.", open_access=False)
+    with NcbiServer([closed, trial]) as server:
+        assert [d.id for d in fetch_documents(client_of(server), ["gout"]).documents] == ["PMC302"]
+        assert fetch_documents(client_of(server), ["gout"], full_text=True).documents == ()
+        terms = server.terms("pmc")
+    assert {term for term in terms if "AND review[filter]" in term} == {
+        "(gout) AND review[filter] AND open access[filter]"
+    }
+    assert "(gout) NOT review[filter] AND open access[filter]" in terms
+
+
+def test_an_article_is_a_review_by_its_own_type(client_of):
+    """Whatever NCBI's filter says: a trial that it takes for a review has its abstract alone, and the other way."""
+    trial = replace(article("301", "Trial", "A gout trial.", "Methods."), review=True)
+    review = replace(article("302", "Review", "On gout.", "Forty trials.", kind="review-article"), review=False)
+    with NcbiServer([trial, review]) as server:
+        found = {d.id: d for d in fetch_documents(client_of(server), ["gout"]).documents}
+    assert {name: document.metadata["origin"] for name, document in found.items()} == {"PMC301": "D3", "PMC302": "D2"}
+    assert "Methods" not in found["PMC301"].text
+    assert "Forty trials" in found["PMC302"].text
+
+
+def test_chapters_of_books_are_found_and_read(client_of):
+    books = [chapter("7", "Gout", "Gout is treated."), chapter("8", "Gout genes", "On gout.", book="GeneReviews")]
+    with NcbiServer(books) as server:
+        first, second = fetch_documents(client_of(server), ["gout"]).documents
+    assert (first.id, first.title, first.date, first.authors) == ("PMID 7", "Gout", "2023", ("Jane Roe",))
+    assert first.metadata.items() >= {"book": "StatPearls", "bookshelf": "NBK7", "origin": "D1"}.items()
+    assert second.metadata["book"] == "GeneReviews"
+
+
+def test_what_was_retracted_is_marked_and_comes_last(client_of):
+    records = [
+        abstract("1", "Gout and gout cure", "Gout is cured.", kind="Retracted Publication"),
+        abstract("2", "Retraction: gout cure", "Gout notice.", kind="Retraction of Publication"),
+        abstract("3", "[Retracted] On gout", "Gout."),
+        article("301", "Gout in mice", "Gout.", "x", retracted=True),
+        article("302", "Gout in rats", "Gout.", "x"),
+    ]
+    with NcbiServer(records) as server:
+        found = fetch_documents(client_of(server), ["gout"]).documents
+    titles = [document.title for document in found]
+    assert set(titles[:2]) == {"Retraction: gout cure", "Gout in rats"}
+    assert set(titles[2:]) == {"RETRACTED: Gout and gout cure", "[Retracted] On gout", "RETRACTED: Gout in mice"}
+    assert [document.metadata.get("retracted", False) for document in found] == [False, False, True, True, True]
 
 
 def test_dates_limit_what_is_found(client_of):

@@ -3,7 +3,7 @@
 import pytest
 
 from preflight_rag.library.library import Library
-from preflight_rag.library.query.ladder import search_until_enough
+from preflight_rag.library.query.ladder import search_together, search_until_enough
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Document
 
@@ -26,6 +26,21 @@ def test_rungs_are_tried_until_enough():
 
 def test_the_ids_can_be_limited():
     assert search_until_enough(["a"], searched({"a": ["1", "2", "3"]}), enough=1, limit=2).ids == ("1", "2")
+
+
+def test_enough_in_one_collection_stops_the_others_one_rung_later():
+    """By hand: the first has enough at rung 2, so the second tries rung 3 and no more."""
+    first = searched({"a": ["1"], "b": ["2"], "c": ["3"], "d": ["4"], "e": ["5"]})
+    second = searched({"a": [], "b": [], "c": ["9"], "d": ["8"], "e": ["7"]})
+    found = search_together("abcde", {"D1": first, "D2": second}, enough=2)
+    assert [result.ids for result in found] == [("1", "2"), ("9",)]
+    assert [[rung.expression for rung in result.rungs] for result in found] == [["a", "b"], ["a", "b", "c"]]
+    assert {rung.where for rung in found[1].rungs} == {"D2"}
+
+
+def test_collections_that_have_enough_together_stop_together():
+    found = search_together("ab", {"x": searched({"a": ["1"]}), "y": searched({"a": ["2"]})}, enough=1)
+    assert [len(result.rungs) for result in found] == [1, 1]
 
 
 @pytest.fixture(scope="module")

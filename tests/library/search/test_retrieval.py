@@ -49,6 +49,24 @@ def test_every_expression_that_was_tried_is_told_with_its_hits(library):
     assert rungs[1].hits > 0
 
 
+@pytest.mark.parametrize("diversity", ["none", "mmr", "fps"])
+def test_what_was_retracted_is_ranked_last_and_its_title_says_so(embedder, tmp_path, diversity):
+    """The one that says most about the question comes behind all others, and is left out where there are enough."""
+    texts = {
+        "RETRACTED: Statins cure gout": "Do statins cure gout? Yes: statins cure gout in all patients.",
+        "Gout": "Gout was treated with colchicine.",
+        "Ferries": "The ferry left the island at noon.",
+    }
+    with Library.open(tmp_path, embedder=embedder, create=True) as library:
+        library.add([Document(id=title, title=title, text=text, source="s") for title, text in texts.items()])
+        for k, expected in ((3, 1), (2, 0)):
+            chosen = retrieve_passages(library, ["Do statins cure gout?"], Settings(k=k, diversity=diversity)).chosen
+            titles = [candidate.passage.title for candidate in chosen]
+            assert len(titles) == k
+            assert sum(title.startswith("RETRACTED: ") for title in titles) == expected
+            assert expected == 0 or diversity != "none" or titles[-1].startswith("RETRACTED: ")
+
+
 def test_a_filter_that_nothing_fits_leaves_nothing(library):
     retrieval = retrieve_passages(library, [VENUS], Settings(where=("title ~ zebra",)))
     assert retrieval.chosen == []

@@ -1,0 +1,20 @@
+"""Retracted publications: what marks one, and the mark that its title carries here into every citation of it."""
+
+from __future__ import annotations
+
+import re
+
+RETRACTED = "RETRACTED: "
+"""What stands before the title of a retracted publication, as publishers and PubMed write it."""
+
+_MARKED = re.compile(r"\W*(?:retracted(?: article| paper)?\s*[:\].]|retracted\s*-\s)", re.IGNORECASE)
+
+
+def is_retracted(title: str) -> bool:
+    """Whether a title says that its publication was retracted: "RETRACTED: …", "[Retracted] …"."""
+    return _MARKED.match(title) is not None
+
+
+def marked_title(title: str, retracted: bool) -> str:
+    """The title with the mark, where the publication was retracted and the title does not say so."""
+    return f"{RETRACTED}{title}" if retracted and not is_retracted(title) else title
