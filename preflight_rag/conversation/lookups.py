@@ -19,7 +19,7 @@ _SURE = (
 )
 """Words for documents that hardly mean anything else."""
 _NOUN = (
-    rf"(?:{_SURE}|stud(?:y|ies)|trials?|texts?|(?:web ?)?pages?|sources?|press releases?|reviews?|transcripts?"
+    rf"(?:{_SURE}|stud(?:y|ies)|trials?|texts?|(?:web ?)?pages?|sources?|(?:press )?releases?|reviews?|transcripts?"
     r"|meetings?)"
 )
 _OF = r"(?:(?:the|these|those|this|my|our|your|all|all the|any|any of the|of the|of these|of my|of them) )*"
@@ -47,6 +47,8 @@ _LIST_OF = rf"{_ASKED}{_SHOW} {_OF}(?:list of )?{_OF}"
 
 _LISTINGS = [
     rf"(?:which|what) {_OF}{_NOUN} (?:that |which )?{_SAYS} {_TOPIC}{_END}",
+    rf"(?:which|what) {_OF}{_NOUN} (?:is|are) (?:an? )?{_NOUN}(?: (?:or|and) {_NOUN})? (?:of|from|by|about) "
+    rf"{_TOPIC}{_END}",
     rf"(?:in )?(?:which|what) {_OF}{_SURE} (?:is|are|was|were|does|do) {_TOPIC} "
     rf"(?:mentioned|discussed|named|covered|described|appear|occur|cited){_END}",
     rf"how many {_OF}{_NOUN} (?:(?:are there|do (?:you|we) have|{_HERE}|that|which|there are) )*"
@@ -81,17 +83,21 @@ _JOURNAL = re.compile(r"\b(?:in|by) (?:the )?(?:journal )?(?P<journal>[A-Z][\w&.
 _POINTER = re.compile(r"\b(?:it|this|that|them|these|those)\b", re.IGNORECASE)
 
 _A = (
-    r"(?:the|this|that|a|an) (?:\w+ )?(?:paper|article|study|trial|report|document|review|abstract|publication"
-    r"|manuscript|file|pdf|preprint|letter|guideline|thesis|survey|memo|e-?mail|press release|filing|(?:web ?)?page"
-    r"|meta-analysis|case report)"
+    r"(?:the|this|that|a|an) "
+    r"(?:(?:new|old|latest|last|recent|whole|full|same|present|original|published) |(?P<own>\w+) )?"
+    r"(?:paper|article|study|trial|report|document|review|abstract|publication|manuscript|file|pdf|preprint|letter"
+    r"|guideline|thesis|survey|memo|e-?mail|press release|filing|(?:web ?)?page|meta-analysis|case report)"
 )
+"""A document, with the word before it that may say what it is on: "the etoricoxib trial"."""
 _TITLED = r"(?:on|about|of|titled|called|named|entitled|with the title|regarding|concerning|:)"
 _WHICH = rf"(?P<noun>{_A})?(?: ?{_TITLED})? ?(?P<which>.*?)"
 _OUT = r"(?:published|issued|released|written|dated|appear|come out)"
 _GIVE = r"(?:what is|give me|what['’]s) the"
 _DATE = ("Published", "Date")
 _METADATA: list[tuple[tuple[str, ...], str]] = [
-    (("Authors",), rf"who (?:wrote|authored|has written|(?:is|are|was|were) the (?:\w+ )?authors? of) {_WHICH}"),
+    (("First author",), rf"(?:who|what) is (?:the name of )?the (?:first|lead) author of {_WHICH}"),
+    (("Last author",), rf"(?:who|what) is (?:the name of )?the (?:last|senior) author of {_WHICH}"),
+    (("Authors",), rf"who (?:wrote|authored|has written|(?:is|are|was|were) the authors? of) {_WHICH}"),
     (("Authors",), rf"(?:by whom was|who was) {_WHICH} (?:written|authored)(?: by)?"),
     (("Authors",), rf"(?:what|which) (?:is|are) the (?:names? of the )?authors? of {_WHICH}"),
     (
@@ -113,6 +119,8 @@ _METADATA: list[tuple[tuple[str, ...], str]] = [
     (("Keywords",), rf"what are the keywords? of {_WHICH}"),
 ]
 _METADATA_PATTERNS = [(fields, re.compile(pattern + r"[\s?.!]*", re.IGNORECASE)) for fields, pattern in _METADATA]
+_OF_DOCUMENTS = ("Journal", "DOI", "PMID", "PMCID")
+"""What nothing but a document has, so that a question for it is about one, whatever it calls it."""
 _SHORT = [
     (("Journal",), r"(?:and )?(?:in )?(?:which|what) journal"),
     (("Authors",), r"(?:and )?(?:who (?:are|were) the authors?|who wrote (?:it|that|this)|by whom)"),
@@ -194,12 +202,13 @@ def _metadata(text: str) -> Lookup | None:
     for fields, pattern in _METADATA_PATTERNS:
         if match := pattern.fullmatch(text):
             quoted = _QUOTED.search(match["which"])
-            which = quoted[1] if quoted else _cleaned(match["which"])
+            which = quoted[1] if quoted else _cleaned(f"{match['own'] or ''} {match['which']}")
             if not which and not match["noun"]:
                 return None
             if _POINTER.fullmatch(which):
                 which = ""
-            return Lookup("metadata", which, fields=fields, named=bool(match["noun"] or quoted))
+            named = bool(match["noun"] or quoted or fields[0] in _OF_DOCUMENTS)
+            return Lookup("metadata", which, fields=fields, named=named)
     return None
 
 

@@ -36,6 +36,8 @@ WHOLE_TITLE = 4
 MOST_CANDIDATES = 3
 """Documents that are shown where several may be meant; this number and the five above are guesses."""
 WHICH = "Which document is meant? Ask with its title, or with what it is about."
+_ONE_AUTHOR = {"First author": 0, "Last author": -1}
+"""Where one author stands among all, who are in the order of the publication."""
 _IDENTIFIER = re.compile(r"\b(?:PMC\d{3,}|(?:PMID:?\s*)\d{4,}|\d{7,9}|10\.\d{4,9}/\S+)", re.IGNORECASE)
 _ISO = re.compile(r"(\d{4})(?:-(0[1-9]|1[0-2])(?:-(\d\d))?)?")
 _FILE = re.compile(r"[\w.-]+\.(?:pdf|docx|html?|csv|tsv|txt|md|n?xml|jsonl)\b", re.IGNORECASE)
@@ -79,6 +81,10 @@ def read_cards(library: Collection, lookup: Lookup, earlier: EarlierState | None
         return Known(text, tuple(card for card, _ in lines), tuple((n, line) for n, (_, line) in enumerate(lines, 1)))
     card, line = lines[0]
     value = line.partition(": ")[2]
+    if lookup.fields[0] in _ONE_AUTHOR:
+        value = value.split("; ")[_ONE_AUTHOR[lookup.fields[0]]]
+        said = f"The {lookup.fields[0].lower()} of “{plain(card.title)}” is {value}, according to its metadata [1]."
+        return Known(plain(said), (card,), ((1, line),), value)
     return Known(_sentence(card, line), (card,), ((1, line),), spoken_date(value) or value)
 
 
@@ -142,6 +148,7 @@ def _by_identifier(library: Collection, topic: str) -> list[str]:
 def _line(card: Passage, fields: Sequence[str]) -> str:
     """The line of a card that answers, empty where it has none."""
     lines = card.text.split("\n")
+    fields = ["Authors" if field in _ONE_AUTHOR else field for field in fields]
     return next((line for field in fields for line in lines if line.startswith(f"{field}: ")), "")
 
 

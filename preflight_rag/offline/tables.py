@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -29,6 +29,8 @@ LABEL_BONUS = 0.3
 """What a row's first cell counts more than its others when rows are compared: it is what the row is about. A guess."""
 NAME_WEIGHT = 0.1
 """Weight of how much of a row's label, and of a column's name, the question holds beside the share. A guess."""
+OWN_WEIGHT = 0.3
+"""Weight of the question's words that the column's own name has, which its table's caption may have, too. A guess."""
 TITLE_WEIGHT = 0.3
 """Weight of the words that only the title of the row's document has, of those that titles have at all. A guess."""
 COUNTED = 0.3
@@ -37,10 +39,18 @@ PERCENT = 0.05
 """What a percentage loses beside an amount in a column of the same name, where none is asked for. A guess."""
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 _CODE = re.compile(r"\b[A-Z]{2,4}\b")
+_LETTER = re.compile(r"[a-z] ([A-Z])\b")
+"""The letter of an arm or a group in a question: "water C"."""
+_LETTERED = re.compile(r"\b([A-Z])\d?(?![\w-])")
+"""The same in a table, where the number of a footnote may have come to stand at it."""
+_ABBREVIATED = re.compile(r"((?:\b[\w'-]+ ){2,6})\(([A-Z]{2,6})s?\)")
 _ALIKE = {"percentag": "%", "percent": "%", "proport": "%", "pct": "%", "averag": "mean"}
 """Words of a question, as stems, beside those of a header that mean the same."""
 _ASKING = frozenset(
-    words("many much value figure table row column say show report list tell amount total give according number")
+    words(
+        "many much value figure table row column say show report list tell amount total give according number take fall"
+        " fell have get make need reach contain sell pay cost come last hold stand lie"
+    )
 )
 """Words that ask, and name nothing, unless a row or a column has them."""
 _QUANTITY = frozenset(words("many much"))
@@ -116,9 +126,10 @@ def table_answer(question: str, sources: Sequence[Source]) -> TableAnswer | None
     kind = asked_kind(question)
     if kind == "verdict" or _EXTREME.search(question):
         return None
-    lines = list(_lines(sources))
     asked = _terms(question)
+    lines = list(_lines(sources, _long_forms(sources, asked)))
     known = frozenset[str]().union(*(line.all for line in lines))
+    asked |= {letter.lower() for letter in _LETTER.findall(question) if letter.lower() in known}
     asked = frozenset(term for term in asked if term not in _QUANTITY and (term in known or term not in _ASKING))
     if not asked or not lines:
         return None
@@ -154,8 +165,24 @@ def table_answer(question: str, sources: Sequence[Source]) -> TableAnswer | None
     )
 
 
-def _lines(sources: Sequence[Source]) -> Iterator[_Line]:
+def _long_forms(sources: Sequence[Source], asked: frozenset[str]) -> dict[str, frozenset[str]]:
+    """What abbreviations that the question does not use stand for: "mean lysis time (MLT)"."""
+    found: dict[str, frozenset[str]] = {}
+    for source in sources:
+        for before, short in _ABBREVIATED.findall(source.text):
+            long = before.split()[-len(short) :]
+            if "".join(word[0] for word in long).casefold() == short.casefold() and short.lower() not in asked:
+                found.setdefault(short.lower(), frozenset(words(" ".join(long))))
+    return found
+
+
+def _lines(sources: Sequence[Source], long_forms: Mapping[str, frozenset[str]]) -> Iterator[_Line]:
     """The rows of all passages; one that has its table's number alone gets the caption of another row of the table."""
+
+    def terms(text: str) -> frozenset[str]:
+        found = _terms(text) | {letter.lower() for letter in _LETTERED.findall(text)}
+        return found.difference(long_forms).union(*(long for short, long in long_forms.items() if short in found))
+
     rows = [(source, line.strip(), parse_row(line.strip())) for source in sources for line in source.text.split("\n")]
     captions: dict[str, set[str]] = {}
     for source, _, row in rows:
@@ -174,9 +201,9 @@ def _lines(sources: Sequence[Source]) -> Iterator[_Line]:
             source,
             line,
             row,
-            tuple(_terms(cell.text) for cell in row.cells),
-            tuple(_terms(cell.column) for cell in row.cells),
-            _terms(whole) | _terms(source.title),
+            tuple(terms(cell.text) for cell in row.cells),
+            tuple(terms(cell.column) for cell in row.cells),
+            terms(whole) | terms(source.title),
         )
 
 
@@ -220,11 +247,12 @@ def _candidates(
         by = _naming_cell(line, place, name & asked, asked, weights)
         if by is None and not (alone and line.about & asked):
             continue
-        label = line.terms[by] & asked if by is not None else frozenset()
+        label = (line.terms[by] | line.names[by]) & asked if by is not None else frozenset()
         covered = (name & asked) | label | (line.about & asked)
         share = sum(weights[term] for term in covered) / total
         whole = _part(line.terms[by] | line.names[by], asked) if by is not None else 0.0
         score = share + NAME_WEIGHT * (whole + _part(name, asked) + (LABEL_BONUS if by == 0 else 0.0))
+        score += OWN_WEIGHT * sum(weights[term] for term in sorted(name & asked)) / total
         score += TITLE_WEIGHT * titles[line.source.title] - (PERCENT if "%" in cell.text and "%" not in asked else 0.0)
         yield _Candidate(line, place, -1 if by is None else by, share, score)
 
