@@ -48,7 +48,7 @@ QUESTIONS_ASKED = 600
 REGULARISATION = 0.2
 """scikit-learn's C, chosen by the area under the curve on held-out folds of the same questions."""
 FOLDS = 10
-LATER = ("not_offered", "denied")
+LATER = ("not_offered", "asked_already", "denied")
 """Features that only veto a claim (`offline.confidence.VETOES`)."""
 
 

@@ -187,7 +187,11 @@ def _statements(draft: GroupDraft, groups: Groups) -> Iterable[tuple[str, list[i
 
 
 def _without_label(statement: str, context: ContextNote) -> str:
-    """A statement without the name before its colon, where that is the context's."""
+    """A statement without the name before its colon, where that is the context's; a descriptor may hold colons, too."""
+    own = re.escape(labelled(context.entity, context.descriptor))
+    whole = re.match(rf"[*_]{{0,2}}{own}[*_]{{0,2}}\s*:\s+", statement)
+    if context.entity and whole:
+        return statement[whole.end() :].strip() or statement
     label = _LABEL.match(statement)
     names = f"{context.entity} {context.descriptor or ''}".casefold()
     if label and set(re.findall(r"\w{3,}", label[1].casefold())) & set(re.findall(r"\w{3,}", names)):

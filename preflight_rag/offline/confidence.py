@@ -186,6 +186,7 @@ def type_features(question: str, answer: str) -> dict[str, float]:
     kind = asked_kind(question)
     figures = figures_of(answer)
     terms, asked = frozenset(words(answer)), frozenset(words(question))
+    short = _short_for(answer, question)
     capitals = sum(word[0].isupper() for word in answer.split() if word[0].isalpha())
     return {
         "asks_date": float(kind == "date"),
@@ -204,7 +205,14 @@ def type_features(question: str, answer: str) -> dict[str, float]:
         "length": min(1.0, math.log1p(len(answer.split())) / 3),
         "repeats": len(terms & asked) / len(terms) if terms else 1.0,
         "not_offered": float(bool(_OFFERS.search(question)) and not terms & asked),
+        "asked_already": float(not _OFFERS.search(question) and (bool(terms) and terms <= asked or short)),
     }
+
+
+def _short_for(answer: str, question: str) -> bool:
+    """Whether an answer is the initials of words of the question: HSL for the hormone-sensitive lipase asked about."""
+    initials = "".join(word[0] for word in re.findall(r"[^\W_]+", question)).casefold()
+    return answer.isupper() and 2 < len(answer) < 7 and answer.isalpha() and answer.casefold() in initials
 
 
 def _counts_another_thing(question: str, figures: Figures) -> bool:
@@ -232,10 +240,10 @@ def log_odds(probability: float) -> float:
     return math.log(bounded / (1 - bounded))
 
 
-VETOES = ("wrong_type", "name_unseen", "figure_unasked", "not_offered", "denied")
+VETOES = ("wrong_type", "name_unseen", "figure_unasked", "not_offered", "asked_already", "denied")
 """Features that end a claim, whatever else speaks for it: an answer of another type than was asked for, or none of the
-things that the question offers ("A or B"), a name or number of the question that stands nowhere in the library, and a
-sentence that denies something."""
+things that the question offers ("A or B"), or what the question says itself; a name or number of the question that
+stands nowhere in the library, and a sentence that denies something."""
 
 
 @dataclass(frozen=True)

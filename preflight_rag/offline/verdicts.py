@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from preflight_rag.corg.agreement import same_answer
-from preflight_rag.models.reading.extractive_reader import ExtractiveReader, PassageReading
+from preflight_rag.models.reading.extractive_reader import EVEN, ExtractiveReader, PassageReading
 from preflight_rag.offline.confidence import QuestionTerms
 from preflight_rag.offline.evidence import (
     MAX_QUOTED,
@@ -137,7 +137,7 @@ class VerdictReader:
         turned = 1 if side > -CLEAR_NO else -1
         first = max(stated, key=lambda item: (item.decides(turned), -item.n))
         denied = turned < 0 and first.decides(turned) > 0 and first.covered >= COVERED
-        denied = denied and not terms.names & terms.unseen
+        denied = denied and not terms.names & terms.unseen and not _disputed(first, read)
         nearest: dict[int, str] = {}
         for item in [first, *sorted(stated, key=lambda item: -item.weight)]:
             nearest.setdefault(item.n, item.near.sentence.text)
@@ -184,6 +184,18 @@ class VerdictReader:
             return round(agreed + ANSWER_WEIGHT * answered + LIKENESS_WEIGHT * likeness[i], 4), -i
 
         return options[max(range(len(options)), key=worth)]
+
+
+def _disputed(first: ReadSentence, read: Sequence[ReadPassage]) -> bool:
+    """Whether another document answers, too, and does not say no: then neither side is claimed."""
+    own = next(item.source.document_id for item in read if item.source.n == first.n)
+    return any(
+        item.source.document_id != own
+        and item.reading.answerable >= EVEN
+        and item.reading.verdict is not None
+        and item.reading.verdict[0] - item.reading.verdict[1] > -CLEAR_NO
+        for item in read
+    )
 
 
 def read_sentence(question: str, near: Scored, reading: PassageReading, terms: QuestionTerms) -> ReadSentence:

@@ -159,6 +159,8 @@ MEASURES: dict[str, Measure] = {
         lambda j: j.question.given, lambda j: announced(j.answer) or side_by_side(j.question, j.answer)
     ),
     "… announced": among(lambda j: j.question.given, lambda j: announced(j.answer)),
+    "… both quoted, as evidence or an answer": among(lambda j: j.question.given, lambda j: len(j.shown) > 1),
+    "… one side alone claimed": among(lambda j: j.question.given, lambda j: j.claimed and not j.right),
     "documents of the library that disagree: announced or set side by side": among(
         lambda j: j.kind == "disagree", lambda j: announced(j.answer) or side_by_side(j.question, j.answer)
     ),
@@ -315,15 +317,13 @@ def announced(answer: Answer) -> bool:
 
 
 def side_by_side(question: TrustQuestion, answer: Answer) -> bool:
-    """Whether the answers of both sides stand in an answer's claim, or groups that cite different documents."""
-    if answer.outcome != "answered":
-        return False
-    if len(answer.groups) > 1:
+    """Whether both sides' answers stand in an answer's claim, or in groups, claimed or not, of different documents."""
+    if len(answer.groups) > 1 and answer.outcome in ("answered", "evidence"):
         of = {cited.n: cited.document_id for cited in answer.citations}
         cited = [frozenset(of[n] for n in group.citations if n in of) for group in answer.groups]
         if any(a and b and not a & b for a in cited for b in cited):
             return True
-    said = headline(answer)
+    said = headline(answer) if answer.outcome == "answered" else ""
     return bool(question.answers) and all(any(holds(said, name) for name in names) for names in question.answers)
 
 
