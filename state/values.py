@@ -59,11 +59,13 @@ class Passage(Value):
     metadata: dict[str, Any] = Field(default_factory=dict)
 
     def page_at(self, offset: int) -> int | None:
-        """The page of a character of the text; a passage that repeats the next one's beginning may end a page later."""
-        overlap = self.metadata.get("overlap_start")
-        repeated = overlap is not None and self.start + offset >= overlap
-        page: int | None = self.metadata.get("overlap_page", self.page) if repeated else self.page
-        return page
+        """The page of a character of the text, which may be a later one than that of the first."""
+        starts = self.metadata.get("page_starts")
+        if starts is None and "overlap_page" in self.metadata:
+            # Libraries that were split before a passage could go over a page's end.
+            starts = [(self.metadata["overlap_start"], self.metadata["overlap_page"])]
+        pages: list[int] = [page for start, page in starts or () if start <= self.start + offset]
+        return pages[-1] if pages else self.page
 
 
 class Hit(Value):

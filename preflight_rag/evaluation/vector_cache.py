@@ -24,9 +24,9 @@ STEP = 256
 
 
 @contextmanager
-def cached_embedder(run: Run) -> Iterator[CachedEmbedder]:
-    """The run's embedder; its vectors are kept beside the libraries."""
-    embedder = open_embedder(run.embedder)
+def cached_embedder(run: Run, embedder: Embedder | None = None) -> Iterator[CachedEmbedder]:
+    """The run's embedder, or another one; its vectors are kept beside the libraries."""
+    embedder = embedder or open_embedder(run.embedder)
     path = (run.library_cache or cache_dir() / "eval") / f"vectors-{embedder.revision}.db"
     with closing(CachedEmbedder(embedder, path)) as cached:
         yield cached

@@ -16,6 +16,7 @@ from preflight_rag.evaluation.experiments.splitters import OURS, Chunk, best_fir
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.vector_cache import CachedEmbedder, cached_embedder
 from preflight_rag.models.embedding.embedder import Embedder, PassageInput, Progress
+from preflight_rag.models.embedding.minilm import LongMiniLM
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Document
 
@@ -58,13 +59,27 @@ def test_recall_is_that_of_the_best_alternative(answers: tuple, expected: float)
 def test_every_splitter_hands_on_every_word(embedder: Embedder) -> None:
     text = " ".join(f"Sentence number {n} tells of patient {n} and of dose {n}." for n in range(120))
     pieces = word_pieces(embedder, text)
-    for split in methods(embedder).values():
-        chunks = split(Document(id="d", text=text, source="s"), pieces)
+    splitters = methods(embedder, LongMiniLM())
+    assert len(splitters) == 8
+    for method in splitters.values():
+        chunks = method.split(Document(id="d", text=text, source="s"), pieces)
         taken = best_first(pieces, chunks, range(len(chunks)), 10**6)
         assert span_recall(text, (((0, len(text)),),), taken) == 1.0
-    fixed = methods(embedder)["fixed 512, overlap 128"](Document(id="d", text=text, source="s"), pieces)
-    assert pieces.count(fixed[0].start, fixed[0].end) == 512
+    fixed = splitters["fixed 512, overlap 128"].split(Document(id="d", text=text, source="s"), pieces)
+    assert pieces.count(fixed[0].start, fixed[0].end) == 510
     assert pieces.count(fixed[1].start, fixed[0].end) == 128
+
+
+def test_chunks_of_512_tokens_are_read_to_their_end(embedder: Embedder) -> None:
+    """The last words of one change its vector, which they do not where 256 tokens are read."""
+    words = " ".join(["word"] * 450)
+    long = LongMiniLM()
+    for reads, differs in ((embedder, False), (long, True)):
+        one, other = reads.encode_passages([f"{words} Venus is hot.", f"{words} Gout hurts."])
+        assert bool(np.linalg.norm(one - other) > 1e-4) is differs
+    for name, method in methods(embedder, long).items():
+        assert method.embedder is (long if "512" in name or "382" in name else embedder)
+    assert not any("512" in name for name in methods(embedder))
 
 
 def test_a_quote_is_found_by_its_letters_on_its_page() -> None:

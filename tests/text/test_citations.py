@@ -108,7 +108,15 @@ def test_any_draft_can_be_cited(text):
         assert BOILING.text[found.start : found.end] == found.quote
 
 
-def test_a_quote_in_a_repeated_sentence_has_the_page_of_that_sentence():
-    metadata = {"overlap_start": 110, "overlap_page": 4}
+@pytest.mark.parametrize(
+    ("metadata", "pages"),
+    [
+        ({"page_starts": [[110, 4], [120, 5]]}, [3, 3, 4, 5]),
+        ({"overlap_start": 110, "overlap_page": 4}, [3, 3, 4, 4]),
+        ({}, [3, 3, 3, 3]),
+    ],
+)
+def test_a_quote_has_the_page_that_it_stands_on(metadata, pages):
+    """A passage may go over pages; one of a library split before may do so in the sentence that it repeats."""
     passage = Passage(id="p", document_id="d", text="x" * 30, page=3, start=100, end=130, metadata=metadata)
-    assert [passage.page_at(offset) for offset in (0, 9, 10, 29)] == [3, 3, 4, 4]
+    assert [passage.page_at(offset) for offset in (0, 9, 10, 29)] == pages

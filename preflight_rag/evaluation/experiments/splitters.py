@@ -1,13 +1,15 @@
 """Experiment `splitters`: how much of an answer's span the chunks of each splitter bring within a token budget.
 
 A question's chunks are ranked by cosine within its own document, and taken in that order until the budget is spent;
-the last one is cut. What a chunk repeats of another counts again, as it does in a prompt.
+the last one is cut. What a chunk repeats of another counts again, as it does in a prompt. CPQA's chunks of 512 tokens
+are embedded by one that reads 512, where the run's embedder reads less.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -20,16 +22,20 @@ from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet, Sample, Spans
 from preflight_rag.evaluation.searching import described
 from preflight_rag.evaluation.vector_cache import cached_embedder
-from preflight_rag.library.splitting.semantic_splitter import SemanticOverlapSplitter
+from preflight_rag.library.splitting.semantic_splitter import CHUNK_SHARE, SemanticOverlapSplitter
 from preflight_rag.library.splitting.sentence_splitter import SentenceSplitter
 from preflight_rag.library.splitting.sentence_units import UnitReader
 from preflight_rag.models.embedding.embedder import Embedder
+from preflight_rag.models.embedding.minilm import LongMiniLM, MiniLM
+from preflight_rag.models.opening import open_embedder
 from preflight_rag.state.values import Document
 
 BUDGETS = (256, 512, 1024, 2048)
-FIXED = ((512, 0), (512, 32), (512, 128), (254, 0))
+FIXED = ((512, 0), (512, 32), (512, 128), (256, 0))
 WINDOW_NEIGHBOURS = 3
 OURS = "SEOS"
+LONG = 512
+"""Tokens of CPQA's fixed chunks (Table IV), which an embedder should read to their end."""
 
 
 class Chunk(NamedTuple):
@@ -58,14 +64,25 @@ class Pieces:
         return end if self.count(start, end) <= count else max(start, *self.ends[first + count - 1 : first + count])
 
 
-Method = Callable[["Document", Pieces], list[Chunk]]
+Split = Callable[["Document", Pieces], list[Chunk]]
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to split, and what embeds the chunks."""
+
+    split: Split
+    embedder: Embedder
 
 
 def run(found: DataSet, run: Run) -> Report:
     """Split the sampled documents in each way and compare what the best chunks of each cover."""
     samples = found.select(run.part, run.limit)
-    with cached_embedder(run) as embedder:
-        rows, sizes, documents = _measured(found, samples, embedder, run)
+    with ExitStack() as stack:
+        embedder = stack.enter_context(cached_embedder(run))
+        long = long_embedder(embedder, run)
+        kept = stack.enter_context(cached_embedder(run, long)) if long else None
+        rows, sizes, documents = _measured(found, samples, embedder, kept, run)
         given = described(found, embedder, budgets=BUDGETS, seos=SemanticOverlapSplitter(embedder).settings())
     asked = len(samples_of(rows))
     missing = len(samples) - asked
@@ -91,20 +108,41 @@ def run(found: DataSet, run: Run) -> Report:
     )
 
 
-def methods(embedder: Embedder) -> dict[str, Method]:
-    """The splitters that are compared, by name."""
-    fixed = {f"fixed {size}, overlap {overlap}": _fixed(size, overlap) for size, overlap in FIXED}
-    sentences, semantic = SentenceSplitter(embedder), SemanticOverlapSplitter(embedder)
+def methods(embedder: Embedder, long: Embedder | None = None) -> dict[str, Method]:
+    """The splitters that are compared, by name.
 
-    def whole(splitter: SentenceSplitter | SemanticOverlapSplitter) -> Method:
+    Args:
+        embedder: Of the chunks, and whose tokens are counted.
+        long: Of chunks that `embedder` does not read to their end; None: they are not compared.
+    """
+    reads = embedder.max_tokens - embedder.special_tokens
+
+    def fitting(size: int) -> Embedder | None:
+        return embedder if size <= reads + embedder.special_tokens else long
+
+    def whole(splitter: SentenceSplitter | SemanticOverlapSplitter) -> Split:
         return lambda document, _: [Chunk(p.start, p.end, p.start, p.end) for p in splitter.split(document)]
 
-    return {
-        **fixed,
-        "sentences, packed": whole(sentences),
-        "sentence windows": _windows(UnitReader(embedder, embedder.max_tokens - embedder.special_tokens)),
-        OURS: whole(semantic),
+    found = {
+        f"fixed {size}, overlap {overlap}": Method(_fixed(size - embedder.special_tokens, overlap), reader)
+        for size, overlap in FIXED
+        if (reader := fitting(size))
     }
+    found["sentences, packed"] = Method(whole(SentenceSplitter(embedder)), embedder)
+    found["sentence windows"] = Method(_windows(UnitReader(embedder, reads)), embedder)
+    found[OURS] = Method(whole(SemanticOverlapSplitter(embedder)), embedder)
+    if long is not None:
+        size = int((long.max_tokens - long.special_tokens) * CHUNK_SHARE)
+        splitter = SemanticOverlapSplitter(long, chunk_tokens=size)
+        found[f"{OURS}, chunks of {size}"] = Method(whole(splitter), long)
+    return found
+
+
+def long_embedder(embedder: Embedder, run: Run) -> Embedder | None:
+    """What reads 512 tokens where the run's embedder, the default one, reads less; else None."""
+    if embedder.max_tokens >= LONG or not isinstance(open_embedder(run.embedder), MiniLM):
+        return None
+    return LongMiniLM()
 
 
 def word_pieces(embedder: Embedder, text: str) -> Pieces:
@@ -139,7 +177,7 @@ def span_recall(text: str, answers: Spans, taken: Sequence[tuple[int, int]]) -> 
     return max(shares)
 
 
-def _fixed(size: int, overlap: int) -> Method:
+def _fixed(size: int, overlap: int) -> Split:
     """Windows of `size` word pieces, `overlap` of them shared with the one before."""
 
     def split(document: Document, pieces: Pieces) -> list[Chunk]:
@@ -153,7 +191,7 @@ def _fixed(size: int, overlap: int) -> Method:
     return split
 
 
-def _windows(reader: UnitReader) -> Method:
+def _windows(reader: UnitReader) -> Split:
     """Single sentences, each handed on with its neighbours."""
 
     def split(document: Document, pieces: Pieces) -> list[Chunk]:
@@ -173,22 +211,22 @@ def _windows(reader: UnitReader) -> Method:
 
 
 def _measured(
-    found: DataSet, samples: Sequence[Sample], embedder: Embedder, run: Run
+    found: DataSet, samples: Sequence[Sample], embedder: Embedder, long: Embedder | None, run: Run
 ) -> tuple[list[Row], dict[str, dict[str, float]], int]:
     """Recall by sample, splitter and budget; sizes of each splitter's chunks; the number of documents."""
-    splitters = methods(embedder)
+    splitters = methods(embedder, long)
     rows: dict[str, list[Row]] = {}
     lengths: dict[str, list[int]] = {name: [] for name in splitters}
     wanted = dict.fromkeys(sample.document for sample in samples)
     for done, (document, answers) in enumerate(found.read(list(wanted)), 1):
         asked = [sample for sample in samples if sample.id in answers]
         pieces = word_pieces(embedder, document.text)
-        vectors = [embedder.encode_query(sample.question) for sample in asked]
-        for name, split in splitters.items() if asked else ():
-            chunks = split(document, pieces)
-            matrix = embedder.encode_passages([document.text[chunk.start : chunk.end] for chunk in chunks])
+        for name, method in splitters.items() if asked else ():
+            chunks = method.split(document, pieces)
+            matrix = method.embedder.encode_passages([document.text[chunk.start : chunk.end] for chunk in chunks])
             lengths[name] += [pieces.count(chunk.given_start, chunk.given_end) for chunk in chunks]
-            for sample, vector in zip(asked, vectors, strict=True):
+            for sample in asked:
+                vector = method.embedder.encode_query(sample.question)
                 order, text, details = _ranked(matrix, vector), document.text, {"question": sample.question}
                 for budget in BUDGETS:
                     recall = span_recall(text, answers[sample.id], best_first(pieces, chunks, order, budget))
@@ -219,7 +257,7 @@ def _sizes_table(sizes: Mapping[str, Mapping[str, float]]) -> Table:
     columns = tuple(next(iter(sizes.values())))
     note = (
         "Word pieces of the embedder. Of sentence windows: the sentence with its neighbours; the sentence alone is "
-        "embedded. Of fixed chunks of 512 the embedder reads the first half."
+        "embedded. Special tokens count to fixed chunks, so that the embedder reads all of each."
     )
     rows = tuple((name, *(f"{value:,}" for value in row.values())) for name, row in sizes.items())
     return Table("Chunks and their tokens", ("splitter", *columns), rows, note)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -71,8 +71,8 @@ class PassageSplitter(TextSplitter, ABC):
 
         `page` is the page of the first character. `metadata["section"]` is the last heading at or before it, when the
         loader recorded `(offset, heading)` pairs under `metadata["sections"]`. `metadata["overlap_start"]` is the
-        offset in the document from which on the passage repeats the beginning of the next one, where it does, and
-        `metadata["overlap_page"]` the page of that offset, where it is another one.
+        offset in the document from which on the passage repeats the beginning of the next one, where it does.
+        `metadata["page_starts"]` are the `[offset, page]` at which further pages begin in the passage.
         """
         sections = sorted((int(offset), str(heading)) for offset, heading in document.metadata.get("sections", ()))
         offsets = [offset for offset, _ in sections]
@@ -89,8 +89,9 @@ class PassageSplitter(TextSplitter, ABC):
             metadata: dict[str, Any] = {"section": sections[section][1]} if section >= 0 else {}
             if span.overlap_start is not None:
                 metadata["overlap_start"] = span.overlap_start
-                if page_of(span.overlap_start) != page:
-                    metadata["overlap_page"] = page_of(span.overlap_start)
+            inside = slice(bisect_right(page_starts, span.start), bisect_left(page_starts, span.end))
+            if further := [[start, number] for number, start in document.pages[inside]]:
+                metadata["page_starts"] = further
             passages.append(
                 Passage(
                     id=passage_id(document.id, span.start, text),

@@ -2,25 +2,24 @@
 
 The steps of Algorithm 1, as they are done here for the units (sentences) of a document:
 
-1. Each unit is embedded once. Its group is the unit with its k neighbours on either side; the group's vector is the
-   mean of their vectors, weighted by their word pieces and scaled to length 1.
+1. A unit's group is the unit with its k neighbours on either side, of the text that stands there; where that is more
+   than the embedder reads, with fewer. Each group is embedded as one text.
 2. The distance at the boundary of two units is 1 minus the cosine of their groups.
 3. Inflection points are the boundaries at which the distance stops rising, which is where the curve of accumulated
    distance has its inflections.
-4. The inflection points of a page with the greatest distances are its breakpoints, as many as the chunk size goes into
-   the page's word pieces. There is none behind a heading, so that it stays with the text under it.
+4. The inflection points of the document with the greatest distances are its breakpoints, as many as the chunk size goes
+   into the document's word pieces. There is none behind a heading, so that it stays with the text under it.
 5. A chunk that the embedder would not read to its end is divided in the same way, or, without an inflection point in
    it, in the middle; one of a few words joins a neighbour.
 6. Each chunk goes on to the end of the next one's first sentence, with the heading over that.
 
-Time is linear in the length of the document, and all that is embedded are its sentences.
+Time is linear in the length of the document: what is embedded is 2k + 1 times its text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from preflight_rag.library.splitting.passage_splitter import TINY_PASSAGE, PassageSplitter, Span, longest_passage
@@ -37,9 +36,10 @@ if TYPE_CHECKING:
 
 NEIGHBOURS = 1
 """The k of the algorithm; CPQA names none, and it was not tuned."""
-BERT_CHUNK = 192
+BERT_CHUNK, LONG_CHUNK = 192, 512
+BERT_WINDOW = 512
 CHUNK_SHARE = 0.75
-"""See `default_chunk_tokens` for this number and the one above."""
+"""See `default_chunk_tokens` for these numbers."""
 
 _DECIMALS = 6
 
@@ -47,7 +47,7 @@ _DECIMALS = 6
 class SemanticOverlapSplitter(PassageSplitter):
     """LangChain text splitter that breaks where the meaning changes, and repeats a sentence over each break.
 
-    A chunk's own text keeps to its page; the sentence that it repeats may stand on the next one.
+    A chunk may go over a page's end; `Passage.page_at` knows the page of each of its characters.
 
     Args:
         embedder: What `open_embedder` takes: a name, a LangChain `Embeddings` object, or None for the default one.
@@ -94,28 +94,24 @@ class SemanticOverlapSplitter(PassageSplitter):
 def default_chunk_tokens(embedder: TokenCounter) -> int:
     """The chunk size for an embedder, in word pieces.
 
-    For BERT-like ones CPQA takes 128 words: 192 pieces at one and a half a word. An embedder that reads less than 256
-    pieces gets three quarters of what it reads, which leaves room for the repeated sentence.
+    For BERT-like ones, which read 512 pieces at most, CPQA takes 128 words: 192 pieces at one and a half a word. For
+    those that read more, such as OpenAI's, it takes 512 tokens. An embedder that reads little gets three quarters of
+    what it reads, which leaves room for the repeated sentence.
     """
-    return min(BERT_CHUNK, int(longest_passage(embedder) * CHUNK_SHARE))
+    chunk = BERT_CHUNK if embedder.max_tokens <= BERT_WINDOW else LONG_CHUNK
+    return min(chunk, int(longest_passage(embedder) * CHUNK_SHARE))
 
 
-def group_distances(vectors: np.ndarray, weights: np.ndarray, neighbours: int) -> np.ndarray:
-    """Distances between the groups of adjacent sentences: 1 minus their cosine, shape (n - 1,).
+def group_distances(groups: np.ndarray) -> np.ndarray:
+    """Distances between adjacent groups: 1 minus their cosine, shape (n - 1,).
 
     Args:
-        vectors: One a sentence, shape (n, d), of any length.
-        weights: Of each sentence in the means of its groups, shape (n,).
-        neighbours: Sentences on either side of one that belong to its group.
+        groups: A vector for each sentence's group, shape (n, d), of any length.
     """
     import numpy as np
 
-    count = len(vectors)
-    weighted = normalize(vectors).astype(np.float64) * weights[:, None]
-    sums = np.concatenate([np.zeros((1, vectors.shape[1])), np.cumsum(weighted, axis=0)])
-    places = np.arange(count)
-    groups = normalize(sums[np.minimum(places + neighbours + 1, count)] - sums[np.maximum(places - neighbours, 0)])
-    distances: np.ndarray = np.round(1 - np.einsum("nd,nd->n", groups[:-1], groups[1:]), _DECIMALS)
+    unit = normalize(groups).astype(np.float64)
+    distances: np.ndarray = np.round(1 - np.einsum("nd,nd->n", unit[:-1], unit[1:]), _DECIMALS)
     return distances
 
 
@@ -150,9 +146,8 @@ class _Cutting:
 
     def chunks(self) -> Iterator[tuple[int, int]]:
         """The chunks without what they repeat."""
-        for _, page in groupby(range(len(self._units)), key=lambda place: self._units[place].page):
-            places = list(page)
-            first, last = places[0], places[-1]
+        if self._units:
+            first, last = 0, len(self._units) - 1
             cut = self._cut(first, last, self._tokens(first, last) // self._chunk_tokens)
             yield from self._joined([part for chunk in cut for part in self._fitting(*chunk)])
 
@@ -165,10 +160,18 @@ class _Cutting:
 
     @cached_property
     def _distances(self) -> np.ndarray:
-        texts = [self._text[unit.start : unit.end] for unit in self._units]
+        texts = [self._group(place) for place in range(len(self._units))]
         rows = {text: row for row, text in enumerate(dict.fromkeys(texts))}
         vectors = self._embedder.encode_passages(list(rows))
-        return group_distances(vectors[[rows[text] for text in texts]], self._weights, self._neighbours)
+        return group_distances(vectors[[rows[text] for text in texts]])
+
+    def _group(self, place: int) -> str:
+        """The text of a unit and its neighbours, as many of them as the embedder reads with it."""
+        for reach in range(self._neighbours, -1, -1):
+            first, last = max(0, place - reach), min(place + reach, len(self._units) - 1)
+            if reach == 0 or self._tokens(first, last) <= longest_passage(self._embedder):
+                break
+        return self._text[self._units[first].start : self._units[last].end]
 
     @cached_property
     def _inflections(self) -> np.ndarray:
@@ -202,7 +205,7 @@ class _Cutting:
                 waiting.extend(reversed(self._cut(first, last, count)))
 
     def _joined(self, chunks: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-        """The chunks of a page, with those of a few words joined to the nearer neighbour where they fit."""
+        """The chunks, with those of a few words joined to the nearer neighbour where they fit."""
         joined: list[tuple[int, int]] = []
         for first, last in chunks:
             if joined and self._belongs(joined[-1], first, last, chunks[-1][1]) and self._fits(joined[-1][0], last):
@@ -226,8 +229,6 @@ class _Cutting:
         """The last unit of the first sentence from `first` on, which headings may precede."""
         last = first
         while self._units[last].heading and last < min(first + HEADING_LEVELS, len(self._units) - 1):
-            if self._units[last + 1].page != self._units[first].page:
-                break
             last += 1
         return last
 

@@ -54,7 +54,7 @@ class MiniLM(Embedder):
     dimension = 384
     max_tokens = 256
     special_tokens = 2
-    spec = DEFAULT_SPEC
+    spec: str | None = DEFAULT_SPEC
 
     def __init__(self, threads: int | None = None) -> None:
         self._threads = threads or min(2, os.cpu_count() or 1)
@@ -70,7 +70,7 @@ class MiniLM(Embedder):
     def _backend(self) -> _Backend:
         with self._lock:
             if self._loaded is None:
-                self._loaded = _load(self._threads)
+                self._loaded = _load(self._threads, self.max_tokens)
             return self._loaded
 
     def encode_query(self, text: str) -> np.ndarray:
@@ -80,6 +80,17 @@ class MiniLM(Embedder):
 
     def _encode(self, inputs: Sequence[PassageInput], progress: Progress | None) -> np.ndarray:
         return self._backend.encode(cast("Sequence[str]", inputs), progress)
+
+
+class LongMiniLM(MiniLM):
+    """The same weights, read up to the 512 tokens that they have positions for; for comparing chunks of that length.
+
+    They were trained on shorter texts, and without the ONNX export 256 tokens are read.
+    """
+
+    revision = f"{WEIGHTS_SHA256[:12]}-512"
+    max_tokens = 512
+    spec = None
 
 
 class _Backend(Protocol):
@@ -185,7 +196,7 @@ def _hub_folder() -> Path:
         ) from error
 
 
-def _load(threads: int) -> _Backend:
+def _load(threads: int, max_tokens: int) -> _Backend:
     import onnxruntime
 
     folder = cache_dir() / f"all-MiniLM-L6-v2-{WEIGHTS_SHA256[:12]}-onnxruntime-{onnxruntime.__version__}"
@@ -199,4 +210,4 @@ def _load(threads: int) -> _Backend:
             from preflight_rag.models.embedding.torch_embedders import TorchBackend
 
             return TorchBackend(str(weights))
-    return OnnxBackend(exported, MiniLM.max_tokens, threads)
+    return OnnxBackend(exported, max_tokens, threads)

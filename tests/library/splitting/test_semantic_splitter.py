@@ -79,8 +79,12 @@ def test_the_chunk_size_comes_from_the_embedder(embedder: Embedder) -> None:
     assert SemanticOverlapSplitter(embedder).settings() == {"name": "semantic", "chunk_tokens": 190, "neighbours": 1}
 
 
-@pytest.mark.parametrize(("window", "expected"), [(128, 94), (256, 190), (512, 192), (8192, 192)])
-def test_a_long_window_does_not_make_long_chunks(embedder: Embedder, window: int, expected: int) -> None:
+@pytest.mark.parametrize(("window", "expected"), [(128, 94), (256, 190), (512, 192), (600, 448), (8192, 512)])
+def test_bert_like_embedders_get_128_words_and_longer_ones_512_tokens(
+    embedder: Embedder, window: int, expected: int
+) -> None:
+    """CPQA, section III.D: 128-word chunks for BERT-based architectures, 512-token chunks for OpenAI's models."""
+
     class Reads:
         max_tokens = window
         count_tokens, token_offsets = embedder.count_tokens, embedder.token_offsets
@@ -96,31 +100,69 @@ def test_breaks_where_the_subject_changes_and_repeats_the_next_sentence(embedder
     assert second.metadata == {"overlap_start": third.start}
 
 
-def test_each_sentence_is_embedded_once_and_short_text_not_at_all() -> None:
-    class Counts(Letters):
-        seen: tuple[str, ...] = ()
+class Recorded(Letters):
+    def __init__(self) -> None:
+        self.seen: list[str] = []
 
-        def embed_documents(self, texts: list[str]) -> list[list[float]]:
-            self.seen += tuple(texts)
-            return super().embed_documents(texts)
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        self.seen += texts
+        return super().embed_documents(texts)
 
-    counts = Counts()
-    splitter = SemanticOverlapSplitter(counts, chunk_tokens=40)
+
+@pytest.mark.parametrize("neighbours", [0, 1, 2])
+def test_groups_are_embedded_as_the_text_that_stands_there(neighbours: int) -> None:
+    """Algorithm 1, lines 4 to 7: each sentence combined with k sentences on both sides, and that embedded."""
+    recorded = Recorded()
+    sentences = [f"{sentence}." for sentence in TEXT.strip().removesuffix(".").split(". ")]
+    SemanticOverlapSplitter(recorded, chunk_tokens=40, neighbours=neighbours).split_text(TEXT)
+    groups = [" ".join(sentences[max(0, at - neighbours) : at + neighbours + 1]) for at in range(len(sentences))]
+    assert sorted(recorded.seen[1:]) == sorted(set(groups))
+
+
+def test_short_text_is_not_embedded_at_all() -> None:
+    recorded = Recorded()
+    splitter = SemanticOverlapSplitter(recorded, chunk_tokens=40)
     assert splitter.split_text(SCURVY) == [SCURVY.strip()]
     assert splitter.split_text("") == splitter.split_text(" \n ") == []
-    assert counts.seen == ("dimension",)
-    splitter.split_text(TEXT)
-    assert sorted(counts.seen[1:]) == sorted({sentence.rstrip(".") + "." for sentence in TEXT.strip().split(". ")})
+    assert recorded.seen == ["dimension"]
+
+
+def test_a_group_that_the_embedder_cannot_read_has_fewer_neighbours() -> None:
+    recorded = Recorded()
+    text = " ".join(f"Number {n} {'word ' * 120}end." for n in range(6))
+    SemanticOverlapSplitter(recorded, chunk_tokens=130).split_text(text)
+    # By count: two of the sentences are 246 words, three are more than the 254 tokens that are read.
+    assert sorted(group.count("Number") for group in recorded.seen[1:]) == [1, 1, 1, 1, 2, 2]
 
 
 def test_distances_are_those_of_the_groups() -> None:
-    vectors = np.random.default_rng(0).normal(size=(9, 5)).astype(np.float32)
-    weights = np.arange(1, 10)
-    for k in (0, 1, 3, 20):
-        units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-        groups = [(units * weights[:, None])[max(0, i - k) : i + k + 1].sum(0) for i in range(9)]
-        cosines = [a @ b / np.linalg.norm(a) / np.linalg.norm(b) for a, b in pairwise(groups)]
-        assert group_distances(vectors, weights, k) == pytest.approx(1 - np.array(cosines), abs=2e-6)
+    groups = np.random.default_rng(0).normal(size=(9, 5)).astype(np.float32)
+    cosines = [a @ b / np.linalg.norm(a) / np.linalg.norm(b) for a, b in pairwise(groups)]
+    assert group_distances(groups) == pytest.approx(1 - np.array(cosines), abs=2e-6)
+
+
+def test_breakpoints_are_the_greatest_of_the_document_not_of_a_page() -> None:
+    """Algorithm 1, lines 9 to 11, by hand: tokens // chunk size breakpoints, the greatest distances of all.
+
+    Both turns of the subject are on the first page, and the page's end is none.
+    """
+    vectors = {"venus": [1.0, 0.0, 0.0], "scurvy": [0.0, 1.0, 0.0], "mars": [0.0, 0.0, 1.0]}
+
+    class Subjects(Letters):
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            return [next((v for name, v in vectors.items() if name in text.lower()), [1.0, 1.0, 1.0]) for text in texts]
+
+    subjects = ["Venus"] * 4 + ["Scurvy"] * 4 + ["Mars"] * 8
+    lines = [f"{subject} is sentence {number} of a text." for number, subject in enumerate(subjects)]
+    text = " ".join(lines)
+    page_two = text.index(lines[12])
+    splitter = SemanticOverlapSplitter(Subjects(), chunk_tokens=50, neighbours=0)
+    tokens = splitter.embedder.count_tokens(text)
+    assert tokens // 50 == 2
+    passages = splitter.split(document(text, pages=((1, 0), (2, page_two))))
+    assert [passage.start for passage in passages] == [0, text.index("Scurvy"), text.index("Mars")]
+    assert passages[-1].page == 1
+    assert passages[-1].page_at(page_two - passages[-1].start) == 2
 
 
 @pytest.mark.parametrize(
@@ -131,13 +173,13 @@ def test_inflection_points_are_where_the_curve_stops_rising(curve: list[float], 
     assert np.flatnonzero(inflection_points(np.array(curve, dtype=float))).tolist() == expected
 
 
-def test_own_text_keeps_to_its_page_and_the_repeated_sentence_does_not(letters: SemanticOverlapSplitter) -> None:
+def test_every_character_has_the_page_that_it_stands_on(letters: SemanticOverlapSplitter) -> None:
     text = VENUS + "\n" + SCURVY
-    first, *_, last = passages = letters.split(document(text, pages=((7, 0), (8, len(VENUS) + 1))))
+    passages = letters.split(document(text, pages=((7, 0), (8, len(VENUS) + 1))))
     check(text, passages, letters)
-    assert (first.page, last.page) == (7, 8)
-    crossing = next(passage for passage in passages if "overlap_page" in passage.metadata)
-    assert crossing.metadata == {"overlap_start": len(VENUS) + 1, "overlap_page": 8}
+    for passage in passages:
+        for place in range(len(passage.text)):
+            assert passage.page_at(place) == (7 if passage.start + place <= len(VENUS) else 8)
 
 
 def test_heading_stays_with_its_text_and_is_repeated_with_it(letters: SemanticOverlapSplitter) -> None:
