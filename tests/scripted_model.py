@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from preflight_rag.evaluation.experiments import corg_build, pairs
-from preflight_rag.prompts import map_context, relate_contexts, rewrite
+from preflight_rag.prompts import answer_group, map_context, relate_contexts, rewrite
 
 WORDS = 12
 _PASSAGE = re.compile(r'<passage n="(\d+)"[^>]*>\n(.*?)\n</passage>', re.DOTALL)
@@ -25,6 +25,8 @@ def reply(body: Mapping[str, Any]) -> str:
     system, prompt = str(body["messages"][0]["content"]), str(body["messages"][-1]["content"])
     if system == rewrite.SYSTEM:
         return f"QUESTION: {_MESSAGE.findall(prompt)[-1]}"
+    if system == answer_group.PLURAL_SYSTEM:
+        return prompt.removeprefix("Question: ")
     if system == relate_contexts.SYSTEM:
         return _related([int(n) for n in _CONTEXT.findall(prompt)])
     if system == corg_build.SYSTEM:
@@ -55,7 +57,7 @@ def _extract(prompt: str) -> str:
 
 def _related(contexts: list[int]) -> str:
     kinds = [f"Context{n} - Duplicated" for n in contexts[1:]]
-    return "\n".join([*kinds, *(f"Context{n}: it | none | something" for n in contexts)])
+    return "\n".join([*(f"Context{n}: it | Null | something" for n in contexts), *kinds])
 
 
 def _passage(prompt: str) -> str:

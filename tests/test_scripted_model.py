@@ -38,6 +38,10 @@ def test_every_relation_asked_for_is_parsed_with_a_note_of_each_context():
     assert {n: note.answer for n, note in parsed.notes.items()} == dict.fromkeys((1, 2, 3), "something")
 
 
+def test_a_question_in_the_plural_is_parsed():
+    assert answer_group.parse_plural(reply(answer_group.render_plural(question=QUESTION))) == QUESTION
+
+
 def test_a_rewrite_is_parsed():
     parsed = rewrite.parse(reply(rewrite.render(message=QUESTION, history=[Message("user", "Hello.")])))
     assert parsed is not None
@@ -48,7 +52,7 @@ def test_a_rewrite_is_parsed():
     ("prompt", "parse"),
     [
         (answer_plain.render(question=QUESTION, sources=SOURCES), answer_plain.parse),
-        (answer_group.render(question=QUESTION, sources=SOURCES, plural=True), answer_group.parse),
+        (answer_group.render(question=QUESTION, sources=SOURCES), answer_group.parse),
         (summarize.render(title="Towns", sections=[SOURCES]), summarize.parse),
     ],
     ids=["answer_plain", "answer_group", "summarize"],

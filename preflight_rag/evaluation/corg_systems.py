@@ -1,11 +1,16 @@
 """COrg and the baselines of its paper (section 5) as arms, each answering a question from the same contexts.
 
-- Base: one answer over all contexts, and the same drawn out to COrg's length (further sentences in their order);
+- Base: one answer over all contexts; the same drawn out to COrg's length (further sentences in their order); and the
+  same asked in the plural, as COrg asks a group (Base with COrg's prompt), which is COrg without its organiser;
 - Random and KMeans: as many groups as COrg made, by chance or by the contexts' vectors, one answer each;
 - Separate: each context on its own, once with the reader's answer and once with its one best sentence;
-- Retrieve: one answer over as many contexts as COrg kept, those nearest to the question;
-- Summarize: what each context says of the question, by the product's map stage, and one answer from that;
-- COrg: the product's relating and organising (Algorithm 1, section 4), one answer a group.
+- Retrieve: one answer over the five contexts that are nearest to the question and differ most (MMR);
+- Summarize: one summary of all contexts for the question, and one answer from that;
+- COrg: the product's own stages: related (section 4, Algorithm 1), organised, answered group by group, aggregated.
+
+A language model is given one answering prompt by all of them, that of the product's groups; what differs is the
+contexts and, where COrg puts it so, the question in the plural. The answers of several groups are put one behind the
+other, as the paper does; COrg's are put together by the product's aggregator.
 
 Any reader will do. A reply that is refused, cut off or empty is left out of an answer that others make up; where there
 is no other, it is the answer's error. Vectors and the order of contexts are the sentence reader's for every reader.
@@ -19,33 +24,39 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
 import numpy as np
 
 from preflight_rag.corg.composition import undescribed
-from preflight_rag.corg.grouping import organise
-from preflight_rag.corg.relations import CONTEXT_OVERHEAD, relate_all
 from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer
 from preflight_rag.evaluation.harness.asking import Asking
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import Sample
 from preflight_rag.evaluation.stages import Metered, Stages
 from preflight_rag.evaluation.vector_cache import CachedEmbedder
+from preflight_rag.library.search.diversity import mmr, unit_scaled
 from preflight_rag.models.opening import open_embedder
 from preflight_rag.models.protocol import Reader
 from preflight_rag.models.reading.extractive_reader import CachedReader
 from preflight_rag.offline.evidence import sentences_of
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.state.context import Settings
-from preflight_rag.state.errors import BadReply, UsageError
+from preflight_rag.state.errors import AllPartitionsFailed, BadReply, UsageError
 from preflight_rag.state.reading import ContextNote, Draft, Reply, Source
+from preflight_rag.state.schema import State
 from preflight_rag.state.values import Relation, Usage
 from preflight_rag.text.citations import MARKS
 
 BASE, CORG, SEPARATE = "Base", "COrg", "Separate"
-SYSTEMS = (BASE, "Retrieve", "Summarize", "Random", "KMeans", CORG, SEPARATE)
+BASE_PLURAL = "Base with COrg's prompt"
+SYSTEMS = (BASE, BASE_PLURAL, "Retrieve", "Summarize", "Random", "KMeans", CORG, SEPARATE)
 """The systems of the paper's tables, in the order of ours."""
+RETRIEVED = 5
+"""Contexts of Retrieve (COrg, appendix D.2)."""
+RELEVANCE = 0.5
+"""Weight of relevance against likeness to what is retrieved already: as much of each; a guess, the paper has GPT-4
+rank by both."""
 DRAWN_OUT, ONE_SENTENCE = "Base, drawn out to COrg's length", "Separate, one sentence each"
 ONE_AT_A_TIME = Settings(max_concurrency=1)
 """So that the seconds of a question's calls add up."""
@@ -114,6 +125,16 @@ class Organised:
         return {frozenset(pair) for side in sides for pair in combinations(side, 2)}
 
 
+class OnePrompt(Metered):
+    """A metered reader of which a language model answers every question with the prompt of COrg's groups."""
+
+    async def answer(self, *, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Reply[Draft]:
+        """As `Reader.answer`; a reader by rule has no prompt, and answers as on the route plain."""
+        if self.by_rule or options:
+            return await super().answer(question=question, sources=sources, options=options)
+        return await self.answer_group(question=question, sources=sources, plural=False)
+
+
 @dataclass(frozen=True)
 class Asked:
     """A question as a system is asked it."""
@@ -140,7 +161,7 @@ System: TypeAlias = Callable[[Asked, str], Awaitable[list[Draft]]]
 class Systems:
     """The systems as arms over one reader.
 
-    Within a question COrg comes first: Random and KMeans make as many groups, Retrieve keeps as many contexts.
+    Within a question COrg comes first: Random and KMeans make as many groups.
 
     Args:
         reader: What answers.
@@ -159,6 +180,7 @@ class Systems:
         self._systems: dict[str, System] = {
             CORG: lambda asked, name: self._corg(asked, name, ONE_AT_A_TIME),
             BASE: lambda asked, _: asked.answers([asked.sources]),
+            BASE_PLURAL: lambda asked, _: asked.plural([asked.sources]),
             "Retrieve": self._nearest,
             "Summarize": self._summarize,
             "Random": self._by_chance,
@@ -182,26 +204,28 @@ class Systems:
         return self._arm(name, lambda asked, question: self._corg(asked, question, chosen))
 
     async def _corg(self, asked: Asked, name: str, settings: Settings) -> list[Draft]:
-        made = self.organised[name] = await organised(asked, settings)
-        sources = {source.n: source for source in asked.sources}
-        groups = [[sources[n] for n in group] for group in made.groups]
-        drafts = await asked.plural(groups, plural=not settings.no_reformulation)
-        self._texts[name] = text_of(drafts)
-        return drafts
+        draft, self.organised[name] = await answered(asked, settings)
+        self._texts[name] = text_of([draft])
+        return [draft]
 
     def _made(self, name: str) -> Organised:
         if name not in self.organised:
             raise BadReply("COrg made no groups whose number could be taken", help="Its own error says why.")
         return self.organised[name]
 
-    async def _nearest(self, asked: Asked, name: str) -> list[Draft]:
-        count = len(self._made(name).kept)
-        best = sorted(asked.sources, key=lambda source: -self._similarity(asked.question, source))
-        return await asked.answers([best[:count]] if count else [])
+    async def _nearest(self, asked: Asked, _: str) -> list[Draft]:
+        """By relevance and diversity."""
+        vectors = np.asarray([self._vector(asked.question, source) for source in asked.sources])
+        relevance = unit_scaled([self._similarity(asked.question, source) for source in asked.sources])
+        picked = mmr(vectors, None, alpha=RELEVANCE, k=RETRIEVED, relevance=relevance)
+        return await asked.answers([[asked.sources[at] for at in sorted(picked)]])
 
     async def _summarize(self, asked: Asked, _: str) -> list[Draft]:
-        stages = Stages(asked.reader, asked.question, asked.sources, ONE_AT_A_TIME)
-        return [await stages.map_reduce([[source.n] for source in asked.sources])]
+        summary = (await asked.reader.extract(question=asked.question, sources=asked.sources)).value
+        if not summary.text:
+            return [Draft("", found=False)]
+        text = MARKS.sub("", summary.text)
+        return await asked.answers([[Source(1, "summary", "Summary", text)]])
 
     async def _by_chance(self, asked: Asked, name: str) -> list[Draft]:
         count = len(self._made(name).groups)
@@ -256,32 +280,39 @@ class Systems:
 
     def _arm(self, name: str, system: System) -> Arm:
         async def answer(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
-            reader = Metered(unremembering(self._reader) if self._forgetful else self._reader)
+            reader = OnePrompt(unremembering(self._reader) if self._forgetful else self._reader)
             drafts = await system(Asked(reader, question.question, tuple(sources)), question.id)
-            return arm_answer(drafts, reader)
+            groups = len(self.organised[question.id].groups) if name not in self._systems or name == CORG else None
+            return arm_answer(drafts, reader, groups)
 
         return Arm(name, answer)
 
 
+async def answered(asked: Asked, settings: Settings = ONE_AT_A_TIME) -> tuple[Draft, Organised]:
+    """The answer of the product's COrg route, and what it made of the contexts."""
+    before = asked.reader.calls["relate"]
+    stages = Stages(asked.reader, asked.question, asked.sources, settings)
+    try:
+        draft, state = await stages.corg()
+    except AllPartitionsFailed:
+        raise asked.reader.failures[-1] from None
+    return draft, _organised(state, asked.reader.calls["relate"] - before)
+
+
 async def organised(asked: Asked, settings: Settings = ONE_AT_A_TIME) -> Organised:
-    """The contexts related and organised as a turn of the product does it."""
-    reader, before = asked.reader, asked.reader.calls["relate"]
-    sources = {source.n: source for source in asked.sources}
-    tokens = {n: reader.reader.count_tokens(source.text) + CONTEXT_OVERHEAD for n, source in sources.items()}
-    related = await relate_all(cast("Reader", reader), asked.question, sources, tokens, settings)  # asks `relate` alone
-    reader.check()
-    groups = organise(
-        list(sources),
-        related.relations,
-        relevant={note.rank for note in related.contexts if note.relevant},
-        described={note.rank for note in related.contexts if note.descriptor is not None},
-        keep_duplicates=settings.keep_duplicates,
-        keep_undescribed=settings.keep_undescribed,
-        no_grouping=settings.no_grouping,
-        seed=settings.random_duplicate,
-    )["groups"]
-    contexts, relations, calls = tuple(related.contexts), tuple(related.relations), reader.calls["relate"] - before
-    return Organised(contexts, relations, tuple(map(tuple, groups)), calls)
+    """The contexts related and organised as a turn of the product does it, without an answer."""
+    before = asked.reader.calls["relate"]
+    state = await Stages(asked.reader, asked.question, asked.sources, settings).organised()
+    return _organised(state, asked.reader.calls["relate"] - before)
+
+
+def _organised(state: State, calls: int) -> Organised:
+    return Organised(
+        tuple(map(ContextNote.load, state["contexts"])),
+        tuple(Relation[int].model_validate(row) for row in state["relations"]),
+        tuple(map(tuple, state["organisation"]["groups"])),
+        calls,
+    )
 
 
 def text_of(drafts: Sequence[Draft]) -> str:
@@ -289,9 +320,9 @@ def text_of(drafts: Sequence[Draft]) -> str:
     return "\n".join(line for draft in drafts if draft.found for line in draft.text.split("\n") if line.strip())
 
 
-def arm_answer(drafts: Sequence[Draft], reader: Metered) -> ArmAnswer:
-    """What a system showed, with what it cost."""
-    text, groups = text_of(drafts), len(drafts)
+def arm_answer(drafts: Sequence[Draft], reader: Metered, made: int | None = None) -> ArmAnswer:
+    """What a system showed, with what it cost; `made` is how many groups there were, where not one a draft."""
+    text, groups = text_of(drafts), len(drafts) if made is None else made
     quotes = tuple(quote for draft in drafts if draft.found for quote in draft.quotes)
     route = f"{groups} groups" if groups != 1 else "1 group"
     return ArmAnswer(text, quotes=quotes, usage=reader.usage, route=route, abstained=not text)

@@ -24,11 +24,17 @@ from preflight_rag.evaluation.searched import SETTINGS
 from preflight_rag.graph.build import RECURSION_LIMIT, build_graph
 from preflight_rag.graph.outcome import answer_of
 from preflight_rag.graph.readers import extractive_for
+from preflight_rag.graph.routes import after_organize
 from preflight_rag.library.library import Library
 from preflight_rag.models.chat.chat_reader import add
 from preflight_rag.models.protocol import Reader
+from preflight_rag.nodes.aggregate_groups import aggregate_groups
+from preflight_rag.nodes.answer_group import answer_group
+from preflight_rag.nodes.answer_plain import answer_plain
 from preflight_rag.nodes.map_context import map_context
+from preflight_rag.nodes.organize_contexts import organize_contexts
 from preflight_rag.nodes.reduce_context import reduce_context
+from preflight_rag.nodes.relate_contexts import relate_contexts
 from preflight_rag.prompts import fences
 from preflight_rag.routing.decision import partition
 from preflight_rag.state.context import Context, Settings
@@ -165,7 +171,7 @@ class GivenContext(Context):
 
 
 class Stages:
-    """The map and reduce stages of one turn on given passages, on a route that is not left.
+    """The stages of map/reduce, and those of COrg, of one turn on given passages, on a route that is not left.
 
     Args:
         reader: The turn's reader, which counts.
@@ -191,6 +197,39 @@ class Stages:
     async def map_reduce(self, parts: Sequence[Sequence[int]]) -> Draft:
         """The answer made of the extracts of each partition, given as passages' numbers."""
         return await self.reduce(await self.extracts(parts), parts)
+
+    async def corg(self) -> tuple[Draft, State]:
+        """The answer of COrg's route, with the state behind it: related, organised, answered by group, aggregated.
+
+        Raises:
+            ModelError: The server failed.
+        """
+        state: Any = await self.organised()
+        sends = after_organize(state)
+        for send in [] if isinstance(sends, str) else sends:
+            node = answer_group if send.node == "answer_group" else answer_plain
+            update: Any = await node(send.arg, self._runtime)
+            self.reader.check()
+            state["group_drafts"] = [*state["group_drafts"], *update["group_drafts"]]
+            state["draft"] = update.get("draft", state["draft"])
+        if not state["group_drafts"]:
+            return Draft("", found=False), state
+        state |= await aggregate_groups(state, self._runtime)
+        return Draft.load(state["draft"]), state
+
+    async def organised(self) -> State:
+        """The state when the contexts are related and organised.
+
+        Raises:
+            ModelError: The server failed.
+        """
+        state: Any = State(**self._asked, passages=self._refs(self.sources), decision={"name": "corg"}, escalations=[],
+                           draft=Draft("", found=False).dump(), group_drafts=[])  # fmt: skip
+        state |= await relate_contexts(state, self._runtime)
+        self.reader.check()
+        state |= await organize_contexts(state, self._runtime)
+        organised: State = state
+        return organised
 
     async def extracts(self, parts: Sequence[Sequence[int]]) -> list[Extract]:
         """What each partition says; one that cannot be read says nothing.

@@ -7,7 +7,7 @@ from scripted_server import Reply, ScriptedServer
 from preflight_rag.nodes.answer_group import answer_group
 from preflight_rag.state.context import Context, Settings
 
-PLURAL = "several that go by one name"
+PLURAL = "How many people live in each Broken Bow?"
 
 
 @pytest.fixture
@@ -43,6 +43,17 @@ async def test_the_question_is_put_in_the_plural_for_several_contexts_only(answe
     with ScriptedServer(default="3,559 [1]") as server:
         await answered(server, ranks, **settings)
     assert server.count(PLURAL) == plural
+    assert server.count() == 1
+
+
+async def test_the_plural_is_another_question_in_the_same_prompt(answered):
+    """COrg, section 4 and footnote 3: the question is reformulated; nothing else of what is asked changes."""
+    prompts = []
+    for settings in ({}, {"no_reformulation": True}):
+        with ScriptedServer(default="3,559 [1]") as server:
+            await answered(server, [1, 2], **settings)
+        prompts.append(server.requests[0].prompt)
+    assert prompts[0].replace("in each Broken Bow?", "in Broken Bow?") == prompts[1] != prompts[0]
 
 
 @pytest.mark.parametrize(

@@ -35,4 +35,4 @@ async def test_the_one_group_of_corg_is_answered_for_its_aggregation(library, ch
     with ScriptedServer(default="3,559 [1]") as server:
         update = await answer_plain(view, Runtime(context=Context(chat_reader(server), library, Settings())))
     assert (update["onward"], update["group_drafts"][0]["ranks"]) == ("aggregate_groups", ranks)
-    assert server.count("several that go by one name") == plural
+    assert server.count("How many people live in each Broken Bow?") == plural

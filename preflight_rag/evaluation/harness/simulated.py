@@ -21,9 +21,10 @@ from langchain_core.messages.utils import count_tokens_approximately
 from langchain_core.outputs import ChatGeneration, ChatResult
 
 from preflight_rag.evaluation.samples import Sample
-from preflight_rag.prompts import map_context, relate_contexts, rewrite
+from preflight_rag.prompts import answer_group, map_context, relate_contexts, rewrite
 from preflight_rag.prompts.fences import fenced, letter
 from preflight_rag.prompts.replies import NO_INFORMATION, NOT_FOUND
+from preflight_rag.text.plural import plural_question
 
 NAME = "simulated"
 _PASSAGE = re.compile(r'<passage n="(\d+)"[^>]*>\n(.*?)\n</passage>', re.DOTALL)
@@ -100,6 +101,9 @@ class Known:
         plain = _plain(text)
         if any(plain in key or key in plain for key in self.keys if plain and key):
             return self.right
+        stated = (answer for answer in (self.right, *self.misleading.values()) if f"The answer is {answer}" in text)
+        if answer := next(stated, None):
+            return answer
         return next((answer for passage, answer in self.misleading.items() if passage and passage in plain), None)
 
 
@@ -112,14 +116,17 @@ class SimulatedChat(BaseChatModel):
 
     bias: Bias
     questions: Mapping[str, Known]
-    """By the question's text."""
+    """By the question's text, in the singular and in the plural."""
 
     @classmethod
     def of(
         cls, questions: Iterable[Sample], bias: Bias | None = None, documents: Mapping[str, str] | None = None
     ) -> SimulatedChat:
         """A simulation that knows these questions; `documents` are texts of gold documents by id."""
-        known = {_plain(question.question): Known.of(question, documents or {}) for question in questions}
+        known: dict[str, Known] = {}
+        for question in questions:
+            known[_plain(question.question)] = of = Known.of(question, documents or {})
+            known.setdefault(_plain(plural_question(question.question) or ""), of)
         return cls(bias=bias or Bias(), questions=known)
 
     @property
@@ -156,6 +163,8 @@ class SimulatedChat(BaseChatModel):
     def _reply(self, system: str, prompt: str) -> str:
         if system == rewrite.SYSTEM:
             return f"QUESTION: {prompt.split('<message>')[-1].split('</message>')[0].strip()}"
+        if system == answer_group.PLURAL_SYSTEM:
+            return str(_ASKED.findall(prompt)[-1])
         known = self._known(prompt)
         if known is None:
             return NOT_FOUND
@@ -178,7 +187,7 @@ class SimulatedChat(BaseChatModel):
             if (known := self.questions.get(_plain(asked))) is not None:
                 return known
         text = _plain(prompt)
-        return next((known for asked, known in self.questions.items() if fenced(asked) in text), None)
+        return next((known for asked, known in self.questions.items() if asked and fenced(asked) in text), None)
 
     def _noticed(self, known: Known, passages: Sequence[tuple[int, str]]) -> list[tuple[str, int]]:
         found = []

@@ -29,6 +29,7 @@ from preflight_rag.state.reading import Draft, Earlier, Extract, Message, Relati
 from preflight_rag.state.values import Usage
 from preflight_rag.text.concepts import expressions, rewrite_by_rules
 from preflight_rag.text.condense import condense as condense_by_rule
+from preflight_rag.text.plural import plural_question
 from preflight_rag.text.survival import corrections, lost, strays
 
 if TYPE_CHECKING:
@@ -119,9 +120,26 @@ class ChatReader:
         return Reply(RelationReply({own[n]: kind for n, kind in reply.kinds.items()}, notes), usage)
 
     async def answer_group(self, *, question: str, sources: Sequence[Source], plural: bool) -> Reply[Draft]:
-        """One answer for each entity of the group's contexts."""
-        text, usage = await self._call(answer_group.render(question=question, sources=sources, plural=plural))
-        return Reply(answer_group.parse(text), usage)
+        """One answer for each entity of the group's contexts; in the plural, another question in the same prompt."""
+        asked, before = await self.plural(question) if plural and len(sources) > 1 else (question, Usage())
+        text, usage = await self._call(answer_group.render(question=asked, sources=sources))
+        return Reply(answer_group.parse(text), add(before, usage))
+
+    async def plural(self, question: str, *, by_rule: bool = True) -> tuple[str, Usage]:
+        """The question in the plural: by rule, else as the model puts it, which may lose no number, code or negation.
+
+        Args:
+            question: In the singular.
+            by_rule: Whether a rule comes first.
+        """
+        if by_rule and (ruled := plural_question(question)):
+            return ruled, Usage()
+        try:
+            text, usage = await self._call(answer_group.render_plural(question=question))
+        except ModelError as error:
+            return question, Usage.model_validate(error.spent or {"calls": 1})
+        made = answer_group.parse_plural(text)
+        return (made, usage) if made and not lost(question, made) else (question, usage)
 
     async def summarize(
         self, *, title: str, sections: Sequence[Sequence[Source]], parts: Sequence[Extract] = ()

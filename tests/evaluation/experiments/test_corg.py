@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 
 import pytest
 from broken_bow import QUESTION, documents, relation_calls, script
@@ -11,6 +12,7 @@ from paper_files import answers, passages, prompts
 from scripted_server import Reply, ScriptedServer
 from value_reader import ValueReader
 
+from preflight_rag.corg.composition import CONTRADICTED
 from preflight_rag.evaluation.bench import given_sources
 from preflight_rag.evaluation.corg_measures import (
     MEASURES,
@@ -24,6 +26,7 @@ from preflight_rag.evaluation.corg_measures import (
     things,
 )
 from preflight_rag.evaluation.corg_systems import (
+    BASE_PLURAL,
     CORG,
     ONE_AT_A_TIME,
     SYSTEMS,
@@ -40,6 +43,7 @@ from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import Context, Sample
 from preflight_rag.evaluation.stages import Metered
 from preflight_rag.offline.reader import OfflineReader
+from preflight_rag.prompts import answer_group, map_context
 from preflight_rag.state.errors import BadReply, UsageError
 
 SPRINGFIELD = "What is the population of Springfield?"
@@ -65,6 +69,11 @@ AMBIGDOCS = {
          "answer": "61,851"},
     ],
 }  # fmt: skip
+
+
+def passages_in(prompt: str) -> list[str]:
+    """The passages of a prompt."""
+    return re.findall(r"<passage n=.*?</passage>", prompt, re.DOTALL)
 
 
 def broken_bow(facts: list[str]) -> Sample:
@@ -166,7 +175,8 @@ def test_all_systems_are_shown_the_same_contexts(data_dir):
             assert passages(arms[name]) == passages(arms["Base"])
             assert all(text in asked for text in texts), name
         assert (arms["Base"].calls, arms["Separate"].calls) == (1, len(texts))
-        assert arms["Summarize"].calls in (len(texts), len(texts) + 1)
+        assert arms["Summarize"].calls in (1, 2)
+        assert len(passages_in(prompts(arms["Retrieve"])[0])) == min(5, len(texts))
         assert set(arms["Base"].details["measures"]) == set(MEASURES.values())
 
 
@@ -190,10 +200,40 @@ def test_calls_are_counted_at_the_server(as_set, scripted):
     assert arms[CORG].details["route"] == "2 groups"
     assert calls["Random"] == calls["KMeans"] == 2
     assert total <= sum(calls.values())
-    assert "Broken Bow (Nebraska): 1,001 [1]" in arms[CORG].details["reply"]
+    assert "**Broken Bow (Oklahoma)**: 1,001 [3]" in arms[CORG].details["reply"]
 
 
-def test_a_refused_group_is_left_out_of_the_answer(as_set, scripted):
+def test_all_systems_are_asked_with_one_prompt(as_set, scripted):
+    """What differs is the contexts, and the question where COrg puts it in the plural (section 4)."""
+    facts = ["A1", "A2", "B1"]
+    with ScriptedServer(script(facts, notes=True)) as server:
+        report = corg.run(as_set(broken_bow(facts)), scripted(server))
+    (arms,) = answers(report).values()
+    asked: dict[str, set[tuple[str, str]]] = {}
+    for name, row in arms.items():
+        for call in row.details["prompts"]:
+            system, user = (message["content"] for message in call["messages"][:2])
+            if "<passage n=" in user and system != map_context.SYSTEM:
+                question = user.splitlines()[0]
+                asked.setdefault(name, set()).add((system, question))
+    assert set(asked) == set(SYSTEMS)
+    assert {system for prompts in asked.values() for system, _ in prompts} == {answer_group.SYSTEM}
+    plural = "Question: How many people live in each Broken Bow?"
+    assert {name for name, prompts in asked.items() if plural in {line for _, line in prompts}} == {CORG, BASE_PLURAL}
+
+
+def test_corg_is_the_products_own_answer(as_set, scripted):
+    """The aggregator of a turn puts the groups' answers together: it says where sources contradict each other."""
+    facts = ["A1", "A2"]
+    with ScriptedServer(script(facts, notes=True)) as server:
+        report = corg.run(as_set(broken_bow(facts)), scripted(server))
+    (arms,) = answers(report).values()
+    assert CONTRADICTED in arms[CORG].details["reply"]
+    assert CONTRADICTED not in arms["Separate"].details["reply"]
+    assert arms[CORG].details["route"] == "2 groups"
+
+
+def test_what_a_refused_group_says_is_quoted_as_in_a_turn(as_set, scripted):
     facts = ["A1", "A2"]
     told = script(facts, notes=True)
 
@@ -206,7 +246,8 @@ def test_a_refused_group_is_left_out_of_the_answer(as_set, scripted):
         report = corg.run(as_set(broken_bow(facts)), scripted(server))
     (arms,) = answers(report).values()
     assert "1,001" in arms[CORG].details["reply"]
-    assert "1,002" not in arms[CORG].details["reply"]
+    assert "1 of 2 groups of passages could not be answered by the model" in arms[CORG].details["reply"]
+    assert "1,002" not in arms["Separate"].details["reply"]
     assert "1,002" in arms["Base"].details["reply"]
 
 
@@ -214,7 +255,8 @@ def test_what_was_refused_throughout_is_an_error(as_set, scripted):
     with ScriptedServer(default=Reply(finish_reason="content_filter")) as server:
         report = corg.run(as_set(broken_bow(["A1", "B1"])), scripted(server))
     (arms,) = answers(report).values()
-    assert all("refused to answer" in arms[name].details["error"] for name in ("Base", "Separate", CORG))
+    assert all("refused to answer" in arms[name].details["error"] for name in ("Base", "Separate"))
+    assert "what their passages say is quoted as it stands" in arms[CORG].details["reply"]
     assert report.figures["spent"]["Base"]["refused"] == 1
 
 

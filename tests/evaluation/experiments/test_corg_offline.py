@@ -139,7 +139,7 @@ def test_corg_sets_the_wrong_figure_beside_the_right_one(data):
     assert arms[CORG].details["route"] == "2 groups"
     assert arms[CORG].calls < len(SPRINGFIELD["documents"]) == arms[SEPARATE].calls
     assert [row[0] for row in report.tables[0].rows] == list(SHOWN)
-    assert "Springfield (Oregon): The population was 61,851 in 2020. [3]" in arms[CORG].details["reply"]
+    assert "**Springfield (Oregon)**: “The population was 61,851 in 2020.” [3]" in arms[CORG].details["reply"]
 
 
 def test_a_reader_of_spans_is_set_beside_that_of_sentences(data, monkeypatch):

@@ -167,11 +167,31 @@ async def test_a_repair_in_vain_leaves_the_relation_out(again):
 
 
 async def test_a_group_is_asked_in_the_plural_only_when_told_so():
+    question = "What is the boiling point of water?"
     with ScriptedServer(default="1. Water (sea level): 100 °C [1]\n2. Ice: 0 °C [7]") as server:
-        group = await reader(server).answer_group(question=QUESTION, sources=THREE, plural=True)
-        await reader(server).answer_group(question=QUESTION, sources=THREE, plural=False)
+        group = await reader(server).answer_group(question=question, sources=THREE, plural=True)
+        await reader(server).answer_group(question=question, sources=THREE, plural=False)
     assert group.value.text == "Water (sea level): 100 °C [1]\nIce: 0 °C [7]"
-    assert ["several that go by one name" in request.prompt for request in server.requests] == [True, False]
+    plural = "What are the boiling points of water?"
+    assert [plural in request.prompt for request in server.requests] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("made", "asked"),
+    [
+        ('Question: "where do the species of 2 names live?"', "where do the species of 2 names live?"),
+        ("where do the species live?", "where does the species of 2 names live?"),
+        ("I cannot do that.", "where does the species of 2 names live?"),
+        (Reply("boom", status=500), "where does the species of 2 names live?"),
+    ],
+)
+async def test_a_question_that_no_rule_puts_in_the_plural_is_put_so_by_the_model(made, asked):
+    """It must lose no number of the question; what it makes of it is one more call."""
+    question = "where does the species of 2 names live?"
+    with ScriptedServer([("put questions in the plural", made)], default="Here [1].") as server:
+        group = await reader(server).answer_group(question=question, sources=THREE, plural=True)
+    assert f"Question: {asked}" in server.requests[1].prompt
+    assert group.usage.calls == server.count() == 2
 
 
 @pytest.mark.parametrize(
