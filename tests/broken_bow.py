@@ -54,7 +54,7 @@ def script(facts, *, notes=False, answer=None):
         if answer:
             return answer
         passages = re.findall(r'<passage n="(\d+)".*?>\n(.*?)\n</passage>', prompt, re.DOTALL)
-        if not any("Survey number" in text for _, text in passages):
+        if passages and not any("Survey number" in text for _, text in passages):
             return f"{passages[0][1]} [1]"
         lines = [
             f"Broken Bow ({fact_of(text, facts).descriptor}): {fact_of(text, facts).answer} [{n}]"
