@@ -25,6 +25,7 @@ RewriteMode = Literal["auto", "model", "rules", "off"]
 PreflightRule = Literal["calibrated", "iou"]
 PubMedSources = Literal["D1", "D1+D2", "D1+D2+D3"]
 Diversity = Literal["none", "mmr", "fps", "modified-fps"]
+Fusion = Literal["rrf", "combsum"]
 Ordering = Literal["score", "index", "1:1", "2:1", "3:1"]
 ENVIRONMENT_PREFIX = "PREFLIGHT_"
 
@@ -95,6 +96,9 @@ class Settings(BaseModel):
     )
     k: int = Field(default=16, ge=1, le=200, description="Passages that go on to the model (BriefContext's top_k).")
     candidates: int = Field(default=100, ge=1, le=10_000, description="Depth of each ranking before fusion.")
+    fusion: Fusion = Field(
+        default="rrf", description="How rankings are fused: by ranks (rrf), or by scores brought to 0-1 (combsum)."
+    )
     rrf_k: int = Field(default=60, ge=1, description="Constant of reciprocal rank fusion (Cormack et al. 2009).")
     preflight: PreflightRule = Field(
         default="calibrated", description="The rule that predicts a lost key passage: calibrated, or the paper's iou."

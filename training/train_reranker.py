@@ -27,7 +27,9 @@ from preflight_rag.evaluation.experiments.retrieval import DEPTH
 from preflight_rag.evaluation.runs import Progress, Run
 from preflight_rag.evaluation.samples import DataSet
 from preflight_rag.evaluation.searching import collection_library, search_all
+from preflight_rag.library.search.hybrid import FUSION
 from preflight_rag.models.reranking.feature_reranker import ALL, FEATURES, WEIGHTS, features
+from preflight_rag.state.context import Fusion
 from preflight_rag.state.errors import PreflightError
 
 if TYPE_CHECKING:
@@ -56,7 +58,7 @@ Examples: TypeAlias = Mapping[str, Sequence[Sequence[Example]]]
 """Group to its collections to their questions."""
 
 
-def gather(collection: DataSet, run: Run) -> list[Example]:
+def gather(collection: DataSet, run: Run, fusion: Fusion = FUSION) -> list[Example]:
     """The questions of a part that have a relevant document, with their candidates' features."""
     import numpy as np
 
@@ -64,7 +66,7 @@ def gather(collection: DataSet, run: Run) -> list[Example]:
     queries = collection.select(run.part, run.limit)
     with collection_library(collection, run) as library:
         sizes = {"k": DEPTH, "candidates": DEPTH}
-        for query, result in search_all(library, queries, run.progress, name=collection.name, **sizes):
+        for query, result in search_all(library, queries, run.progress, name=collection.name, fusion=fusion, **sizes):
             ids = [hit.passage_id for hit in result.fused]
             candidates = result.candidates(library.passages(ids))
             grades = {name: max(0, grade) for name, grade in collection.relevance[query.id].items()}

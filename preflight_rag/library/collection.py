@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from preflight_rag.library.search.mentions import Mention
     from preflight_rag.library.storage.catalogue import Catalogue
     from preflight_rag.models.embedding.embedder import Embedder
+    from preflight_rag.state.context import Fusion
     from preflight_rag.state.retrieval import Candidate
     from preflight_rag.state.values import Document, Passage
 
@@ -66,12 +67,19 @@ class Collection(Protocol):
         """Its documents and passages as people look at them."""
 
     def search(
-        self, query: str, *, k: int = ..., candidates: int = ..., rrf_k: int = ..., where: Filter | None = None
+        self,
+        query: str,
+        *,
+        k: int = ...,
+        candidates: int = ...,
+        rrf_k: int = ...,
+        fusion: Fusion = ...,
+        where: Filter | None = None,
     ) -> Rankings:
         """The `k` best passages for a query by vectors, by words, and by both, of those that fit a filter."""
 
     def candidates(
-        self, query: str, *, depth: int = ..., rrf_k: int = ..., where: Filter | None = None
+        self, query: str, *, depth: int = ..., rrf_k: int = ..., fusion: Fusion = ..., where: Filter | None = None
     ) -> list[Candidate]:
         """The first `depth` passages of the fused ranking, best first, with their places in the other rankings."""
 

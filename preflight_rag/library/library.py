@@ -14,12 +14,13 @@ from preflight_rag.library.ingest import DEADLINE, IngestReport, InternReport, P
 from preflight_rag.library.loaders.files import DEFAULT_MAX_BYTES
 from preflight_rag.library.query.ladder import ENOUGH
 from preflight_rag.library.search.fusion import RRF_K
-from preflight_rag.library.search.hybrid import CANDIDATES, TOP_K, Rankings, check_query, hybrid_search
+from preflight_rag.library.search.hybrid import CANDIDATES, FUSION, TOP_K, Rankings, check_query, hybrid_search
 from preflight_rag.library.splitting import SplitterName, check_splitter
 from preflight_rag.library.storage.recorded_embedder import RecordedEmbedder
 from preflight_rag.library.storage.store import BUSY_SECONDS, Store
 from preflight_rag.library.stored import StoredCollection
 from preflight_rag.library.writer import Writer
+from preflight_rag.state.context import Fusion
 from preflight_rag.state.errors import LibraryCorrupt, PreflightError, UsageError
 from preflight_rag.state.values import Document
 from preflight_rag.text.boolean import parse
@@ -183,6 +184,7 @@ class Library(StoredCollection):
         k: int = TOP_K,
         candidates: int = CANDIDATES,
         rrf_k: int = RRF_K,
+        fusion: Fusion = FUSION,
         where: Filter | None = None,
     ) -> Rankings:
         """The `k` best passages for a query by vectors, by words, and by both.
@@ -194,6 +196,7 @@ class Library(StoredCollection):
             k: Length of the rankings.
             candidates: How many passages of each ranking are fused, at least `k`.
             rrf_k: The constant of reciprocal rank fusion.
+            fusion: "rrf" by ranks, "combsum" by scores brought to [0, 1].
             where: Only passages that fit this filter are ranked. Where none does, the rankings are empty; what the
                 filter left out is in the result's `note`.
 
@@ -208,7 +211,8 @@ class Library(StoredCollection):
         rows = None if where is None else self._filters.rows(where)
 
         def searched(index: Index) -> Rankings:
-            return hybrid_search(self._store, index, query, vector, k=k, candidates=candidates, rrf_k=rrf_k, rows=rows)
+            sizes = {"k": k, "candidates": candidates, "rrf_k": rrf_k}
+            return hybrid_search(self._store, index, query, vector, **sizes, fusion=fusion, rows=rows)
 
         try:
             found = searched(index)

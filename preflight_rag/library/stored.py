@@ -11,7 +11,7 @@ from preflight_rag.library.index.generations import FOLDER, index_problems, read
 from preflight_rag.library.ingest import passages_of
 from preflight_rag.library.search.filters import FilterIndex
 from preflight_rag.library.search.fusion import RRF_K
-from preflight_rag.library.search.hybrid import CANDIDATES, TOP_K
+from preflight_rag.library.search.hybrid import CANDIDATES, FUSION, TOP_K
 from preflight_rag.library.search.mentions import Mention, find_mentions
 from preflight_rag.library.storage.catalogue import Catalogue
 from preflight_rag.library.writer import Writer
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from preflight_rag.library.storage.recorded_embedder import RecordedEmbedder
     from preflight_rag.library.storage.store import Store
     from preflight_rag.models.embedding.embedder import Embedder
+    from preflight_rag.state.context import Fusion
     from preflight_rag.state.retrieval import Candidate
     from preflight_rag.state.values import Passage
 
@@ -59,6 +60,7 @@ class StoredCollection(ABC):
         k: int = TOP_K,
         candidates: int = CANDIDATES,
         rrf_k: int = RRF_K,
+        fusion: Fusion = FUSION,
         where: Filter | None = None,
     ) -> Rankings:
         """The `k` best passages for a query by vectors, by words, and by both."""
@@ -82,7 +84,13 @@ class StoredCollection(ABC):
         return self._writer.delete_document(document_id)
 
     def candidates(
-        self, query: str, *, depth: int = CANDIDATES, rrf_k: int = RRF_K, where: Filter | None = None
+        self,
+        query: str,
+        *,
+        depth: int = CANDIDATES,
+        rrf_k: int = RRF_K,
+        fusion: Fusion = FUSION,
+        where: Filter | None = None,
     ) -> list[Candidate]:
         """The first `depth` passages of the fused ranking, best first, with their places in the other rankings.
 
@@ -91,7 +99,7 @@ class StoredCollection(ABC):
         Raises:
             UsageError, LibraryEmpty: As `search`.
         """
-        found = self.search(query, k=depth, candidates=depth, rrf_k=rrf_k, where=where)
+        found = self.search(query, k=depth, candidates=depth, rrf_k=rrf_k, fusion=fusion, where=where)
         return found.candidates(self.passages([hit.passage_id for hit in found.fused]))
 
     def fitting(self, ids: Sequence[str], where: Filter) -> list[str]:

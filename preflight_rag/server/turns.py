@@ -50,7 +50,7 @@ SETTINGS = (
         "window",
         "budget_tokens",
     ),
-    *("compression", "ordering", "candidates", "rrf_k", "preflight", "top_n", "threshold", "partition_size"),
+    *("compression", "ordering", "candidates", "fusion", "rrf_k", "preflight", "top_n", "threshold", "partition_size"),
     *("map_prompt_tokens", "corg", "corg_threshold", "corg_mode", "relation_prompt_tokens", "keep_duplicates"),
     *("keep_undescribed", "no_grouping", "no_reformulation", "random_duplicate", "prune", "check_citations"),
     *("clarify", "clarify_above", "history_tokens"),

@@ -29,13 +29,14 @@ from preflight_rag.background_loop import BackgroundLoop
 from preflight_rag.library.external.documents import Chunk, chunk_of
 from preflight_rag.library.ingest import DEADLINE, InternReport, passages_of, unicode_text
 from preflight_rag.library.search.fusion import RRF_K, reciprocal_rank_fusion
-from preflight_rag.library.search.hybrid import CANDIDATES, TOP_K, Rankings, check_query, cosines
+from preflight_rag.library.search.hybrid import CANDIDATES, FUSION, TOP_K, Rankings, check_query, cosines
 from preflight_rag.library.splitting import DEFAULT_SPLITTER, open_splitter
 from preflight_rag.library.storage.identity import passage_id, vector_key
 from preflight_rag.library.storage.recorded_embedder import RecordedEmbedder
 from preflight_rag.library.storage.store import Store
 from preflight_rag.library.stored import StoredCollection
 from preflight_rag.library.writer import Writer
+from preflight_rag.state.context import Fusion
 from preflight_rag.state.errors import LibraryError, PreflightError, RetrieverError, UsageError
 from preflight_rag.state.values import Document, Hit, Passage, Ranking
 from preflight_rag.text.bm25 import pool_bm25
@@ -154,12 +155,14 @@ class ExternalLibrary(StoredCollection):
         k: int = TOP_K,
         candidates: int = CANDIDATES,
         rrf_k: int = RRF_K,
+        fusion: Fusion = FUSION,
         where: Filter | None = None,
     ) -> Rankings:
         """Ask the retriever, store what it gives, and rank it by its order, by words, and by both.
 
         Where a returned document is longer than a passage, its passage nearest to the question takes its place, and
-        its others follow after the first of every document. A filter chooses among what was returned.
+        its others follow after the first of every document. A filter chooses among what was returned. The retriever's
+        order need not come with scores, so that `fusion` has no part here: ranks are fused.
 
         Raises:
             UsageError: The query is empty, `k` is below 1, or no document has a field of the filter.

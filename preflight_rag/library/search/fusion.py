@@ -1,9 +1,9 @@
-"""Several rankings made one: reciprocal rank fusion, and recency as one more ranking."""
+"""Several rankings made one: reciprocal rank fusion, CombSUM of scores, and recency as one more ranking."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -15,6 +15,8 @@ Key = TypeVar("Key", str, int)
 
 RRF_K = 60
 """The paper's constant."""
+DENSE_WEIGHT = 0.6
+"""Of the dense scores in CombSUM: what every fold of `training/train_reranker.py` chooses on development parts."""
 
 
 def reciprocal_rank_fusion(
@@ -45,6 +47,35 @@ def reciprocal_rank_fusion(
             best[item] = min(rank, best.get(item, rank))
     scores = {item: math.fsum(parts) for item, parts in shares.items()}
     return sorted(scores.items(), key=lambda entry: (-entry[1], best[entry[0]], entry[0]))
+
+
+def comb_sum(
+    dense: Mapping[Key, float], lexical: Mapping[Key, float], *, weight: float = DENSE_WEIGHT
+) -> list[tuple[Key, float]]:
+    """Fuse scores: an item's weighted sum of its dense and its lexical score, each brought to [0, 1] over the items.
+
+    Fox and Shaw, "Combination of Multiple Searches", TREC-2, 1994. The lowest score of a ranking becomes 0 and the
+    highest 1; what only the other ranking holds counts as its lowest.
+
+    Args:
+        dense: Score by item.
+        lexical: Score by item.
+        weight: Of the dense scores, in [0, 1]; the lexical ones have the rest.
+
+    Returns:
+        `(item, score)`, best first. Ties go to the smaller item.
+    """
+    first, second = _shares(dense), _shares(lexical)
+    scores = {
+        item: weight * first.get(item, 0.0) + (1 - weight) * second.get(item, 0.0) for item in {**first, **second}
+    }
+    return sorted(scores.items(), key=lambda entry: (-entry[1], entry[0]))
+
+
+def _shares(scores: Mapping[Key, float]) -> dict[Key, float]:
+    """Scores brought to [0, 1]; all 1 where they are equal."""
+    low, high = min(scores.values(), default=0.0), max(scores.values(), default=0.0)
+    return {item: (score - low) / (high - low) if high > low else 1.0 for item, score in scores.items()}
 
 
 def with_recency(candidates: Sequence[Candidate], weight: float, rrf_k: int = RRF_K) -> list[Candidate]:

@@ -1,4 +1,4 @@
-"""Hybrid search: dense and lexical candidates over the whole corpus, fused by reciprocal rank."""
+"""Hybrid search: dense and lexical candidates over the whole corpus, fused by reciprocal rank or by their scores."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from preflight_rag.library.search.fusion import RRF_K, reciprocal_rank_fusion
+from preflight_rag.library.search.fusion import RRF_K, comb_sum, reciprocal_rank_fusion
+from preflight_rag.state.context import Fusion
 from preflight_rag.state.errors import LibraryCorrupt, UsageError
 from preflight_rag.state.retrieval import Candidate
 from preflight_rag.state.values import Hit, Passage, Ranking
@@ -22,6 +23,9 @@ TOP_K = 16
 CANDIDATES = 100
 """Passages of each ranking that are fused; every figure of docs/RESULTS.md is of this depth."""
 
+FUSION: Fusion = "rrf"
+"""How the rankings are fused; see docs/RESULTS.md, `reranking`."""
+
 Scored = Sequence[tuple[int, float]]
 Identities = dict[int, tuple[str, str]]
 
@@ -33,7 +37,7 @@ class Rankings:
     Attributes:
         dense: By inner product of vectors, which for the default embedder is the cosine.
         lexical: By BM25.
-        fused: By reciprocal rank over the candidates of both; the score is the fused one.
+        fused: By reciprocal rank, or by both scores, over the candidates of both; the score is the fused one.
         dense_scores: Cosine of query and passage for every passage of `fused`, from the stored vectors.
         note: What the filter left out; empty without one.
         problems: What went wrong on the way and left something out, one line each.
@@ -85,9 +89,13 @@ def hybrid_search(
     k: int = TOP_K,
     candidates: int = CANDIDATES,
     rrf_k: int = RRF_K,
+    fusion: Fusion = FUSION,
     rows: np.ndarray | None = None,
 ) -> Rankings:
     """Search both indices and fuse their first `candidates` passages, of all or of those in `rows`.
+
+    For the fusion of scores, what only BM25 found has its cosine from the stored vector; what only the vectors found
+    counts as the least of what BM25 found.
 
     Raises:
         LibraryCorrupt: The index points to passages that the database does not hold.
@@ -96,7 +104,10 @@ def hybrid_search(
     among = None if rows is None else index.positions(rows)
     dense = index.search_dense(vector, depth) if among is None else _nearest(store, index, vector, depth, among)
     lexical = index.search_lexical(query, depth, among=among)
-    fused = reciprocal_rank_fusion([[row for row, _ in dense], [row for row, _ in lexical]], k=rrf_k)[:k]
+    if fusion == "rrf":
+        fused = reciprocal_rank_fusion([[row for row, _ in dense], [row for row, _ in lexical]], k=rrf_k)[:k]
+    else:
+        fused = comb_sum(_cosines_of(store, vector, dense, lexical), dict(lexical))[:k]
     shown = {row for scored in (dense[:k], lexical[:k], fused) for row, _ in scored}
     names = store.identities(sorted(shown))
     if len(names) != len(shown):
@@ -104,6 +115,13 @@ def hybrid_search(
     ranking = _ranking(fused, names)
     scores = cosines(vector, store.vectors([hit.passage_id for hit in ranking]))
     return Rankings(_ranking(dense[:k], names), _ranking(lexical[:k], names), ranking, scores)
+
+
+def _cosines_of(store: Store, vector: np.ndarray, dense: Scored, lexical: Scored) -> dict[int, float]:
+    """Cosine with the query of each passage that either ranking holds."""
+    near = dict(dense)
+    missing = [row for row, _ in lexical if row not in near]
+    return near | {row: float(vector @ stored) for row, stored in store.row_vectors(missing).items()}
 
 
 def _nearest(store: Store, index: Index, vector: np.ndarray, n: int, among: np.ndarray) -> list[tuple[int, float]]:

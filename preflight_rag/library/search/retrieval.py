@@ -206,7 +206,8 @@ def read_filter(settings: Settings) -> tuple[Filter | None, Filter | None]:
 
 def _search(library: Collection, query: str, settings: Settings, where: Filter | None) -> Rankings:
     depth = max(settings.k, settings.candidates)
-    return library.search(query, k=depth, candidates=depth, rrf_k=settings.rrf_k, where=where)
+    sizes = {"k": depth, "candidates": depth, "rrf_k": settings.rrf_k}
+    return library.search(query, **sizes, fusion=settings.fusion, where=where)
 
 
 def _tried_rungs(

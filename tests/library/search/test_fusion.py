@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preflight_rag.library.search.fusion import reciprocal_rank_fusion
+from preflight_rag.library.search.fusion import comb_sum, reciprocal_rank_fusion
 
 items = st.integers(0, 30)
 ranking = st.lists(items, max_size=20, unique=True)
@@ -60,3 +60,23 @@ def test_weights():
     assert reciprocal_rank_fusion([["a"], ["b"]], weights=[1, 2])[0][0] == "b"
     with pytest.raises(ValueError, match="1 weights for 2 rankings"):
         reciprocal_rank_fusion([["a"], ["b"]], weights=[1])
+
+
+def test_scores_are_brought_to_one_scale_and_summed():
+    # By hand: dense 0.9, 0.5, 0.1 become 1, 0.5, 0; BM25 12, 4 become 1, 0; what BM25 has not counts 0 there.
+    fused = comb_sum({"a": 0.9, "b": 0.5, "c": 0.1}, {"b": 12.0, "c": 4.0}, weight=0.6)
+    assert fused == [("b", pytest.approx(0.7)), ("a", pytest.approx(0.6)), ("c", pytest.approx(0.0))]
+
+
+@given(st.dictionaries(items, st.floats(-5, 5), max_size=20), st.dictionaries(items, st.floats(0, 30), max_size=20))
+def test_each_item_of_either_ranking_stands_once_and_a_scale_changes_nothing(dense, lexical):
+    fused = comb_sum(dense, lexical)
+    assert sorted(item for item, _ in fused) == sorted({**dense, **lexical})
+    assert all(-1e-9 <= score <= 1 + 1e-9 for _, score in fused)
+    scaled = comb_sum(dense, {item: 4 * score for item, score in lexical.items()})
+    assert dict(scaled) == pytest.approx(dict(fused))
+
+
+def test_all_weight_on_one_ranking_is_that_ranking():
+    assert [item for item, _ in comb_sum({1: 0.2, 2: 0.9, 3: 0.4}, {1: 9.0}, weight=1)] == [2, 3, 1]
+    assert comb_sum({}, {}) == []

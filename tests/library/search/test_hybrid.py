@@ -56,6 +56,19 @@ def test_rankings_are_numbered_and_cut(library):
     assert found.lexical[0].document_id == "insulin"
 
 
+def test_scores_can_be_fused_in_place_of_ranks(library, embedder):
+    query = "what lowers blood sugar?"
+    found = library.search(query, fusion="combsum")
+    vectors = library.vectors([hit.passage_id for hit in found.fused])
+    near = vectors @ embedder.encode_query(query)
+    words = {hit.passage_id: hit.score for hit in found.lexical}
+    bm25 = np.array([words.get(hit.passage_id, min(words.values())) for hit in found.fused])
+    expected = 0.6 * (near - near.min()) / np.ptp(near) + 0.4 * (bm25 - bm25.min()) / np.ptp(bm25)
+    assert [hit.score for hit in found.fused] == pytest.approx(expected, abs=1e-5)
+    assert [hit.score for hit in found.fused] == sorted((hit.score for hit in found.fused), reverse=True)
+    assert library.search(query).fused[0].score == pytest.approx(2 / 61)
+
+
 def test_every_fused_passage_has_its_cosine(library):
     found = library.search("what lowers blood sugar?", candidates=2, k=4)
     query = library.embedder.encode_query("what lowers blood sugar?")
