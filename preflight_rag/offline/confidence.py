@@ -205,7 +205,7 @@ def type_features(question: str, answer: str) -> dict[str, float]:
         "length": min(1.0, math.log1p(len(answer.split())) / 3),
         "repeats": len(terms & asked) / len(terms) if terms else 1.0,
         "not_offered": float(bool(_OFFERS.search(question)) and not terms & asked),
-        "asked_already": float(not _OFFERS.search(question) and (bool(terms) and terms <= asked or short)),
+        "asked_already": float(not _OFFERS.search(question) and ((bool(terms) and terms <= asked) or short)),
     }
 
 

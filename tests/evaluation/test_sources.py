@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import log
 
 import pytest
 from hypothesis import given
@@ -10,21 +11,32 @@ from hypothesis import strategies as st
 
 from preflight_rag.evaluation.datasets import open_dataset
 from preflight_rag.evaluation.experiments.sources import ORIGINS, entropy, rrf_scores, run, top_shares
+from preflight_rag.evaluation.published import PUBLISHED
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import half_of
 
 
-def test_rrf_score_is_the_mean_over_a_groups_documents():
-    assert rrf_scores(["E3", "E1", "E1"], k=60) == pytest.approx({"E3": 1 / 61, "E1": (1 / 62 + 1 / 63) / 2})
-    assert rrf_scores([]) == {}
+@pytest.mark.parametrize(("questions", "published"), [(44, (20.848, 6.202, 1.358)), (50, (19.473, 11.319, 1.490))])
+def test_the_rrf_scores_of_all_questions_add_up_to_the_papers(questions, published):
+    """CPQA, Table II: the groups' scores of each row, whatever their places among the first five."""
+    scores = rrf_scores(["E1", "E1", "E3", "E2", "E1", "E2", "E2"])
+    assert scores == pytest.approx({"E1": 1 / 6 + 1 / 7 + 1 / 10, "E3": 1 / 8, "E2": 1 / 9})
+    assert questions * sum(scores.values()) == pytest.approx(sum(published), abs=0.0006)
+
+
+def test_shares_of_the_rrf_score_are_near_the_papers_proportions():
+    """Table II prints both; within two points of each other, as places among five differ little in weight."""
+    for table in PUBLISHED["sources"]:
+        for _, share, _, proportion in table.rows.values():
+            assert share == pytest.approx(proportion, abs=2)
 
 
 @pytest.mark.parametrize(
-    ("texts", "bits"),
-    [([], 0.0), (["the of"], 0.0), (["tea tea", "tea"], 0.0), (["tea cake"], 1.0), (["tea cake", "milk rum"], 2.0)],
+    ("scores", "bits"), [([], 0.0), ([3.0], 0.0), ([-2.0, -2.0], 1.0), ([5.0] * 4, 2.0), ([0.0, log(3)], 0.811278)]
 )
-def test_entropy_of_words(texts, bits):
-    assert entropy(texts) == pytest.approx(bits)
+def test_entropy_of_relevance(scores, bits):
+    """By hand: one passage has all relevance; shares of 1/4 and 3/4 make 0.811 bits."""
+    assert entropy(scores) == pytest.approx(bits, abs=1e-6)
 
 
 def test_proportion_in_the_first_five():
@@ -35,10 +47,9 @@ def test_proportion_in_the_first_five():
 
 
 @given(st.lists(st.sampled_from(["E1", "E2", "E3"]), min_size=1))
-def test_proportions_add_up_and_better_places_score_higher(groups):
+def test_proportions_and_scores_add_up_over_the_groups(groups):
     assert sum(top_shares(groups).values()) == pytest.approx(1)
-    scores = rrf_scores(groups)
-    assert all(1 / (60 + len(groups)) <= score <= 1 / 61 for score in scores.values())
+    assert sum(rrf_scores(groups).values()) == pytest.approx(sum(1 / (5 + rank) for rank in range(1, 6)[: len(groups)]))
 
 
 def test_the_experiment_groups_what_both_paths_find(tmp_path, embedder):
@@ -66,6 +77,15 @@ def test_the_experiment_groups_what_both_paths_find(tmp_path, embedder):
     assert "medquad:4" in found["E1 semantic"]["documents"]
     assert not any("medquad:4" in found.get(group, {}).get("documents", ()) for group in ORIGINS.values())
     assert report.figures["quality"]["means"]["hybrid"]["RR"]["value"] == 1.0
-    assert [line[1] for line in report.tables[0].rows if line[0] == "E3 both"] == ["2"]
+    groups, *published = report.tables[:3]
+    (both,) = (line for line in groups.rows if line[0] == "E3 both")
+    assert both[1] == "2"
+    assert [table.title for table in published] == [
+        "Beside CPQA, Table II: HealthSearchQA", "Beside CPQA, Table II: Negative Cancer QA",
+    ]  # fmt: skip
+    # Both questions have evidence of known groups alone, so their scores add up to those of all places.
+    sums = [float(line[2]) for line in groups.rows if line[0].startswith("E")]
+    places = [sum(1 / (5 + rank) for rank in range(1, n + 1)) for n in (4, 4)]
+    assert sum(sums) == pytest.approx(sum(places), abs=0.002)
     relevant = {row.arm: row.score for row in report.rows if row.measure == "relevant" and row.sample == names[0]}
     assert relevant["E3 both"] > 0

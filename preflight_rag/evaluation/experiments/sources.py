@@ -1,9 +1,18 @@
-"""Experiment `sources` (CPQA's HSRDR): what semantic search, Boolean search and both find, and where it comes to stand.
+"""Experiment `sources` (CPQA's HSRDR): what semantic search, Boolean search and both find, and what of it is read.
 
 Documents are grouped by how they were found (E1 by vectors, E2 by Boolean expressions at E-utilities, E3 by both) and
-by what they are (D1 PubMed abstracts, D2 PMC reviews, D3 other PMC articles). The three measures are those that CPQA
-(section III.B) compares such groups by; their definitions below are our reading of their names. In NCBI's place stands
-a search over the collection's own biomedical documents (`DocumentSearch`), so both paths search the same texts.
+by what they are (D1 PubMed abstracts, D2 PMC reviews, D3 other PMC articles). What both paths find goes through the
+second stage; its first five passages are the evidence. The measures are those of CPQA's Table II and Figure 3. In the
+place of NCBI stands a search over the collection's own biomedical documents (`DocumentSearch`), so both paths search
+the same texts.
+
+How Table II was read. The RRF score is a sum: over all questions and the first five ranks, of 1 / (5 + rank). Five such
+terms make 0.645635, and 44 and 50 times that are 28.408 and 32.282, the sums of the table's two rows to the last digit
+(50 questions also follow from Table III's accuracies, and the proportions are whole numbers of 220 and 250 passages).
+The entropy is not said to be of what. It is not of counts or ranks among the five: with 162 passages of E1 over 44
+questions that would be at least 1.55 bits, and the table has 0.716. "Lower values indicate a higher concentration of
+relevance" (section III.E), so it is read as the entropy of relevance: of the second stage's scores of a group's
+evidence, as shares (softmax, which the stage is trained with), for each question that has some.
 """
 
 from __future__ import annotations
@@ -12,12 +21,14 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from math import fsum, log1p, log2
+from math import exp, fsum, log1p, log2
 from operator import and_, or_, sub
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from preflight_rag.evaluation.compare import Comparison, compare
+from preflight_rag.evaluation.experiments.reranking import group_of
 from preflight_rag.evaluation.metrics import RANKING_MEASURES, ranking_rows
+from preflight_rag.evaluation.published import beside
 from preflight_rag.evaluation.report import Report, Table, number
 from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.runs import Run
@@ -26,11 +37,14 @@ from preflight_rag.evaluation.searching import collection_library, inputs
 from preflight_rag.library.library import Library
 from preflight_rag.library.pubmed import SearchReply
 from preflight_rag.library.pubmed.client import Database
-from preflight_rag.library.query.ladder import search_until_enough
+from preflight_rag.library.query.ladder import Search, search_together
 from preflight_rag.library.query.mesh import LONGEST_TERM, MESH_TAG, Descriptor
 from preflight_rag.library.search.fusion import RRF_K
 from preflight_rag.library.search.merging import merge
+from preflight_rag.models.reranking.feature_reranker import FeatureReranker
+from preflight_rag.models.reranking.rerankers import rerank
 from preflight_rag.state.retrieval import Candidate
+from preflight_rag.state.values import Document
 from preflight_rag.text.boolean import Expression, Operation, Term, parse
 from preflight_rag.text.concepts import rewrite_by_rules
 from preflight_rag.text.words import words
@@ -41,36 +55,36 @@ TOP = 5
 FOUND_BY = {"semantic": "E1 semantic", "term": "E2 term-based", "both": "E3 both"}
 ORIGINS = {"D1": "D1 PubMed abstract", "D2": "D2 PMC review", "D3": "D3 other PMC"}
 GROUPS = (*FOUND_BY.values(), *ORIGINS.values())
-SHARES = ("documents", "RRF score", "entropy, bits", f"in top {TOP}", "relevant")
+RRF_SHARE, ENTROPY, IN_TOP = "RRF share", "entropy, bits", f"in top {TOP}"
+IN_POOL, RELEVANT = "share of pool", "relevant"
+MEASURES = (RRF_SHARE, ENTROPY, IN_TOP, IN_POOL, RELEVANT)
 
 Group = TypeVar("Group", bound=Hashable)
 
 
-def rrf_scores(groups: Sequence[Group], *, k: int = RRF_K) -> dict[Group, float]:
-    """RRF score of each group in a ranking: the mean of 1 / (k + rank) over its documents, rank from 1.
+def rrf_scores(groups: Sequence[Group], *, n: int = TOP) -> dict[Group, float]:
+    """RRF score of each group in one question's ranking: the sum of 1 / (n + rank) over its first n places.
 
     Args:
-        groups: The group of each document, best ranked first.
-        k: The constant of reciprocal rank fusion.
+        groups: The group of each passage, best ranked first.
+        n: How many places count, which is CPQA's constant of reciprocal rank fusion, too.
     """
-    scores: dict[Group, list[float]] = {}
-    for rank, group in enumerate(groups, 1):
-        scores.setdefault(group, []).append(1 / (k + rank))
-    return {group: fsum(parts) / len(parts) for group, parts in scores.items()}
+    scores: dict[Group, float] = {}
+    for rank, group in enumerate(groups[:n], 1):
+        scores[group] = scores.get(group, 0.0) + 1 / (n + rank)
+    return scores
 
 
-def entropy(texts: Iterable[str]) -> float:
-    """Shannon entropy, in bits, of the words of some texts taken together: how varied what they say is.
-
-    −Σ p(w) log2 p(w) over their distinct index terms w, where p(w) is a term's share of all of them; 0 without words.
-    """
-    counts = Counter(word for text in texts for word in words(text))
-    total = counts.total()
-    return fsum(-count / total * log2(count / total) for count in counts.values())
+def entropy(scores: Sequence[float]) -> float:
+    """Shannon entropy, in bits, of the second stage's scores as shares (softmax); 0 for one passage, and for none."""
+    best = max(scores, default=0.0)
+    weights = [exp(score - best) for score in scores]
+    total = fsum(weights)
+    return -fsum(weight / total * log2(weight / total) for weight in weights if weight)
 
 
 def top_shares(groups: Sequence[Group], *, n: int = TOP) -> dict[Group, float]:
-    """Proportion of each group among the first n documents of a ranking, of as many as there are."""
+    """Proportion of each group among the first n passages of a ranking, of as many as there are."""
     first = groups[:n]
     return {group: count / len(first) for group, count in Counter(first).items()}
 
@@ -210,45 +224,54 @@ def _wanted(tree: Expression) -> list[str]:
 
 @dataclass(frozen=True)
 class _Ranked:
-    """One question's pool, best document first: each one's id, best passage, and groups."""
+    """One question's documents.
 
-    documents: tuple[str, ...]
-    texts: tuple[str, ...]
-    found_by: tuple[str, ...]
-    origins: tuple[str, ...]
+    Attributes:
+        found_by: Document to how it was found, for all that were; best document first.
+        evidence: The documents of the first passages after the second stage.
+        relevance: The second stage's score of each of these.
+        semantic: What semantic search found alone.
+        term: What Boolean search found alone.
+    """
+
+    found_by: dict[str, str]
+    evidence: tuple[str, ...]
+    relevance: tuple[float, ...]
     semantic: tuple[str, ...]
     term: tuple[str, ...]
 
 
 def run(found: DataSet, run: Run) -> Report:
     """Search both ways for each question, rank what was found together, and measure the groups."""
-    samples = found.select(run.part, run.limit)
+    samples, fold = found.select(run.part, run.limit), group_of(found.name)
     with collection_library(found, run) as library:
-        known = _documents(found)
+        known = known_documents(found.documents())
         client = DocumentSearch(record for record, _ in known.values())
         ids = {(record.database, record.id): name for name, (record, _) in known.items()}
-        origins = {name: origin for name, (_, origin) in known.items()}
+        origins = {name: ORIGINS[origin] for name, (_, origin) in known.items()}
         ranked = {}
         for sample in run.each(samples, f"{found.name}: questions"):
-            ranked[sample.id] = _ranked(library, client, sample, ids, origins)
-        given = inputs(found, library, depth=DEPTH, rrf_k=RRF_K, served=len(known))
-    grouped = [row for sample in samples for row in _measured(sample, ranked[sample.id], found.relevant(sample.id))]
-    groups = compare(grouped, by="measure", lines=GROUPS, pairs=[], seed=run.seed, wilson=False)
+            ranked[sample.id] = _ranked(library, client, sample, ids, FeatureReranker.shipped(fold))
+        given = inputs(found, library, depth=DEPTH, rrf_k=RRF_K, served=len(known), fold=fold)
+    grouped = [row for s in samples for row in _measured(s, ranked[s.id], origins, found.relevant(s.id))]
+    groups = compare(grouped, by="measure", columns=MEASURES, lines=GROUPS, pairs=[], seed=run.seed, wilson=False)
     rankings = {
         "semantic alone": {name: result.semantic for name, result in ranked.items()},
         "term-based alone": {name: result.term for name, result in ranked.items()},
-        "hybrid": {name: result.documents for name, result in ranked.items()},
+        "hybrid": {name: tuple(result.found_by) for name, result in ranked.items()},
     }
     rows = ranking_rows(found.relevance, rankings, {name: name for name in RANKING_MEASURES})
     pairs = [("hybrid", "semantic alone"), ("hybrid", "term-based alone")]
     quality = compare(rows, by="measure", pairs=pairs, seed=run.seed, wilson=False)
     note = f"By document; each path gives at most {DEPTH} documents, the hybrid ranking holds those of both."
+    here = f"{found.title}, {len(samples):,} questions, all-MiniLM-L6-v2 in MedCPT's place"
     return Report(
         experiment="sources",
         dataset=found.title,
         about=f"{len(samples):,} questions ({run.part} part); {len(known):,} documents at the local E-utilities.",
         tables=(
-            _groups(groups),
+            _groups(groups, ranked, origins),
+            *beside("sources", groups.estimates, here=here),
             quality.means(
                 "Quality of the rankings", note, head="ranking", percent=False, intervals="", differences=True
             ),
@@ -259,106 +282,113 @@ def run(found: DataSet, run: Run) -> Report:
     )
 
 
-def _documents(collection: DataSet) -> dict[str, tuple[Record, str]]:
+def known_documents(documents: Iterable[Document]) -> dict[str, tuple[Record, str]]:
     """The documents that PubMed or PMC would hold, by id, as records, and what each is.
 
-    Ids that begin with "pmc" are of PMC's articles. Consumer-health pages ("medquad") are in neither database, only in
-    the library.
+    Ids that begin with "pmc" are of PMC's articles, which are reviews where they say so (`metadata["origin"]`).
+    Consumer-health pages ("medquad") are in neither database, only in the library.
     """
     found = {}
-    for place, document in enumerate(collection.documents(), 1):
+    for place, document in enumerate(documents, 1):
         if document.id.lower().startswith("medquad"):
             continue
-        origin = "D3" if document.id.lower().startswith("pmc") else "D1"
-        database = "pmc" if origin == "D3" else "pubmed"
-        found[document.id] = Record(database, str(place), document.title, document.text), origin
+        article = document.id.lower().startswith("pmc")
+        origin = str(document.metadata.get("origin") or ("D3" if article else "D1"))
+        mesh = tuple(map(str, document.metadata.get("mesh") or ()))
+        record = Record("pmc" if article else "pubmed", str(place), document.title, document.text, mesh)
+        found[document.id] = record, origin
     return found
 
 
 def _ranked(
-    library: Library,
-    client: SearchClient,
-    query: Sample,
-    ids: Mapping[tuple[str, str], str],
-    origins: Mapping[str, str],
+    library: Library, client: SearchClient, query: Sample, ids: Mapping[tuple[str, str], str], stage: FeatureReranker
 ) -> _Ranked:
-    semantic = _semantic(library, query.question)
-    term = _term(client, query.question, ids)
+    semantic = semantic_candidates(library, query.question, DEPTH)
+    term = boolean_documents(client, rewrite_by_rules(query.question).expressions, ids, DEPTH)
     passages = [passage for name in term for passage in library.document_passages(name)]
     pool = merge(library, query.question, semantic, passages, depth=len(semantic) + len(passages))
-    best: dict[str, Candidate] = {}
-    for candidate in pool:
-        best.setdefault(candidate.passage.document_id, candidate)
+    second = rerank(stage, query.question, pool, limit=max(1, len(pool)), deadline=float("inf"))
     first = tuple(dict.fromkeys(candidate.passage.document_id for candidate in semantic))
+    names = dict.fromkeys(candidate.passage.document_id for candidate in second.order)
     return _Ranked(
-        documents=tuple(best),
-        texts=tuple(candidate.passage.text for candidate in best.values()),
-        found_by=tuple(_found_by(name in first, name in term) for name in best),
-        origins=tuple(ORIGINS.get(origins.get(name, ""), "") for name in best),
+        found_by={name: _found_by(name in first, name in term) for name in names},
+        evidence=tuple(candidate.passage.document_id for candidate in second.order[:TOP]),
+        relevance=tuple(score or 0.0 for score in second.scores[:TOP]),
         semantic=first,
         term=tuple(term),
     )
 
 
-def _semantic(library: Library, question: str) -> list[Candidate]:
-    """The passages of the first documents of the dense ranking."""
-    found = library.search(question, k=4 * DEPTH, candidates=4 * DEPTH)
-    first = list(dict.fromkeys(hit.document_id for hit in found.dense))[:DEPTH]
+def semantic_candidates(library: Library, question: str, depth: int) -> list[Candidate]:
+    """The passages of the first `depth` documents of the dense ranking, in its order."""
+    found = library.search(question, k=4 * depth, candidates=4 * depth)
+    first = list(dict.fromkeys(hit.document_id for hit in found.dense))[:depth]
     pool = found.candidates(library.passages([hit.passage_id for hit in found.fused]))
     dense = [candidate for candidate in pool if candidate.dense_rank is not None]
     kept = [candidate for candidate in dense if candidate.passage.document_id in first]
     return sorted(kept, key=lambda candidate: candidate.dense_rank or 0)
 
 
-def _term(client: SearchClient, question: str, ids: Mapping[tuple[str, str], str]) -> list[str]:
-    """Documents that the ladder that rules make of the question finds in either database, in turns."""
-    columns = []
-    for database in ("pubmed", "pmc"):
+def boolean_documents(
+    client: SearchClient, ladder: Sequence[str], ids: Mapping[tuple[str, str], str], depth: int
+) -> list[str]:
+    """At most `depth` documents that a ladder finds in both databases, in turns."""
 
-        def search(expression: str, database: Any = database) -> tuple[Sequence[str], int, str]:
-            found = client.search(database, expression, limit=DEPTH)
+    def search_in(database: Database) -> Search:
+        def search(expression: str) -> tuple[Sequence[str], int, str]:
+            found = client.search(database, expression, limit=depth)
             return found.ids, found.hits, found.note
 
-        ladder = search_until_enough(rewrite_by_rules(question).expressions, search, enough=DEPTH, limit=DEPTH)
-        columns.append([ids[database, name] for name in ladder.ids])
-    turns = [column[place] for place in range(DEPTH) for column in columns if place < len(column)]
-    return turns[:DEPTH]
+        return search
+
+    databases: tuple[Database, ...] = ("pubmed", "pmc")
+    found = search_together(ladder, {name: search_in(name) for name in databases}, enough=depth)
+    columns = [[ids[name, key] for key in one.ids[:depth]] for name, one in zip(databases, found, strict=True)]
+    turns = [column[place] for place in range(depth) for column in columns if place < len(column)]
+    return turns[:depth]
 
 
 def _found_by(semantic: bool, term: bool) -> str:
     return FOUND_BY["both" if semantic and term else "semantic" if semantic else "term"]
 
 
-def _measured(sample: Sample, ranked: _Ranked, relevant: frozenset[str]) -> Iterator[Row]:
-    """The measures of each group that has documents for the question; groups without any have none."""
-    for groups in (ranked.found_by, ranked.origins):
-        scores, top = rrf_scores(groups), top_shares(groups)
-        for group, score in scores.items():
-            if group not in GROUPS:
-                continue
-            members = [place for place, other in enumerate(groups) if other == group]
-            hits = sum(ranked.documents[place] in relevant for place in members)
-            varied = entropy(ranked.texts[place] for place in members)
-            details = {"question": sample.question, "documents": [ranked.documents[place] for place in members]}
-            values = (float(len(members)), score, varied, top.get(group, 0.0), hits / len(members))
-            for name, value in zip(SHARES, values, strict=True):
-                yield Row(sample.id, arm=group, score=value, measure=name, details=details if name == SHARES[0] else {})
+def _measured(sample: Sample, ranked: _Ranked, origins: Mapping[str, str], relevant: frozenset[str]) -> Iterator[Row]:
+    """The measures of each group for one question: shares of all questions, others where the group has something."""
+    for names, of in ((FOUND_BY.values(), ranked.found_by), (ORIGINS.values(), origins)):
+        pool = [name for name in ranked.found_by if name in of]
+        evidence = [of[name] for name in ranked.evidence if name in of]
+        scored = [
+            (of[name], score) for name, score in zip(ranked.evidence, ranked.relevance, strict=True) if name in of
+        ]
+        rrf, top, total = rrf_scores(evidence), top_shares(evidence), fsum(rrf_scores(evidence).values())
+        for group in names if evidence else ():
+            members = [name for name in pool if of[name] == group]
+            values = {RRF_SHARE: rrf.get(group, 0.0) / total, IN_TOP: top.get(group, 0.0)}
+            values[IN_POOL] = len(members) / len(pool)
+            if group in top:
+                values[ENTROPY] = entropy([score for other, score in scored if other == group])
+            if members:
+                values[RELEVANT] = sum(name in relevant for name in members) / len(members)
+            details = {"question": sample.question, "documents": members, "rrf": rrf.get(group, 0.0)}
+            for name, value in values.items():
+                yield Row(sample.id, arm=group, score=value, measure=name, details=details if name == RRF_SHARE else {})
 
 
-def _groups(groups: Comparison) -> Table:
+def _groups(groups: Comparison, ranked: Mapping[str, _Ranked], origins: Mapping[str, str]) -> Table:
+    """Table II's measures, and Figure 3's: the share of the pool beside that of the evidence."""
+    scores: Counter[str] = Counter()
+    for result in ranked.values():
+        for of in (result.found_by, origins):
+            scores.update(rrf_scores([of[name] for name in result.evidence if name in of]))
     rows = []
     for group, estimates in groups.estimates.items():
-        count = len(groups.scores[group][SHARES[0]])
-        cells = (
-            f"{estimate.value:.5f} [{estimate.low:.5f}, {estimate.high:.5f}]"
-            if name == "RRF score"
-            else number(estimate)
-            for name, estimate in estimates.items()
-        )
-        rows += [(group, f"{count:,}", *cells)] if count else []
+        count = len(groups.scores[group][ENTROPY])
+        cells = (number(estimates[name]) for name in MEASURES)
+        rows += [(group, f"{count:,}", f"{scores[group]:.3f}", *cells)] if groups.scores[group][RELEVANT] else []
     note = (
-        f"Means [95 % bootstrap interval] over the questions for which a group has documents. RRF score: of its "
-        f"documents in the fused ranking, mean of 1 / ({RRF_K} + rank). Entropy: of the words of its documents' best "
-        f"passages. Relevant: share of its documents that are judged to answer the question."
+        f"Questions: those with evidence of the group, the first {TOP} passages after the second stage. RRF score: sum "
+        f"of 1 / ({TOP} + rank) over all evidence; its share and the other columns: means over questions [95 %: "
+        f"bootstrap]. Entropy: of the second stage's relevance. Pool: all documents found; share of pool beside share "
+        f"of the top {TOP} is CPQA's Figure 3. Relevant: share of a group's documents that are judged to answer."
     )
-    return Table("Groups of documents", ("group", "questions", *SHARES), tuple(rows), note)
+    return Table("Groups of documents", ("group", "questions", "RRF score", *MEASURES), tuple(rows), note)
