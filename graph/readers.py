@@ -23,6 +23,8 @@ def open_reader(
     embedder: Embedder,
     *,
     deadline: float = 120.0,
+    temperature: float = 0.0,
+    context_window: int | None = None,
     extractive_reader: str = BUNDLED,
     library: Collection | None = None,
 ) -> Reader:
@@ -32,6 +34,8 @@ def open_reader(
         model: A LangChain chat model, a `Reader`, `provider:name`, `offline`, or None for what the environment says.
         embedder: The library's embedder, which the offline reader compares sentences with.
         deadline: Seconds that one model call may take.
+        temperature: Of a model that is opened here; one that is passed keeps its own.
+        context_window: Tokens that the model reads and writes in one call; None: as its server says.
         extractive_reader: What the offline reader reads with, as `open_extractive_reader` takes it.
         library: The collection, which tells the offline reader how rare the words of a question are.
 
@@ -49,7 +53,8 @@ def open_reader(
             return OfflineReader(embedder, open_extractive_reader(extractive_reader), library=library)
         from preflight_rag.models.chat.chat_reader import ChatReader
 
-        return ChatReader(open_chat_model(name, timeout=deadline), deadline=deadline)
+        chat_model = open_chat_model(name, timeout=deadline, temperature=temperature)
+        return ChatReader(chat_model, deadline=deadline, context_window=context_window)
     if isinstance(model, Reader):
         return model
     from langchain_core.language_models import BaseChatModel
@@ -57,7 +62,7 @@ def open_reader(
     if isinstance(model, BaseChatModel):
         from preflight_rag.models.chat.chat_reader import ChatReader
 
-        return ChatReader(model, deadline=deadline)
+        return ChatReader(model, deadline=deadline, context_window=context_window)
     raise UsageError(
         f"model={model!r} is no chat model", help='Pass a LangChain chat model, "provider:name" or "offline".'
     )

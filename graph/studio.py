@@ -39,7 +39,7 @@ STAGES: dict[tuple[str, ...], tuple[str, ...]] = {
         *("route", "preflight", "top_n", "threshold"),
         *("partition_size", "map_prompt_tokens", "corg", "corg_threshold"),
     ),
-    ASKING: ("model", "deadline", "extractive_reader"),
+    ASKING: ("model", "deadline", "temperature", "context_window", "extractive_reader"),
     ("relate_contexts",): ("corg_mode", "relation_prompt_tokens", "no_reformulation"),
     ("organize_contexts",): ("keep_duplicates", "keep_undescribed", "no_grouping", "random_duplicate"),
     ("clarify",): ("clarify", "clarify_above"),
@@ -102,16 +102,25 @@ def resolve(given: Any) -> Context:
     """
     studio = given if isinstance(given, StudioContext) else StudioContext(**(given or {}))
     settings = Settings.model_validate(studio.model_dump(exclude={"library", "model"}))
-    library, reader = _opened(studio.library, studio.model, settings.extractive_reader, settings.deadline)
+    of_model = settings.deadline, settings.temperature, settings.context_window
+    library, reader = _opened(studio.library, studio.model, settings.extractive_reader, *of_model)
     extractive = extractive_for(reader, settings.extractive_reader)
     return Context(reader, library, settings, _entrez() if settings.pubmed else None, extractive)
 
 
 @lru_cache(maxsize=8)
-def _opened(folder: str, model: str, extractive_reader: str, deadline: float) -> tuple[Library, Reader]:
+def _opened(
+    folder: str, model: str, extractive_reader: str, deadline: float, temperature: float, context_window: int | None
+) -> tuple[Library, Reader]:
     library = Library.open(folder)
     return library, open_reader(
-        model or None, library.embedder, deadline=deadline, extractive_reader=extractive_reader, library=library
+        model or None,
+        library.embedder,
+        deadline=deadline,
+        temperature=temperature,
+        context_window=context_window,
+        extractive_reader=extractive_reader,
+        library=library,
     )
 
 

@@ -1,18 +1,21 @@
 """Stage `answer_plain`: one answer from all the passages that it is given at once, and where the turn goes from there.
 
 An answer that found nothing, or of which no citation can be found in its passage, goes on to map/reduce over all
-passages. That happens once a turn, and not on a forced route.
+passages. That happens once a turn, and not on a forced route. Where nothing was found, the risk of a lost passage is
+low and the extractive reader sees no answer either, the turn abstains at once.
 On the route COrg the passages are the only group that was made of them: its answer goes on to be composed with what was
 noted of the contexts, which also stands in for a reply that cannot be used.
 """
 
 from __future__ import annotations
 
+import asyncio
+
 from langgraph.runtime import Runtime
 
 from preflight_rag.corg.contexts import contexts_of
 from preflight_rag.corg.group_answers import answered_or_nothing, asked_in_plural, group_draft, unusable
-from preflight_rag.routing.decision import current_route, escalation, may_escalate, partition
+from preflight_rag.routing.decision import current_route, escalation, may_escalate, nothing_to_find, partition
 from preflight_rag.state.context import Context
 from preflight_rag.state.errors import BadReply
 from preflight_rag.state.reading import Draft, Reply
@@ -38,7 +41,11 @@ async def answer_all_passages(state: Chosen, context: Context) -> State:
     update["onward"] = "cite" if draft.found else "abstain"
     size = context.settings.partition_size
     free = may_escalate(state["decision"], state["escalations"], "plain")
-    if free and (step := escalation(draft, sources, size)):
+    step = escalation(draft, sources, size) if free else None
+    if step is not None and not draft.found:
+        asked = state["standalone_question"], sources, state["decision"], context.extractive
+        step = None if await asyncio.to_thread(nothing_to_find, *asked) else step
+    if step is not None:
         update["escalations"] = [step]
         update["onward"], update["partitions"] = "map_context", partition(len(sources), size)
     return update

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 from langgraph.runtime import Runtime
 
 from preflight_rag.corg.contexts import OF_PROMPT, contexts_of
 from preflight_rag.corg.relations import CONTEXT_OVERHEAD, relate_all
+from preflight_rag.models.protocol import within_window
 from preflight_rag.state.context import Context
 from preflight_rag.state.progress import progress
 from preflight_rag.state.schema import State
@@ -19,8 +21,9 @@ NOT_COMPARED = "not compared: the passages of its document that rank before it f
 async def relate_contexts(state: Related, runtime: Runtime[Context]) -> State:
     """Compare pivots with the contexts still open until every two are related; failed calls are gaps."""
     context, refs = runtime.context, state["passages"]
+    settings = await asyncio.to_thread(within_window, context.settings, context.reader)
     size = {ref["rank"]: ref["tokens"] for ref in refs}
-    most = context.settings.relation_prompt_tokens // OF_PROMPT
+    most = settings.relation_prompt_tokens // OF_PROMPT
     sources = {source.n: source for source in contexts_of(await context.sources(refs), size, most)}
     ranks = {n: tuple(part.n for part in source.parts) for n, source in sources.items()}
     tokens = {n: sum(size[rank] for rank in parts) + CONTEXT_OVERHEAD for n, parts in ranks.items()}
@@ -30,9 +33,7 @@ async def relate_contexts(state: Related, runtime: Runtime[Context]) -> State:
         note = f"comparing documents: {done} of {len(sources)}"
         runtime.stream_writer(progress("relate_contexts", note, done, len(sources)))
 
-    related = await relate_all(
-        context.reader, state["standalone_question"], sources, tokens, context.settings, settled=report
-    )
+    related = await relate_all(context.reader, state["standalone_question"], sources, tokens, settings, settled=report)
     return {
         "contexts": [replace(note, ranks=ranks[note.rank]).dump() for note in related.contexts],
         "relations": [relation.model_dump(exclude={"documents", "announced"}) for relation in related.relations],

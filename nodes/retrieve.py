@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from langgraph.runtime import Runtime
 
 from preflight_rag.library.search.retrieval import Retrieval, retrieve_passages
+from preflight_rag.models.protocol import within_window
 from preflight_rag.state.context import Context, Settings
 from preflight_rag.state.schema import State
 from preflight_rag.state.values import PrunedPassage
@@ -21,15 +22,17 @@ from preflight_rag.state.views import Rewritten
 async def retrieve(state: Rewritten, runtime: Runtime[Context]) -> State:
     """Find the passages that go on, and keep both rankings that they were fused from."""
     context = runtime.context
+    settings = await asyncio.to_thread(within_window, context.settings, context.reader)
     retrieval = await asyncio.to_thread(
         retrieve_passages,
         context.library,
         state["queries"],
-        _within(context.settings, state.get("within") or []),
+        _within(settings, state.get("within") or []),
         expressions=state["rewrite"]["expressions"] if "rewrite" in state else (),
         pubmed=context.pubmed if context.settings.pubmed else None,
         extractive=context.extractive,
     )
+    problems = [*retrieval.problems, *_left_out(retrieval, settings, context.settings)]
     pruned = await asyncio.to_thread(_prune, retrieval, state["queries"], context)
     k = context.settings.k
     return {
@@ -40,7 +43,7 @@ async def retrieve(state: Rewritten, runtime: Runtime[Context]) -> State:
             "lexical": [hit.passage_id for hit in retrieval.found.lexical[:k]],
         },
         "rungs": [rung.model_dump() for rung in retrieval.rungs],
-        "gaps": [{"stage": "retrieve", "item": item, "error": error} for item, error in retrieval.problems],
+        "gaps": [{"stage": "retrieve", "item": item, "error": error} for item, error in problems],
     }
 
 
@@ -49,6 +52,14 @@ def _within(settings: Settings, documents: Sequence[str]) -> Settings:
     if len(documents) != 1:
         return settings
     return settings.model_copy(update={"where": (*settings.where, f"id = {documents[0]}")})
+
+
+def _left_out(retrieval: Retrieval, settings: Settings, asked: Settings) -> list[tuple[str, str]]:
+    """What is said where fewer passages go on than were asked for, since the model cannot read more at once."""
+    wanted, chosen = min(asked.k, len(retrieval.found.fused)), len(retrieval.chosen)
+    if settings == asked or chosen >= wanted:
+        return []
+    return [("k", f"{chosen} of {wanted} passages go on: more do not fit into the model's context window")]
 
 
 def _prune(retrieval: Retrieval, questions: Sequence[str], context: Context) -> list[PrunedPassage]:

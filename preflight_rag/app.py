@@ -116,6 +116,8 @@ class Preflight:
                 model,
                 library.embedder,
                 deadline=settings.deadline,
+                temperature=settings.temperature,
+                context_window=settings.context_window,
                 extractive_reader=settings.extractive_reader,
                 library=library,
             )
@@ -405,6 +407,8 @@ class Preflight:
                     model,
                     self.library.embedder,
                     deadline=numbers.deadline,
+                    temperature=numbers.temperature,
+                    context_window=numbers.context_window,
                     extractive_reader=numbers.extractive_reader,
                     library=self.library,
                 )

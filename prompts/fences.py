@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from html import escape
 
 from preflight_rag.state.reading import Extract, Message, Source
+from preflight_rag.text.citations import JOINT_MARK
 
 _TAG = re.compile(
     r"<(?=/?\s*(?:passages?|extracts?|message|question|contexts?|conversation|summary|options)\b)", re.IGNORECASE
@@ -22,6 +23,14 @@ def fenced(text: str) -> str:
     return _TAG.sub("< ", text)
 
 
+def material(text: str) -> str:
+    """A source's text for a prompt, its own reference numbers in round brackets.
+
+    A paper's "[3]" would be copied into an answer and read as a citation of the third passage.
+    """
+    return JOINT_MARK.sub(r"(\1)", fenced(text))
+
+
 def passages(sources: Sequence[Source]) -> str:
     """Numbered passages, each in a tag with its number, title and date."""
     blocks = []
@@ -29,7 +38,7 @@ def passages(sources: Sequence[Source]) -> str:
         attributes = f'n="{source.n}" title="{escape(source.title)}"'
         if source.date:
             attributes += f' date="{escape(source.date)}"'
-        blocks.append(f"<passage {attributes}>\n{fenced(source.text)}\n</passage>")
+        blocks.append(f"<passage {attributes}>\n{material(source.text)}\n</passage>")
     return "<passages>\n" + "\n".join(blocks) + "\n</passages>"
 
 

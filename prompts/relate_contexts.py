@@ -131,7 +131,7 @@ def render(*, question: str, contexts: Sequence[Source]) -> list[BaseMessage]:
 
 def _block(number: int, source: Source) -> str:
     """A context on lines of its own; its text on one, so that it cannot begin another context."""
-    title, text = (" ".join(fences.fenced(part).split()) for part in (source.title, source.text))
+    title, text = (" ".join(fences.material(part).split()) for part in (source.title, source.text))
     date = f"\nDate: {' '.join(fences.fenced(source.date).split())}" if source.date else ""
     return f"Context{number}\nTitle: {title or 'none'}{date}\nText: {text}"
 

@@ -33,6 +33,8 @@ _NO_ANSWER = frozenset(
 """What an `ANSWER: ` or `DISPUTED: ` line says where it names nothing; "no" is an answer to a yes/no question."""
 _QUOTE = re.compile(r"^[\s*_>-]*(?:\d+[.)]\s+)?[\[(](\d+)[\])][\s:–—-]*(.+?)\s*$")
 _ANSWER_LABEL = re.compile(r"^\s*[#*_]*\s*answer\s*[*_]*\s*:\s*[*_]*\s*", re.IGNORECASE)
+_LONE_THOUGHT = re.compile(r"^.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+"""The thoughts of a model whose server has swallowed the tag that opens them."""
 _THINKING = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 
 
@@ -45,7 +47,7 @@ def says(phrase: str, text: str) -> bool:
 
 def clean(reply: str) -> str:
     """A reply without a reasoning model's thoughts, code fences around the whole, and outer space."""
-    text = _THINKING.sub("", reply).strip()
+    text = _LONE_THOUGHT.sub("", _THINKING.sub("", reply)).strip()
     fence = re.fullmatch(r"```\w*\n(.*?)\n?```", text, re.DOTALL)
     return fence[1].strip() if fence else text
 
@@ -73,6 +75,18 @@ def split_quotes(text: str) -> tuple[str, tuple[tuple[int, str], ...]]:
         if match := _QUOTE.match(line):
             quotes.append((int(match[1]), match[2].strip().strip("\"'“”„«»*").strip()))
     return "\n".join(lines[:at]), tuple((n, quote) for n, quote in quotes if quote)
+
+
+def before_cut_quotes(reply: str) -> str | None:
+    """What a reply that was cut off at its limit says whole: the answer above its quotes, and the quotes but the last.
+
+    None where it was cut before its QUOTES heading, since the answer itself is not whole then.
+    """
+    lines = clean(reply).splitlines()
+    at = next((i for i, line in enumerate(lines) if QUOTES_HEADING.match(line)), None)
+    if at is None or not "".join(lines[:at]).strip():
+        return None
+    return "\n".join(lines[: max(at, len(lines) - 1)])
 
 
 def split_choice(text: str, options: Sequence[str]) -> tuple[str, str | None]:

@@ -16,6 +16,7 @@ _HIDDEN = tuple(
     for phrase in ("quotes", "quote", "supporting quotes", "choice", "disputed", NOT_FOUND, NO_INFORMATION)
 )
 _OPEN_MARK = re.compile(r"\[[\d,;\s–-]*$")
+_LONE_THOUGHT = re.compile(r"^.*</think(?:ing)?>\s*", re.DOTALL | re.IGNORECASE)
 _THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>\s*|$)", re.DOTALL | re.IGNORECASE)
 
 
@@ -30,12 +31,19 @@ class VisibleText:
     def feed(self, piece: str) -> str:
         """The text that has become showable with this piece."""
         self._reply += piece
+        self._drop_lone_thought()
         return self._release(self._settled(self._reply))
 
     def finish(self) -> str:
         """The rest, when the reply has ended."""
         text = self._before_quotes(_THOUGHT.sub("", self._reply)).rstrip()
         return "" if _may_be_hidden(text) else self._release(text)
+
+    def _drop_lone_thought(self) -> None:
+        """Begin anew behind thoughts that no tag opened: what was shown of them cannot be taken back."""
+        text = _THOUGHT.sub("", self._reply)
+        if _LONE_THOUGHT.match(text):
+            self._reply, self._shown, self._numbers = _LONE_THOUGHT.sub("", text), 0, {}
 
     def _settled(self, reply: str) -> str:
         text = self._before_quotes(_THOUGHT.sub("", reply))

@@ -135,6 +135,12 @@ class Settings(BaseModel):
     )
     max_concurrency: int = Field(default=8, ge=1, le=256, description="Model calls at once within a turn.")
     deadline: float = Field(default=120.0, gt=0, description="Seconds that one model call may take in all.")
+    temperature: float = Field(default=0.0, ge=0, le=2, description="Of a language model that is opened by its name.")
+    context_window: int | None = Field(
+        default=None,
+        ge=1024,
+        description="Tokens that the model reads and writes in one call; None: as its server says.",
+    )
     max_question_chars: int = Field(default=8_000, ge=1, description="Longest question that is accepted.")
     keep_turns: int = Field(default=0, ge=0, description="Turns whose intermediate checkpoints are kept.")
     lock_wait: float = Field(default=30.0, ge=0, description="Seconds to wait for another turn on the same thread.")

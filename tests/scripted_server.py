@@ -74,6 +74,7 @@ class ScriptedServer:
         delay: Added to the delay of every reply, in seconds.
         api_key: When set, requests with another bearer token get a 401.
         models: When set, requests that name another model get a 404.
+        windows: Context windows that the list of models says, as vLLM does.
         port: 0 for a free one.
         log: A file that gets one JSON line when a request arrives and one when it is finished.
     """
@@ -86,6 +87,7 @@ class ScriptedServer:
         delay: float = 0.0,
         api_key: str | None = None,
         models: Sequence[str] | None = None,
+        windows: Mapping[str, int] | None = None,
         port: int = 0,
         log: Path | None = None,
     ) -> None:
@@ -95,6 +97,7 @@ class ScriptedServer:
         self.delay = delay
         self.api_key = api_key
         self.models = models
+        self.windows = windows or {}
         self.closing = threading.Event()
         self._script = script if callable(script) else None
         self._rules = [] if callable(script) else [Rule(*rule) for rule in script]
@@ -201,7 +204,12 @@ class _Handler(BaseHTTPRequestHandler):
             return
         if self.path.rstrip("/") == "/v1/models":
             names = self.server.scripted.models or ["scripted"]
-            data = [{"id": name, "object": "model", "created": 0, "owned_by": "scripted"} for name in names]
+            windows = self.server.scripted.windows
+            data = [
+                {"id": name, "object": "model", "created": 0, "owned_by": "scripted"}
+                | ({"max_model_len": windows[name]} if name in windows else {})
+                for name in names
+            ]
             self._send(200, json.dumps({"object": "list", "data": data}).encode())
         else:
             self._send_error(404, f"Unknown request URL: GET {self.path}", "unknown_url")

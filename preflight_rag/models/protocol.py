@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader
+from preflight_rag.state.context import Settings
 from preflight_rag.state.reading import Draft, Earlier, Extract, Message, RelationReply, Reply, Rewrite, Source, Talk
 
 __all__ = ["Draft", "Earlier", "Extract", "Message", "Reader", "RelationReply", "Reply", "Rewrite", "Source", "Talk"]
@@ -71,3 +72,44 @@ class Reader(Protocol):
     def count_tokens(self, text: str) -> int:
         """Tokens that the text takes in a prompt, by the reader's own tokenizer or an estimate of it."""
         ...
+
+
+@runtime_checkable
+class HasContextWindow(Protocol):
+    """A reader that may know how many tokens go into one call, the reply's included."""
+
+    def context_window(self) -> int | None:
+        """Tokens, or None where that is not known."""
+        ...
+
+
+REPLY_TOKENS = 1024
+"""Room that is left for a reply; of a small window a quarter. Set by hand: an answer with quotes takes 200 to 400."""
+PROMPT_TOKENS = 400
+"""What instructions and question take: the longest of the product's prompts, counted by four characters a token."""
+COUNTED_SHARE = 0.85
+"""Tokens of passages are counted by the embedder's tokenizer, and not by the model's; a guess."""
+TAG_TOKENS = 30
+"""Of a passage's title, date and tags in a prompt, counted by four characters a token in the demo's documents."""
+LEAST_ROOM = 512
+"""Room for the longest passage, however small a window is said to be."""
+
+
+def within_window(settings: Settings, reader: object) -> Settings:
+    """The settings of a turn whose prompts fit into the reader's context window, as far as that is known.
+
+    `k`, `budget_tokens` and `relation_prompt_tokens` become no larger than what a prompt has room for.
+    """
+    window = reader.context_window() if isinstance(reader, HasContextWindow) else None
+    if window is None:
+        return settings
+    room = max(LEAST_ROOM, int(COUNTED_SHARE * (window - min(REPLY_TOKENS, window // 4) - PROMPT_TOKENS)))
+    k = min(settings.k, room // (2 * TAG_TOKENS))
+    of_passages = room - k * TAG_TOKENS
+    return settings.model_copy(
+        update={
+            "k": k,
+            "budget_tokens": min(of_passages, settings.budget_tokens or of_passages),
+            "relation_prompt_tokens": min(room, settings.relation_prompt_tokens),
+        }
+    )

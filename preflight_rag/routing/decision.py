@@ -22,6 +22,7 @@ from preflight_rag.models.reading.extractive_reader import ExtractiveReader
 from preflight_rag.routing.risk import RiskModel
 from preflight_rag.routing.risk_features import FEATURES, has_places, risk_features
 from preflight_rag.state.context import Settings
+from preflight_rag.state.errors import ExtractiveReaderError
 from preflight_rag.state.reading import Draft, Lookup, Source, Talk
 from preflight_rag.state.schema import Escalation, PassageRef
 from preflight_rag.state.values import RouteDecision, RouteName
@@ -31,6 +32,8 @@ from preflight_rag.text.words import words
 
 ALWAYS_PLAIN_PASSAGES = 3
 """Up to so many passages nothing can be lost in the middle: the dense top 3 holds them all."""
+LOST = "lost"
+"""The signal that is 1 where the rule predicts a lost key passage, and 0 where it does not."""
 FORCED: dict[str, RouteName] = {"plain": "plain", "map-reduce": "map_reduce", "corg": "corg"}
 
 
@@ -97,7 +100,7 @@ def decide(
             top_n=settings.top_n,
             threshold=prediction.threshold,
             risk=prediction.risk,
-            signals={**signals, **prediction.signals},
+            signals={**signals, **prediction.signals, LOST: float(prediction.lost)},
         )
 
     if settings.route != "auto":
@@ -239,6 +242,23 @@ def contradiction(draft: Draft, answers: Sequence[str]) -> Escalation | None:
         return None
     said = " and ".join(f"“{answer}”" for answer in apart[:2])
     return {"from": "map_reduce", "to": "corg", "reason": f"parts of the passages say {said} of the same thing"}
+
+
+def nothing_to_find(
+    question: str, sources: Sequence[Source], decision: Mapping[str, Any], extractive: ExtractiveReader | None
+) -> bool:
+    """Whether passages that a plain answer found nothing in are not worth a second reading in parts.
+
+    That is so where the preflight did not expect the key passage to be lost among the others, and the extractive reader
+    sees no answer in any of them either. It has mostly read them for COrg's signals already.
+    """
+    if extractive is None or decision.get("signals", {}).get(LOST, 1.0):
+        return False
+    try:
+        readings = extractive.read([(question, source.title, source.text) for source in sources])
+    except ExtractiveReaderError:
+        return False
+    return all(reading.answerable < extractive.threshold for reading in readings)
 
 
 def escalation(draft: Draft, sources: Sequence[Source], partition_size: int) -> Escalation | None:

@@ -4,6 +4,7 @@ import pytest
 from langgraph.runtime import Runtime
 from scripted_server import Reply, ScriptedServer
 
+from preflight_rag.models.opening import open_extractive_reader
 from preflight_rag.nodes.answer_plain import answer_plain
 from preflight_rag.state.context import Context, Settings
 from preflight_rag.state.errors import ModelUnavailable
@@ -36,3 +37,24 @@ async def test_the_one_group_of_corg_is_answered_for_its_aggregation(library, ch
         update = await answer_plain(view, Runtime(context=Context(chat_reader(server), library, Settings())))
     assert (update["onward"], update["group_drafts"][0]["ranks"]) == ("aggregate_groups", ranks)
     assert server.count("How many people live in each Broken Bow?") == plural
+
+
+@pytest.mark.parametrize(
+    ("question", "lost", "onward"),
+    [
+        ("Which drug treats malaria in children?", 0.0, "abstain"),
+        ("Which drug treats malaria in children?", 1.0, "map_context"),
+        ("How many moons has Saturn?", 0.0, "map_context"),
+    ],
+)
+async def test_a_second_reading_follows_a_risk_or_an_answer_that_is_seen(
+    library, chat_reader, retrieved, question, lost, onward
+):
+    """The demo's documents say how many moons Saturn has, and nothing of malaria; the extractive reader is real."""
+    decision = {"name": "plain", "forced": False, "signals": {"lost": lost}}
+    state = await retrieved(question, k=8) | PLAIN | {"decision": decision}
+    with ScriptedServer(default="NOT IN THE PASSAGES") as server:
+        context = Context(chat_reader(server), library, extractive=open_extractive_reader())
+        update = await answer_plain(state, Runtime(context=context))
+    assert update["onward"] == onward
+    assert ("escalations" in update) is (onward == "map_context")

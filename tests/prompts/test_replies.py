@@ -26,6 +26,7 @@ OPTIONS = ["yes", "no", "maybe"]
             ((1, "is 42"), (3, "so 42")),
         ),
         ("<think>hm [9]</think>It is 42 [2-4].", "It is 42 [2][3][4].", ()),
+        ("hm, 41 [9]? no.\n</think>\nIt is 42 [2].", "It is 42 [2].", ()),
         ("```\nIt is 42 [2].\n```", "It is 42 [2].", ()),
         ("It is 42 [2].\n## Supporting quotes\n[2] no marks here", "It is 42 [2].", ((2, "no marks here"),)),
         ("It is 42 [2].\nQUOTES\nnothing readable", "It is 42 [2].", ()),
@@ -162,3 +163,14 @@ def test_streamed_text_hides_quotes_and_renumbers_however_it_is_cut(sizes):
 def test_streamed_text_shows_no_phrase_for_the_parser(reply):
     visible = VisibleText()
     assert "".join(visible.feed(character) for character in reply) + visible.finish() == ""
+
+
+@given(st.lists(st.integers(min_value=1, max_value=9), min_size=60, max_size=60))
+def test_streamed_text_begins_anew_behind_a_lone_thought(sizes):
+    visible, out, at = VisibleText(), "", 0
+    reply = "So [9] says 41. No.\n</think>\nIt is 42 [7] here [2]."
+    for size in sizes:
+        out += visible.feed(reply[at : at + size])
+        at += size
+    out += visible.finish()
+    assert out.endswith("It is 42 [1] here [2].")

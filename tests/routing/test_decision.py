@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from preflight_rag.models.reading.extractive_reader import PassageReading
 from preflight_rag.routing.decision import (
     contradiction,
     decide,
@@ -11,6 +12,7 @@ from preflight_rag.routing.decision import (
     escalation,
     lexical_order,
     may_escalate,
+    nothing_to_find,
     partition,
     rank_agreement,
     unread_note,
@@ -243,6 +245,32 @@ def test_without_corg_the_preflight_chooses_between_the_papers_two_ways():
     decision = decide("How many people live in Broken Bow?", refs, sources, Settings(corg=False))
     assert decision.name == "plain"
     assert "corg" not in decision.signals
+
+
+class Sees:
+    """An extractive reader that is as sure of every passage."""
+
+    threshold = 0.5
+
+    def __init__(self, answerable):
+        self.answerable = answerable
+
+    def read(self, pairs):
+        return [PassageReading((), self.answerable) for _ in pairs]
+
+
+@pytest.mark.parametrize(
+    ("signals", "extractive", "nothing"),
+    [
+        ({"lost": 0.0}, Sees(0.1), True),
+        ({"lost": 0.0}, Sees(0.9), False),
+        ({"lost": 1.0}, Sees(0.1), False),
+        ({}, Sees(0.1), False),
+        ({"lost": 0.0}, None, False),
+    ],
+)
+def test_a_second_reading_is_spared_where_the_risk_is_low_and_no_answer_is_seen(signals, extractive, nothing):
+    assert nothing_to_find("?", SOURCES, {"signals": signals}, extractive) is nothing
 
 
 @pytest.mark.parametrize(

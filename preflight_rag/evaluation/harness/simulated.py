@@ -22,7 +22,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 
 from preflight_rag.evaluation.samples import Sample
 from preflight_rag.prompts import answer_group, map_context, relate_contexts, rewrite
-from preflight_rag.prompts.fences import fenced, letter
+from preflight_rag.prompts.fences import fenced, letter, material
 from preflight_rag.prompts.replies import NO_INFORMATION, NOT_FOUND
 from preflight_rag.text.plural import plural_question
 
@@ -244,4 +244,4 @@ def _relations(known: Known, contexts: Sequence[tuple[str, str]]) -> str:
 
 
 def _plain(text: str) -> str:
-    return " ".join(fenced(text).split())
+    return " ".join(material(text).split())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
+import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -22,11 +24,17 @@ from preflight_rag.state.errors import (
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
+    from openai.types import Model
 
 OFFLINE = "offline"
 DEFAULT_OPENAI_MODEL = "gpt-4.1-mini"
 MAX_RETRIES = 2
 """Attempts of the client besides the first; the graph's nodes add none of their own."""
+WINDOW_SECONDS = 2.0
+"""Seconds that a server has to list its models, from when it was asked; set by hand, for one on another continent."""
+_WINDOWS = ("max_model_len", "loaded_context_length", "n_ctx", "context_length", "context_window", "max_context_length")
+"""Names under which servers say it; what is loaded before what the model could have."""
+_REASONS = re.compile(r"o\d")
 _OVERFLOW = ("context_length", "context length", "maximum context", "too many tokens", "context window")
 
 
@@ -52,18 +60,23 @@ def model_name(name: str | None, environ: Mapping[str, str] | None = None) -> st
     return name
 
 
-def open_chat_model(name: str, *, timeout: float = 120.0) -> BaseChatModel:
+def open_chat_model(name: str, *, timeout: float = 120.0, temperature: float = 0.0) -> BaseChatModel:
     """A LangChain chat model for `provider:name`.
 
     `openai:` talks to any OpenAI-compatible server through `OPENAI_BASE_URL`; with no model named, the server's first
     one is taken. Other providers go through `langchain.chat_models.init_chat_model`.
+
+    Args:
+        name: As `model_name` gives it.
+        timeout: Seconds that a call may take.
+        temperature: Of sampling; not sent to OpenAI's reasoning models, which take none.
 
     Raises:
         UnknownModel: The provider's integration is not installed.
     """
     provider, _, model = name.partition(":")
     if provider != "openai":
-        return _other_provider(name)
+        return _other_provider(name, temperature)
     from langchain_openai import ChatOpenAI
     from pydantic import SecretStr
 
@@ -76,15 +89,15 @@ def open_chat_model(name: str, *, timeout: float = 120.0) -> BaseChatModel:
         )
     secret = SecretStr(key)
     model = model or (_first_model(base_url, key) if base_url else DEFAULT_OPENAI_MODEL)
-    return ChatOpenAI(model=model, api_key=secret, base_url=base_url, timeout=timeout, max_retries=MAX_RETRIES)
+    heat = None if _REASONS.match(model) and not base_url else temperature
+    return ChatOpenAI(
+        model=model, api_key=secret, base_url=base_url, timeout=timeout, max_retries=MAX_RETRIES, temperature=heat
+    )
 
 
 def _first_model(base_url: str, key: str) -> str:
-    import openai
-
     try:
-        with openai.OpenAI(base_url=base_url, api_key=key, timeout=10, max_retries=1) as client:
-            models = client.models.list().data
+        models = _served(base_url, key, timeout=10)
     except Exception as error:  # the SDK's errors and whatever a wrong server's reply makes of its parser
         raise in_our_words(error, f"{base_url} (asked for its models)") from error
     if not models:
@@ -92,7 +105,64 @@ def _first_model(base_url: str, key: str) -> str:
     return models[0].id
 
 
-def _other_provider(name: str) -> BaseChatModel:
+def _served(base_url: str, key: str, timeout: float) -> list[Model]:
+    import openai
+
+    with openai.OpenAI(base_url=base_url, api_key=key, timeout=timeout, max_retries=1) as client:
+        return client.models.list().data
+
+
+class ContextWindow:
+    """How many tokens a chat model reads and writes in one call, as far as somebody says so.
+
+    That is the number given, else what the model's own server says in its list of models, else what LangChain knows of
+    the model. The server is asked beside what else has to be opened, so that no turn waits for it.
+
+    Args:
+        chat_model: The model.
+        given: What a person says; nobody is asked then.
+    """
+
+    def __init__(self, chat_model: BaseChatModel, given: int | None = None) -> None:
+        self._model, self._found = chat_model, given
+        self._asking: threading.Thread | None = None
+        base_url = getattr(chat_model, "openai_api_base", None)
+        if given is None and base_url:
+            self._asking = threading.Thread(target=self._ask, args=(str(base_url),), daemon=True)
+            self._asking.start()
+
+    def tokens(self) -> int | None:
+        """The number, or None where nobody says it."""
+        if self._asking is not None:
+            self._asking.join(WINDOW_SECONDS)
+            self._asking = None
+        if self._found is None:
+            profile = getattr(self._model, "profile", None) or {}
+            self._found = profile.get("max_input_tokens")
+        return self._found
+
+    def _ask(self, base_url: str) -> None:
+        from pydantic import SecretStr
+
+        name, key = getattr(self._model, "model_name", ""), getattr(self._model, "openai_api_key", None)
+        secret = key.get_secret_value() if isinstance(key, SecretStr) else "not-needed"
+        try:
+            models = _served(base_url, secret, WINDOW_SECONDS)
+        except Exception:  # whatever a server makes of it: the model's own call says what is wrong
+            return
+        told = next((window_of(model.model_dump()) for model in models if model.id == name), None)
+        self._found = told if self._found is None else self._found
+
+
+def window_of(entry: Mapping[str, Any]) -> int | None:
+    """The context window in a server's entry of a model: vLLM, llama.cpp, LM Studio, OpenRouter and Groq say it."""
+    meta = entry.get("meta")
+    places = [entry, meta if isinstance(meta, Mapping) else {}]
+    found = [place[name] for name in _WINDOWS for place in places if isinstance(place.get(name), int)]
+    return next((tokens for tokens in found if tokens > 0), None)
+
+
+def _other_provider(name: str, temperature: float) -> BaseChatModel:
     provider = name.partition(":")[0]
     try:
         from langchain.chat_models import init_chat_model
@@ -102,7 +172,7 @@ def _other_provider(name: str) -> BaseChatModel:
             help=f"Install it: pip install langchain langchain-{provider.replace('_', '-')}.",
         ) from None
     try:
-        chat_model: BaseChatModel = init_chat_model(name)
+        chat_model: BaseChatModel = init_chat_model(name, temperature=temperature)
     except (ImportError, ValueError) as error:
         raise UnknownModel(f"model {name!r} cannot be opened: {first_line(error)}") from error
     return chat_model
@@ -149,6 +219,11 @@ def _named_failure(error: Exception, model: str) -> ModelError | None:
     if isinstance(status, int) and status >= 500:
         return ModelUnavailable(f"{model} failed with HTTP {status}", help="Try again later.")
     return None
+
+
+def refuses_temperature(error: Exception) -> bool:
+    """Whether a model takes no temperature but its own, as its server says."""
+    return getattr(error, "status_code", None) == 400 and "temperature" in str(error).lower()
 
 
 class LoopLocalClients:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.messages.utils import count_tokens_approximately
 
-from preflight_rag.models.chat.chat_models import LoopLocalClients, in_our_words
+from preflight_rag.models.chat.chat_models import ContextWindow, LoopLocalClients, in_our_words, refuses_temperature
 from preflight_rag.prompts import (
     answer_group,
     answer_plain,
@@ -23,7 +23,7 @@ from preflight_rag.prompts import (
     rewrite,
     summarize,
 )
-from preflight_rag.prompts.replies import choices_line, match_option
+from preflight_rag.prompts.replies import before_cut_quotes, choices_line, match_option
 from preflight_rag.state.errors import BadReply, ModelError
 from preflight_rag.state.reading import Draft, Earlier, Extract, Message, RelationReply, Reply, Rewrite, Source, Talk
 from preflight_rag.state.values import Usage
@@ -38,6 +38,20 @@ if TYPE_CHECKING:
     from preflight_rag.models.reading.extractive_reader import ExtractiveReader
 
 _REFUSED = ("content_filter", "refusal", "safety")
+LONG_PROMPT = 1000
+"""Tokens, estimated, from which on it is looked whether a server has read the whole prompt; a guess."""
+READ_SHARE = 0.5
+"""Least share of the estimate that a server reports of a prompt that it has read whole; a guess: no language has eight
+characters a token."""
+
+
+@dataclass(frozen=True)
+class _Received:
+    """A reply's text, what it cost, and what has to be said about it."""
+
+    text: str
+    usage: Usage
+    notes: tuple[str, ...] = ()
 
 
 class ChatReader:
@@ -47,13 +61,22 @@ class ChatReader:
         chat_model: The model.
         name: How receipts name it.
         deadline: Seconds that one call may take in all, retries and streaming included.
+        context_window: Tokens that the model reads and writes in one call; None: as its server says.
     """
 
     by_rule = False
     extractive: ExtractiveReader | None = None
 
-    def __init__(self, chat_model: BaseChatModel, *, name: str | None = None, deadline: float = 120.0) -> None:
+    def __init__(
+        self,
+        chat_model: BaseChatModel,
+        *,
+        name: str | None = None,
+        deadline: float = 120.0,
+        context_window: int | None = None,
+    ) -> None:
         self.chat_model = chat_model
+        self.window = ContextWindow(chat_model, context_window)
         self.name = name or _name_of(chat_model)
         self.deadline = deadline
         self._clients = LoopLocalClients()
@@ -88,8 +111,8 @@ class ChatReader:
 
     async def extract(self, *, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Reply[Extract]:
         """What one partition says, and what it answers by itself."""
-        text, usage = await self._call(map_context.render(question=question, sources=sources, options=options))
-        return Reply(map_context.parse(text, options), usage)
+        received = await self._ask(map_context.render(question=question, sources=sources, options=options))
+        return Reply(map_context.parse(received.text, options), received.usage, received.notes)
 
     async def reduce(self, *, question: str, extracts: Sequence[Extract], options: Sequence[str] = ()) -> Reply[Draft]:
         """One answer from the partitions' extracts; their quotes come along."""
@@ -122,8 +145,8 @@ class ChatReader:
     async def answer_group(self, *, question: str, sources: Sequence[Source], plural: bool) -> Reply[Draft]:
         """One answer for each entity of the group's contexts; in the plural, another question in the same prompt."""
         asked, before = await self.plural(question) if plural and len(sources) > 1 else (question, Usage())
-        text, usage = await self._call(answer_group.render(question=asked, sources=sources))
-        return Reply(answer_group.parse(text), add(before, usage))
+        received = await self._ask(answer_group.render(question=asked, sources=sources))
+        return Reply(answer_group.parse(received.text), add(before, received.usage), received.notes)
 
     async def plural(self, question: str, *, by_rule: bool = True) -> tuple[str, Usage]:
         """The question in the plural: by rule, else as the model puts it, which may lose no number, code or negation.
@@ -165,54 +188,84 @@ class ChatReader:
             )
         return Reply(short, usage)
 
+    def context_window(self) -> int | None:
+        """Tokens that the model reads and writes in one call, where that is known."""
+        return self.window.tokens()
+
     def count_tokens(self, text: str) -> int:
         """Tokens of a text, estimated (about four characters each)."""
         return count_tokens_approximately([HumanMessage(text)])
 
     async def _draft(self, prompt: list[BaseMessage], options: Sequence[str]) -> Reply[Draft]:
-        text, usage = await self._call(prompt)
-        draft = answer_plain.parse(text, options)
+        received = await self._ask(prompt)
+        draft = answer_plain.parse(received.text, options)
         if not options or draft.choice or not draft.found:
-            return Reply(draft, usage)
+            return Reply(draft, received.usage, received.notes)
         ask = f"Which option is it? Reply with one letter of {choices_line(options)} and nothing else."
-        text, more = await self._repair(prompt, text, ask)
+        text, more = await self._repair(prompt, received.text, ask)
         choice = match_option(text, options)
-        notes = () if choice else ("the reply names none of the options",)
-        return Reply(Draft(draft.text, draft.quotes, True, choice), add(usage, more), notes)
+        notes = received.notes if choice else (*received.notes, "the reply names none of the options")
+        return Reply(Draft(draft.text, draft.quotes, True, choice), add(received.usage, more), notes)
 
     async def _repair(self, prompt: list[BaseMessage], reply: str, ask: str) -> tuple[str, Usage]:
         return await self._call([*prompt, AIMessage(reply), HumanMessage(ask)])
 
     async def _call(self, prompt: list[BaseMessage]) -> tuple[str, Usage]:
-        """The text of a whole reply and what it cost; every way in which a reply can fall short is an error of ours."""
+        """The text of a reply and what it cost."""
+        received = await self._ask(prompt)
+        return received.text, received.usage
+
+    async def _ask(self, prompt: list[BaseMessage]) -> _Received:
+        """A whole reply, or what is whole of it; every other way in which one can fall short is an error of ours."""
         started = perf_counter()
         try:
             async with asyncio.timeout(self.deadline):
-                message = await self._clients.of(self.chat_model).ainvoke(prompt)
+                message = await self._invoke(prompt)
         except Exception as error:
             failure = in_our_words(error, self.name)
             failure.spent = Usage(calls=1, seconds=perf_counter() - started).model_dump()
             raise failure from error
         usage = self._usage(prompt, message, perf_counter() - started)
         try:
-            return self._checked(message), usage
+            text, notes = self._checked(message)
         except BadReply as error:
             error.spent = usage.model_dump()
             raise
+        return _Received(text, usage, (*notes, *self._unread(prompt, usage)))
 
-    def _checked(self, message: AIMessage) -> str:
+    async def _invoke(self, prompt: list[BaseMessage]) -> AIMessage:
+        """The model's message; one that takes no temperature is asked without from then on."""
+        try:
+            return await self._clients.of(self.chat_model).ainvoke(prompt)
+        except Exception as error:
+            if not refuses_temperature(error) or getattr(self.chat_model, "temperature", None) is None:
+                raise
+        self.chat_model = self.chat_model.model_copy(update={"temperature": None})
+        return await self._clients.of(self.chat_model).ainvoke(prompt)
+
+    def _unread(self, prompt: list[BaseMessage], usage: Usage) -> tuple[str, ...]:
+        """A note where the server says that it has read much less than it was sent: some cut a prompt in silence."""
+        sent = count_tokens_approximately(prompt)
+        if usage.estimated or sent < LONG_PROMPT or usage.input_tokens >= READ_SHARE * sent:
+            return ()
+        read = f"{usage.input_tokens:,} of about {sent:,} tokens"
+        return (f"{self.name} read {read}: its server cuts what is longer; set PREFLIGHT_CONTEXT_WINDOW",)
+
+    def _checked(self, message: AIMessage) -> tuple[str, tuple[str, ...]]:
         metadata = message.response_metadata
         reason = metadata.get("finish_reason") or metadata.get("stop_reason") or metadata.get("done_reason")
         if message.additional_kwargs.get("refusal") or reason in _REFUSED:
             raise BadReply(f"{self.name} refused to answer", help="Ask in other words, or take another model.")
+        text = str(message.text)
         if reason in ("length", "max_tokens"):
+            if (whole := before_cut_quotes(text)) is not None:
+                return whole, (f"{self.name}'s reply was cut off in its quotes",)
             raise BadReply(f"{self.name}'s reply was cut off at its token limit", help="Raise the model's max_tokens.")
         if reason is None and self.chat_model._llm_type == "openai-chat":
             raise BadReply(f"{self.name}'s reply ended before it was finished", help="Try again.")
-        text = str(message.text)
         if not text.strip():
             raise BadReply(f"{self.name} sent an empty reply", help="Try again, or take another model.")
-        return text
+        return text, ()
 
     def _usage(self, prompt: list[BaseMessage], message: AIMessage, seconds: float) -> Usage:
         reported = message.usage_metadata

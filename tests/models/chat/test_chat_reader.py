@@ -1,13 +1,18 @@
 """The chat reader over the real OpenAI client and a scripted server."""
 
+import json
+
 import pytest
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_openai import ChatOpenAI
+from scripted_replies import completion
 from scripted_server import Reply, ScriptedServer
 
 from preflight_rag.graph.readers import open_reader
-from preflight_rag.models.chat.chat_models import model_name, open_chat_model
+from preflight_rag.models.chat.chat_models import model_name, open_chat_model, window_of
 from preflight_rag.models.chat.chat_reader import ChatReader
+from preflight_rag.models.protocol import within_window
+from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import (
     BadReply,
     ContextOverflow,
@@ -19,6 +24,8 @@ from preflight_rag.state.errors import (
     UsageError,
 )
 from preflight_rag.state.reading import ContextNote, Extract, Message, Source
+from preflight_rag.state.values import Passage
+from preflight_rag.text.citations import find_citation
 
 SOURCES = [
     Source(1, "a", "Water", "Water boils at 100 °C."),
@@ -220,6 +227,110 @@ async def test_every_way_in_which_a_reply_falls_short_has_a_name(scripted, error
         await reader(server, deadline=1.0).answer(question=QUESTION, sources=SOURCES)
     assert caught.value.spent["calls"] == 1
     assert caught.value.help
+
+
+async def test_a_reply_cut_in_its_quotes_keeps_its_answer_and_says_so():
+    cut = 'At 100 °C [1].\nQUOTES\n[1] "Water boils at 100 °C."\n[2] "half a quo'
+    with ScriptedServer(default=Reply(cut, finish_reason="length")) as server:
+        reply = await reader(server).answer(question=QUESTION, sources=SOURCES)
+    assert (reply.value.text, reply.value.quotes) == ("At 100 °C [1].", ((1, "Water boils at 100 °C."),))
+    assert reply.notes == ("openai:m's reply was cut off in its quotes",)
+
+
+@pytest.mark.parametrize("cut", ["At 100 °C", "QUOTES\n[1] half", "<think>QUOTES\nhm"])
+async def test_a_reply_cut_before_its_quotes_is_no_answer(cut):
+    with ScriptedServer(default=Reply(cut, finish_reason="length")) as server, pytest.raises(BadReply, match="cut off"):
+        await reader(server).answer(question=QUESTION, sources=SOURCES)
+
+
+async def test_the_reference_numbers_of_a_source_are_not_citations_of_ours():
+    paper = Source(1, "a", "Water", "Water boils at 100 °C [3], less on mountains [1, 4].")
+    with ScriptedServer(default='At 100 °C (3) [1].\nQUOTES\n[1] "Water boils at 100 °C (3)"') as server:
+        reply = await reader(server).answer(question=QUESTION, sources=[paper])
+    assert "100 °C (3), less on mountains (1, 4)." in server.requests[0].prompt
+    found = find_citation(
+        1, 1, reply.value.text, reply.value.quotes, {1: Passage(id="a", document_id="a", text=paper.text)}
+    )
+    assert found.verified
+    assert found.quote.startswith("Water boils at 100 °C [3")
+
+
+async def test_a_prompt_that_its_server_read_in_part_is_told():
+    """About 2,500 tokens are sent by four characters a token, as OpenAI counts English; the server reports 600."""
+    many = [Source(1, "a", "", "word " * 2000)]
+    usage = {"prompt_tokens": 600, "completion_tokens": 2, "total_tokens": 602}
+    body = completion(Reply("Yes [1]."), {"model": "m", "messages": []}) | {"usage": usage}
+    with ScriptedServer(default=Reply(raw=json.dumps(body), headers={"Content-Type": "application/json"})) as server:
+        reply = await reader(server).answer(question=QUESTION, sources=many)
+        (note,) = reply.notes
+        short = await reader(server).answer(question=QUESTION, sources=SOURCES)
+    assert "read 600 of about 2," in note
+    assert "PREFLIGHT_CONTEXT_WINDOW" in note
+    assert short.notes == ()
+
+
+@pytest.mark.parametrize(("given", "sent"), [({}, 0.0), ({"temperature": 0.7}, 0.7)])
+async def test_the_temperature_is_zero_unless_it_is_set(monkeypatch, given, sent):
+    with ScriptedServer() as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        await ChatReader(open_chat_model("openai:m", **given)).answer(question=QUESTION, sources=SOURCES)
+    assert server.requests[0].body["temperature"] == sent
+
+
+async def test_a_model_that_takes_no_temperature_is_asked_without():
+    refusal = Reply("Unsupported value: 'temperature' does not support 0 with this model.", status=400)
+
+    def script(body):
+        return refusal if "temperature" in body else "At 100 °C [1]."
+
+    with ScriptedServer(script) as server:
+        chat = ChatOpenAI(base_url=server.url, api_key="k", model="m", max_retries=0, temperature=0.0)
+        asked = ChatReader(chat)
+        for _ in range(2):
+            assert (await asked.answer(question=QUESTION, sources=SOURCES)).value.found
+    assert ["temperature" in request.body for request in server.requests] == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("entry", "tokens"),
+    [
+        ({"id": "m", "max_model_len": 8192}, 8192),
+        ({"id": "m", "meta": {"n_ctx": 4096, "n_ctx_train": 131072}}, 4096),
+        ({"id": "m", "loaded_context_length": 4096, "max_context_length": 32768}, 4096),
+        ({"id": "m", "context_window": 131072}, 131072),
+        ({"id": "m", "owned_by": "me"}, None),
+    ],
+)
+def test_servers_say_their_context_window_in_their_own_ways(entry, tokens):
+    """The fields of vLLM, llama.cpp, LM Studio, Groq and OpenAI."""
+    assert window_of(entry) == tokens
+
+
+def test_the_window_is_what_is_set_then_what_the_server_says_then_what_is_known_of_the_model():
+    with ScriptedServer(models=["m", "other"], windows={"m": 8192}) as server:
+        chat = ChatOpenAI(base_url=server.url, api_key="k", model="m")
+        assert ChatReader(chat).context_window() == 8192
+        assert ChatReader(chat, context_window=2048).context_window() == 2048
+        assert ChatReader(ChatOpenAI(base_url=server.url, api_key="k", model="other")).context_window() is None
+    assert ChatReader(ChatOpenAI(api_key="k", model="gpt-4.1-mini")).context_window() > 1_000_000
+    assert ChatReader(FakeListChatModel(responses=["x"])).context_window() is None
+
+
+def test_prompts_fit_into_the_window():
+    """By hand: of 4,096 tokens 1,024 are the reply's and 400 the instructions', 85 % of the rest is 2,271.
+
+    In it are 16 passages with 30 tokens each of title and tags. Of 2,048 tokens a quarter is the reply's.
+    """
+    small = ChatReader(FakeListChatModel(responses=["x"]), context_window=4096)
+    settings = within_window(Settings(), small)
+    assert (settings.k, settings.budget_tokens, settings.relation_prompt_tokens) == (16, 2271 - 16 * 30, 2271)
+    tiny = within_window(Settings(), ChatReader(FakeListChatModel(responses=["x"]), context_window=2048))
+    assert (tiny.k, tiny.budget_tokens) == (16, 965 - 16 * 30)
+    assert within_window(Settings(budget_tokens=700), small).budget_tokens == 700
+    large = ChatReader(FakeListChatModel(responses=["x"]), context_window=131072)
+    assert within_window(Settings(), large).relation_prompt_tokens == Settings().relation_prompt_tokens
+    unknown = ChatReader(FakeListChatModel(responses=["x"]))
+    assert within_window(Settings(), unknown) == Settings()
 
 
 async def test_a_server_that_is_down():
