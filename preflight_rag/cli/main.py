@@ -62,7 +62,11 @@ ModelOption = Annotated[
 ]
 EmbedderOption = Annotated[
     str | None,
-    typer.Option("--embedder", help="A SentenceTransformer name or path, or pair:QUERY|PASSAGE for two encoders."),
+    typer.Option(
+        "--embedder",
+        help="A SentenceTransformer name or path; pair:QUERY|PASSAGE for two encoders; "
+        "prompts:QUERY|PASSAGE|MODEL for one with prompts (E5 has its own).",
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
 SPAN_EXPORTERS = ("OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")

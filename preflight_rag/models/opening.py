@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from langchain_core.embeddings import Embeddings
 
-from preflight_rag.models.embedding.embedder import DEFAULT_ALIASES, PAIR_PREFIX, Embedder
+from preflight_rag.models.embedding.embedder import DEFAULT_ALIASES, PAIR_PREFIX, PROMPTS_PREFIX, Embedder
 from preflight_rag.models.reading.extractive_reader import BUNDLED, NO_READER, CachedReader, ExtractiveReader
 from preflight_rag.models.reranking.rerankers import FEATURES, NONE, READER, Reranker
 from preflight_rag.state.errors import EmbedderError, ExtractiveReaderError, RerankerError
@@ -22,8 +22,10 @@ def open_embedder(spec: str | Path | Embeddings | None = None) -> Embedder:
     Args:
         spec: None or "default" for all-MiniLM-L6-v2; the name or path of a SentenceTransformer; "pair:QUERY|PASSAGE"
             for two encoders that share a space, such as
-            "pair:ncbi/MedCPT-Query-Encoder|ncbi/MedCPT-Article-Encoder"; a LangChain `Embeddings` object; an
-            `Embedder`, which is returned as it is.
+            "pair:ncbi/MedCPT-Query-Encoder|ncbi/MedCPT-Article-Encoder"; "prompts:QUERY|PASSAGE|MODEL" for one that is
+            to read each query and each passage behind a prompt, such as "prompts:query: |passage: |intfloat/e5-base"
+            (E5, BGE and Nomic get theirs by themselves, where the model brings none); a LangChain `Embeddings` object;
+            an `Embedder`, which is returned as it is.
 
     Raises:
         EmbedderError: It is unknown, cannot be loaded, or has other weights than it should.
@@ -40,9 +42,11 @@ def open_embedder(spec: str | Path | Embeddings | None = None) -> Embedder:
         return MiniLM()
     if not isinstance(spec, (str, Path)) or not str(spec).strip():
         raise EmbedderError(f"{spec!r} is not an embedder", help="Give a model's name or path, or an Embeddings object")
-    from preflight_rag.models.embedding.torch_embedders import open_pair, open_sentence_transformer
+    from preflight_rag.models.embedding.torch_embedders import open_pair, open_prompted, open_sentence_transformer
 
     name = str(spec)
+    if name.startswith(PROMPTS_PREFIX):
+        return open_prompted(name)
     return open_pair(name) if name.startswith(PAIR_PREFIX) else open_sentence_transformer(name)
 
 
@@ -67,8 +71,9 @@ def open_reranker(spec: str, *, batch_size: int | None = None, extractive_reader
     """The reranker that `spec` names, or None for "none".
 
     Args:
-        spec: "none"; "features", which needs no model; "reader", the extractive reader's relevance; "medcpt", "bge" or
-            "ms-marco"; the name or path of any sentence-transformers CrossEncoder.
+        spec: "none"; "features", which needs no model, and "features:GROUP", the same with the weights that were
+            trained without that group of collections, for figures about it; "reader", the extractive reader's
+            relevance; "medcpt", "bge" or "ms-marco"; the name or path of any sentence-transformers CrossEncoder.
         batch_size: Of the reader or a cross-encoder; None for its own.
         extractive_reader: Which one "reader" is, as `open_extractive_reader` takes it.
 
@@ -82,10 +87,11 @@ def open_reranker(spec: str, *, batch_size: int | None = None, extractive_reader
         )
     if name.casefold() == NONE:
         return None
-    if name.casefold() == FEATURES:
-        from preflight_rag.models.reranking.feature_reranker import FeatureReranker
+    kind, _, group = name.casefold().partition(":")
+    if kind == FEATURES:
+        from preflight_rag.models.reranking.feature_reranker import ALL, FeatureReranker
 
-        return FeatureReranker.shipped()
+        return FeatureReranker.shipped(group or ALL)
     if name.casefold() == READER:
         return _open_reader_reranker(extractive_reader, batch_size)
     from preflight_rag.models.reranking.cross_encoder import ALIASES, BATCH, CrossEncoderReranker

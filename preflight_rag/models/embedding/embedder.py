@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 DEFAULT_SPEC = "default"
 DEFAULT_ALIASES = frozenset({DEFAULT_SPEC, "all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2"})
 PAIR_PREFIX = "pair:"
+PROMPTS_PREFIX = "prompts:"
 
 PassageInput: TypeAlias = str | tuple[str, str]
 Progress: TypeAlias = Callable[[int], None]

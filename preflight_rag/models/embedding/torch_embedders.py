@@ -3,16 +3,21 @@
 MedCPT (Jin et al. 2023) is a pair of plain BERT encoders: the vector is the last hidden state of [CLS], an article goes
 in as the pair (title, abstract), queries are read to 64 tokens and articles to 512, and similarity is the inner product
 of vectors that are not normalised. Its vectors are stored as they are, so that rankings are the model's own.
+
+Models such as E5 (Wang et al. 2022) were trained with a prompt before each query and each passage, and lose without it.
+A model's own prompts are used; where it brings none, those of its family (`FAMILIES`), or the ones that the name gives:
+"prompts:QUERY|PASSAGE|MODEL".
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Sequence
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from preflight_rag.models.embedding.embedder import PAIR_PREFIX, Embedder, PassageInput, Progress
+from preflight_rag.models.embedding.embedder import PAIR_PREFIX, PROMPTS_PREFIX, Embedder, PassageInput, Progress
 from preflight_rag.models.hugging_face import fast_tokenizer, quiet_loading
 from preflight_rag.state.errors import EmbedderError, first_line
 
@@ -31,6 +36,28 @@ MEDCPT_QUERY_TOKENS = 64
 MEDCPT_ARTICLE_TOKENS = 512
 
 
+class Prompts(NamedTuple):
+    """What stands before a query and before a passage."""
+
+    query: str
+    passage: str
+
+
+_BGE = Prompts("Represent this sentence for searching relevant passages: ", "")
+FAMILIES: tuple[tuple[re.Pattern[str], Prompts], ...] = (
+    (re.compile(r"(?:^|-)e5-(?:small|base|large)(?!.*instruct)"), Prompts("query: ", "passage: ")),
+    (re.compile(r"^bge-(?:small|base|large)-en"), _BGE),
+    (re.compile(r"^nomic-embed-text"), Prompts("search_query: ", "search_document: ")),
+)
+"""Families by the end of a model's name, with the prompts of their model cards."""
+
+
+def family_prompts(name: str) -> Prompts | None:
+    """The prompts of the family that a model's name or path belongs to; None where it is of no known one."""
+    last = PurePath(name).name.lower()
+    return next((prompts for pattern, prompts in FAMILIES if pattern.search(last)), None)
+
+
 class _PassageEncoder(Protocol):
     tokenizer: Tokenizer
     revision: str
@@ -47,16 +74,26 @@ class _PassageEncoder(Protocol):
 class TorchBackend:
     """A SentenceTransformer with its own prompts, tokenizer and length.
 
+    Args:
+        name: Name or path.
+        prompts: What stands before queries and passages; None: the model's own, else those of its family.
+
     Raises:
         EmbedderError: It cannot be loaded, or has no fast tokenizer.
     """
 
     normalized = True
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, prompts: Prompts | None = None) -> None:
         self._model = _loaded(name, _sentence_transformer)
         self.tokenizer = _tokenizer(name, self._model.tokenizer)
         self.revision = weights_revision(self._model)
+        own = any((self._model.prompts or {}).values())
+        given = prompts if prompts is not None or own else family_prompts(name)
+        if given is not None:
+            self._model.prompts = {"query": given.query, "document": given.passage}
+            if any(given) or own:  # other prompts make other vectors
+                self.revision += "-" + hashlib.sha256("\0".join(given).encode("utf-8")).hexdigest()[:6]
         limit = self._model.max_seq_length
         prompt = (self._model.prompts or {}).get("document") or ""
         prompt_tokens = len(self.tokenizer.encode(prompt, add_special_tokens=False).ids)
@@ -162,6 +199,17 @@ class MedCPTEmbedder(SentenceTransformerEmbedder):
 def open_sentence_transformer(name: str) -> Embedder:
     """The SentenceTransformer `name`, from a path, the local cache or the Hub."""
     return SentenceTransformerEmbedder(name, TorchBackend(name))
+
+
+def open_prompted(spec: str) -> Embedder:
+    """The embedder "prompts:QUERY|PASSAGE|MODEL": a SentenceTransformer with these prompts in place of any others."""
+    parts = spec.removeprefix(PROMPTS_PREFIX).split("|")
+    if len(parts) != 3 or not parts[2].strip():
+        raise EmbedderError(
+            f"{spec!r} does not name two prompts and a model", help="Write 'prompts:query: |passage: |MODEL'"
+        )
+    query, passage, name = parts
+    return SentenceTransformerEmbedder(spec, TorchBackend(name.strip(), Prompts(query, passage)))
 
 
 def open_pair(spec: str) -> Embedder:

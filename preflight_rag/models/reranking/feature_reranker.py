@@ -25,6 +25,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from preflight_rag.state.errors import RerankerError
 from preflight_rag.state.retrieval import Candidate
 from preflight_rag.text.words import STOP_WORDS, words_by_token
 
@@ -74,7 +75,14 @@ class FeatureReranker:
 
     @classmethod
     def shipped(cls, fold: str = ALL) -> FeatureReranker:
-        """The trained reranker; `fold` names the group of collections that it was trained without."""
+        """The trained reranker; `fold` names the group of collections that it was trained without.
+
+        Raises:
+            RerankerError: There is no such fold.
+        """
+        folds = next(iter(trained()["weights"].values()))
+        if fold not in folds:
+            raise RerankerError(f"no reranker was trained without {fold!r}", help=f"Choose {', '.join(folds)}.")
         return cls({name: row[fold] for name, row in trained()["weights"].items()})
 
     def score(self, question: str, candidates: Sequence[Candidate]) -> np.ndarray:

@@ -233,6 +233,43 @@ def test_prompts_of_the_model_are_used_and_take_their_room(tiny):
     assert prompted.max_tokens == plain.max_tokens - 1
 
 
+def test_prompts_of_the_name_stand_in_place_of_the_models(tiny):
+    plain = open_embedder(tiny["one"])
+    given = open_embedder(f"prompts:query: |tea |{tiny['one']}")
+    np.testing.assert_allclose(given.encode_query("fever"), plain.encode_query("query: fever"), atol=1e-5)
+    np.testing.assert_allclose(given.encode_passages(["fever"]), plain.encode_passages(["tea fever"]), atol=1e-5)
+    assert given.max_tokens == plain.max_tokens - 1
+    assert given.revision.startswith(f"{plain.revision}-")
+    assert open_embedder(given.spec).revision == given.revision
+    without = open_embedder(f"prompts:||{tiny['prompted']}")
+    np.testing.assert_allclose(without.encode_query("fever"), plain.encode_query("fever"), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "query", "passage"),
+    [
+        ("e5-small-v2", "query: fever", "passage: fever"),
+        ("multilingual-e5-base", "query: fever", "passage: fever"),
+        ("bge-small-en-v1.5", "Represent this sentence for searching relevant passages: fever", "fever"),
+        ("nomic-embed-text-v1.5", "search_query: fever", "search_document: fever"),
+        ("multilingual-e5-large-instruct", "fever", "fever"),
+        ("paraphrase-MiniLM-L3-v2", "fever", "fever"),
+    ],
+)
+def test_known_families_get_the_prompts_of_their_cards(tiny, tmp_path, name, query, passage):
+    plain = open_embedder(tiny["one"])
+    (tmp_path / name).symlink_to(tiny["one"])
+    found = open_embedder(tmp_path / name)
+    np.testing.assert_allclose(found.encode_query("fever"), plain.encode_query(query), atol=1e-5)
+    np.testing.assert_allclose(found.encode_passages(["fever"]), plain.encode_passages([passage]), atol=1e-5)
+    assert (found.revision == plain.revision) == (query == "fever")
+
+
+def test_a_model_with_prompts_of_its_own_keeps_them(tiny, tmp_path):
+    (tmp_path / "e5-base").symlink_to(tiny["prompted"])
+    assert open_embedder(tmp_path / "e5-base").revision == open_embedder(tiny["prompted"]).revision
+
+
 def test_a_pair_has_one_encoder_for_queries_and_one_for_passages(tiny):
     pair = open_embedder(f"pair:{tiny['one']}|{tiny['two']}")
     one, two = open_embedder(tiny["one"]), open_embedder(tiny["two"])
