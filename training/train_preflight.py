@@ -20,10 +20,9 @@ from typing import Any
 from preflight_rag.conversation.questions import normalised
 from preflight_rag.evaluation.datasets import open_dataset
 from preflight_rag.evaluation.experiments.calibration import FUSED, SAMPLE
-from preflight_rag.evaluation.experiments.reranking import GROUPS
 from preflight_rag.evaluation.runs import Progress, Run, no_progress
 from preflight_rag.evaluation.samples import DataSet
-from preflight_rag.evaluation.searching import collection_library
+from preflight_rag.evaluation.searching import GROUPS, collection_library
 from preflight_rag.library.library import Library
 from preflight_rag.routing.calibration import Case, measure, turn_passages
 from preflight_rag.routing.known_questions import KnownQuestion

@@ -14,7 +14,7 @@ from preflight_rag.evaluation.datasets import RETRIEVAL, ROLES, open_dataset
 from preflight_rag.evaluation.reading_metrics import holds
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet, Sample, check_selection, sampled
-from preflight_rag.evaluation.searching import collection_library, inputs
+from preflight_rag.evaluation.searching import collection_library, inputs, left_out
 from preflight_rag.library.library import Library
 from preflight_rag.library.search.retrieval import retrieve_passages
 from preflight_rag.state.context import Settings
@@ -42,12 +42,14 @@ class Searched:
         inputs: What the numbers depend on, for the manifest.
         prefixes: What stands before a gold document's name in the library's ids.
         seed: Of random passages.
+        reranker: The second stage, as `open_reranker` takes it: with weights that were not trained on this corpus.
     """
 
     library: Library
     inputs: dict[str, Any]
     prefixes: tuple[str, ...]
     seed: int
+    reranker: str = SETTINGS.reranker
 
     @property
     def where(self) -> str:
@@ -57,7 +59,7 @@ class Searched:
 
     def retrieved(self, question: Sample, k: int) -> tuple[Source, ...]:
         """The k passages that a turn retrieves for the question, best first."""
-        settings = SETTINGS.model_copy(update={"k": k})
+        settings = SETTINGS.model_copy(update={"k": k, "reranker": self.reranker})
         return tuple(retrieve_passages(self.library, [normalised(question.question)], settings).sources())
 
     def documents(self, question: Sample) -> list[str]:
@@ -153,7 +155,8 @@ def open_searched(found: DataSet, run: Run) -> Iterator[Searched]:
     collection, prefixes = corpus_of(found)
     collection = sampled(collection, answering_first(found, prefixes, run), run.documents)
     with collection_library(collection, run) as library:
-        yield Searched(library, inputs(collection, library), prefixes, run.seed)
+        reranker = left_out(collection.name)
+        yield Searched(library, inputs(collection, library, reranker=reranker), prefixes, run.seed, reranker)
 
 
 def answering_first(found: DataSet, prefixes: Sequence[str], run: Run) -> Iterator[str]:

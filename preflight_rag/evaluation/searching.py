@@ -20,7 +20,31 @@ from preflight_rag.library.ingest import IngestEvent
 from preflight_rag.library.search.hybrid import Rankings
 from preflight_rag.models.embedding.embedder import Embedder
 from preflight_rag.models.opening import open_embedder
+from preflight_rag.models.reranking.feature_reranker import ALL
+from preflight_rag.models.reranking.rerankers import FEATURES
 from preflight_rag.state.errors import LibraryError
+
+GROUPS = {
+    "bioasq": "bioasq",
+    "biomix-bioasq": "bioasq",
+    "scifact": "scifact",
+    "biomix-scifact": "scifact",
+    "nfcorpus": "nfcorpus",
+    "cranfield": "cranfield",
+    "cisi": "cisi",
+    "medquad": "medquad",
+}
+"""Collection to its group: what shares questions or documents with another is never trained on when that is tested."""
+
+
+def group_of(name: str) -> str:
+    """The fold that a collection is tested with: its group, or "all" for a collection that nothing was trained on."""
+    return GROUPS.get(name, ALL)
+
+
+def left_out(name: str) -> str:
+    """The reranker without a model, as `open_reranker` takes it, whose weights never saw the collection's group."""
+    return f"{FEATURES}:{group_of(name)}"
 
 
 @contextmanager

@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 
 from preflight_rag.evaluation.experiments import run
-from preflight_rag.evaluation.experiments.reranking import FUSIONS, GROUPS, fusion, group_of
+from preflight_rag.evaluation.experiments.reranking import FUSIONS, fusion
 from preflight_rag.evaluation.runs import Run
-from preflight_rag.models.reranking.feature_reranker import ALL, FEATURES
+from preflight_rag.evaluation.searching import GROUPS, group_of, left_out
+from preflight_rag.models.opening import open_reranker
+from preflight_rag.models.reranking.feature_reranker import ALL, FEATURES, WEIGHTS, FeatureReranker
+from preflight_rag.state.errors import RerankerError
 from training import train_reranker
 from training.train_reranker import Example, fit, folds, main, quality, train
 
@@ -69,6 +72,41 @@ def test_groups():
     assert group_of("biomix-scifact") == group_of("scifact") == "scifact"
     assert group_of("anything else") == ALL
     assert fusion("CombSUM", 0.25).weights == {"dense share": 0.25, "bm25 share": 0.75}
+
+
+@pytest.mark.parametrize(
+    ("collection", "column"),
+    [("bioasq", "bioasq"), ("biomix-bioasq", "bioasq"), ("medquad", "medquad"), ("anything else", "all")],
+)
+def test_left_out_weights_are_their_column_of_the_file(collection, column):
+    table = json.loads(WEIGHTS.read_text(encoding="utf-8"))["weights"]
+    found = open_reranker(left_out(collection))
+    assert found.weights == {name: row[column] for name, row in table.items()}
+    assert (found.weights == open_reranker("features").weights) == (column == "all")
+
+
+def test_a_fold_that_there_is_not_is_one_clear_line():
+    with pytest.raises(RerankerError, match="without 'nq'"):
+        open_reranker("features:nq")
+
+
+@pytest.mark.parametrize("experiment", ["pairs", "cpqa"])
+def test_figures_about_bioasq_come_from_weights_that_never_saw_it(data_dir, library_cache, monkeypatch, experiment):
+    asked: list[dict[str, float]] = []
+    score = FeatureReranker.score
+    monkeypatch.setattr(
+        FeatureReranker, "score", lambda self, *given: asked.append(dict(self.weights)) or score(self, *given)
+    )
+    (report,) = run(
+        experiment,
+        data_dir,
+        ["bioasq"],
+        Run(limit=1, documents=60, library_cache=library_cache, rerankers=("features",)),
+    )
+    table = json.loads(WEIGHTS.read_text(encoding="utf-8"))["weights"]
+    assert asked
+    assert all(weights == {name: row["bioasq"] for name, row in table.items()} for weights in asked)
+    assert "features:bioasq" in json.dumps(report.inputs["settings"])
 
 
 def test_the_report(beir_data, library_cache):

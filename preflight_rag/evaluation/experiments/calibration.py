@@ -13,14 +13,13 @@ from statistics import fmean
 from typing import Any
 
 from preflight_rag.conversation.questions import normalised
-from preflight_rag.evaluation.experiments.reranking import GROUPS
 from preflight_rag.evaluation.intervals import bootstrap, mean
 from preflight_rag.evaluation.metrics import prediction, roc_area, roc_area_gain
 from preflight_rag.evaluation.report import Report, Table, figures, number
 from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet, Sample
-from preflight_rag.evaluation.searching import collection_library, inputs
+from preflight_rag.evaluation.searching import GROUPS, collection_library, inputs
 from preflight_rag.library.library import Library
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.routing.calibration import Case, calibrate, is_issue, turn_passages

@@ -125,7 +125,8 @@ def ordered(searched: Searched, question: Sample) -> Order:
     hard = searched.nearest(question, key, HARD)
     pool = merge(library, question.question, [], [*hard, key], depth=HARD + 1)
     by_cosine = sorted(pool, key=lambda candidate: candidate.dense_rank or len(pool))
-    second = rerank(FeatureReranker.shipped(), question.question, pool, limit=len(pool), deadline=float("inf")).order
+    weights = FeatureReranker.shipped(searched.reranker.partition(":")[2])
+    second = rerank(weights, question.question, pool, limit=len(pool), deadline=float("inf")).order
     first = {
         NAIVE: tuple(Source.of(passage, n) for n, passage in enumerate(dense, 1)),
         PIPELINE: searched.retrieved(question, TOP),

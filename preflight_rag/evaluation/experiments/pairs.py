@@ -3,7 +3,8 @@
 CPQA (section III.C, Fig. 4) measures Hits@5 and MRR@5 of pairs with questions that a model writes from the collection's
 own documents. So here: documents are drawn by the seed, and each question is to be answered by the document it was
 written from. Without a language model the data set's own questions are asked, with all documents that are judged to
-answer them. The first stage is the embedder's ranking alone; the reranker reads its first candidates.
+answer them. Of a collection that it was trained on, the reranker without a model takes the weights that were trained
+without its group. The first stage is the embedder's ranking alone; the reranker reads its first candidates.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from preflight_rag.evaluation.report import Report
 from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet, Sample, check_selection
-from preflight_rag.evaluation.searching import collection_library, search_all
+from preflight_rag.evaluation.searching import collection_library, left_out, search_all
 from preflight_rag.library.library import Library
 from preflight_rag.models.opening import open_reranker
 from preflight_rag.models.reranking.rerankers import FEATURES, NONE, READER, Reranker, rerank
@@ -83,7 +84,8 @@ def run(collection: DataSet, run: Run) -> Report:
         asked = questions(collection, asking)
     tops: dict[str, dict[str, list[str]]] = {}
     embedders = [name.strip() or None for name in (run.embedder or "").split(",")]
-    rerankers = {name: open_reranker(name) for name in run.rerankers or RERANKERS}
+    known_as = {FEATURES: left_out(collection.name)}
+    rerankers = {name: open_reranker(known_as.get(name, name)) for name in run.rerankers or RERANKERS}
     known: dict[str, Any] = {}
     for name in dict.fromkeys(embedders):
         with collection_library(collection, replace(run, embedder=name)) as library:
@@ -118,7 +120,12 @@ def run(collection: DataSet, run: Run) -> Report:
             "model": asking.name if asked.by != OWN else None,
             "embedders": known,
             "library": {"documents": documents},
-            "settings": {"questions": asked.by, "candidates": CANDIDATES, "rerankers": list(rerankers)},
+            "settings": {
+                "questions": asked.by,
+                "candidates": CANDIDATES,
+                "rerankers": list(rerankers),
+                "weights": known_as[FEATURES],
+            },
         },
         plots=(replace(plot, measure=Axis("share of questions; mean reciprocal rank", low=0, high=1)),),
     )

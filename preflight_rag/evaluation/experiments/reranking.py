@@ -17,25 +17,14 @@ from preflight_rag.evaluation.metrics import ranking_rows
 from preflight_rag.evaluation.report import Report
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet
-from preflight_rag.evaluation.searching import collection_library, inputs, search_all
+from preflight_rag.evaluation.searching import collection_library, group_of, inputs, search_all
 from preflight_rag.library.library import Library
 from preflight_rag.library.search.hybrid import Rankings
-from preflight_rag.models.reranking.feature_reranker import ALL, FeatureReranker, trained
+from preflight_rag.models.reranking.feature_reranker import FeatureReranker, trained
 from preflight_rag.models.reranking.reader_reranker import ReaderReranker
 from preflight_rag.models.reranking.rerankers import READER, Reranker, rerank
 from preflight_rag.state.context import Settings
 
-GROUPS = {
-    "bioasq": "bioasq",
-    "biomix-bioasq": "bioasq",
-    "scifact": "scifact",
-    "biomix-scifact": "scifact",
-    "nfcorpus": "nfcorpus",
-    "cranfield": "cranfield",
-    "cisi": "cisi",
-    "medquad": "medquad",
-}
-"""Collection to its group: what shares questions or documents with another is never trained on when that is tested."""
 FUSIONS = {
     "CombSUM": ("dense share", "bm25 share"),
     "weighted RRF": ("dense reciprocal rank", "bm25 reciprocal rank"),
@@ -50,11 +39,6 @@ NOTE = (
     "weights that were trained without this collection's group, as were the weights of the two fusions. Reader: by the "
     "extractive reader's relevance."
 )
-
-
-def group_of(name: str) -> str:
-    """The fold that a collection is tested with: its group, or "all" for a collection that nothing was trained on."""
-    return GROUPS.get(name, ALL)
 
 
 def fusion(name: str, dense: float) -> FeatureReranker:
