@@ -44,7 +44,7 @@ async def rewrite(state: Asked, runtime: Runtime[Context]) -> State:
         "options": state.get("options") or [],
         "condensed": short.value,
         "condensed_messages": short.value["messages"],
-        **_cleared(),
+        **cleared(),
     }
     if known:
         update["earlier"] = known
@@ -104,8 +104,8 @@ def _earlier_turn(state: Mapping[str, Any]) -> EarlierState | None:
     )
 
 
-def _cleared() -> State:
-    """The channels of the turn before, as they are at the beginning of one."""
+def cleared() -> State:
+    """The channels that hold one turn alone, as they are at its beginning; every new one belongs here."""
     return {
         "rungs": [],
         "passages": [],

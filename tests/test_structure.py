@@ -10,6 +10,9 @@ import typer.main
 
 from preflight_rag.cli import app
 from preflight_rag.graph.build import build_graph
+from preflight_rag.graph.progress import BEGINS
+from preflight_rag.nodes.rewrite import cleared
+from preflight_rag.state.schema import State
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "preflight_rag"
@@ -41,6 +44,13 @@ MAY_IMPORT = {
 """What each room imports besides itself: docs/architecture.md draws it. The command line opens every other entry."""
 NODES = sorted(path.stem for path in (ROOT / "nodes").glob("*.py") if path.stem != "__init__")
 LINKS = ("graph", "nodes", "prompts", "state")
+IN_PARTS = {"map_context", "answer_group"}
+"""Stages that run once for each part, whose progress is counted."""
+SET_BY_REWRITE = {
+    *("schema_version", "messages", "options", "question", "standalone_question", "queries", "rewrite", "lookup"),
+    *("earlier", "condensed", "condensed_messages", "gaps", "spent"),
+}
+"""Channels that `rewrite` sets anew itself, or that a conversation keeps."""
 
 
 def modules(room):
@@ -127,13 +137,23 @@ def test_the_graphs_rooms_are_linked_into_the_package(room):
 
 @pytest.mark.parametrize("node", NODES)
 def test_every_node_is_wired_tested_documented_and_named_alike(node):
-    graph = build_graph()
-    assert node in graph.nodes
-    function = getattr(__import__(f"preflight_rag.nodes.{node}", fromlist=[node]), node)
-    assert inspect.iscoroutinefunction(function)
-    assert inspect.getdoc(function)
-    assert (ROOT / "tests" / "nodes" / f"test_{node}.py").exists()
-    assert f"**{node}**" in (ROOT / "README.md").read_text(encoding="utf-8")
+    function = getattr(__import__(f"preflight_rag.nodes.{node}", fromlist=[node]), node, None)
+    page = (ROOT / "preflight_rag/server/page/static/route.js").read_text(encoding="utf-8")
+    there = {
+        f"an async function {node}": inspect.iscoroutinefunction(function),
+        "a docstring of that": bool(inspect.getdoc(function)),
+        "the node in graph/build.py": node in build_graph().nodes,
+        f"tests/nodes/test_{node}.py": (ROOT / "tests" / "nodes" / f"test_{node}.py").exists(),
+        f"**{node}** in README.md": f"**{node}**" in (ROOT / "README.md").read_text(encoding="utf-8"),
+        "a sentence in BEGINS of graph/progress.py": node in BEGINS or node in IN_PARTS,
+        "a name in STAGES of preflight_rag/server/page/static/route.js": f"\n  {node}: " in page,
+    }
+    missing = [what for what, is_there in there.items() if not is_there]
+    assert not missing
+
+
+def test_a_turn_begins_without_what_the_last_one_left():
+    assert cleared().keys() | SET_BY_REWRITE == State.__annotations__.keys()
 
 
 def commands(command, name):

@@ -16,6 +16,7 @@ export const STAGES = {
   reduce_context: "Putting the parts together",
   relate_contexts: "Comparing passages",
   organize_contexts: "Grouping passages",
+  clarify: "Asking which is meant",
   answer_group: "Answering each group",
   aggregate_groups: "Setting answers side by side",
   cite: "Checking citations",
