@@ -13,6 +13,7 @@ from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import Command
+from plain_turn import STAGES
 from scripted_replies import Reply
 from scripted_server import ScriptedServer
 
@@ -178,7 +179,7 @@ async def test_as_a_node_of_a_graph_around_it(scripted_app):
     ]
     inside = [(mode, payload) for space, mode, payload in seen if space == ("documents",)]
     stages = [stage for mode, payload in inside if mode == "updates" for stage in payload]
-    assert stages == ["rewrite", "retrieve", "preflight", "answer_plain", "cite"]
+    assert stages == STAGES
     tokens = [payload[0].content for mode, payload in inside if mode == "messages"]
     assert tokens[:3] == ["Venus", " has", " about"]
     assert any(mode == "custom" and payload["type"] == "progress" for mode, payload in inside)

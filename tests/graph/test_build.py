@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from plain_turn import STAGES
 from scripted_server import Reply, ScriptedServer
 
 from preflight_rag import answer_of, build_graph
@@ -45,7 +46,7 @@ async def test_plain(graph, library, chat_reader):
     assert (answer.route.name, answer.route.forced, answer.abstained) == ("plain", True, False)
     assert answer.answer == "About 465 degrees [1]."
     assert answer.citations[0].verified
-    assert set(answer.receipt.by_stage) == {"rewrite", "retrieve", "preflight", "answer_plain", "cite"}
+    assert set(answer.receipt.by_stage) == set(STAGES)
     assert answer.receipt.saved.calls == 4
 
 
@@ -108,7 +109,7 @@ async def test_a_second_turn_knows_the_first_and_keeps_nothing_else_of_it(graph,
     assert state["standalone_question"] == "How hot is Mercury?"
     assert len(state["messages"]) == 4
     assert state["extracts"] == []
-    assert {row["stage"] for row in state["spent"]} == {"rewrite", "retrieve", "preflight", "answer_plain", "cite"}
+    assert {row["stage"] for row in state["spent"]} == set(STAGES)
 
 
 async def test_multiple_choice_names_an_option(graph, library, chat_reader):

@@ -13,6 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 from langgraph_sdk import get_sync_client
+from plain_turn import STAGES
 
 from preflight_rag.graph import studio
 from preflight_rag.graph.build import build_graph
@@ -161,7 +162,7 @@ def test_stages_and_progress_are_streamed(client, assistant, thread):
     parts = list(client.runs.stream(thread, assistant, input=QUESTION, stream_mode=["updates", "custom"]))
     stages = [name for part in parts if part.event == "updates" for name in part.data]
     notes = [part.data["note"] for part in parts if part.event == "custom"]
-    assert stages == ["rewrite", "retrieve", "preflight", "answer_plain", "cite"]
+    assert stages == STAGES
     assert notes[:2] == ["understanding the question", "searching"]
 
 

@@ -14,6 +14,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from plain_turn import STAGES
 from scripted_server import Reply, ScriptedServer
 
 from preflight_rag import Preflight
@@ -88,8 +89,7 @@ def test_a_turn_is_a_span_with_a_span_for_each_stage(own_folder, spans):
     with Preflight.open(own_folder, "offline") as app:
         answer = app.ask(QUESTION, thread_id="t")
     found = named(spans)
-    stages = ["rewrite", "retrieve", "preflight", "answer_plain", "cite"]
-    assert set(found) == {"preflight.turn", *(f"preflight.{name}" for name in stages)}
+    assert set(found) == {"preflight.turn", *(f"preflight.{name}" for name in STAGES)}
     turn = found.pop("preflight.turn")
     assert turn.attributes["preflight.route"] == answer.route.name == "plain"
     assert turn.attributes["gen_ai.usage.input_tokens"] == answer.receipt.input_tokens

@@ -10,6 +10,7 @@ import threading
 import time
 
 import pytest
+from plain_turn import STAGES
 from scripted_server import Reply, ScriptedServer
 
 from preflight_rag import Answer, Preflight, StageEvent, TokenEvent
@@ -156,7 +157,7 @@ async def test_a_stream_gives_stages_tokens_and_the_answer(opened):
         events = [event async for event in app.astream(QUESTION, thread_id="t")]
     assert "".join(event.text for event in events if isinstance(event, TokenEvent)).strip() == "Very hot [1]."
     stages = [event.stage for event in events if isinstance(event, StageEvent)]
-    assert stages == ["rewrite", "retrieve", "preflight", "answer_plain", "cite"]
+    assert stages == STAGES
     assert isinstance(events[-1], Answer)
     assert events[-1].answer == "Very hot [1]."
 

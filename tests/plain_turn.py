@@ -1,0 +1,3 @@
+"""The stages of a turn that takes the route plain, in their order."""
+
+STAGES = ["rewrite", "retrieve", "preflight", "answer_plain", "cite"]
