@@ -30,7 +30,9 @@ def reply(body: Mapping[str, Any]) -> str:
     if system == relate_contexts.SYSTEM:
         return _related([int(n) for n in _CONTEXT.findall(prompt)])
     if system == corg_build.SYSTEM:
-        return _passage(prompt)
+        return _context(prompt)
+    if system == corg_build.SUB_SYSTEM:
+        return _sub_questions(prompt)
     if system == pairs.SYSTEM:
         return f"What is known about {_beginning(_PASSAGE.findall(prompt)[0][1], 4)}?"
     if system == map_context.SYSTEM:
@@ -60,12 +62,16 @@ def _related(contexts: list[int]) -> str:
     return "\n".join([*(f"Context{n}: it | Null | something" for n in contexts), *kinds])
 
 
-def _passage(prompt: str) -> str:
-    """A passage with the original's own thing and answer, which is what a duplicated context asks for."""
-    entity, answer = (
-        re.findall(rf"^{line}: (.*)$", prompt, re.MULTILINE)[0] for line in ("The passage is about", "It answers")
-    )
-    return f"ENTITY: {entity}\nANSWER: {answer}\nPASSAGE:\nAs is well known of {entity}, it is {answer}."
+def _context(prompt: str) -> str:
+    """A context that holds its answer at its beginning, which is what a question over it is answered with."""
+    (answer,) = re.findall(r"^Answer: (.*)$", prompt, re.MULTILINE)
+    return f"Context: {answer}, as is well known."
+
+
+def _sub_questions(prompt: str) -> str:
+    """As many questions as there are answers, none of which holds one."""
+    (answers,) = re.findall(r"^Answers: (.*)$", prompt, re.MULTILINE)
+    return " // ".join(f"which one is meant in part {'i' * n}?" for n, _ in enumerate(answers.split("; "), 1))
 
 
 def _beginning(text: str, words: int) -> str:

@@ -6,17 +6,21 @@ lower-cased, without punctuation, articles and stop words (here the project's ow
 - answer recall: the share of a right answer's words that the text holds;
 - entity recall: the same of the thing's full name, without the words of the name that the question uses;
 - EAR (entity-answer recall): the product of both, for each thing and its answer;
-- Disambig-F1: a reader of spans is asked for the thing by its full name and reads the text as its passage; the F1 of
-  what it finds with the right answer, 0 where it finds none.
+- Disambig-F1: a reader of spans is asked the sub-question, which has the thing's full name, and reads the text as its
+  passage; the F1 of what it finds with the right answer, 0 where it finds none.
 
-Each is a mean over the question's right answers, or over its things with their answers.
+Each is a mean over the question's right answers, or over its things with their answers. Where the data set does not
+name things (ConflictQA), there is no entity recall and no EAR, and the sub-question of each answer is the one that the
+set has for it, else the question itself.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations_with_replacement
 from math import nan
 from statistics import fmean
 from typing import Any
@@ -42,23 +46,54 @@ WRONG = "gives a wrong answer"
 
 @dataclass(frozen=True)
 class Thing:
-    """A thing that a question may mean, by its full name, and a right answer for it."""
+    """A thing that a question may mean, a right answer for it, and the question that asks for this thing alone.
+
+    Its full name is empty where the data set does not name things.
+    """
 
     entity: str
     answer: str
+    sub_question: str
 
 
 def things(question: Sample) -> tuple[Thing, ...]:
-    """The things of the passages that give a right answer; none where the data set does not name them."""
+    """The things of the passages that give a right answer; where none is named, one for each right answer."""
     right = {name for names in question.answers for name in names}
-    found = (Thing(given.entity, given.answer) for given in question.given if given.entity and given.answer in right)
-    return tuple(dict.fromkeys(found))
+    giving = [given for given in question.given if given.role != "wrong" and given.answer in right]
+    named: dict[tuple[str, str], Thing] = {}
+    for given in giving:
+        if given.entity:
+            asked = given.sub_question or disambiguated(question, given.entity)
+            named.setdefault((given.entity, given.answer), Thing(given.entity, given.answer, asked))
+    if named:
+        return tuple(named.values())
+    told = {given.answer: given.sub_question for given in reversed(giving) if given.sub_question}
+    return tuple(Thing("", names[0], told.get(names[0]) or question.question) for names in question.answers)
 
 
 def shared_name(question: Sample) -> str:
-    """The name that a question uses for several things: its label where the question holds it, else by rule."""
+    """The name that a question uses for several things: its label where the question holds it, else by rule.
+
+    A question in lower case has no capitals to tell it by: its name is what most of the things' full names share with
+    it, of these the longest.
+    """
     label = question.label.removesuffix("(disambiguation)").strip()
-    return label if label and label.casefold() in question.question.casefold() else surface_name(question.question)
+    if label and label.casefold() in question.question.casefold():
+        return label
+    return surface_name(question.question) or _name_of_things(question)
+
+
+def _name_of_things(question: Sample) -> str:
+    entities = dict.fromkeys(given.entity for given in question.given if given.entity)
+    found: dict[str, set[str]] = {}
+    for entity in entities:
+        parts = list(re.finditer(r"\w+(?:['’.-]\w+)*", entity))
+        for first, last in combinations_with_replacement(range(len(parts)), 2):
+            run = entity[parts[first].start() : parts[last].end()]
+            stands = re.search(rf"(?<!\w){re.escape(run)}(?!\w)", question.question, re.IGNORECASE)
+            if stands and tokens(run):
+                found.setdefault(stands.group(), set()).add(entity)
+    return max(found, key=lambda run: (len(found[run]), len(run.split()), len(run)), default="")
 
 
 def tokens(text: str) -> list[str]:
@@ -119,27 +154,28 @@ class Grader:
     def grade(self, question: Sample, text: str) -> dict[str, float | None]:
         """Each of `MEASURES`, in [0, 1]; None where the question's things, or its answers, are not known."""
         known, name = things(question), shared_name(question)
+        named = [thing for thing in known if thing.entity]
         answers = [answer_recall(names, text) for names in question.answers]
-        entities = [entity_recall(thing.entity, name, text) for thing in known]
-        own = [answer_recall([thing.answer], text) for thing in known]
+        entities = [entity_recall(thing.entity, name, text) for thing in named]
+        own = [answer_recall([thing.answer], text) for thing in named]
         return {
             "answers": fmean(answers) if answers else None,
-            "entities": fmean(entities) if known else None,
-            "both": fmean(a * b for a, b in zip(own, entities, strict=True)) if known else None,
-            "disambig": fmean(self._disambig(question, known, text)) if known else None,
+            "entities": fmean(entities) if named else None,
+            "both": fmean(a * b for a, b in zip(own, entities, strict=True)) if named else None,
+            "disambig": fmean(self._disambig(known, text)) if known else None,
         }
 
     def ceiling(self, question: Sample) -> float | None:
         """Disambig-F1 of the right answers written out, "THING is ANSWER." for each: the most to be expected."""
         known = things(question)
-        text = " ".join(f"{thing.entity} is {thing.answer}." for thing in known)
-        return fmean(self._disambig(question, known, text)) if known else None
+        text = " ".join(f"{thing.entity or thing.sub_question} is {thing.answer}." for thing in known)
+        return fmean(self._disambig(known, text)) if known else None
 
-    def _disambig(self, question: Sample, known: Sequence[Thing], text: str) -> list[float]:
+    def _disambig(self, known: Sequence[Thing], text: str) -> list[float]:
         passage = " ".join(MARKS.sub("", text).split())
         if not passage:
             return [0.0] * len(known)
-        readings = self._reader.read([(disambiguated(question, thing.entity), "", passage) for thing in known])
+        readings = self._reader.read([(thing.sub_question, "", passage) for thing in known])
         return [f1(_found(reading), thing.answer) for thing, reading in zip(known, readings, strict=True)]
 
 

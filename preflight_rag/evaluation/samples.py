@@ -50,6 +50,7 @@ class Context:
         verdict: What it says to a yes/no question or of a statement; None where that is not known.
         descriptor: Where it holds the descriptor of the thing that it is about; empty where it has none, None where
             that is not known.
+        sub_question: The question with what tells its thing from others, where the data set has one.
     """
 
     id: str
@@ -64,6 +65,7 @@ class Context:
     relevant: bool | None = None
     verdict: Verdict | None = None
     descriptor: tuple[Span, ...] | None = None
+    sub_question: str = ""
 
 
 @dataclass(frozen=True)

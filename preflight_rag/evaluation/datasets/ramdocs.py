@@ -26,7 +26,8 @@ def questions(folder: Path, name: str) -> DataSet:
     """RAMDocs: documents on several entities of a name, with misinformation and noise, over which one can search.
 
     RAMDocs_test.jsonl: `question`, `documents` [{`text`, `type` correct, misinfo or noise, `answer`}], `gold_answers`
-    and `disambig_entity` (one for each of them), `wrong_answers`.
+    and `disambig_entity` (one for each of them), `wrong_answers`. Documents of a corpus that `corg-build` made tell
+    their `entity` (none where `relation` is "ambiguous") and `sub_question`, too, and the line its `name`.
     """
     path = find(folder, "RAMDocs_test.jsonl", origin=SOURCE)
     read = ((place, _ambiguous(record, place, f"ramdocs/{i}")) for i, (place, record) in enumerate(json_lines(path)))
@@ -42,6 +43,8 @@ def _ambiguous(record: dict[str, Any], place: str, name: str) -> Sample:
         kind, answer = field(document, place, "type"), field(document, place, "answer")
         if kind not in ROLES:
             raise UnreadableDocument(f"{place}: a document's type is {kind!r}", help=f"Expected {' or '.join(ROLES)}.")
+        entity = of_answer.get(answer, "") if kind == "correct" else ""
+        relation = field(document, place, "relation", default="")
         given.append(
             Context(
                 id=f"{name}/{position}",
@@ -49,7 +52,9 @@ def _ambiguous(record: dict[str, Any], place: str, name: str) -> Sample:
                 text=field(document, place, "text"),
                 role=ROLES[kind],
                 answer="" if kind == "noise" else answer,
-                entity=of_answer.get(answer, "") if kind == "correct" else "",
+                entity=field(document, place, "entity", default="") if relation else entity,
+                descriptor=() if relation == "ambiguous" else None,
+                sub_question=field(document, place, "sub_question", default=""),
             )
         )
     text = field(record, place, "question")
@@ -62,8 +67,9 @@ def _ambiguous(record: dict[str, Any], place: str, name: str) -> Sample:
         given=tuple(given),
         answerable=True,
         documents=gold_of(given),
+        label=field(record, place, "name", default=""),
         key=text,
-        entities=entities,
+        entities=tuple(filter(None, entities)),
     )
 
 

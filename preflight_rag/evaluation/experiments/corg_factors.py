@@ -236,7 +236,7 @@ def contradicting(question: Sample) -> tuple[Context, Context] | None:
     for wrong in (n for n, given in numbered if given.role == "wrong" and n in about):
         for right, given in numbered:
             if given.role == "gold" and about.get(right) == about[wrong]:
-                return given, replace(question.given[wrong - 1], entity=given.entity)
+                return given, replace(question.given[wrong - 1], entity=given.entity, role="gold")
     return None
 
 

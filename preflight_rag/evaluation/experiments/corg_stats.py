@@ -1,7 +1,10 @@
 """Experiment `corg-stats`: which relations there are between the contexts of a question (COrg, section 2.2).
 
 Contexts that come with the questions are counted by the data set's labels, where it has some, and as the reader relates
-them; so are those that a search over the set's corpus retrieves, where it has one.
+them; so are the ten that a search over the set's corpus retrieves first, where it has one. As in appendix A.3, the
+composition is that of each question, averaged over the questions; its kinds are the four of section 2.1, which sum to
+100 %: of two descriptors one of which is missing the pair is ambiguous, whatever it answers. Coverage is the share of a
+question's annotated answers that stand in a retrieved context. Intervals are over questions.
 """
 
 from __future__ import annotations
@@ -10,28 +13,38 @@ import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
-from typing import Any, get_args
+from itertools import chain, combinations
+from statistics import fmean
+from typing import Any
 
 from preflight_rag.evaluation.bench import given_sources
 from preflight_rag.evaluation.corg_systems import Asked, organised
 from preflight_rag.evaluation.experiments.corg import open_corg
 from preflight_rag.evaluation.experiments.relations import things_of
-from preflight_rag.evaluation.intervals import wilson
+from preflight_rag.evaluation.intervals import average, wilson
 from preflight_rag.evaluation.plots import recorded
-from preflight_rag.evaluation.reading_metrics import words_of
+from preflight_rag.evaluation.published import beside
+from preflight_rag.evaluation.reading_metrics import holds, words_of
 from preflight_rag.evaluation.report import Report, Table, number
 from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet, Sample
 from preflight_rag.evaluation.searched import open_searched
 from preflight_rag.evaluation.stages import Metered
-from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Source
 from preflight_rag.state.values import RelationKind
 
-KINDS: tuple[RelationKind, ...] = get_args(RelationKind)
+KINDS: dict[str, frozenset[RelationKind]] = {
+    "ambiguous": frozenset({"ambiguous", "none"}),
+    "duplicated": frozenset({"duplicated"}),
+    "counterfactual": frozenset({"counterfactual"}),
+    "distracting": frozenset({"distracting"}),
+}
+"""The four kinds of section 2.1, by the relations of the graph: of its two for one missing descriptor, `none` says that
+the answers differ (appendix C.1)."""
+RETRIEVED_CONTEXTS = 10
+"""As the paper takes of a web search."""
 LABELLED, GIVEN, RETRIEVED = "given, by the data set", "given, by the reader", "retrieved, by the reader"
 
 
@@ -44,12 +57,14 @@ class Composition:
         relevant: How many contexts answer.
         contexts: How many there are.
         calls: Reader calls that compared them.
+        covered: Share of the question's right answers that stand in a context; None where none are known.
     """
 
     pairs: tuple[tuple[str, str, RelationKind], ...]
     relevant: int
     contexts: int
     calls: int = 0
+    covered: float | None = None
 
     @property
     def kinds(self) -> Counter[str]:
@@ -60,7 +75,7 @@ class Composition:
 def run(collection: DataSet, run: Run) -> Report:
     """Relate the contexts of each question, and count."""
     questions = collection.select(run.part, run.limit)
-    k = Settings().k
+    k = RETRIEVED_CONTEXTS
     shown = contexts(collection, questions, run, k)
     known = {LABELLED: {question.id: labelled(question) for question in questions}}
     found: dict[str, dict[str, Composition]] = known if any(c.pairs for c in known[LABELLED].values()) else {}
@@ -72,7 +87,8 @@ def run(collection: DataSet, run: Run) -> Report:
             made = await organised(Asked(Metered(bench.reader), question.question, tuple(sources)))
             ids = {source.n: source.passage_id for source in sources}
             pairs = tuple((ids[pair.a], ids[pair.b], pair.kind) for pair in made.relations)
-            return Composition(pairs, sum(note.relevant for note in made.contexts), len(sources), made.calls)
+            relevant = sum(note.relevant for note in made.contexts)
+            return Composition(pairs, relevant, len(sources), made.calls, coverage(question, sources))
 
         for way, by_id in shown.items():
             cases = [(question, by_id[question.id]) for question in questions]
@@ -80,11 +96,17 @@ def run(collection: DataSet, run: Run) -> Report:
             answered = zip(questions, outcomes, strict=True)
             found[way] = {question.id: outcome.value for question, outcome in answered if outcome.value is not None}
             rows += [row(q, way, outcome.value, outcome.error) for q, outcome in zip(questions, outcomes, strict=True)]
-    numbers = {way: composed(list(by_id.values())) for way, by_id in found.items()}
+    numbers = {way: composed(list(by_id.values()), seed=run.seed) for way, by_id in found.items()}
+    ours = {kind: {way: recorded(counted["kinds"][kind]) for way, counted in numbers.items()} for kind in KINDS}
+    ours["coverage"] = {way: recorded(counted["covered"]) for way, counted in numbers.items()}
     about = f"{len(questions):,} questions ({run.part} part), {k} contexts retrieved for each; model: {bench.model}."
     return bench.report(
         "corg-stats",
-        (kinds_table(numbers, bench.model), contexts_table(numbers)),
+        (
+            kinds_table(numbers, bench.model),
+            contexts_table(numbers),
+            *beside("corg-stats", ours, here=f"{collection.title}, {about}"),
+        ),
         rows,
         numbers,
         about=about,
@@ -112,53 +134,70 @@ def contexts(collection: DataSet, questions: Sequence[Sample], run: Run, k: int)
     return shown
 
 
+def coverage(question: Sample, sources: Sequence[Source]) -> float | None:
+    """The share of the right answers that at least one context holds (appendix A.3)."""
+    held = [any(holds(f"{s.title} {s.text}", names) for s in sources) for names in question.answers]
+    return fmean(held) if held else None
+
+
 def labelled(question: Sample) -> Composition:
     """The relations by the data set's labels; pairs of which it does not say what they are about are left out."""
     about = things_of(question)
     given = dict(enumerate(question.given, 1))
     pairs = []
     for a, b in combinations(sorted(about), 2):
-        one_answer = words_of(given[a].answer) == words_of(given[b].answer)
-        same: RelationKind = "duplicated" if one_answer else "counterfactual"
-        pairs.append((given[a].id, given[b].id, same if about[a] == about[b] else "distracting"))
+        same_answer = words_of(given[a].answer) == words_of(given[b].answer)
+        vague = [given[n].descriptor == () for n in (a, b)]
+        kind: RelationKind
+        if any(vague) and not all(vague):
+            kind = "ambiguous" if same_answer else "none"
+        elif all(vague) or about[a] == about[b]:
+            kind = "duplicated" if same_answer else "counterfactual"
+        else:
+            kind = "distracting"
+        pairs.append((given[a].id, given[b].id, kind))
     telling = sum(passage.role in ("gold", "wrong") for passage in question.given)
-    return Composition(tuple(pairs), telling, len(given))
+    return Composition(tuple(pairs), telling, len(given), covered=coverage(question, given_sources(question)))
 
 
-def composed(parts: Sequence[Composition]) -> dict[str, Any]:
-    """Counts, and shares with their intervals: of all pairs, and of the questions that have at least one."""
-    pairs = sum(len(part.pairs) for part in parts)
+def composed(parts: Sequence[Composition], *, seed: int = 0) -> dict[str, Any]:
+    """The mean composition of the questions that have pairs, the share that has each kind, coverage, and counts."""
+    having = [part for part in parts if part.pairs]
     kinds = {}
-    for kind in KINDS:
-        count, having = sum(part.kinds[kind] for part in parts), sum(kind in part.kinds for part in parts)
-        shares = {"of_pairs": wilson(count, pairs), "of_questions": wilson(having, len(parts))}
-        kinds[kind] = {"pairs": count, **{name: share.as_json() for name, share in shares.items()}}
-    several = wilson(sum(bool(part.kinds.keys() - {"none"}) for part in parts), len(parts))
+    for kind, relations in KINDS.items():
+        shares = [sum(part.kinds[one] for one in relations) / len(part.pairs) for part in having]
+        with_one = wilson(sum(any(part.kinds[one] for one in relations) for part in parts), len(parts))
+        kinds[kind] = {**average(shares, seed=seed).as_json(), "of_questions": with_one.as_json()}
+    covered = [part.covered for part in parts if part.covered is not None]
     return {
         "questions": len(parts),
-        "pairs": pairs,
+        "with_pairs": len(having),
+        "pairs": sum(len(part.pairs) for part in parts),
         "contexts": sum(part.contexts for part in parts),
         "relevant": sum(part.relevant for part in parts),
         "calls": sum(part.calls for part in parts),
-        "related": several.as_json(),
+        "covered": average(covered, seed=seed).as_json(),
         "kinds": kinds,
     }
 
 
 def kinds_table(numbers: Mapping[str, dict[str, Any]], name: str) -> Table:
-    """One row a relation, and for each way its share of the pairs and of the questions."""
+    """One row a kind, and for each way its mean share of a question's pairs and the questions that have it."""
 
     def cells(kind: str) -> list[str]:
         found = [counted["kinds"][kind] for counted in numbers.values()]
-        return [number(recorded(part[of]), percent=True) for part in found for of in ("of_pairs", "of_questions")]
+        return [number(recorded(part), percent=True) for own in found for part in (own, own["of_questions"])]
 
-    rows = tuple((kind, *cells(kind)) for kind in KINDS)
-    head = (column for way in numbers for column in (f"{way}: of pairs %", "of questions %"))
+    rows = [(kind, *cells(kind)) for kind in KINDS]
+    covered = [(number(recorded(counted["covered"]), percent=True), "") for counted in numbers.values()]
+    rows.append(("coverage", *chain.from_iterable(covered)))
+    head = (column for way in numbers for column in (f"{way}: of a question's pairs %", "questions with it %"))
     note = (
-        "Of pairs: every two contexts that answer. Of questions: those with at least one such pair. By the data set: "
-        "what its labels tell; a missing descriptor is not among them, so nothing is ambiguous. [95 %: Wilson.]"
+        "Pairs: every two contexts that answer. The shares are those of each question, averaged over the questions "
+        "that have pairs; they sum to 100 %. Coverage: the share of a question's right answers that a context holds. "
+        "[95 %: bootstrap over questions; Wilson for the share of questions.]"
     )
-    return Table(f"Relations, {name}", ("relation", *head), rows, note)
+    return Table(f"Relations, {name}", ("relation", *head), tuple(rows), note)
 
 
 def contexts_table(numbers: Mapping[str, dict[str, Any]]) -> Table:
@@ -167,16 +206,16 @@ def contexts_table(numbers: Mapping[str, dict[str, Any]]) -> Table:
         (
             way,
             f"{counted['questions']:,}",
+            f"{counted['with_pairs']:,}",
             *(
                 f"{counted[part] / max(1, counted['questions']):.2f}"
                 for part in ("contexts", "relevant", "pairs", "calls")
             ),
-            number(recorded(counted["related"]), percent=True),
         )
         for way, counted in numbers.items()
     )
-    head = ("contexts", "questions", "contexts", "that answer", "pairs", "calls", "with a relation %")
-    return Table("For one question", head, rows, "With a relation: questions with one other than none.")
+    head = ("contexts", "questions", "with pairs", "contexts", "that answer", "pairs", "calls")
+    return Table("For one question", head, rows)
 
 
 def row(question: Sample, way: str, found: Composition | None, error: str = "") -> Row:

@@ -111,11 +111,17 @@ def sources_of(sample: Sample) -> list[Source]:
 
 
 def things_of(sample: Sample) -> dict[int, str]:
-    """For each context by number the right answer of the thing that it is about, where that is known."""
+    """For each context by number the right answer of the thing that it is about, where that is known.
+
+    A wrong context is about the thing that the data set names for it, else about that of the right one it is a copy of.
+    """
     right = {n: passage for n, passage in enumerate(sample.given, 1) if passage.role == "gold"}
     found = {n: words_of(passage.answer) for n, passage in right.items()}
+    named = {passage.entity: found[n] for n, passage in right.items() if passage.entity}
     for n, passage in enumerate(sample.given, 1):
-        if passage.role == "wrong" and right:
+        if passage.role == "wrong" and passage.entity in named:
+            found[n] = named[passage.entity]
+        elif passage.role == "wrong" and right:
             alike = {other: _alike(passage.text, right[other].text) for other in right}
             nearest = max(alike, key=lambda other: (alike[other], -other))
             if alike[nearest] >= EDITED_COPY:

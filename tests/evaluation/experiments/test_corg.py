@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from broken_bow import QUESTION, documents, relation_calls, script
@@ -121,7 +122,11 @@ def test_f1_is_that_of_squad_without_stop_words(found, answer, expected):
 
 
 def test_the_shared_name_gives_way_to_the_things_own():
-    assert things(TOWNS) == (Thing("Springfield, Ohio", "58,662"), Thing("Springfield, Oregon", "61,851"))
+    population = "What is the population of"
+    assert things(TOWNS) == (
+        Thing("Springfield, Ohio", "58,662", f"{population} Springfield, Ohio?"),
+        Thing("Springfield, Oregon", "61,851", f"{population} Springfield, Oregon?"),
+    )
     assert shared_name(TOWNS) == "Springfield"
     assert disambiguated(TOWNS, "Springfield, Ohio") == "What is the population of Springfield, Ohio?"
     assert disambiguated(Sample("q", "how many?", "short"), "Ohio") == "how many?"
@@ -148,10 +153,30 @@ def test_disambig_f1_asks_for_each_thing_by_its_full_name(monkeypatch):
     assert told["disambig"] == pytest.approx(0.5)
 
 
-def test_without_things_only_answers_are_measured():
+def test_without_things_the_question_itself_is_asked_for_disambig_f1():
+    """As of ConflictQA, whose descriptors are not labelled (section 2.4): answer recall and Disambig-F1."""
+    asked = Sample("q", "Who wrote the first program?", "short", answers=(("Ada Lovelace",),))
+    assert things(asked) == (Thing("", "Ada Lovelace", asked.question),)
+    told = Grader().grade(asked, "Ada Lovelace wrote the first program.")
+    assert (told["answers"], told["entities"], told["both"], told["disambig"]) == (1.0, None, None, 1.0)
+
+
+def test_a_contexts_own_sub_question_is_asked():
+    given = (Context("1", "", "It was Ada.", role="gold", answer="Ada", sub_question="who wrote it in 1843?"),)
+    asked = Sample("q", "who wrote it?", "short", answers=(("Ada",),), given=given)
+    assert [thing.sub_question for thing in things(asked)] == ["who wrote it in 1843?"]
+
+
+def test_a_question_in_lower_case_has_the_name_that_its_things_share():
+    lower = replace(TOWNS, question="what is the population of springfield?")
+    assert shared_name(lower) == "springfield"
+    assert [thing.sub_question for thing in things(lower)] == [
+        "what is the population of Springfield, Ohio?", "what is the population of Springfield, Oregon?"
+    ]  # fmt: skip
+
+
+def test_samples_without_passages_are_refused():
     asked = Sample("q", "Who?", "short", answers=(("Ada",),))
-    told = Grader().grade(asked, "Ada")
-    assert told == {"answers": 1.0, "entities": None, "both": None, "disambig": None}
     with pytest.raises(UsageError, match="no question of this data set comes with passages"):
         with_passages([asked])
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from preflight_rag.evaluation.bench import given_sources
 from preflight_rag.evaluation.datasets import QUESTIONS, open_dataset
 from preflight_rag.evaluation.experiments import corg_stats
 from preflight_rag.evaluation.experiments.corg_stats import (
@@ -15,6 +16,7 @@ from preflight_rag.evaluation.experiments.corg_stats import (
     RETRIEVED,
     Composition,
     composed,
+    coverage,
     labelled,
 )
 from preflight_rag.evaluation.runs import Run
@@ -45,23 +47,55 @@ def test_labels_tell_what_contexts_are_about_and_what_they_answer():
     assert ("1", "2", "duplicated") in told.pairs
 
 
-def test_shares_are_of_pairs_and_of_questions():
-    first = Composition((("a", "b", "distracting"), ("a", "c", "none"), ("b", "c", "none")), 3, 4, 2)
-    told = composed([first, Composition((("a", "b", "none"),), 2, 2, 1), Composition((), 0, 1, 1)])
+def test_the_composition_is_of_each_question_and_then_averaged():
+    """COrg, appendix A.3, by hand: (1/3 + 1) / 2 distracting; a question without pairs counts for nothing."""
+    first = Composition((("a", "b", "distracting"), ("a", "c", "none"), ("b", "c", "ambiguous")), 3, 4, 2, 1.0)
+    told = composed([first, Composition((("a", "b", "distracting"),), 2, 2, 1, 0.5), Composition((), 0, 1, 1, 0.0)])
     assert (told["pairs"], told["relevant"], told["contexts"], told["calls"]) == (4, 5, 7, 4)
-    assert told["kinds"]["distracting"]["of_pairs"]["value"] == 0.25
-    assert told["kinds"]["none"]["of_questions"]["value"] == pytest.approx(2 / 3, abs=1e-6)
-    assert told["related"]["value"] == pytest.approx(1 / 3, abs=1e-6)
+    assert {kind: part["value"] for kind, part in told["kinds"].items()} == pytest.approx(
+        {"distracting": 2 / 3, "ambiguous": 1 / 3, "duplicated": 0, "counterfactual": 0}, abs=1e-6
+    )
+    assert told["kinds"]["ambiguous"]["of_questions"]["value"] == pytest.approx(1 / 3, abs=1e-6)
+    assert told["covered"]["value"] == 0.5
+
+
+def test_one_question_with_many_pairs_does_not_outweigh_the_others():
+    """Intervals and means are over questions, not pairs: ten pairs of one kind against one pair of another."""
+    many = Composition(tuple((f"a{n}", f"b{n}", "duplicated") for n in range(10)), 5, 5)
+    told = composed([many, Composition((("a", "b", "counterfactual"),), 2, 2)])
+    assert told["kinds"]["duplicated"]["value"] == told["kinds"]["counterfactual"]["value"] == 0.5
+
+
+def test_the_kinds_sum_to_one(small, library_cache):
+    report = corg_stats.run(small, Run(library_cache=library_cache))
+    for counted in report.figures.values():
+        if counted["with_pairs"]:
+            assert sum(part["value"] for part in counted["kinds"].values()) == pytest.approx(1, abs=1e-5)
+
+
+def test_coverage_is_of_the_answers_that_a_context_holds():
+    assert coverage(QUESTION, given_sources(QUESTION)) == 1
+    assert coverage(QUESTION, given_sources(QUESTION)[:3]) == 0.5
+    assert coverage(Sample("q", "Why?"), []) is None
+
+
+def test_labels_with_descriptors_tell_all_four_kinds():
+    vague = replace(OHIO, id="6", entity="", descriptor=())
+    told = labelled(replace(QUESTION, given=(OHIO, vague, OREGON)))
+    assert told.kinds == {"ambiguous": 1, "distracting": 1, "none": 1}
 
 
 @pytest.mark.parametrize("model", ["offline", "simulated"])
 def test_given_and_retrieved_contexts_are_told_apart(small, library_cache, model):
     report = corg_stats.run(small, Run(library_cache=library_cache, model=model))
     assert list(report.figures) == [LABELLED, GIVEN, RETRIEVED]
-    assert [row[0] for row in report.tables[0].rows] == list(KINDS)
+    assert [row[0] for row in report.tables[0].rows] == [*KINDS, "coverage"]
+    paper = {row[0]: row[1] for row in report.tables[2].rows}
+    assert paper == {"ambiguous": "25.2", "duplicated": "34.7", "counterfactual": "12.4", "distracting": "27.7",
+                     "coverage": "32.7"}  # fmt: skip
     given = sum(len(question.given) for question in small.samples)
     assert report.figures[GIVEN]["contexts"] == report.figures[LABELLED]["contexts"] == given
-    assert report.figures[RETRIEVED]["contexts"] > 0
+    assert 0 < report.figures[RETRIEVED]["contexts"] <= 10 * len(small.samples)
     if model == "simulated":
         assert "simulated" in report.tables[0].title
 
@@ -73,7 +107,7 @@ def test_every_pair_that_answers_has_one_relation(small, library_cache):
     (row,) = (row for row in report.rows if row.condition == GIVEN)
     pairs = [frozenset(pair[:2]) for pair in row.details["relations"]]
     assert len(set(pairs)) == len(pairs)
-    assert sum(part["pairs"] for part in report.figures[GIVEN]["kinds"].values()) == len(pairs)
+    assert len(pairs) == report.figures[GIVEN]["pairs"]
 
 
 def test_a_set_without_contexts_or_corpus_is_refused(as_set):
