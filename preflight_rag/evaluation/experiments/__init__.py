@@ -61,6 +61,7 @@ class Experiment:
 _brief_context = partial(
     Experiment, datasets=QUESTIONS, usual=("nq_open_oracle", "mirage"), asks=True, paper="BriefContext"
 )
+_cpqa = partial(Experiment, datasets=QUESTIONS, usual=("pubmedqa",), asks=True, paper="CPQA")
 _corg = partial(Experiment, datasets=QUESTIONS, usual=("ramdocs",), asks=True, paper="COrg")
 
 EXPERIMENTS = {
@@ -206,14 +207,9 @@ EXPERIMENTS = {
         asks=True,
         paper="CPQA",
     ),
-    "cpqa": Experiment(
-        ".cpqa",
-        "closed book, naive RAG and the whole query pipeline; hard negatives",
-        QUESTIONS,
-        ("pubmedqa",),
-        asks=True,
-        paper="CPQA",
-    ),
+    "cpqa": _cpqa(".cpqa", "closed book, naive RAG and CPQA's pipeline, and the pipeline without each of its parts"),
+    "cpqa-sources": _cpqa(".cpqa:sources", "abstracts, with reviews, with all articles of PMC, on hard questions"),
+    "cpqa-splitters": _cpqa(".cpqa:splitting", "each splitter with each retriever, on hard questions"),
     "abstention": Experiment(
         ".abstention",
         "whether it answers what its passages answer, and says so where they don't",

@@ -1,112 +1,235 @@
-"""Experiment `cpqa`: chain of thought, naive RAG and the whole query pipeline on the same questions.
+"""Experiments `cpqa`, `cpqa-sources` and `cpqa-splitters`: CPQA's query pipeline of its own parts (Tables III to V).
 
-CPQA (Table V) compares three methods: the model's own knowledge, step by step; naive RAG, which takes the first
-passages of the embedder's ranking; and its pipeline, here this project's: dense and BM25 rankings fused, then the
-second stage. All are asked with the same prompt for the same number of passages. Where the data set has MeSH headings
-(PubMedQA), only questions whose article is about neoplasms are asked, as CPQA's are about cancer.
-
-Hard negatives: the passage that answers is put among those ranked highest that do not answer, and each method of
-retrieval orders them; how far up it puts the one that answers needs no model.
+CPQA compares three methods with one reader: the model's own knowledge, step by step (baseline 1); the whole texts of
+the first five documents of semantic search (baseline 2); and its pipeline of rewriting, hybrid search, SEOS and a
+second stage. Here the pipeline without each of its parts stands beside it. What the parts are worth is asked of the
+questions that both baselines answer wrongly, CPQA's "negative" set: there also which kinds of documents are read (Table
+III), and which splitter goes with which retriever (Table IV). Only questions about cancer are asked: of PubMedQA those
+whose article has a heading of neoplasms, of others those that name one.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
-from preflight_rag.evaluation.bench import open_bench
-from preflight_rag.evaluation.compare import compare
+import numpy as np
+
+from preflight_rag.evaluation.bench import SearchBench, of_kinds, open_bench
+from preflight_rag.evaluation.compare import INTERVALS, compare
 from preflight_rag.evaluation.datasets import pubmedqa
-from preflight_rag.evaluation.report import Report, Table, number
-from preflight_rag.evaluation.rows import Row
+from preflight_rag.evaluation.experiments.splitters import OURS
+from preflight_rag.evaluation.intervals import Estimate, bootstrap
+from preflight_rag.evaluation.papers.cpqa import ACCURACY, F1, NAIVE, PIPELINE, PRECISION, RECALL
+from preflight_rag.evaluation.published import beside
+from preflight_rag.evaluation.query_pipeline import (
+    CANDIDATES,
+    DENSE,
+    FUSED,
+    LEXICAL,
+    NAIVE_SPLITTER,
+    POOL,
+    TOP,
+    Parts,
+    QueryPipeline,
+    open_pipeline,
+)
+from preflight_rag.evaluation.report import Report, Table, figures, number
+from preflight_rag.evaluation.rows import Row, complete
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet, Sample
-from preflight_rag.evaluation.searched import Searched
 from preflight_rag.evaluation.stages import NO_CLOSED_BOOK, closed_book, on_passages, plain
-from preflight_rag.library.search.merging import merge
-from preflight_rag.models.reranking.feature_reranker import FeatureReranker
-from preflight_rag.models.reranking.rerankers import rerank
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Source
 
-TOP = 5
-"""Passages of a prompt, and how far up an answer counts as found: Hits@5 and MRR@5, as in CPQA."""
-HARD = 20
-"""Passages that do not answer, for each that does (a guess)."""
-NAIVE, PIPELINE = "naive RAG", "query pipeline"
-FOUND, HITS, MRR = "found %", f"Hits@{TOP} among hard negatives %", "MRR among hard negatives"
+FOUND, AVERAGE = "found %", "Avg"
+PARTS = {
+    PIPELINE: Parts(),
+    "without rewriting": Parts(rewriting=False),
+    "without HSRDR": Parts(hybrid=False),
+    "without SEOS": Parts(splitter=NAIVE_SPLITTER),
+    "without second stage": Parts(second_stage=False),
+}
+SOURCES = {
+    "D1": Parts(origins=frozenset({"D1"})),
+    "D1+D2": Parts(origins=frozenset({"D1", "D2"})),
+    "D1+D2+D3": Parts(origins=frozenset({"D1", "D2", "D3"})),
+}
+SPLITTERS = (NAIVE_SPLITTER, "fixed 512, overlap 32", "fixed 512, overlap 128", OURS)
+RETRIEVERS = (DENSE, LEXICAL, FUSED)
+SUBSETS = {"mmlu": "MMLU", "medqa": "MedQA", "medmcqa": "MedMCQA", "pubmedqa": "PubMedQA", "bioasq": "BioASQ"}
+CHOICES = ("choice", "yes/no", "claim")
 SUBJECT = "neoplasms"
 _CANCER = re.compile(
     r"neoplas|carcino|cancer|tumou?r|leuk[a]?emia|lymphoma|melanoma|sarcoma|glioma|glioblastoma|myeloma|adenoma"
     r"|blastoma|metastas",
     re.IGNORECASE,
 )
-"""MeSH headings of neoplasms, by their words: the tree itself is in a file of NLM's that need not be there."""
+"""Names of neoplasms: MeSH's tree of them is in a file of NLM's that need not be there."""
 
-
-@dataclass(frozen=True)
-class Order:
-    """What each method of retrieval makes of a question.
-
-    Attributes:
-        passages: Method to its first passages.
-        found: Method to whether one of these is from a document that answers.
-        ranks: Method to the rank of the passage that answers among its hard negatives, from 1.
-    """
-
-    passages: dict[str, tuple[Source, ...]]
-    found: dict[str, bool]
-    ranks: dict[str, int]
+Passages = Mapping[str, Mapping[str, tuple[Source, ...]]]
+"""Arm to question id to the passages that it reads."""
 
 
 def run(found: DataSet, run: Run) -> Report:
-    """Ask each question by each method, and order hard negatives."""
+    """Both baselines and the pipeline on all questions; the pipeline without its parts on the negative ones."""
     subject, filtered = on_subject(found)
-    with open_bench(filtered, run, lambda searched: searched.with_key(filtered, run)) as bench:
-        orders = {question.id: ordered(bench.searched, question) for question in bench.in_turn()}
-        arms = [] if bench.offline else [closed_book(bench.asking)]
-        arms += [
-            on_passages(plain(bench.reader, NAIVE), lambda question, _: orders[question.id].passages[NAIVE]),
-            on_passages(plain(bench.reader, PIPELINE), lambda question, _: orders[question.id].passages[PIPELINE]),
-        ]
-        rows = bench.ask(arms, lambda _: ())
-    if bench.offline:
-        run.warn(f"note: {NO_CLOSED_BOOK}")
-    compared = compare(rows, seed=run.seed)
-    retrieval, numbers = _retrieval(orders, run.seed)
-    rows = [
-        replace(row, details={**row.details, "hard_negatives": orders[row.sample].ranks.get(row.arm)}) for row in rows
-    ]
-    note = f"{bench.model}; {TOP} passages a prompt. Intervals: 95 %."
+    with open_bench(filtered, run, lambda _: of_kinds(filtered, run, CHOICES)) as bench, open_pipeline(bench) as made:
+        given = {NAIVE: _read(bench, made.naive), **_passages(bench, made, PARTS)}
+        rows = _asked(bench, {name: given[name] for name in (NAIVE, PIPELINE)}, bench.questions, baseline=True)
+        negative, told = negatives(bench, rows)
+        parts = _asked(bench, {name: given[name] for name in PARTS}, negative)
+        before = _before_reading(bench, given, run.seed)
+    subsets = [replace(row, condition=_subset(row)) for row in rows]
+    asked = [name for name in SUBSETS.values() if any(row.condition == name for row in subsets)]
+    columns = {**{name: {name} for name in asked}, AVERAGE: {*SUBSETS.values(), ""}}
+    pairs = {f"{PIPELINE} − {name}": ((PIPELINE, AVERAGE), (name, AVERAGE)) for name in _others(rows)}
+    methods = compare(subsets, columns=columns, pairs=pairs, seed=run.seed)
+    without = compare(parts, baseline=PIPELINE, seed=run.seed)
     return bench.report(
         "cpqa",
-        (*compared.tables(f"Answers, {bench.model}"), retrieval),
-        rows,
-        {**compared.figures, "retrieval": numbers},
-        (compared.bars("Right answers by method", "right", note, turned=True),),
-        about=f"{len(bench.questions):,} questions ({run.part} part), {subject}; model {bench.model}.",
+        (
+            *methods.tables(f"Answers, {bench.model}"),
+            *beside("cpqa", methods.estimates, here=_here(bench)),
+            *without.tables(f"The pipeline's parts on {told}"),
+            before,
+        ),
+        [*rows, *(replace(row, condition="negative") for row in parts)],
+        {**methods.figures, "parts": without.figures},
+        about=_about(bench, subject),
         more=NO_CLOSED_BOOK if bench.offline else "",
         passages=TOP,
-        hard_negatives=HARD,
+        pool=POOL,
+        candidates=CANDIDATES,
+        subject=subject,
+        negative=[question.id for question in negative],
+    )
+
+
+def sources(found: DataSet, run: Run) -> Report:
+    """Which kinds of documents are read (Table III), on the negative questions."""
+    subject, filtered = on_subject(found)
+    with open_bench(filtered, run, lambda _: of_kinds(filtered, run, CHOICES)) as bench, open_pipeline(bench) as made:
+        negative, told = negatives(bench, _baselines(bench, made))
+        rows = _asked(bench, _passages(bench, made, SOURCES, negative), negative)
+        kinds = {kind: sum(origin == kind for origin in made.origins.values()) for kind in ("D1", "D2", "D3")}
+    measured = {arm: averaged([row for row in complete(rows) if row.arm == arm], run.seed) for arm in SOURCES}
+    lines = tuple((arm, *(number(one, percent=True) for one in row.values())) for arm, row in measured.items())
+    note = (
+        f"On {told}. Precision, recall and F1: unweighted means over the options' letters. Documents: "
+        + ", ".join(f"{kind} {count:,}" for kind, count in kinds.items())
+        + f". {INTERVALS}"
+    )
+    compared = compare(rows, seed=run.seed)
+    return bench.report(
+        "cpqa-sources",
+        (
+            Table("Kinds of documents", ("%", ACCURACY, PRECISION, RECALL, F1), lines, note),
+            *beside("cpqa-sources", measured, here=_here(bench)),
+            compared.differences("Right answers, paired"),
+        ),
+        rows,
+        {**compared.figures, "macro": {arm: figures(row) for arm, row in measured.items()}},
+        about=_about(bench, subject),
+        subject=subject,
+    )
+
+
+def splitting(found: DataSet, run: Run) -> Report:
+    """Each splitter with each retriever behind the same second stage (Table IV), on the negative questions."""
+    subject, filtered = on_subject(found)
+    pairs = {(name, by): Parts(splitter=name, retriever=by) for name in SPLITTERS for by in RETRIEVERS}
+    with open_bench(filtered, run, lambda _: of_kinds(filtered, run, CHOICES)) as bench, open_pipeline(bench) as made:
+        negative, told = negatives(bench, _baselines(bench, made))
+        named = {f"{name} | {by}": parts for (name, by), parts in pairs.items() if name in made.splitters}
+        rows = _asked(bench, _passages(bench, made, named, negative), negative)
+    cells = [
+        replace(row, arm=splitter, condition=retriever)
+        for row in rows
+        for splitter, _, retriever in (row.arm.partition(" | "),)
+    ]
+    others = [name for name in dict.fromkeys(row.arm for row in cells) if name != OURS]
+    compared = compare(cells, columns=RETRIEVERS, pairs=[(OURS, name) for name in others], seed=run.seed)
+    return bench.report(
+        "cpqa-splitters",
+        (
+            compared.means("Splitter and retriever", f"On {told}.", head="splitter"),
+            *beside("cpqa-splitters", compared.estimates, here=_here(bench)),
+            compared.differences("SEOS and the others, paired"),
+        ),
+        cells,
+        compared.figures,
+        about=_about(bench, subject),
         subject=subject,
     )
 
 
 def on_subject(found: DataSet) -> tuple[str, DataSet]:
-    """The questions about neoplasms where articles have MeSH headings, else all; what was done, in words.
+    """The questions about neoplasms, and how they were told, in words.
 
     Raises:
         UsageError: No question is about neoplasms.
     """
-    if found.name != "pubmedqa":
-        return "all subjects (no MeSH headings)", found
-    headings = _headings(found)
-    chosen = tuple(q for q in found.samples if any(_CANCER.search(heading) for heading in headings.get(q.id, ())))
+    headings = _headings(found) if found.name == "pubmedqa" else None
+    texts = {q.id: [q.question] if headings is None else headings.get(q.id, []) for q in found.samples}
+    chosen = tuple(q for q in found.samples if any(_CANCER.search(text) for text in texts[q.id]))
     if not chosen:
-        raise UsageError(f"no question of {found.name} is about {SUBJECT}", help="Check MESHES in its file.")
-    return f"on {SUBJECT} by their MeSH headings", replace(found, samples=chosen)
+        raise UsageError(f"no question of {found.name} is about {SUBJECT}", help="Take pubmedqa or mirage.")
+    by = "their words" if headings is None else "their MeSH headings"
+    return f"on {SUBJECT} by {by}", replace(found, samples=chosen)
+
+
+def negatives(bench: SearchBench, rows: Sequence[Row]) -> tuple[tuple[Sample, ...], str]:
+    """The questions that every baseline among the rows answers wrongly, and what they are, in words; else all."""
+    baselines = [row for row in complete(rows) if row.arm != PIPELINE]
+    right = {row.sample for row in baselines if row.score}
+    asked = {row.sample for row in baselines}
+    wrong = tuple(question for question in bench.questions if question.id in asked - right)
+    both = "naive RAG answers wrongly" if bench.offline else "both baselines answer wrongly"
+    if not wrong:
+        return bench.questions, f"all {len(bench.questions):,} questions, as there is none that {both}"
+    return wrong, f"the {len(wrong):,} questions that {both}"
+
+
+def averaged(rows: Sequence[Row], seed: int) -> dict[str, Estimate]:
+    """Accuracy, and precision, recall and F1 as unweighted means over the letters of the options.
+
+    A letter counts that is right for some question; a reply that chooses nothing is a miss for its right letter.
+    """
+    letters = [_letters(row) for row in rows]
+    right, chosen = (np.array(column, dtype=int) for column in zip(*letters, strict=True)) if letters else ([], [])
+    names = (ACCURACY, PRECISION, RECALL, F1)
+
+    def measure(place: int) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+        return lambda a, b: macro(a, b)[place]
+
+    return {name: bootstrap(measure(place), right, chosen, seed=seed) for place, name in enumerate(names)}
+
+
+def macro(right: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Accuracy, macro precision, recall and F1, each of shape (samples,).
+
+    Args:
+        right: Right options' places, shape (samples, n).
+        chosen: Chosen ones, −1 for none, of the same shape.
+    """
+    precision, recall, f1, counted = (np.zeros(len(right)) for _ in range(4))
+    for label in np.unique(right):
+        actual, named = right == label, chosen == label
+        both, wanted, said = ((actual & named).sum(-1), actual.sum(-1), named.sum(-1))
+        there = wanted > 0
+        counted += there
+        precision += there * both / np.maximum(said, 1)
+        recall += there * both / np.maximum(wanted, 1)
+        f1 += there * 2 * both / np.maximum(wanted + said, 1)
+    return (right == chosen).mean(-1), precision / counted, recall / counted, f1 / counted
+
+
+def _letters(row: Row) -> tuple[int, int]:
+    options = list(row.details["options"])
+    chosen = row.details.get("choice")
+    return options.index(row.details["right"]), options.index(chosen) if chosen in options else -1
 
 
 def _headings(found: DataSet) -> dict[str, list[str]]:
@@ -117,54 +240,69 @@ def _headings(found: DataSet) -> dict[str, list[str]]:
     }
 
 
-def ordered(searched: Searched, question: Sample) -> Order:
-    """The first passages of each method, and how each orders the passage that answers among hard negatives."""
-    library = searched.library
-    dense = library.passages([hit.passage_id for hit in library.search(question.question, k=TOP).dense])
-    key = searched.key(question)
-    hard = searched.nearest(question, key, HARD)
-    pool = merge(library, question.question, [], [*hard, key], depth=HARD + 1)
-    by_cosine = sorted(pool, key=lambda candidate: candidate.dense_rank or len(pool))
-    weights = FeatureReranker.shipped(searched.reranker.partition(":")[2])
-    second = rerank(weights, question.question, pool, limit=len(pool), deadline=float("inf")).order
-    first = {
-        NAIVE: tuple(Source.of(passage, n) for n, passage in enumerate(dense, 1)),
-        PIPELINE: searched.retrieved(question, TOP),
-    }
-    gold = {passage.id for name in searched.documents(question) for passage in library.document_passages(name)}
-    return Order(
-        first,
-        {name: any(source.passage_id in gold for source in sources) for name, sources in first.items()},
-        {
-            name: next(rank for rank, candidate in enumerate(order, 1) if candidate.passage.id == key.id)
-            for name, order in ((NAIVE, by_cosine), (PIPELINE, second))
-        },
-    )
+def _read(bench: SearchBench, passages: Callable[[Sample], tuple[Source, ...]]) -> dict[str, tuple[Source, ...]]:
+    return {question.id: passages(question) for question in bench.in_turn()}
 
 
-def _retrieval(orders: Mapping[str, Order], seed: int) -> tuple[Table, dict[str, Any]]:
-    """Whether the passages of a prompt are from a document that answers, and Hits@5 and MRR among hard negatives."""
-    rows = [
-        Row(sample, arm=name, measure=measure, score=score)
-        for sample, order in orders.items()
-        for name in (NAIVE, PIPELINE)
-        for measure, score in (
-            (FOUND, float(order.found[name])),
-            (HITS, float(order.ranks[name] <= TOP)),
-            (MRR, 1 / order.ranks[name]),
-        )
-    ]
-    pairs = {f"{PIPELINE} − {NAIVE}": ((PIPELINE, MRR), (NAIVE, MRR))}
-    found = compare(rows, by="measure", pairs=pairs, seed=seed, wilson=(FOUND, HITS))
-    lines = tuple(
-        (name, *(number(row[measure], percent=measure != MRR) for measure in (FOUND, HITS, MRR)))
-        for name, row in found.estimates.items()
-    )
-    (test,) = found.tests.values()
-    note = (
-        f"Found: a passage of a document that answers is among the {TOP} of the prompt. Hard negatives: the passage "
-        f"that answers among the {HARD} ranked highest that do not, ordered by the embedder's cosine (naive) and by "
-        "fusion and second stage (pipeline). [95 %: Wilson; bootstrap for MRR, paired.]"
-    )
-    difference = ("difference", "", "", number(test.difference, signed=True))
-    return Table("Before reading", ("retrieval", FOUND, HITS, MRR), (*lines, difference), note), found.figures
+def _passages(
+    bench: SearchBench, made: QueryPipeline, arms: Mapping[str, Parts], questions: Sequence[Sample] | None = None
+) -> dict[str, dict[str, tuple[Source, ...]]]:
+    """What each arm of the pipeline reads for each question."""
+    given: dict[str, dict[str, tuple[Source, ...]]] = {name: {} for name in arms}
+    chosen = bench.questions if questions is None else questions
+    for question in bench.run.each(chosen, f"{bench.found.name}: searches"):
+        for name, parts in arms.items():
+            given[name][question.id] = made.passages(question, parts)
+    return given
+
+
+def _asked(bench: SearchBench, given: Passages, questions: Sequence[Sample], *, baseline: bool = False) -> list[Row]:
+    """The questions put to every arm with its own passages, and to the closed book where that is a baseline."""
+
+    def reads(name: str) -> Callable[[Sample, Sequence[Source]], Sequence[Source]]:
+        return lambda question, _: given[name][question.id]
+
+    arms = [on_passages(plain(bench.reader, name), reads(name)) for name in given]
+    if baseline and bench.offline:
+        bench.run.warn(f"note: {NO_CLOSED_BOOK}")
+    elif baseline:
+        arms.insert(0, closed_book(bench.asking))
+    return bench.ask(arms, lambda _: (), questions)
+
+
+def _baselines(bench: SearchBench, made: QueryPipeline) -> list[Row]:
+    return _asked(bench, {NAIVE: _read(bench, made.naive)}, bench.questions, baseline=True)
+
+
+def _before_reading(bench: SearchBench, given: Passages, seed: int) -> Table:
+    """Whether what a prompt holds is from a document that answers, where the data set names one."""
+    rows = []
+    for question in bench.questions:
+        gold = bench.searched.documents(question)
+        for name, passages in given.items() if gold else ():
+            # A whole document has its own id, a chunk that of its document and its place.
+            ids = [source.passage_id for source in passages[question.id]]
+            held = not {*ids, *(name.rpartition(":")[0] for name in ids)}.isdisjoint(gold)
+            rows.append(Row(question.id, arm=name, measure=FOUND, score=float(held)))
+    found = compare(rows, by="measure", baseline=PIPELINE, seed=seed)
+    note = f"A passage of a document that answers is among the {TOP} of the prompt. {INTERVALS}"
+    lines = tuple((name, number(row[FOUND], percent=True)) for name, row in found.estimates.items())
+    return Table("Before reading", ("method", FOUND), lines, note)
+
+
+def _subset(row: Row) -> str:
+    """The name that CPQA's Table V has for the set a question is from; empty for another one."""
+    named = f"{row.details.get('label', '')} {row.sample}".lower()
+    return next((title for name, title in SUBSETS.items() if name in named), "")
+
+
+def _others(rows: Sequence[Row]) -> list[str]:
+    return [name for name in dict.fromkeys(row.arm for row in rows) if name != PIPELINE]
+
+
+def _here(bench: SearchBench) -> str:
+    return f"{bench.found.title}, {len(bench.questions):,} questions; {bench.model} reads; no live NCBI"
+
+
+def _about(bench: SearchBench, subject: str) -> str:
+    return f"{len(bench.questions):,} questions ({bench.run.part} part), {subject}; model {bench.model}."

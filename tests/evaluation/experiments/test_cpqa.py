@@ -1,16 +1,21 @@
-"""The experiment `cpqa`: its questions, what each method reads, and hard negatives."""
+"""The experiments `cpqa`, `cpqa-sources` and `cpqa-splitters`: their questions, parts, arms and measures."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
-from paper_files import answers, passages, prompts
+from paper_files import passages
 from scripted_server import ScriptedServer
+from sklearn.metrics import accuracy_score, precision_recall_fscore_support
 
+from preflight_rag.evaluation.bench import of_kinds, open_bench
 from preflight_rag.evaluation.datasets import QUESTIONS, open_dataset
 from preflight_rag.evaluation.experiments import cpqa
-from preflight_rag.evaluation.experiments.cpqa import FOUND, HARD, NAIVE, PIPELINE, TOP, on_subject
+from preflight_rag.evaluation.experiments.cpqa import NAIVE, PARTS, SOURCES, SPLITTERS, macro, on_subject
+from preflight_rag.evaluation.published import PUBLISHED
+from preflight_rag.evaluation.query_pipeline import POOL, TOP, Parts, as_it_is, open_pipeline
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import passages_as_corpus
 from preflight_rag.evaluation.stages import CLOSED_BOOK, NO_CLOSED_BOOK
@@ -32,41 +37,145 @@ def pubmedqa(data_dir):
     return replace(found, samples=tests, corpus=passages_as_corpus((*tests, *chosen)))
 
 
+@pytest.fixture(scope="module")
+def pipeline(pubmedqa, settings):
+    with open_bench(pubmedqa, settings, lambda _: of_kinds(pubmedqa, settings)) as bench, open_pipeline(bench) as made:
+        yield bench, made
+
+
 def test_only_questions_on_neoplasms_are_asked(data_dir):
     found = open_dataset("pubmedqa", data_dir, QUESTIONS)
     told, chosen = on_subject(found)
     assert "MeSH" in told
     assert 0 < len(chosen.samples) < len(found.samples) / 2
-    other = open_dataset("ramdocs", data_dir, QUESTIONS)
-    assert on_subject(other) == ("all subjects (no MeSH headings)", other)
+    mirage = on_subject(open_dataset("mirage", data_dir, QUESTIONS))[1].samples
+    assert 100 < len(mirage) < 1000
+    assert any("cancer" in question.question.lower() for question in mirage)
 
 
-def test_each_method_reads_its_own_passages(pubmedqa, settings):
-    report = cpqa.run(pubmedqa, replace(settings, model="simulated"))
-    for arms in answers(report).values():
-        assert list(arms) == [CLOSED_BOOK, NAIVE, PIPELINE]
-        assert passages(arms[CLOSED_BOOK]) == []
-        assert all(len(passages(arms[name])) == TOP for name in (NAIVE, PIPELINE))
-        assert all(1 <= arms[name].details["hard_negatives"] <= HARD + 1 for name in (NAIVE, PIPELINE))
-        assert all(len(prompts(arm)) == 1 for arm in arms.values())
-    assert len(report.figures["paired"]) == 3
-    assert report.figures["retrieval"]["means"][PIPELINE][FOUND]["value"] > 0
+def test_naive_rag_reads_the_whole_texts_of_the_first_documents(pipeline):
+    bench, made = pipeline
+    for question in bench.questions:
+        dense = bench.searched.library.search(question.question, k=100, candidates=100).dense
+        first = list(dict.fromkeys(hit.document_id for hit in dense))[:TOP]
+        assert [source.passage_id for source in made.naive(question)] == first
+        assert [source.text for source in made.naive(question)] == [made.documents[name].text for name in first]
 
 
-def test_without_a_model_closed_book_is_left_out(pubmedqa, settings):
+def test_each_part_can_be_left_out(pipeline):
+    bench, made = pipeline
+    question = bench.questions[0]
+    alone = made.pool(question, Parts(hybrid=False))
+    assert len(alone) <= POOL
+    hybrid = made.pool(question, Parts())
+    assert hybrid[: len(alone)] == alone
+    assert made.client.search("pubmed", as_it_is(question.question)).hits <= 1
+    assert set(made.pool(question, Parts(rewriting=False))) <= {*alone, *made.ids.values()}
+    fixed = made.passages(question, Parts(splitter=SPLITTERS[0], hybrid=False, second_stage=False))
+    seos = made.passages(question, Parts(hybrid=False, second_stage=False))
+    assert len(fixed) == len(seos) == TOP
+    tokens = bench.searched.library.embedder.count_tokens
+    for source in (*fixed, *seos):
+        name, _, place = source.passage_id.rpartition(":")
+        start, end = map(int, place.split("-"))
+        assert made.documents[name].text[start:end] == source.text
+    # Fixed chunks begin with the document or 510 tokens on; most abstracts are one such chunk, and several of SEOS.
+    assert max(tokens(source.text) for source in seos) <= 254 < max(tokens(source.text) for source in fixed) <= 510
+
+
+def test_a_retriever_orders_by_its_own_scores(pipeline):
+    """Without a second stage, the dense one by cosine: by brute force over all chunks of the pool."""
+    bench, made = pipeline
+    question = bench.questions[1]
+    parts = Parts(second_stage=False)
+    method = made.splitters[parts.splitter]
+    asked = method.embedder.encode_query(question.question)
+    cosines = {}
+    for name in made.pool(question, parts):
+        for chunk in method.split(made.documents[name], None):
+            text = made.documents[name].text[chunk.start : chunk.end]
+            cosines[f"{name}:{chunk.start}-{chunk.end}"] = float(method.embedder.encode_passages([text])[0] @ asked)
+    best = sorted(cosines, key=lambda name: -cosines[name])[:TOP]
+    assert [source.passage_id for source in made.passages(question, parts)] == best
+
+
+def test_kinds_of_documents_are_left_out(pipeline):
+    bench, made = pipeline
+    question = bench.questions[0]
+    assert set(made.origins.values()) == {"D1"}
+    assert made.pool(question, SOURCES["D1"]) == made.pool(question, Parts())
+    assert made.passages(question, Parts(origins=frozenset({"D2"}))) == ()
+
+
+def test_the_words_of_a_question_as_one_term():
+    assert as_it_is('Does "HER2-low" (OR any) cancer recur?') == "Does HER2-low or any cancer recur"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_macro_averages_are_sklearns(seed):
+    """Over the letters that are right somewhere; a letter that is chosen alone, and no choice (−1), have no row."""
+    rng = np.random.default_rng(seed)
+    right, chosen = rng.integers(0, 4, 30), rng.integers(-1, 5, 30)
+    labels = np.unique(right)
+    by_sklearn = precision_recall_fscore_support(right, chosen, labels=labels, average="macro", zero_division=0)[:3]
+    ours = [float(column[0]) for column in macro(right[None], chosen[None])]
+    assert ours == pytest.approx([accuracy_score(right, chosen), *by_sklearn])
+
+
+def test_without_a_model_the_parts_are_compared_on_what_naive_rag_gets_wrong(pubmedqa, settings):
     notes = []
-    report = cpqa.run(pubmedqa, replace(settings, limit=1, warn=notes.append))
-    assert [row.arm for row in report.rows] == [NAIVE, PIPELINE]
+    report = cpqa.run(pubmedqa, replace(settings, warn=notes.append))
     assert NO_CLOSED_BOOK in report.about
     assert any(NO_CLOSED_BOOK in note for note in notes)
+    naive = {row.sample: row.score for row in report.rows if row.arm == NAIVE}
+    negative = report.inputs["negative"]
+    assert set(negative) == ({name for name, score in naive.items() if not score} or set(naive))
+    for arm in PARTS:
+        assert {row.sample for row in report.rows if row.arm == arm and row.condition == "negative"} == set(negative)
+    titles = [table.title for table in report.tables]
+    assert "Beside CPQA, Table V" in titles
+    assert [line[0] for line in report.tables[-1].rows] == [NAIVE, *PARTS]
 
 
-def test_only_the_closed_book_is_asked_without_passages(pubmedqa, settings, monkeypatch, tmp_path):
-    with ScriptedServer(default="CHOICE: A") as server:
+def test_a_model_rewrites_each_question_and_reads_for_each_arm(pubmedqa, settings, monkeypatch, tmp_path):
+    """By count: one rewriting a question, one reading an arm, five arms more for each negative question."""
+
+    def reply(prompt: str) -> str:
+        if "SEARCH:" in prompt:
+            return "QUESTION: Is cancer cured?\nCONCEPTS: cancer; cure\nSEARCH: cancer AND cure"
+        return "CHOICE: C"
+
+    with ScriptedServer(reply) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         run = replace(settings, limit=2, model="openai:scripted", reply_cache=tmp_path / "replies.db")
         report = cpqa.run(pubmedqa, run)
-        assert server.count() == 6
-    for arms in answers(report).values():
-        shown = {name: "<passage n=" in prompts(arm)[0] for name, arm in arms.items()}
-        assert shown == {CLOSED_BOOK: False, NAIVE: True, PIPELINE: True}
+        asked = server.count()
+    negative = len(report.inputs["negative"])
+    # The pipeline's own readings of negative questions come from the cache, and so does any prompt that is the same.
+    assert 2 + 2 * 3 <= asked <= 2 + 2 * 3 + 4 * negative
+    closed = [row for row in report.rows if row.arm == CLOSED_BOOK]
+    assert len(closed) == 2
+    assert all(passages(row) == [] for row in closed)
+    assert not any(row.error for row in report.rows if hasattr(row, "error"))
+    assert all(row.details["choice"] == "maybe" for row in report.rows)
+
+
+def test_table_iii_and_table_iv_are_of_the_negative_questions(pubmedqa, settings):
+    sources, split = (run(pubmedqa, settings) for run in (cpqa.sources, cpqa.splitting))
+    assert list(dict.fromkeys(row.arm for row in sources.rows)) == list(SOURCES)
+    assert "on the" in sources.tables[0].note.lower()
+    assert "D2 0" in sources.tables[0].note
+    assert sources.tables[1].title == "Beside CPQA, Table III"
+    assert {row.arm for row in split.rows} == set(SPLITTERS)
+    assert {row.condition for row in split.rows} == {"dense", "BM25", "fused"}
+    assert split.tables[1].title == "Beside CPQA, Table IV"
+
+
+def test_the_papers_average_is_over_questions():
+    """Table V's fractions: whole numbers right of 23, 86, 93, 60 and 82 give the printed averages."""
+    sizes = (23, 86, 93, 60, 82)
+    (table,) = PUBLISHED["cpqa"]
+    for *subsets, average in table.rows.values():
+        right = [round(share * size / 100) for share, size in zip(subsets, sizes, strict=True)]
+        assert [100 * n / size for n, size in zip(right, sizes, strict=True)] == pytest.approx(subsets, abs=0.01)
+        assert 100 * sum(right) / sum(sizes) == pytest.approx(average, abs=0.011)
