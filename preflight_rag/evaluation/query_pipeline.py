@@ -18,7 +18,6 @@ import numpy as np
 
 from preflight_rag.conversation.rewriter import QueryRewriter
 from preflight_rag.evaluation.bench import SearchBench
-from preflight_rag.evaluation.experiments.reranking import group_of
 from preflight_rag.evaluation.experiments.sources import (
     DocumentSearch,
     boolean_documents,
@@ -174,7 +173,7 @@ def open_pipeline(bench: SearchBench) -> Iterator[QueryPipeline]:
             ids={(record.database, record.id): name for name, (record, _) in known.items()},
             origins={name: origin for name, (_, origin) in known.items()},
             splitters=methods(embedder, kept),
-            reranker=FeatureReranker.shipped(group_of(bench.found.name)),
+            reranker=FeatureReranker.shipped(bench.searched.reranker.partition(":")[2]),
             ladders=_ladders(bench),
         )
 

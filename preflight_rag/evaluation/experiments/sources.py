@@ -26,14 +26,13 @@ from operator import and_, or_, sub
 from typing import Generic, Protocol, TypeVar
 
 from preflight_rag.evaluation.compare import Comparison, compare
-from preflight_rag.evaluation.experiments.reranking import group_of
 from preflight_rag.evaluation.metrics import RANKING_MEASURES, ranking_rows
 from preflight_rag.evaluation.published import beside
 from preflight_rag.evaluation.report import Report, Table, number
 from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet, Sample
-from preflight_rag.evaluation.searching import collection_library, inputs
+from preflight_rag.evaluation.searching import collection_library, group_of, inputs
 from preflight_rag.library.library import Library
 from preflight_rag.library.pubmed import SearchReply
 from preflight_rag.library.pubmed.client import Database
