@@ -10,23 +10,13 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
-from preflight_rag.library.loaders.files import DEFAULT_MAX_BYTES, SUFFIXES, check, find_files, suffix_of
+from preflight_rag.library.loaders.files import DEFAULT_MAX_BYTES, LOADERS, SUFFIXES, check, find_files, suffix_of
 from preflight_rag.state.errors import DocumentError, EmptyDocument, UnreadableDocument
 from preflight_rag.state.values import Document
 
 __all__ = ["DEFAULT_MAX_BYTES", "SUFFIXES", "find_files", "load"]
 
-_LOADERS = {
-    "docx": (".docx",),
-    "html": (".htm", ".html", ".xhtml"),
-    "jsonl": (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz"),
-    "markdown": (".markdown", ".md"),
-    "pdf": (".pdf",),
-    "table": (".csv", ".tsv"),
-    "text": (".text", ".txt"),
-    "xml": (".nxml", ".nxml.gz", ".xml", ".xml.gz"),
-}
-_LOADER_OF = {suffix: name for name, suffixes in _LOADERS.items() for suffix in suffixes}
+_LOADER_OF = {suffix: name for name, suffixes in LOADERS.items() for suffix in suffixes}
 
 
 def load(path: Path, *, max_bytes: int = DEFAULT_MAX_BYTES) -> Iterator[Document | DocumentError]:

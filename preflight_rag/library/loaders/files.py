@@ -17,27 +17,18 @@ from preflight_rag.state.errors import (
     UnsupportedDocument,
 )
 
-SUFFIXES: tuple[str, ...] = (
-    ".csv",
-    ".docx",
-    ".htm",
-    ".html",
-    ".jsonl",
-    ".jsonl.gz",
-    ".markdown",
-    ".md",
-    ".ndjson",
-    ".ndjson.gz",
-    ".nxml",
-    ".nxml.gz",
-    ".pdf",
-    ".text",
-    ".tsv",
-    ".txt",
-    ".xhtml",
-    ".xml",
-    ".xml.gz",
-)
+LOADERS = {
+    "docx": (".docx",),
+    "html": (".htm", ".html", ".xhtml"),
+    "jsonl": (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz"),
+    "markdown": (".markdown", ".md"),
+    "pdf": (".pdf",),
+    "table": (".csv", ".tsv"),
+    "text": (".text", ".txt"),
+    "xml": (".nxml", ".nxml.gz", ".xml", ".xml.gz"),
+}
+"""Loader to the endings of the files that it reads: module `name` with `load_name`, but Markdown's is in `text`."""
+SUFFIXES = tuple(sorted(suffix for suffixes in LOADERS.values() for suffix in suffixes))
 ONE_DOCUMENT = (".docx", ".htm", ".html", ".markdown", ".md", ".pdf", ".text", ".txt", ".xhtml")
 """Endings of files that hold one document each; others may hold any number."""
 DEFAULT_MAX_BYTES = 200 * 1024 * 1024
