@@ -1,4 +1,7 @@
-"""Reading a finished turn's state: its receipt and its `Answer`."""
+"""Reading a finished turn's state: its `Answer`, with its outcome (answered, evidence, not found, ...) and its receipt.
+
+Nothing is decided here: whether a draft claims something, whoever drafted it has said (`Draft.claims`).
+"""
 
 from __future__ import annotations
 

@@ -7,7 +7,9 @@ A relation between two relevant contexts rests on their descriptors and answers 
     two different ones  distracting    distracting
     one alone           ambiguous      none
 
-Two contexts that both lack a descriptor have the same one.
+Two contexts that both lack a descriptor have the same one. Counterfactual ones are the contradictions; which of them
+the person is told of, `composition` decides. What a reader says of two contexts comes from a language model
+(`prompts/relate_contexts.py`) or from `offline/relations.py`.
 
 One call compares a pivot with every context whose relation to it is open, and has the reader note what each context is
 about. There are three ways to go on:

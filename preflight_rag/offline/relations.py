@@ -1,5 +1,7 @@
 """Contexts for COrg, without a language model: what each says on a question, and how two of them relate.
 
+This is what the keyless reader replies; what follows from replies for all contexts, `corg/relations.py` works out.
+
 Each context is read once: its answer, the sentence with it, and its descriptor. By sentences, that is the best sentence
 of the context and the value there that answers; by spans, the spans that the extractive reader gives, each with the
 sentence around it. Logistic models over features of two contexts then say

@@ -23,6 +23,17 @@ Examples: TypeAlias = Callable[[Path, ReaderPart, random.Random], Iterator[Sampl
 RETRIEVAL, QUESTIONS, SPANS, UNITS = "retrieval", "questions", "spans", "units"
 SUMMARIES, ANSWERS, SHORT_ANSWERS = "summaries", "answers", "short answers"
 READING, STATEMENTS = "reading", "statements"
+"""Roles, and what a set in one holds:
+
+- retrieval: a corpus, and grades of its documents for the questions (`relevance`);
+- questions: right answers, with the passages that come with each question (`given`) or a corpus, where it has them;
+- spans: long documents, and where in them a question is answered (`document`, `spans`);
+- units: as retrieval, over the sentences or turns of long documents;
+- summaries: a document for each sample, and the summaries that people wrote of it;
+- answers, short answers: as retrieval, with the right answers (`answers`; short ones alone);
+- reading: samples of one passage each, with its spans or verdict;
+- statements: as reading; the statement is the sample's answer, and the verdict what the passage says to it.
+"""
 BEIR = "github.com/beir-cellar/beir"
 MIRAGE_PARTS = {
     "medqa": "MedQA-US",
