@@ -1,7 +1,7 @@
-"""Recall after reading: how much of a known answer is still in the reply that a model makes of a selection of passages.
+"""Recall after reading: whether a known answer is in the reply that a model makes of a selection of passages.
 
-Diversity (section 3) tells recall before the reader, of what was selected, from recall after it, of what the answer
-says. Selections are the arms; each arm reads its own passages, in the order of its selection.
+Diversity (section 2.2) tells recall before the reader, whether the selected content holds the answer, from recall after
+it, whether the reply does. Selections are the arms; each arm reads its own passages, in the order of its selection.
 """
 
 from __future__ import annotations
@@ -10,20 +10,17 @@ import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from preflight_rag.evaluation.compare import compare
+from preflight_rag.evaluation.compare import Comparison, compare
 from preflight_rag.evaluation.harness.arms import run_arms
 from preflight_rag.evaluation.harness.asking import Asking
-from preflight_rag.evaluation.reading_metrics import normalised
+from preflight_rag.evaluation.reading_metrics import holds, normalised
 from preflight_rag.evaluation.report import Table
 from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.samples import Sample
 from preflight_rag.evaluation.stages import on_passages, plain
 from preflight_rag.state.reading import Source
-
-if TYPE_CHECKING:
-    pass
 
 Selections = Mapping[str, Mapping[str, tuple[Source, ...]]]
 """Name of a selection to sample id to the passages that it hands on."""
@@ -42,12 +39,14 @@ class Read:
         figures: Their numbers.
         rows: The answers, recall as their scores.
         model: What read.
+        compared: The comparison that the tables show.
     """
 
     tables: tuple[Table, ...]
     figures: dict[str, Any]
     rows: tuple[Row, ...]
     model: str
+    compared: Comparison
 
 
 def word_recall(text: str, answers: Sequence[str]) -> float:
@@ -62,9 +61,9 @@ def word_recall(text: str, answers: Sequence[str]) -> float:
 
 
 def read_selections(
-    selections: Selections, samples: Sequence[Sample], asking: Asking, *, baseline: str, title: str
+    selections: Selections, samples: Sequence[Sample], asking: Asking, *, baseline: str, title: str, condition: str = ""
 ) -> Read:
-    """Have the model answer each sample from each selection, and compare what the replies hold of the answers.
+    """Have the model answer each sample from each selection, and compare in which replies an answer is present.
 
     Args:
         selections: Each with the passages of every sample.
@@ -72,6 +71,7 @@ def read_selections(
         asking: The run's model.
         baseline: The selection that the others are compared with.
         title: Of the table.
+        condition: Of the rows, where selections are read under several limits.
     """
     arms = [
         on_passages(plain(asking.prompts, name), lambda sample, _, chosen=chosen: chosen[sample.id])  # type: ignore[misc]
@@ -83,17 +83,20 @@ def read_selections(
     found = compare([replace(row, condition=RECALL) for row in rows], baseline=baseline, seed=asking.run.seed,
                     wilson=False)  # fmt: skip
     note = (
-        f"{asking.name}, {found.samples:,} questions. Share of the words of the nearest right answer that the reply "
-        f"holds [95 %: bootstrap; differences to {baseline}, paired]; p: sign test, corrected for {len(found.tests)} "
+        f"{asking.name}, {found.samples:,} questions. Share of replies that hold a right answer, word for word "
+        f"[95 %: bootstrap; differences to {baseline}, paired]; p: sign test, corrected for {len(found.tests)} "
         "comparisons (Holm)."
     )
     tables = (found.beside_baseline(title, note, head="selection"), found.costs("What was asked"))
-    return Read(tables, found.figures, tuple(rows), asking.name)
+    return Read(tables, found.figures, tuple(replace(row, condition=condition) for row in rows), asking.name, found)
 
 
 def _recalled(row: Row, names: Sequence[str]) -> Row:
-    """The answer with its recall as score."""
+    """The answer, scored by whether it holds a right one; its details say how many of that one's words it holds."""
     if row.score is None:
         return row
-    value = 0.0 if row.details["abstained"] else word_recall(row.details["reply"], names)
-    return replace(row, score=value, reason=f"word recall {value:.3f}")
+    reply = "" if row.details["abstained"] else row.details["reply"]
+    present = holds(reply, names)
+    details = {**row.details, "word recall": round(word_recall(reply, names), 3)}
+    reason = "a right answer is present" if present else "no right answer is present"
+    return replace(row, score=float(present), reason=reason, details=details)

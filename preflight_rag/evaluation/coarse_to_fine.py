@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from math import isqrt
 
 from preflight_rag.state.errors import UsageError
 
-COARSE_ALPHAS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
-WINDOWS = (1, 4, 16, None)
+COARSE_ALPHAS = (0.0, 0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0)
+"""The paper's coarse grid (section 3.1)."""
+WINDOWS = (1, 10, 100, 1000, None)
+"""The paper's, where 0 counts no pick, as α = 1 does, and 1,000,000 all; 1, which it finds best twice, is added."""
 
 Objective = Callable[[float, int | None], float]
 
@@ -41,8 +42,8 @@ def search(
 ) -> Best:
     """The setting with the highest value of the objective, each setting tried once.
 
-    The coarse round tries every pair. Each finer one tries, around the best so far, α half a step to both sides (the
-    step halves each time) and the windows half-way, by ratio, to its neighbours. At α = 1 the window has no effect and
+    The coarse round tries every pair. Each finer one tries, around the best so far, α half-way to its neighbours and
+    the windows half-way, by ratio, to theirs. At α = 1 the window has no effect and
     is not searched. Of equal values the larger α wins, then the larger window: the smaller departure from relevance.
 
     Args:
@@ -69,21 +70,28 @@ def search(
     for alpha in alphas:
         for window in windows:
             attempt(alpha, window)
-    step = max((b - a for a, b in pairwise(alphas)), default=0.0)
     for _ in range(rounds):
-        step /= 2
         alpha, window = _best(tried)
         near = [window, *_between(window, [w for _, w in tried])]
-        for finer in (alpha - step, alpha, alpha + step):
-            if 0 <= finer <= 1:
-                for other in near:
-                    attempt(round(finer, 6), other)
+        for finer in (alpha, *_halfway(alpha, {a for a, _ in tried})):
+            for other in near:
+                attempt(finer, other)
     alpha, window = _best(tried)
     return Best(alpha, window, tried[alpha, window], tuple((*setting, value) for setting, value in tried.items()))
 
 
 def _best(tried: dict[tuple[float, int | None], float]) -> tuple[float, int | None]:
     return max(tried, key=lambda setting: (tried[setting], setting[0], setting[1] or float("inf")))
+
+
+def _halfway(alpha: float, known: Collection[float]) -> Iterator[float]:
+    """Weights half-way from `alpha` to the next smaller and the next larger known one."""
+    for other in (
+        max((a for a in known if a < alpha), default=None),
+        min((a for a in known if a > alpha), default=None),
+    ):
+        if other is not None:
+            yield round((alpha + other) / 2, 6)
 
 
 def _between(window: int | None, known: Sequence[int | None]) -> Iterator[int]:

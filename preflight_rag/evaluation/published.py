@@ -8,7 +8,7 @@ table puts the paper's beside its own with one call:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import chain
 
 from preflight_rag.evaluation.intervals import Estimate
@@ -22,15 +22,19 @@ PUBLISHED: dict[str, tuple[PublishedTable, ...]] = dict(
 NOTHING = "–"
 
 
-def beside(experiment: str, ours: Mapping[str, Mapping[str, Estimate]], *, here: str) -> tuple[Table, ...]:
+def beside(
+    experiment: str, ours: Mapping[str, Mapping[str, Estimate]], *, here: str, only: Sequence[str] = ()
+) -> tuple[Table, ...]:
     """The published tables of an experiment, each with our figures in columns of their own and a line on what differs.
 
     Args:
         experiment: Its name on the command line.
         ours: Row to measure to our figure, as `Comparison.estimates` has them; what is missing is shown as a dash.
         here: Data, size and model of this run.
+        only: Parts of the names of the tables that this run reproduces; all where none is given.
     """
-    return tuple(_beside(table, ours, here) for table in PUBLISHED.get(experiment, ()))
+    tables = (t for t in PUBLISHED.get(experiment, ()) if not only or any(part in t.where for part in only))
+    return tuple(_beside(table, ours, here) for table in tables)
 
 
 def _beside(published: PublishedTable, ours: Mapping[str, Mapping[str, Estimate]], here: str) -> Table:

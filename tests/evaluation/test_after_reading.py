@@ -86,17 +86,56 @@ def test_without_a_model_nothing_is_read(meetings, settings):
     assert report.figures["means"][BASE]["2048 tokens"]["value"] == 1.0
 
 
-def test_diversitys_selections_are_read_in_every_ordering(meetings, settings):
-    with ScriptedServer(default="NOT IN THE PASSAGES") as server, pytest.MonkeyPatch.context() as patch:
+def test_diversitys_selections_are_read_in_every_ordering_under_every_limit(meetings, settings):
+    with ScriptedServer(default="At noon [1].") as server, pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_BASE_URL", server.url)
         report = diversity.run(qmsum.units(meetings / "qmsum", "qmsum"), replace(settings, model="openai:scripted"))
-    told = report.figures["after reading"]["means"]
-    assert {f"similarity, ordering {name}" for name in diversity.ORDERINGS[1:]} < set(told)
-    assert {"similarity", "FPS"} < set(told)
-    assert all(figures[RECALL]["value"] == 0.0 for figures in told.values())
-    texts = {arm: set(passages(row)) for arm, row in answers(report)["meeting0:0", ""].items()}
-    assert texts["similarity"] == texts["similarity, ordering 1:1"]
+    arms = {
+        f"{paper} ({ordering})"
+        for paper in ("SB", "SB+MMR", "SB+FPS")
+        for ordering in ("index sort", "sort", "1:1", "2:1", "3:1")
+    }
+    for limit in ("c_r 0.05", "c_r 0.1", "c_r 0.2"):
+        told = report.figures[f"after reading, {limit}"]["means"]
+        assert set(told) == arms
+        # "At noon." is the answer to two of the four questions, "Factor XIa." to the others.
+        assert {figures[RECALL]["value"] for figures in told.values()} == {0.5}
+    read = answers(report)["meeting0:0", "c_r 0.2"]
+    assert set(read) == arms
+    assert set(passages(read["SB (sort)"])) == set(passages(read["SB (1:1)"]))
+    shown = {table.title: table for table in report.tables}["Beside Diversity, Table 2 (recall after reading)"]
+    row = next(dict(zip(shown.columns, row, strict=True)) for row in shown.rows if row[0] == "SB+MMR (index sort)")
+    assert row["paper: NQ, c_r 0.05"] == "45.76"
+    assert row["here: c_r 0.05"].startswith("50.0")
     assert diversity.run(qmsum.units(meetings / "qmsum", "qmsum"), settings).about.endswith(NOT_READ)
+
+
+def test_recall_is_whether_an_answer_is_present(meetings, settings):
+    report = diversity.run(qmsum.units(meetings / "qmsum", "qmsum"), settings)
+    # Four turns a meeting, of 6 to 9 tokens: c_r of 0.2 leaves one, the turn that is nearest to the question.
+    texts = {unit.id: unit.text for unit in qmsum.units(meetings / "qmsum", "qmsum").documents()}
+    assert len(texts) == 8
+    before = report.figures["answer present"]["means"]["SB"]["c_r 0.2"]["value"]
+    assert before in (0.5, 1.0)
+    assert {row.measure for row in report.rows if row.condition == "c_r 0.2"} == {"answer present"}
+
+
+@pytest.mark.parametrize(
+    ("window", "most"),
+    [
+        (None, 10_000),
+        (16_385, 10_000),
+        (4_096, 2_000),
+        (1_024, 2_000),
+        (32_768, 20_000),
+        (128_000, 50_000),
+        (200_000, 120_000),
+    ],
+)
+def test_t_max_goes_up_to_the_models_window(window, most):
+    tried = (2_000, 5_000, 10_000, 20_000, 50_000, 120_000)
+    assert [limit.tokens for limit in diversity.limits_of(False, window)] == [t for t in tried if t <= most]
+    assert [limit.ratio for limit in diversity.limits_of(True, window)] == [0.05, 0.1, 0.2]
 
 
 @pytest.mark.parametrize(

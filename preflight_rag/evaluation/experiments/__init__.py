@@ -201,6 +201,14 @@ EXPERIMENTS = {
         asks=True,
         paper="Diversity",
     ),
+    "pooled-levels": Experiment(
+        ".pooled_levels",
+        "sentences, or chunks of 256 or 512 tokens, of all documents in one pool, with and without diversity",
+        QUESTIONS,
+        ("xquad_en",),
+        asks=True,
+        paper="Diversity",
+    ),
     "pairs": Experiment(
         ".pairs",
         "Hits@5 and MRR@5 of each embedder with each reranker, on questions a model writes",

@@ -1,38 +1,42 @@
 """Experiment `diversity`: does choosing passages that differ bring more of the relevant ones into a token budget?
 
-Diversity, sections 2 to 3.1: recall of what is relevant among the selected, before any model reads it, by similarity
-alone, by MMR, by farthest point sampling and by the modified one. α and w are searched coarse to fine on the
-development half; what is reported is the part asked for, by default the test half. With a language model, recall after
-reading is measured too, where the answers are known in words (`papers.diversity_reading`).
+Diversity, sections 2 to 3.2: recall of what is relevant among the selected, before any model reads it, by similarity
+alone, by MMR, by farthest point sampling and by the modified one; α and w are searched coarse to fine on the
+development half, and the paper's own best stand beside them. What is reported is the part asked for, by default the
+test half. Sentences of one document are selected up to the paper's compression ratios c_r, passages of many up to its
+T_max, as far as the model's context window goes. Where the answers are known in words, it is also measured whether one
+is present in what was selected (Tables 1 and 3), and with a language model in its reply to each selection in each
+ordering (Tables 2 and 4 to 6).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from preflight_rag.conversation.questions import normalised
-from preflight_rag.evaluation.after_reading import BUDGET as READ_BUDGET
-from preflight_rag.evaluation.after_reading import NOT_READ, Read, read_selections
-from preflight_rag.evaluation.coarse_to_fine import COARSE_ALPHAS, Best, search
+from preflight_rag.evaluation.after_reading import NOT_READ, RECALL, read_selections
+from preflight_rag.evaluation.coarse_to_fine import COARSE_ALPHAS, WINDOWS, Best, search
 from preflight_rag.evaluation.compare import Comparison, compare
 from preflight_rag.evaluation.harness.asking import open_asking
-from preflight_rag.evaluation.intervals import average
+from preflight_rag.evaluation.intervals import Estimate, average
 from preflight_rag.evaluation.metrics import measure_rankings
 from preflight_rag.evaluation.plots import Axis, Curves, Plot, Trace
+from preflight_rag.evaluation.published import beside
+from preflight_rag.evaluation.reading_metrics import holds
 from preflight_rag.evaluation.report import Report, Table, figures, number
 from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import Context, DataSet, Sample
 from preflight_rag.evaluation.searching import collection_library, described, inputs
 from preflight_rag.evaluation.vector_cache import cached_embedder
-from preflight_rag.library.search.diversity import fps, mmr, unit_scaled, within_budget
-from preflight_rag.library.search.selection import arrange, distance_to_end
+from preflight_rag.library.search.diversity import fps, mmr, token_budget, unit_scaled, within_budget
+from preflight_rag.library.search.selection import PAPER_PRESETS, arrange, distance_to_end
 from preflight_rag.models.chat.chat_models import OFFLINE
 from preflight_rag.models.embedding.embedder import Embedder
 from preflight_rag.state.reading import Source
@@ -42,9 +46,27 @@ DEPTH = 100
 BUDGETS = (256, 512, 1024, 2048)
 PASSAGES = 16
 TUNED_ON = 100
-TUNED_AT = (512, 2048)
 ORDERINGS = ("score", "index", "1:1", "2:1", "3:1")
 SIMILARITY, FUSED = "similarity", "fused ranking"
+RATIOS = (0.05, 0.1, 0.2)
+"""c_r of the paper's Tables 1 and 2."""
+T_MAX = (2_000, 5_000, 10_000, 20_000, 50_000, 120_000)
+"""T_max of Tables 3 to 8."""
+UNKNOWN_WINDOW = 16_385
+"""Of a model whose server does not say how much it reads: that of the paper's GPT-3.5."""
+PROMPT_SHARE = 0.85
+"""Of a context window, for the passages; the rest is for tokens that the model counts otherwise, prompt and reply."""
+PRESENT = "answer present"
+MMR, FPS = "MMR", "modified FPS"
+PAPERS = {
+    True: ("paper-nq-sentences", "paper-nq-sentences-fps"),
+    False: ("paper-nq-chunks-to-10k", "paper-nq-chunks-from-20k"),
+}
+"""The paper's presets that stand beside ours: for sentences of one document, and for chunks of many."""
+TABLES = {True: ("Table 1", "Table 2"), False: ("Table 3", "Table 4", "Table 5", "Table 6")}
+"""The paper's tables of the same."""
+SORTS = {"index": "index sort", "score": "sort"}
+"""What the paper calls these orderings."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +82,7 @@ class Case:
         tokens: Length of each.
         vectors: Shape (n, d).
         asked: The question's vector, (d,).
+        shown: Text of each, as a model reads it.
         fused: Fused score of each, where they come from a search; they are then in its order.
     """
 
@@ -71,6 +94,7 @@ class Case:
     tokens: Sequence[int]
     vectors: np.ndarray
     asked: np.ndarray
+    shown: Sequence[str]
     fused: Sequence[float] | None = None
 
     @property
@@ -78,9 +102,41 @@ class Case:
         """What a row says of the question."""
         return {"question": self.query.question}
 
+    def present(self, picks: Sequence[int]) -> float:
+        """Whether what is picked holds an answer, word for word (the paper's recall before reading)."""
+        return float(holds("\n".join(self.shown[pick] for pick in sorted(picks)), self.query.names))
+
     def recall(self, picks: Sequence[int]) -> float:
         """Share of what is relevant that the picks hold."""
         return len(self.relevant.intersection(self.documents[pick] for pick in picks)) / len(self.relevant)
+
+
+@dataclass(frozen=True)
+class Limit:
+    """How much may be selected: a share of a document's tokens (c_r), or a number of tokens (T_max)."""
+
+    ratio: float | None = None
+    tokens: int | None = None
+
+    @property
+    def name(self) -> str:
+        """As tables have it."""
+        return f"c_r {self.ratio:g}" if self.ratio is not None else f"T_max {self.tokens:,}"
+
+    def budget(self, case: Case) -> int:
+        """Tokens that may be selected of a case's candidates."""
+        return token_budget(case.tokens, budget=self.tokens, compression=self.ratio) or 1
+
+
+TUNED_AT = (Limit(tokens=512), Limit(tokens=2048))
+
+
+def limits_of(one_document: bool, window: int | None = None) -> tuple[Limit, ...]:
+    """The paper's limits: shares of one document, else T_max as far as a model's context window goes."""
+    if one_document:
+        return tuple(Limit(ratio=ratio) for ratio in RATIOS)
+    room = PROMPT_SHARE * (window or UNKNOWN_WINDOW)
+    return tuple(Limit(tokens=tokens) for tokens in T_MAX if tokens <= max(room, T_MAX[0]))
 
 
 Pick = Callable[[Case, "int | None", "int | None"], list[int]]
@@ -105,7 +161,7 @@ def candidates(collection: DataSet, run: Run) -> Iterator[tuple[CasesOf, dict[st
                 passages = [candidate.passage for candidate in found]
                 cases.append(
                     Case(
-                        query=Sample(query.id, text),
+                        query=replace(query, question=text),
                         relevant=collection.relevant(query.id),
                         documents=[passage.document_id for passage in passages],
                         texts=[passage.document_id for passage in passages],
@@ -113,6 +169,7 @@ def candidates(collection: DataSet, run: Run) -> Iterator[tuple[CasesOf, dict[st
                         tokens=[passage.tokens for passage in passages],
                         vectors=library.vectors([passage.id for passage in passages]),
                         asked=library.embedder.encode_query(text),
+                        shown=[passage.text for passage in passages],
                         fused=[candidate.score for candidate in found],
                     )
                 )
@@ -146,6 +203,7 @@ def _units(collection: DataSet, embedder: Embedder, run: Run) -> tuple[CasesOf, 
                     tokens=tokens,
                     vectors=vectors,
                     asked=embedder.encode_query(query.question),
+                    shown=[unit.text for unit in units[name]],
                 )
             )
         return cases
@@ -158,17 +216,12 @@ def run(found: DataSet, run: Run) -> Report:
     samples = found.select(run.part, run.limit)
     tuning = found.select("development", min(TUNED_ON, run.limit or TUNED_ON))
     with candidates(found, run) as (cases_of, given):
-        tuned = _tuned(cases_of(tuning))
+        tuned = tuned_on(cases_of(tuning))
         cases = cases_of(samples)
-    systems = _systems(cases[0].fused is not None, tuned)
+    one_document = bool(samples[0].document)
+    systems = systems_of(cases, tuned, one_document)
     rows = [
-        Row(
-            case.query.id,
-            str(budget),
-            name,
-            case.recall(pick(case, None, budget)),
-            details={"question": case.query.question},
-        )
+        Row(case.query.id, str(budget), name, case.recall(pick(case, None, budget)), details=case.details)
         for case in cases
         for name, pick in systems.items()
         for budget in BUDGETS
@@ -178,8 +231,8 @@ def run(found: DataSet, run: Run) -> Report:
     passage_rows = _passages(found, cases, systems)
     passages = compare(passage_rows, by="measure", pairs=pairs, seed=run.seed, wilson=False)
     orderings, ordering_figures = _orderings(cases, systems, run.seed)
-    read = read_picks(found, cases, systems, ORDERINGS, run)
-    unit = "turns or sentences" if samples[0].document else "documents"
+    papers = as_in_the_paper(cases, systems, named(systems, tuned), one_document, run)
+    unit = "turns or sentences" if one_document else "documents"
     evaluations = sum(len(best.trace) for best in tuned.values())
     note = (
         "Mean over questions [95 % bootstrap interval, differences paired]. A candidate that does not fit into what "
@@ -188,19 +241,23 @@ def run(found: DataSet, run: Run) -> Report:
     recall = budgets.means(
         "Recall within a token budget", note, head="selection", percent=False, intervals="", differences=True
     )
-    read_rows = list(read.rows) if read else []
+    here = f"{found.title}, {len(samples):,} questions, {papers.model or 'no language model'}"
+    about = (
+        f"{len(samples):,} questions ({run.part} part), relevant {unit}; "
+        f"α and w searched on {len(tuning)} questions of the development half."
+    )
     return Report(
         experiment="diversity",
         dataset=found.title,
-        about=f"{len(samples):,} questions ({run.part} part), relevant {unit}; "
-        f"α and w searched on {len(tuning)} questions of the development half." + ("" if read else f" {NOT_READ}"),
+        about=about + ("" if papers.model else f" {NOT_READ}"),
         tables=(
             replace(recall, columns=("selection", *(f"{budget} tokens" for budget in BUDGETS))),
             _passage_table(passages),
             orderings,
-            *(read.tables if read else ()),
+            *papers.tables,
+            *(beside("diversity", papers.estimates, here=here, only=TABLES[one_document]) if papers.tables else ()),
         ),
-        rows=(*rows, *passage_rows, *read_rows),
+        rows=(*rows, *passage_rows, *papers.rows),
         figures={
             "recall": budgets.figures,
             "passages": passages.figures,
@@ -209,9 +266,9 @@ def run(found: DataSet, run: Run) -> Report:
                 name: {"alpha": best.alpha, "window": best.window, "value": round(best.value, 6), "trace": best.trace}
                 for name, best in tuned.items()
             },
-        }
-        | ({"after reading": read.figures} if read else {}),
-        inputs={**given, "model": read.model if read else OFFLINE},
+            **papers.figures,
+        },
+        inputs={**given, "model": papers.model or OFFLINE},
         plots=(
             budgets.lines(
                 "Recall within a token budget",
@@ -252,8 +309,10 @@ def _by_mmr(alpha: float, window: int | None, *, fused: bool = False) -> Pick:
     return pick
 
 
-def _by_fps(alpha: float) -> Pick:
-    return lambda case, k, budget: fps(case.vectors, case.asked, alpha=alpha, k=k, tokens=case.tokens, budget=budget)
+def _by_fps(alpha: float, window: int | None = None) -> Pick:
+    return lambda case, k, budget: fps(
+        case.vectors, case.asked, alpha=alpha, window=window, k=k, tokens=case.tokens, budget=budget
+    )
 
 
 def _cosines(case: Case) -> Any:
@@ -261,37 +320,53 @@ def _cosines(case: Case) -> Any:
     return case.vectors @ case.asked / np.where(scales > 0, scales, 1)
 
 
-def _tuned(cases: Sequence[Case]) -> dict[str, Best]:
-    """The best settings by mean recall over two of the budgets."""
+def tuned_on(cases: Sequence[Case], limits: Sequence[Limit] = TUNED_AT) -> dict[str, Best]:
+    """The best settings by mean recall over these limits."""
+    most = max(len(case.tokens) for case in cases)
+    windows = [window for window in WINDOWS if window is None or window < most]
 
     def value(pick: Pick) -> float:
-        found = [case.recall(pick(case, None, budget)) for case in cases for budget in TUNED_AT]
+        found = [case.recall(pick(case, None, limit.budget(case))) for case in cases for limit in limits]
         return sum(found) / len(found)
 
     tuned = {
-        "MMR": search(lambda alpha, window: value(_by_mmr(alpha, window))),
-        "modified FPS": search(lambda alpha, _: value(_by_fps(alpha)), windows=(None,)),
+        MMR: search(lambda alpha, window: value(_by_mmr(alpha, window)), windows=windows),
+        FPS: search(lambda alpha, window: value(_by_fps(alpha, window)), windows=windows),
     }
     if cases[0].fused is not None:
-        tuned["MMR, fused"] = search(lambda alpha, window: value(_by_mmr(alpha, window, fused=True)))
+        tuned["MMR, fused"] = search(lambda alpha, window: value(_by_mmr(alpha, window, fused=True)), windows=windows)
     return tuned
 
 
-def _systems(searched: bool, tuned: Mapping[str, Best]) -> dict[str, Pick]:
+def systems_of(cases: Sequence[Case], tuned: Mapping[str, Best], one_document: bool) -> dict[str, Pick]:
     """The selections by name; those over the fused ranking only where candidates come from a search."""
-    best = tuned["MMR"]
+    best = tuned[MMR]
     systems: dict[str, Pick] = {
         SIMILARITY: _by_similarity,
         "MMR α 0.5, w ∞": _by_mmr(0.5, None),
         f"MMR {_setting(best)}": _by_mmr(best.alpha, best.window),
         "FPS": _by_fps(0.0),
-        f"modified FPS, α {tuned['modified FPS'].alpha:g}": _by_fps(tuned["modified FPS"].alpha),
+        f"modified FPS, {_setting(tuned[FPS])}": _by_fps(tuned[FPS].alpha, tuned[FPS].window),
     }
-    if searched:
+    for name in PAPERS[one_document]:
+        preset = PAPER_PRESETS[name]
+        pick = (_by_mmr if preset.diversity == "mmr" else _by_fps)(preset.alpha, preset.window)
+        kind = "MMR" if preset.diversity == "mmr" else "modified FPS"
+        systems[f"{kind} α {preset.alpha:g}, w {preset.window} ({name})"] = pick
+    if cases[0].fused is not None:
         best = tuned["MMR, fused"]
         systems[FUSED] = _by_fusion
         systems[f"MMR of the fused score, {_setting(best)}"] = _by_mmr(best.alpha, best.window, fused=True)
     return systems
+
+
+def named(systems: Mapping[str, Pick], tuned: Mapping[str, Best]) -> dict[str, str]:
+    """The selections that the paper's tables compare, by its names: similarity alone, and both as tuned."""
+    return {
+        "SB": SIMILARITY,
+        "SB+MMR": f"MMR {_setting(tuned[MMR])}",
+        "SB+FPS": f"modified FPS, {_setting(tuned[FPS])}",
+    }
 
 
 def _setting(best: Best) -> str:
@@ -318,7 +393,7 @@ def _over_alpha(name: str, best: Best) -> Plot:
         Axis("recall of what is relevant", percent=True),
         tuple(traces),
         note=f"Mean over questions of the development half and over budgets of "
-        f"{' and '.join(f'{budget:,}' for budget in TUNED_AT)} tokens; w is how many of the last picks count.",
+        f"{' and '.join(f'{limit.tokens:,}' for limit in TUNED_AT)} tokens; w is how many of the last picks count.",
     )
 
 
@@ -388,51 +463,96 @@ def _distance(case: Case, pick: Pick, ordering: str) -> float | None:
     return sum(found) / len(found) if found else None
 
 
-def read_picks(
-    collection: DataSet,
+@dataclass(frozen=True)
+class AsInThePaper:
+    """Whether an answer is present in what is selected under the paper's limits, and in a model's replies.
+
+    Attributes:
+        tables: For people.
+        rows: Of both.
+        figures: The tables' numbers.
+        estimates: By the paper's names of selections (and orderings), then of limits.
+        model: What read; empty where none did.
+    """
+
+    tables: tuple[Table, ...] = ()
+    rows: tuple[Row, ...] = ()
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    estimates: Mapping[str, Mapping[str, Estimate]] = field(default_factory=dict)
+    model: str = ""
+
+
+def as_in_the_paper(
     cases: Sequence[Case],
-    systems: Mapping[str, Callable[[Case, int | None, int | None], list[int]]],
-    orderings: Sequence[str],
+    systems: Mapping[str, Pick],
+    names: Mapping[str, str],
+    one_document: bool,
     run: Run,
-) -> Read | None:
-    """Have the model read each selection in its own order, and the first one in every other ordering.
+    *,
+    of: str = "",
+) -> AsInThePaper:
+    """Measure the paper's selections under its limits, and have the model read each of them in each ordering.
 
     Args:
-        collection: Its documents' texts are what is read.
         cases: The questions with their candidates; those without an answer in words are left out.
-        systems: Selections by name, given a case, k and a budget; the first is what the others are compared with.
-        orderings: As `arrange` takes them; the first is the selections' own.
+        systems: Selections by name.
+        names: The paper's names of those that its tables compare.
+        one_document: Whether the limits are shares of one document's tokens.
         run: Its model reads.
-
-    Returns:
-        Recall after reading; None without a language model, or where no answer is known in words.
+        of: What the units are, behind which the limits are named; nothing where there is one kind.
     """
-    asked = [case for case in cases if case.query.document and case.query.answers]
-    texts = {document.id: document.text for document in collection.documents()} if asked else {}
-    questions = [_question(case, texts) for case in asked]
+    asked = [case for case in cases if case.query.answers]
+    if not asked:
+        return AsInThePaper()
+    questions = [_question(case) for case in asked]
     with open_asking(run, questions) as asking:
-        if asking.chat_model is None or not questions:
-            return None
-        base = next(iter(systems))
+        window = None if asking.chat_model is None else asking.prompts.context_window()
+        limits = limits_of(one_document, window)
         picks = {
-            name: {case.query.id: pick(case, None, READ_BUDGET) for case in asked} for name, pick in systems.items()
+            (paper, limit.name): {case.query.id: systems[name](case, None, limit.budget(case)) for case in asked}
+            for paper, name in names.items()
+            for limit in limits
         }
-        shown = {
-            name: {case.query.id: _sources(case, picked[case.query.id], texts) for case in asked}
-            for name, picked in picks.items()
-        }
-        for ordering in orderings[1:]:
-            shown[f"{base}, ordering {ordering}"] = {
-                case.query.id: _sources(case, _arranged(case, picks[base][case.query.id], ordering), texts)
-                for case in asked
+        rows = [
+            Row(case.query.id, f"{of}{limit}", paper, case.present(chosen[case.query.id]), measure=PRESENT,
+                details=case.details)
+            for (paper, limit), chosen in picks.items()
+            for case in asked
+        ]  # fmt: skip
+        base, *others = names
+        before = compare(rows, pairs=[(other, base) for other in others], seed=run.seed, wilson=False)
+        note = "Share of questions with an answer, word for word, in what is selected [95 %: bootstrap, paired]."
+        title = f"Answer present before reading{f': {of[:-2]}' if of else ''}"
+        tables = [before.means(title, note, head="selection", intervals="", differences=True)]
+        figures: dict[str, Any] = {f"{of}{PRESENT}": before.figures}
+        estimates: dict[str, dict[str, Estimate]] = {name: dict(row) for name, row in before.estimates.items()}
+        model = ""
+        for limit in limits if asking.chat_model is not None else ():
+            shown = {
+                f"{paper} ({SORTS.get(ordering, ordering)})": {
+                    case.query.id: _sources(case, _arranged(case, picks[paper, limit.name][case.query.id], ordering))
+                    for case in asked
+                }
+                for paper in names
+                for ordering in ORDERINGS
             }
-        title = f"After reading {READ_BUDGET:,} tokens"
-        return read_selections(shown, questions, asking, baseline=base, title=title)
+            read = read_selections(
+                shown, questions, asking, baseline=f"{base} (sort)", title=f"After reading, {of}{limit.name}",
+                condition=f"{of}{limit.name}",
+            )  # fmt: skip
+            model = read.model
+            tables += read.tables
+            rows += read.rows
+            figures[f"after reading, {of}{limit.name}"] = read.figures
+            for name, row in read.compared.estimates.items():
+                estimates.setdefault(name, {})[f"{of}{limit.name}"] = row[RECALL]
+    return AsInThePaper(tuple(tables), tuple(rows), figures, estimates, model)
 
 
-def _question(case: Case, texts: Mapping[str, str]) -> Sample:
+def _question(case: Case) -> Sample:
     """The question with its answers in words, and what is relevant as the passages that give them."""
-    given = tuple(Context(name, "", texts[name], role="gold") for name in sorted(case.relevant) if name in texts)
+    of_names = dict(zip(case.documents, case.shown, strict=True))
+    given = tuple(Context(name, "", of_names[name], role="gold") for name in sorted(case.relevant) if name in of_names)
     return Sample(case.query.id, case.query.question, "long", answers=case.query.answers, given=given)
 
 
@@ -443,5 +563,5 @@ def _arranged(case: Case, picks: Sequence[int], ordering: str) -> list[int]:
     return [picks[at] for at in order]
 
 
-def _sources(case: Case, picks: Sequence[int], texts: Mapping[str, str]) -> tuple[Source, ...]:
-    return tuple(Source(n, case.documents[index], "", texts[case.documents[index]]) for n, index in enumerate(picks, 1))
+def _sources(case: Case, picks: Sequence[int]) -> tuple[Source, ...]:
+    return tuple(Source(n, case.documents[index], "", case.shown[index]) for n, index in enumerate(picks, 1))
