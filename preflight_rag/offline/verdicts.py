@@ -34,9 +34,11 @@ MAX_NEAR = 16
 """Sentences of all passages, nearest to the question, that are read by themselves for a verdict. It was
 chosen on validation questions of PubMedQA and SciFact and development questions of BioASQ."""
 CLEAR_NO = 0.3
-"""How far below 0 all findings together must lie for a "no". This and the next three were chosen on the development
+"""How far below 0 all findings together must lie for a "no". This and the next four were chosen on the development
 part of `preflight eval trust` and development questions of PubMedQA, SciFact, BioASQ and Evidence Inference: of 16 such
 "no" 13 were right, one was wrong, and two had no answer."""
+DECIDED = 0.6
+"""How far below 0 the finding shown must lie by itself, its direction counted whole."""
 COVERED = 0.5
 """Least share of the question's words, by weight, that the finding shown for a "no" holds."""
 DIRECTION = 0.5
@@ -136,7 +138,7 @@ class VerdictReader:
         side = side_of(stated)
         turned = 1 if side > -CLEAR_NO else -1
         first = max(stated, key=lambda item: (item.decides(turned), -item.n))
-        denied = turned < 0 and first.decides(turned) > 0 and first.covered >= COVERED
+        denied = turned < 0 and first.head + first.direction <= -DECIDED and first.covered >= COVERED
         denied = denied and not terms.names & terms.unseen and not _disputed(first, read)
         nearest: dict[int, str] = {}
         for item in [first, *sorted(stated, key=lambda item: -item.weight)]:
@@ -188,9 +190,9 @@ class VerdictReader:
 
 def _disputed(first: ReadSentence, read: Sequence[ReadPassage]) -> bool:
     """Whether another document answers, too, and does not say no: then neither side is claimed."""
-    own = next(item.source.document_id for item in read if item.source.n == first.n)
+    own = {item.source.document_id for item in read if item.source.n == first.n}
     return any(
-        item.source.document_id != own
+        item.source.document_id not in own
         and item.reading.answerable >= EVEN
         and item.reading.verdict is not None
         and item.reading.verdict[0] - item.reading.verdict[1] > -CLEAR_NO

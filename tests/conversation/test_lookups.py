@@ -135,3 +135,24 @@ def test_what_goes_on_from_such_a_question(before: str, message: str, topic: str
 )
 def test_what_does_not(before: str, message: str) -> None:
     assert lookup_after(message, before) is None
+
+
+@pytest.mark.parametrize(
+    ("question", "topic", "fields"),
+    [
+        ("In which journal did the etoricoxib trial in arthritis appear?", "etoricoxib in arthritis", ("Journal",)),
+        ("Which journal published the comparison of two nerve blocks?", "comparison of two nerve blocks", ("Journal",)),
+        ("Who is the first author of the paper on minnows?", "minnows", ("First author",)),
+        ("Who is the senior author of the study of minnows?", "minnows", ("Last author",)),
+    ],
+)
+def test_what_the_document_is_on_stands_before_or_behind_its_noun(question, topic, fields):
+    lookup = recognise_lookup(question)
+    assert lookup is not None
+    assert (lookup.kind, lookup.topic, lookup.fields, lookup.named) == ("metadata", topic, fields, True)
+
+
+def test_documents_of_a_kind_are_listed():
+    lookup = recognise_lookup("Which documents are filings or releases of Amcor?")
+    assert lookup is not None
+    assert (lookup.kind, lookup.topic) == ("listing", "Amcor")

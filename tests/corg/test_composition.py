@@ -202,3 +202,10 @@ def test_no_answer_is_ever_dropped(ranks, count, texts, against):
     held = {rank for entry in found.entries for rank in entry["ranks"]}
     assert held >= {1, 2, 3, 4}
     assert all(f"[{rank}]" in found.draft.text for rank in ranks)
+
+
+def test_a_descriptor_with_a_colon_is_no_part_of_the_answer():
+    told = {1: context(1, "Halden 3: user leaflet"), 2: context(2, None)}
+    answers = [draft(1, [1], "Broken Bow (Halden 3: user leaflet): 3,559 [1]"), draft(2, [2], "Broken Bow: 3,506 [2]")]
+    found = compose(groups(answers, contexts=told))
+    assert [entry["answer"] for entry in found.entries] == ["3,559", "3,506"]

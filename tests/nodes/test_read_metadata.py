@@ -50,6 +50,8 @@ def known(papers, embedder):
     [
         ("Who wrote the paper on etoricoxib?", "Anna One; B. Two", "Authors: Anna One; B. Two"),
         ("In which journal was the trial of etoricoxib published?", "Joints", "Journal: Joints"),
+        ("Who is the first author of the paper on etoricoxib?", "Anna One", "Authors: Anna One; B. Two"),
+        ("Who is the last author of the etoricoxib trial?", "B. Two", "Authors: Anna One; B. Two"),
         ("When was the paper on etoricoxib in arthritis published?", "22 May 2002", "Published: 2002-05-22"),
         ("What is the DOI of the paper on etoricoxib?", "10.1000/xyz1", "DOI: 10.1000/xyz1"),
         ("What is the title of PMC1234?", "Goiter after ten years", "Title: Goiter after ten years"),

@@ -117,3 +117,26 @@ def test_cells_of_published_tables(data_dir: Path, name: str, question: str, cel
 )
 def test_rows_and_columns_that_are_not_there(data_dir: Path, name: str, question: str) -> None:
     assert table_answer(question, sources(data_dir / "ingest_docs" / "pmc_pairs" / f"{name}.nxml")) is None
+
+
+def test_abbreviated_column_is_found_by_what_its_document_says_it_stands_for() -> None:
+    text = (
+        "The mean lysis time (MLT) was counted.\nTable 1. Strains. | Strain: IN66 | n: 189 | MLT (min): 82.2 | SD: 5.87"
+    )
+    found = table_answer("What is the mean lysis time of strain IN66?", [Source(1, "p", "Phages", text)])
+    assert found is not None
+    assert (found.cell, found.row, found.column) == ("82.2", "IN66", "MLT (min)")
+
+
+def test_the_column_that_has_the_words_itself_goes_before_one_of_a_table_whose_caption_has_them() -> None:
+    row = "Table 1. Seroprevalence in 2007. | District: Mopeia | Goats, n: 53 | Sheep, n: 60 | Sheep, Seroprevalence (%): 93.3"
+    found = table_answer("What was the seroprevalence in sheep in Mopeia in 2007?", [Source(1, "p", "Fever", row)])
+    assert found is not None
+    assert found.cell == "93.3"
+
+
+def test_the_letter_of_a_group_names_its_column_behind_which_a_footnote_stands() -> None:
+    rows = "Table 1. Waters. | Minerals/mg L: Magnesium | A1: 2 | B2: 82 | C3: 84"
+    found = table_answer("How much magnesium did water C contain?", [Source(1, "p", "Mineral water", rows)])
+    assert found is not None
+    assert (found.cell, found.column) == ("84", "C3")

@@ -11,6 +11,7 @@ from preflight_rag.models.opening import open_extractive_reader
 from preflight_rag.models.reading.extractive_reader import EVEN, PassageReading, Span
 from preflight_rag.offline.confidence import QuestionTerms
 from preflight_rag.offline.evidence import Scored, Sentence
+from preflight_rag.offline.found_answers import ReadPassage
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.offline.verdicts import ReadSentence, VerdictReader, side_of
 from preflight_rag.state.reading import Source
@@ -154,6 +155,31 @@ def test_a_verdict_opposite_to_its_own_quote_is_impossible(stated):
     assert any(item.decides(turned) > 0 for item in quoted)
     assert any(turned * (item.verdict[0] - item.verdict[1] + item.direction) > 0 for item in quoted)
     assert turned * side_of(stated) > 0
+
+
+DENIES, MIXED = (0.02, 0.95, 0.03), (0.3, 0.35, 0.35)
+
+
+@pytest.mark.parametrize(
+    ("document", "verdict", "answerable", "claims"),
+    [
+        ("other", YES, 0.9, False),
+        ("other", MIXED, 0.9, False),
+        ("other", DENIES, 0.9, True),
+        ("other", YES, 0.3, True),
+        ("own", YES, 0.9, True),
+    ],
+)
+def test_no_is_claimed_only_where_no_other_document_answers_otherwise(document, verdict, answerable, claims):
+    near = Scored(Sentence(1, "It was not so.", "", frozenset(), frozenset()), 1.0, 1.0, np.zeros(2))
+    finding = ReadSentence(near, PassageReading((), 1.0, None, DENIES), 1.0, 0)
+    read = [
+        ReadPassage(Source(1, "a", "", "It was not so.", document_id="own"), PassageReading((), 0.9, None, DENIES)),
+        ReadPassage(Source(2, "b", "", "It was.", document_id=document), PassageReading((), answerable, None, verdict)),
+    ]
+    draft = Given([finding]).verdict(QUESTION, read, {}, QuestionTerms({}, frozenset(), frozenset()))
+    assert draft is not None
+    assert (draft.claims, draft.short) == ((True, "No") if claims else (False, ""))
 
 
 @pytest.mark.parametrize(("second", "side"), [((0.0, 1.0, 0.0), 0.0), ((0.5, 0.5, 0.0), 0.5), ((1.0, 0.0, 0.0), 1.0)])
