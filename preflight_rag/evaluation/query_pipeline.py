@@ -23,6 +23,7 @@ from preflight_rag.evaluation.experiments.sources import (
     boolean_documents,
     known_documents,
     semantic_candidates,
+    stand_in,
 )
 from preflight_rag.evaluation.experiments.splitters import OURS, Method, long_embedder, methods, word_pieces
 from preflight_rag.evaluation.samples import Sample
@@ -169,7 +170,7 @@ def open_pipeline(bench: SearchBench) -> Iterator[QueryPipeline]:
         yield QueryPipeline(
             library=library,
             documents=documents,
-            client=DocumentSearch(record for record, _ in known.values()),
+            client=stand_in(known),
             ids={(record.database, record.id): name for name, (record, _) in known.items()},
             origins={name: origin for name, (_, origin) in known.items()},
             splitters=methods(embedder, kept),

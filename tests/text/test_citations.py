@@ -1,9 +1,11 @@
 """Marks, the statements before them, and the words behind them."""
 
+import ncbi_server
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from preflight_rag.library.loaders.pubmed import read_pubmed
 from preflight_rag.state.values import Group, Passage
 from preflight_rag.text.citations import (
     Claim,
@@ -120,3 +122,13 @@ def test_a_quote_has_the_page_that_it_stands_on(metadata, pages):
     """A passage may go over pages; one of a library split before may do so in the sentence that it repeats."""
     passage = Passage(id="p", document_id="d", text="x" * 30, page=3, start=100, end=130, metadata=metadata)
     assert [passage.page_at(offset) for offset in (0, 9, 10, 29)] == pages
+
+
+def test_a_citation_of_a_retracted_publication_says_so():
+    """The mark is part of the title, which every citation shows, whoever prints it."""
+    (document,) = read_pubmed(
+        ncbi_server.abstract("7", "Tea", "Tea is hot.", kind="Retracted Publication").xml.encode()
+    )
+    passage = Passage(id="p", document_id=document.id, text=document.text, title=document.title, source=document.source)
+    found = find_citation(1, 1, "Tea is hot [1].", [], {1: passage})
+    assert (found.title, found.verified) == ("RETRACTED: Tea", True)

@@ -37,11 +37,12 @@ from preflight_rag.library.library import Library
 from preflight_rag.library.pubmed import SearchReply
 from preflight_rag.library.pubmed.client import Database
 from preflight_rag.library.query.ladder import Search, search_together
-from preflight_rag.library.query.mesh import LONGEST_TERM, MESH_TAG, Descriptor
+from preflight_rag.library.query.mesh import LONGEST_TERM, MESH_TAG, Descriptor, Mesh
 from preflight_rag.library.search.fusion import RRF_K
 from preflight_rag.library.search.merging import merge
 from preflight_rag.models.reranking.feature_reranker import FeatureReranker
 from preflight_rag.models.reranking.rerankers import rerank
+from preflight_rag.state.context import Settings
 from preflight_rag.state.retrieval import Candidate
 from preflight_rag.state.values import Document
 from preflight_rag.text.boolean import Expression, Operation, Term, parse
@@ -245,7 +246,7 @@ def run(found: DataSet, run: Run) -> Report:
     samples, fold = found.select(run.part, run.limit), group_of(found.name)
     with collection_library(found, run) as library:
         known = known_documents(found.documents())
-        client = DocumentSearch(record for record, _ in known.values())
+        client = stand_in(known)
         ids = {(record.database, record.id): name for name, (record, _) in known.items()}
         origins = {name: ORIGINS[origin] for name, (_, origin) in known.items()}
         ranked = {}
@@ -263,7 +264,8 @@ def run(found: DataSet, run: Run) -> Report:
     pairs = [("hybrid", "semantic alone"), ("hybrid", "term-based alone")]
     quality = compare(rows, by="measure", pairs=pairs, seed=run.seed, wilson=False)
     note = f"By document; each path gives at most {DEPTH} documents, the hybrid ranking holds those of both."
-    here = f"{found.title}, {len(samples):,} questions, all-MiniLM-L6-v2 in MedCPT's place"
+    length = fsum(len(sample.question.split()) for sample in samples) / max(1, len(samples))
+    here = f"{found.title}, {len(samples):,} questions of {length:.1f} words, all-MiniLM-L6-v2 in MedCPT's place"
     return Report(
         experiment="sources",
         dataset=found.title,
@@ -297,6 +299,12 @@ def known_documents(documents: Iterable[Document]) -> dict[str, tuple[Record, st
         record = Record("pmc" if article else "pubmed", str(place), document.title, document.text, mesh)
         found[document.id] = record, origin
     return found
+
+
+def stand_in(known: Mapping[str, tuple[Record, str]]) -> DocumentSearch[Record]:
+    """What stands in NCBI's place; it maps terms where `PREFLIGHT_MESH` names a MeSH file."""
+    mesh = Settings.read().mesh
+    return DocumentSearch((record for record, _ in known.values()), Mesh.open(mesh) if mesh else None)
 
 
 def _ranked(
