@@ -21,7 +21,7 @@ from __future__ import annotations
 import random
 import warnings
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
 from typing import TypeAlias
@@ -88,12 +88,14 @@ class Organised:
         relations: How the relevant ones relate.
         groups: Numbers of those that are kept, group by group.
         calls: Reader calls that compared contexts.
+        relating: What these took.
     """
 
     contexts: tuple[ContextNote, ...]
     relations: tuple[Relation[int], ...]
     groups: tuple[tuple[int, ...], ...]
     calls: int
+    relating: Usage = field(default_factory=Usage)
 
     @cached_property
     def kept(self) -> frozenset[int]:
@@ -290,28 +292,27 @@ class Systems:
 
 async def answered(asked: Asked, settings: Settings = ONE_AT_A_TIME) -> tuple[Draft, Organised]:
     """The answer of the product's COrg route, and what it made of the contexts."""
-    before = asked.reader.calls["relate"]
     stages = Stages(asked.reader, asked.question, asked.sources, settings)
     try:
         draft, state = await stages.corg()
     except AllPartitionsFailed:
         raise asked.reader.failures[-1] from None
-    return draft, _organised(state, asked.reader.calls["relate"] - before)
+    return draft, _organised(state, asked.reader)
 
 
 async def organised(asked: Asked, settings: Settings = ONE_AT_A_TIME) -> Organised:
     """The contexts related and organised as a turn of the product does it, without an answer."""
-    before = asked.reader.calls["relate"]
     state = await Stages(asked.reader, asked.question, asked.sources, settings).organised()
-    return _organised(state, asked.reader.calls["relate"] - before)
+    return _organised(state, asked.reader)
 
 
-def _organised(state: State, calls: int) -> Organised:
+def _organised(state: State, reader: Metered) -> Organised:
     return Organised(
         tuple(map(ContextNote.load, state["contexts"])),
         tuple(Relation[int].model_validate(row) for row in state["relations"]),
         tuple(map(tuple, state["organisation"]["groups"])),
-        calls,
+        reader.calls["relate"],
+        reader.spent.get("relate", Usage()),
     )
 
 

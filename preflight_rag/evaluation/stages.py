@@ -70,6 +70,7 @@ class Metered:
         estimate: Whether a call that reports no tokens, as one without a language model, counts as a call over the
             texts it was given: their tokens by the reader's own tokenizer, without instructions, marked as estimated.
         usage: Of all calls so far.
+        spent: The same by method.
         calls: How many there were of each method.
         failures: Of those that failed, in order.
     """
@@ -77,6 +78,7 @@ class Metered:
     reader: Reader
     estimate: bool = True
     usage: Usage = field(default_factory=Usage)
+    spent: dict[str, Usage] = field(default_factory=dict)
     calls: Counter[str] = field(default_factory=Counter)
     failures: list[ModelError] = field(default_factory=list)
 
@@ -127,7 +129,7 @@ class Metered:
             reply = await asked
         except ModelError as error:
             self.failures.append(error)
-            self.usage = add(self.usage, Usage.model_validate(error.spent or {"calls": 1}))
+            self._add(name, Usage.model_validate(error.spent or {"calls": 1}))
             raise
         usage = reply.usage
         if self.estimate and not usage.calls:
@@ -139,8 +141,12 @@ class Metered:
                 estimated=True,
                 seconds=perf_counter() - started,
             )
-        self.usage = add(self.usage, usage)
+        self._add(name, usage)
         return reply
+
+    def _add(self, name: str, usage: Usage) -> None:
+        self.usage = add(self.usage, usage)
+        self.spent[name] = add(self.spent.get(name, Usage()), usage)
 
 
 def texts(sources: Iterable[Source]) -> list[str]:

@@ -7,7 +7,8 @@ run over the offline reader.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,26 +16,42 @@ from typing import Any
 from preflight_rag.evaluation.bench import Bench, data_inputs, given_sources
 from preflight_rag.evaluation.compare import Comparison, compare
 from preflight_rag.evaluation.corg_measures import MEASURES, Graded, Grader, graded
-from preflight_rag.evaluation.corg_systems import CORG, SEPARATE, SYSTEMS, Systems, open_readers, with_passages
+from preflight_rag.evaluation.corg_systems import (
+    CORG,
+    SEPARATE,
+    SYSTEMS,
+    Organised,
+    Systems,
+    open_readers,
+    with_passages,
+)
 from preflight_rag.evaluation.harness.arms import Arm
 from preflight_rag.evaluation.harness.asking import open_asking
+from preflight_rag.evaluation.intervals import Estimate, wilson
 from preflight_rag.evaluation.plots import Axis, Curves, Trace
 from preflight_rag.evaluation.published import beside
-from preflight_rag.evaluation.report import Report, Table, number
-from preflight_rag.evaluation.rows import Row, complete
+from preflight_rag.evaluation.report import Report, Table, figures, number
+from preflight_rag.evaluation.rows import Row, complete, samples_of
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet, Sample
 from preflight_rag.models.chat.chat_models import OFFLINE
 from preflight_rag.offline.reader import OfflineReader
+from preflight_rag.state.values import Usage
 
 PARTS = (
     "Duplicates kept: no context stands for others of the same answer. Undescribed kept: neither does one that says "
     "what it is about for one that does not. No grouping: all contexts that are kept in one group. No reformulation: "
-    "the question stays in the singular. Algorithm 1 as printed: relations are mirrored without care, and of "
+    "the question stays in the singular. Without all: none of the four, which leaves one prompt with all contexts. "
+    "Algorithm 1 as printed: relations are mirrored without care, and of "
     "duplicates a random one is kept, as in the paper."
 )
+WITHOUT = ("keep_duplicates", "keep_undescribed", "no_grouping", "no_reformulation")
 SPENT = {"calls": "calls", "input_tokens": "tokens read", "output_tokens": "tokens written", "seconds": "seconds"}
-ANSWERS, EAR = MEASURES["answers"], MEASURES["both"]
+ALONE = {"calls": "calls, without relating", "input_tokens": "read, without relating",
+         "output_tokens": "written, without relating"}  # fmt: skip
+"""What COrg's answers alone take, as the paper counts it (Table 12); of the others the same."""
+GROUPS = ("1 group", "2 groups", "3 groups", "4 groups or more")
+ANSWERS, EAR, DISAMBIG = MEASURES["answers"], MEASURES["both"], MEASURES["disambig"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +90,7 @@ def open_corg(
 def run(found: DataSet, run: Run) -> Report:
     """Ask every system, and compare each with COrg."""
     return _report("corg", found, run, lambda bench: bench.systems().arms(), SYSTEMS,
-                   "Every system is shown the same contexts; Retrieve keeps as many of them as COrg.")  # fmt: skip
+                   "All systems are given the same contexts and the same prompt; Retrieve keeps five.")  # fmt: skip
 
 
 def ablation(found: DataSet, run: Run) -> Report:
@@ -94,6 +111,7 @@ def variants(seed: int) -> dict[str, dict[str, object]]:
         "undescribed kept": {"keep_undescribed": True},
         "no grouping": {"no_grouping": True},
         "no reformulation": {"no_reformulation": True},
+        "without all": dict.fromkeys(WITHOUT, True),
         "Algorithm 1 as printed": {"corg_mode": "faithful", "random_duplicate": seed},
     }
 
@@ -107,14 +125,23 @@ def cost(found: DataSet, run: Run) -> Report:
     one_at_a_time = replace(run, concurrency=1) if run.model == OFFLINE else run
     grader = Grader(run.extractive_reader)
     with open_corg(found, one_at_a_time, with_passages(found.select(run.part, run.limit))) as bench:
-        rows = in_order(bench.ask(bench.systems(forgetful=True).arms(), given_sources), SYSTEMS)
+        systems = bench.systems(forgetful=True)
+        rows = in_order(bench.ask(systems.arms(), given_sources), SYSTEMS)
     measured = graded(rows, bench.questions, grader, baseline=CORG, seed=run.seed)
-    spent = compare(_spent(rows), by="measure", pairs={}, seed=run.seed, wilson=False)
+    spent = compare(_spent(rows, systems.organised), by="measure", pairs={}, seed=run.seed, wilson=False)
     title = f"{spent.samples:,} questions, {bench.model}"
-    numbers = {**spent.figures, "measures": measured.figures}
-    tables, plots = (
-        (_cost_table(spent, measured, title), (_cost_plot(spent, measured, title))) if spent.samples else ((), ())
-    )
+    groups = group_shares([systems.organised[name] for name in samples_of(complete(rows)) if name in systems.organised])
+    numbers = {**spent.figures, "measures": measured.figures, "groups": figures(groups)}
+    tables: list[Table] = []
+    plots: tuple[Curves, ...] = ()
+    if spent.samples:
+        tables += [*_cost_table(spent, measured, title), _group_table(groups, title)]
+        ours: dict[str, dict[str, Estimate]] = {
+            arm: {**row, **measured.by_system.estimates[arm]} for arm, row in spent.estimates.items()
+        }
+        ours |= {name: {"share of the questions": share} for name, share in groups.items()}
+        tables += beside("corg-cost", ours, here=f"{found.title}, {title}, read by {grader.name}")
+        plots = _cost_plot(spent, measured, title)
     return bench.report(
         "corg-cost", tables, measured.rows, numbers, plots, about=bench.about, disambig_reader=grader.name
     )
@@ -155,31 +182,50 @@ def _report(
     )
 
 
-def _spent(rows: Sequence[Row]) -> Iterator[Row]:
-    """A row for each thing that an answer took."""
+def _spent(rows: Sequence[Row], organised: Mapping[str, Organised]) -> Iterator[Row]:
+    """A row for each thing that an answer took, with the calls that relate contexts and without them."""
     for row in complete(rows):
         read, written = row.tokens
         for name, value in zip(SPENT.values(), (row.calls, read, written, row.seconds), strict=True):
             yield replace(row, measure=name, score=value)
+        relating = organised[row.sample].relating if row.arm == CORG and row.sample in organised else Usage()
+        alone = row.calls - relating.calls, read - relating.input_tokens, written - relating.output_tokens
+        for name, value in zip(ALONE.values(), alone, strict=True):
+            yield replace(row, measure=name, score=value)
+
+
+def group_shares(made: Sequence[Organised]) -> dict[str, Estimate]:
+    """The share of the questions whose contexts make so many groups (COrg, appendix D.4)."""
+    counts = Counter(min(len(one.groups), len(GROUPS)) for one in made)
+    return {name: wilson(counts[count], len(made)) for count, name in enumerate(GROUPS, 1)}
+
+
+def _group_table(groups: Mapping[str, Estimate], title: str) -> Table:
+    rows = tuple((name, number(share, percent=True)) for name, share in groups.items())
+    return Table(f"COrg's groups, {title}", ("groups", "questions %"), rows, "[95 %: Wilson.]")
 
 
 def _cost_table(spent: Comparison, measured: Graded, title: str) -> tuple[Table]:
     """One line a system: what it took, as a share of Separate's, and what it was right with."""
-    forms = dict(zip(SPENT.values(), (".2f", ",.0f", ",.0f", ".3f"), strict=True))
+    names = tuple(name for key, value in SPENT.items() for name in (value, ALONE.get(key, "")) if name)
+    forms = {name: ".3f" if name == SPENT["seconds"] else ".2f" if "calls" in name else ",.0f" for name in names}
     shared = (SPENT["calls"], SPENT["input_tokens"])
     dearest = spent.estimates[SEPARATE]
     lines = []
+    right = (ANSWERS, EAR, DISAMBIG)
     for arm, row in spent.estimates.items():
+        own = measured.by_system.estimates[arm]
         cells = [f"{row[name].value:{form}}" for name, form in forms.items()]
         cells += [
             f"{100 * row[name].value / dearest[name].value:.0f}" if dearest[name].value else "–" for name in shared
         ]
-        cells += [number(measured.by_system.estimates[arm][name], percent=True) for name in (ANSWERS, EAR)]
+        cells += [number(own[name], percent=True) if name in own else "–" for name in right]
         lines.append((arm, *cells))
-    note = "For one question, as if no reply had been cached; COrg's calls relate contexts and answer. "
+    note = "For one question, as if no reply had been cached; COrg's calls relate contexts and answer; without "
+    note += "relating, as the paper counts them: the answers alone. "
     if any(row.details["estimated"] for row in measured.rows if row.score is not None):
         note += "Tokens are estimated: those of the texts given and written, without instructions. "
-    head = ("system", *forms, *(f"{name}, % of {SEPARATE}'s" for name in shared), f"{ANSWERS} %", f"{EAR} %")
+    head = ("system", *forms, *(f"{name}, % of {SEPARATE}'s" for name in shared), *(f"{name} %" for name in right))
     return (Table(title, head, tuple(lines), f"{note}[95 %: bootstrap.]"),)
 
 

@@ -1,25 +1,29 @@
 """Experiment `corg-factors`: what helps a reader with each relation between contexts (COrg, Fig. 2, Tables 2-4, 8, 9).
 
-For each relation, the contexts of a question in which it stands alone (`isolated`), and six ways to ask:
+For each relation, the contexts of a question in which it stands alone (`isolated`), and these ways to ask, all with the
+prompt that COrg's groups are answered with:
 
 - base: one prompt with all contexts;
 - one-shot: the same behind an example with two things of one name and a contradiction;
-- extra prompt: the same with a line that says what the contexts may hold;
-- plural: the question put in the plural, as COrg puts it to a group;
-- change to distracting: each context is headed by what it is about, so that no two seem to be about one thing;
+- extra prompt: the same with a line that says that the question may have several answers;
+- plural: the question put in the plural, by rule and, where no rule fits, by the model; and always by the model;
+- plural & extra prompt: both;
+- change to distracting: what does not say which thing it is about is replaced by a context of the same content that
+  does, or is told so in its title; alone, and with the plural and the extra prompt. It changes ambiguous contexts only;
 - separation: each context is asked on its own.
 
-One-shot and extra prompt are prompts, so they need a language model.
+Prompts, and the model's plural, need a language model. Base is also asked with ever more of a relation's contexts
+(Fig. 2).
 
-COrg's relations (section 2.1) follow from the data set's labels: what thing a passage is about and what it answers. An
-ambiguous context is a right one whose thing's full name was cut down to the name that it shares with others; that is
-done by rule, and only where the full name stands in the text.
+COrg's relations (section 2.1) follow from the data set's labels: what thing a passage is about and what it answers. In
+a case of ambiguous contexts one thing's full name was cut down to the name that it shares with others, by rule, and
+only where it stands in the text; a corpus of `corg-build` has such contexts written.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
@@ -32,27 +36,27 @@ from preflight_rag.evaluation.experiments.corg import open_corg
 from preflight_rag.evaluation.experiments.relations import things_of
 from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer
 from preflight_rag.evaluation.harness.asking import Asking
+from preflight_rag.evaluation.published import beside
 from preflight_rag.evaluation.report import Report, Table, number
 from preflight_rag.evaluation.rows import complete
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import Context, DataSet, Sample
 from preflight_rag.evaluation.stages import Metered
+from preflight_rag.models.chat.chat_reader import add
 from preflight_rag.models.protocol import Reader
 from preflight_rag.offline.reader import OfflineReader
-from preflight_rag.prompts import answer_plain
+from preflight_rag.prompts import answer_group
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Source
+from preflight_rag.state.values import Usage
 
 RELATIONS = ("distracting", "ambiguous", "counterfactual", "duplicated")
 MADE = "made by rule"
 BASE = "base"
-SHOWN = (MEASURES["answers"], MEASURES["both"])
-"""The measures whose tables have a column for each relation."""
-EXTRA = (
-    "Some passages may be about different things of one name, some may not say which one they are about, some may "
-    "contradict each other, and some may repeat each other. Give every answer that the passages hold, each with what "
-    "it is the answer to."
-)
+MOST_CONTEXTS = 5
+"""Contexts of a relation up to which base is asked with one more each time; few questions have more."""
+EXTRA = "The question may be ambiguous and so have several answers."
+"""What the paper's additional prompt says (footnote 2)."""
 EXAMPLE_QUESTION = "What is the length of the Clear River?"
 EXAMPLE = (
     Source(1, "example-1", "Clear River (Arden)", "The Clear River in Arden is 42 km long."),
@@ -86,66 +90,82 @@ def run(found: DataSet, run: Run) -> Report:
             help="They follow from the passages' roles, answers and entities: choose ramdocs or ambigdocs.",
         )
     grader = Grader(run.extractive_reader)
+    grown = tuple(growing(questions))
     with open_corg(found, run, questions, with_made(questions, made)) as bench:
-        arms = factor_arms(bench.asking, bench.reader, bench.sentences)
+        arms = factor_arms(bench.asking, bench.reader, bench.sentences, contexts_by_id(questions))
         rows = bench.ask(arms, lambda case: {case.label: given_sources(case)}, made)
+        by_count = bench.ask(arms[:1], lambda case: {case.label: given_sources(case)}, grown)
     asked = {case.id: case for case in made}
     measured = [
-        replace(row, condition=f"{row.condition} {row.measure}")
-        for row in measure_rows(complete(rows), asked, grader)
-        if row.measure in SHOWN
+        replace(row, condition=f"{row.condition} {row.measure}") for row in measure_rows(complete(rows), asked, grader)
     ]
     compared = compare(measured, baseline=BASE, seed=run.seed, wilson=False)
     whole = compare(rows, columns={"all": RELATIONS}, baseline=BASE, seed=run.seed)
-    left_out = "One-shot and extra prompt need a language model and are left out. " if bench.offline else ""
-    tables = [relation_table(compared, name, f"{name} %, {bench.model}", left_out) for name in SHOWN]
-    tables.append(whole.costs(f"All cases, {bench.model}", right=True))
+    left_out = "What needs a language model is left out. " if bench.offline else ""
+    tables = [
+        relation_table(compared, name, f"{name} %, {bench.model}", left_out)
+        for name in MEASURES.values()
+        if any(column.endswith(f" {name}") for column in compared.columns)
+    ]
+    growth = measure_rows(complete(by_count), {case.id: case for case in grown}, grader)
+    growth = [row for row in growth if row.measure == MEASURES["answers"]]
+    more = compare(growth, pairs={}, seed=run.seed, wilson=False)
+    tables += [growth_table(more, bench.model), whole.costs(f"All cases, {bench.model}", right=True)]
+    about = f"{bench.about} {len(made):,} cases with one relation each."
+    tables += beside("corg-factors", compared.estimates, here=f"{found.title}; {about} Read by {grader.name}")
     return bench.report(
         "corg-factors",
         tables,
         graded(rows, made, grader, baseline=BASE, seed=run.seed).rows,
-        {"relations": compared.figures, "all": whole.figures},
-        about=f"{bench.about} {len(made):,} cases with one relation each.",
+        {"relations": compared.figures, "all": whole.figures, "by number of contexts": more.figures["means"]},
+        about=about,
         disambig_reader=grader.name,
     )
 
 
-def factor_arms(asking: Asking, reader: Reader, sentences: OfflineReader) -> list[Arm]:
-    """The ways to ask; those that need prompts of their own only where there is a language model."""
+def factor_arms(
+    asking: Asking, reader: Reader, sentences: OfflineReader, known: Mapping[str, Context] | None = None
+) -> list[Arm]:
+    """The ways to ask, base first; those that need prompts of their own only where there is a language model.
 
-    async def prompted(messages: list[BaseMessage]) -> ArmAnswer:
-        text, usage = await asking.prompts.reply(messages)
-        draft = answer_plain.parse(text)
-        return ArmAnswer(draft.text, quotes=draft.quotes, usage=usage, abstained=not draft.found)
+    Args:
+        asking: The model.
+        reader: Of the run.
+        sentences: The reader of sentences.
+        known: The contexts of all questions by id: those that undescribed ones are replaced by.
+    """
 
-    async def one_shot(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
-        return await prompted(with_example(question.question, sources))
+    def arm(name: str, *, plural: str = "", extra: bool = False, example: bool = False, change: bool = False) -> Arm:
+        async def answer(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
+            shown = described(question, sources, known or {}) if change else list(sources)
+            if asking.chat_model is None:
+                return await _drafted(reader, question, shown, plural=bool(plural))
+            text, usage = question.question, Usage()
+            if plural:
+                text, usage = await asking.prompts.plural(text, by_rule=plural == "by rule")
+            messages = answer_group.render(question=text, sources=shown)
+            messages = with_line(messages) if extra else messages
+            reply, more = await asking.prompts.reply(with_example(messages) if example else messages)
+            draft = answer_group.parse(reply)
+            text = draft.text if draft.found else ""
+            return ArmAnswer(text, quotes=draft.quotes, usage=add(usage, more), abstained=not draft.found)
 
-    async def extra(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
-        return await prompted(with_line(question.question, sources))
+        return Arm(name, answer)
 
-    async def base(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
-        return await _drafted(reader, question, sources)
-
-    async def plural(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
-        return await _drafted(reader, question, sources, plural=True)
-
-    async def distracting(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
-        return await _drafted(reader, question, described(question, sources))
-
-    arms = {
-        BASE: base,
-        "one-shot": one_shot,
-        "extra prompt": extra,
-        "plural": plural,
-        "change to distracting": distracting,
-    }
-    prompts = ("one-shot", "extra prompt") if asking.chat_model is None else ()
+    offline = [arm(BASE), arm("plural", plural="by rule"), arm("change to distracting", change=True)]
+    asks = [
+        arm("one-shot", example=True),
+        arm("extra prompt", extra=True),
+        arm("plural by the model", plural="by the model"),
+        arm("plural & extra prompt", plural="by rule", extra=True),
+        arm("change to distracting, plural & extra prompt", plural="by rule", extra=True, change=True),
+    ]
     separate = replace(Systems(reader, sentences).arm(SEPARATE), name="separation")
-    return [*(Arm(name, answer) for name, answer in arms.items() if name not in prompts), separate]
+    return [*offline, *(asks if asking.chat_model is not None else []), separate]
 
 
-async def _drafted(reader: Reader, question: Sample, sources: Sequence[Source], *, plural: bool = False) -> ArmAnswer:
+async def _drafted(reader: Reader, question: Sample, sources: Sequence[Source], *, plural: bool) -> ArmAnswer:
+    """Without a language model: the keyless reader's answer, or what it says of a group."""
     metered = Metered(reader)
     if plural:
         reply = await metered.answer_group(question=question.question, sources=sources, plural=True)
@@ -156,17 +176,22 @@ async def _drafted(reader: Reader, question: Sample, sources: Sequence[Source], 
     return ArmAnswer(text, quotes=draft.quotes, usage=metered.usage, abstained=not draft.found)
 
 
-def with_example(question: str, sources: Sequence[Source]) -> list[BaseMessage]:
-    """The plain prompt behind one example in the same form."""
-    system, asked = answer_plain.render(question=question, sources=sources)
-    _, example = answer_plain.render(question=EXAMPLE_QUESTION, sources=EXAMPLE)
+def with_example(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """The prompt behind one example in the same form."""
+    system, asked = messages
+    _, example = answer_group.render(question=EXAMPLE_QUESTION, sources=EXAMPLE)
     return [system, example, AIMessage(EXAMPLE_REPLY), asked]
 
 
-def with_line(question: str, sources: Sequence[Source]) -> list[BaseMessage]:
-    """The plain prompt with a line on what the contexts may hold."""
-    system, asked = answer_plain.render(question=question, sources=sources)
+def with_line(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """The prompt with a line on how many answers there may be."""
+    system, asked = messages
     return [system, HumanMessage(f"{asked.text}\n{EXTRA}")]
+
+
+def contexts_by_id(questions: Sequence[Sample]) -> dict[str, Context]:
+    """The contexts that came with the questions."""
+    return {given.id: given for question in questions for given in question.given}
 
 
 def cases(questions: Sequence[Sample]) -> Iterator[Sample]:
@@ -176,17 +201,30 @@ def cases(questions: Sequence[Sample]) -> Iterator[Sample]:
     """
     for question in questions:
         for alone in isolated(question):
-            answers = tuple((answer,) for answer in dict.fromkeys(given.answer for given in alone.given))
-            yield replace(
-                question,
-                id=f"{question.id}/{alone.relation}",
-                kind="list" if len(answers) > 1 else "short",
-                answers=answers,
-                wrong=(),
-                given=alone.given,
-                documents=frozenset(given.id for given in alone.given),
-                label=alone.relation,
-            )
+            yield _case(question, alone, alone.relation)
+
+
+def growing(questions: Sequence[Sample]) -> Iterator[Sample]:
+    """The same cases with the first context alone, the first two, and so on up to `MOST_CONTEXTS`."""
+    for question in questions:
+        for alone in isolated(question):
+            for count in range(1, min(len(alone.given), MOST_CONTEXTS) + 1):
+                part = Alone(alone.relation, alone.given[:count])
+                yield _case(question, part, f"{alone.relation}, {count}")
+
+
+def _case(question: Sample, alone: Alone, label: str) -> Sample:
+    answers = tuple((answer,) for answer in dict.fromkeys(given.answer for given in alone.given))
+    return replace(
+        question,
+        id=f"{question.id}/{label}",
+        kind="list" if len(answers) > 1 else "short",
+        answers=answers,
+        wrong=(),
+        given=alone.given,
+        documents=frozenset(given.id for given in alone.given),
+        label=label,
+    )
 
 
 def with_made(questions: Sequence[Sample], made: Sequence[Sample]) -> list[Sample]:
@@ -200,7 +238,12 @@ def with_made(questions: Sequence[Sample], made: Sequence[Sample]) -> list[Sampl
 
 
 def isolated(question: Sample) -> Iterator[Alone]:
-    """The relations that a question's contexts allow, in the order of `RELATIONS`."""
+    """The relations that a question's contexts allow, in the order of `RELATIONS`.
+
+    Only two contexts can be ambiguous to each other: two that both do not say which thing they are about would be about
+    the same one. So one alone of the contexts on several things is undescribed, as in the paper's Table 3, whose
+    change to distracting gives the contexts of Table 2.
+    """
     gold = [given for given in question.given if given.role == "gold" and given.answer]
     named: dict[str, Context] = {}
     for given in gold:
@@ -208,12 +251,10 @@ def isolated(question: Sample) -> Iterator[Alone]:
             named.setdefault(given.entity, given)
     if len(named) > 1:
         yield Alone("distracting", tuple(named.values()))
-    for clear in named.values():
-        if (vague := undescribed(question, clear)) is not None:
-            yield Alone("ambiguous", (clear, vague))
-            break
-    if (pair := contradicting(question)) is not None:
-        yield Alone("counterfactual", pair)
+    if (ambiguous := one_undescribed(question, list(named.values()))) is not None:
+        yield Alone("ambiguous", ambiguous)
+    if against := contradicting(question):
+        yield Alone("counterfactual", against)
     by_answer: dict[tuple[str, str], list[Context]] = {}
     for given in gold:
         by_answer.setdefault((given.entity, given.answer), []).append(given)
@@ -221,8 +262,24 @@ def isolated(question: Sample) -> Iterator[Alone]:
         yield Alone("duplicated", tuple(copies))
 
 
+def one_undescribed(question: Sample, named: Sequence[Context]) -> tuple[Context, ...] | None:
+    """Contexts on several things, of which the second that can be is undescribed; of one thing, both of its kinds."""
+    for place in (*range(1, len(named)), 0):
+        if place < len(named) and (vague := undescribed(question, named[place])) is not None:
+            rest = [given for given in named if given is not named[place]] or [named[place]]
+            return (rest[0], vague, *rest[1:])
+    return None
+
+
 def undescribed(question: Sample, given: Context) -> Context | None:
-    """A context without what tells its thing from others of the name; None where its full name is not in the text."""
+    """A context without what tells its thing from others of the name; None where there is none.
+
+    That is one that the data set has with the same answer, else the context with its full name cut down where it
+    stands in the text.
+    """
+    own = (one for one in question.given if one.descriptor == () and one.answer == given.answer)
+    if (written := next(own, None)) is not None:
+        return written
     name = shared_name(question)
     if not name or name.casefold() == given.entity.casefold() or name.casefold() not in given.entity.casefold():
         return None
@@ -230,31 +287,55 @@ def undescribed(question: Sample, given: Context) -> Context | None:
     return replace(given, id=f"{given.id} ({MADE})", title=name, text=cut, entity="") if times else None
 
 
-def contradicting(question: Sample) -> tuple[Context, Context] | None:
-    """A right context and a wrong one about the same thing, where there are some."""
-    about, numbered = things_of(question), list(enumerate(question.given, 1))
-    for wrong in (n for n, given in numbered if given.role == "wrong" and n in about):
-        for right, given in numbered:
-            if given.role == "gold" and about.get(right) == about[wrong]:
-                return given, replace(question.given[wrong - 1], entity=given.entity, role="gold")
-    return None
+def contradicting(question: Sample) -> tuple[Context, ...]:
+    """A right context and the wrong ones about the same thing, each with another answer; empty where there are none."""
+    about, numbered = things_of(question), dict(enumerate(question.given, 1))
+    for right, given in numbered.items():
+        against: dict[str, Context] = {given.answer: given}
+        for wrong, other in numbered.items():
+            if other.role == "wrong" and right in about and about.get(wrong) == about[right]:
+                against.setdefault(other.answer, replace(other, entity=given.entity, role="gold"))
+        if given.role == "gold" and len(against) > 1:
+            return tuple(against.values())
+    return ()
 
 
-def described(question: Sample, sources: Sequence[Source]) -> list[Source]:
-    """The contexts changed to distracting ones: above each stands what it is about, no two the same.
+def described(question: Sample, sources: Sequence[Source], known: Mapping[str, Context]) -> list[Source]:
+    """The contexts, of which each that does not say which thing it is about is replaced by one that does.
 
-    That is the full name of its thing, or else the name that the question uses; where several would have one, each
-    gets the number of its account.
+    That is the one that it was made of, or another with its answer; where there is none, it stays.
     """
-    entities = {given.id: given.entity for given in question.given}
-    names = [entities.get(source.passage_id) or shared_name(question) or source.title for source in sources]
-    heads = [
-        f"{name} (account {names[: place + 1].count(name)})" if names.count(name) > 1 else name
-        for place, name in enumerate(names)
-    ]
-    return [
-        replace(source, title=head, text=f"{head}: {source.text}") for source, head in zip(sources, heads, strict=True)
-    ]
+    given = {one.id: one for one in question.given}
+    shown = []
+    for source in sources:
+        own = given.get(source.passage_id)
+        clear = known.get(source.passage_id.removesuffix(f" ({MADE})"))
+        if own is not None and not own.entity and (clear is None or not clear.entity):
+            prefix = source.passage_id.rpartition("/")[0]
+            same = (one for one in known.values() if one.entity and one.answer == own.answer)
+            clear = next((one for one in same if one.id.rpartition("/")[0] == prefix and one.role == "gold"), None)
+        if own is None or own.entity or clear is None or not clear.entity:
+            shown.append(source)
+        else:
+            shown.append(replace(source, title=clear.title or clear.entity, text=clear.text))
+    return shown
+
+
+def growth_table(found: Comparison, name: str) -> Table:
+    """One row a relation, one column a number of contexts (Fig. 2)."""
+    (row,) = found.estimates.values() or ({},)
+    counts = range(1, MOST_CONTEXTS + 1)
+    lines = tuple(
+        (relation, *(number(row[cell], percent=True) if (cell := f"{relation}, {n}") in row else "–" for n in counts))
+        for relation in RELATIONS
+    )
+    note = (
+        "Base, shown the first so many contexts of each case; wanted are the answers that these give. Questions with "
+        "fewer contexts are in the first columns only. From the third on, one of the contexts is ambiguous and the "
+        "others are distracting. [95 %: bootstrap.]"
+    )
+    head = ("relation", *(f"{n} contexts" if n > 1 else "1 context" for n in counts))
+    return Table(f"Answer recall % by number of contexts, {name}", head, lines, note)
 
 
 def relation_table(found: Comparison, measure: str, title: str, left_out: str) -> Table:

@@ -45,6 +45,7 @@ from preflight_rag.evaluation.samples import Context, Sample
 from preflight_rag.evaluation.stages import Metered
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.prompts import answer_group, map_context
+from preflight_rag.prompts.fences import material
 from preflight_rag.state.errors import BadReply, UsageError
 
 SPRINGFIELD = "What is the population of Springfield?"
@@ -198,7 +199,7 @@ def test_all_systems_are_shown_the_same_contexts(data_dir):
         for name in ("Base", "Separate", "Random", "KMeans"):
             asked = "".join(prompts(arms[name]))
             assert passages(arms[name]) == passages(arms["Base"])
-            assert all(text in asked for text in texts), name
+            assert all(material(text) in asked for text in texts), name
         assert (arms["Base"].calls, arms["Separate"].calls) == (1, len(texts))
         assert arms["Summarize"].calls in (1, 2)
         assert len(passages_in(prompts(arms["Retrieve"])[0])) == min(5, len(texts))

@@ -45,6 +45,36 @@ def test_each_part_that_is_taken_away_shows_in_the_prompts(bow, scripted):
     assert not any(PLURAL in prompt for prompt in grouped(arms["no reformulation"]))
 
 
+def test_without_all_is_one_prompt_with_every_context_in_the_singular(bow, scripted):
+    """Row 5 of the paper's Table 11: none of reranker and aggregator is left."""
+    with ScriptedServer(script(FACTS, notes=True)) as server:
+        (arms,) = answers(corg.ablation(bow, scripted(server))).values()
+    (prompt,) = grouped(arms["without all"])
+    assert prompt.count("<passage n=") == len(FACTS)
+    assert PLURAL not in prompt
+    assert QUESTION in prompt
+
+
+def test_costs_are_told_with_the_relating_calls_and_without_them(bow, scripted):
+    """Table 12 counts the answers alone; GPT-4's calls come on top."""
+    with ScriptedServer(script(FACTS, notes=True)) as server:
+        report = corg.cost(bow, scripted(server))
+    (arms,) = answers(report).values()
+    means = {arm: {name: cell["value"] for name, cell in row.items()} for arm, row in report.figures["means"].items()}
+    relating = [call for call in arms[CORG].details["prompts"] if "Context2\n" in call["messages"][-1]["content"]]
+    assert relating
+    own = means[CORG]
+    assert own["calls"] - own["calls, without relating"] == len(relating)
+    assert own["tokens read"] - own["read, without relating"] == sum(call["input_tokens"] for call in relating)
+    assert own["tokens written"] - own["written, without relating"] == sum(c["output_tokens"] for c in relating)
+    assert means["Base"]["calls"] == means["Base"]["calls, without relating"] == 1
+    assert {name: part["value"] for name, part in report.figures["groups"].items()} == {
+        "1 group": 0, "2 groups": 1, "3 groups": 0, "4 groups or more": 0
+    }  # fmt: skip
+    paper = next(table for table in report.tables if table.title == "Beside COrg, Table 12")
+    assert next(row[1:4] for row in paper.rows if row[0] == CORG) == ("752.18", "35.02", "22.0")
+
+
 def test_variants_that_relate_alike_pay_once(bow, scripted):
     with ScriptedServer(script(FACTS, notes=True)) as server:
         (arms,) = answers(corg.ablation(bow, scripted(server))).values()
