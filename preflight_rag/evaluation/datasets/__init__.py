@@ -90,6 +90,9 @@ ROLES: dict[str, dict[str, str]] = {
         "clapnq": "clapnq.questions",
         "qmsum": "qmsum.questions",
         "financebench": "financebench.questions",
+        "natural_questions": "natural_questions.questions",
+        "triviaqa": "triviaqa.questions",
+        "narrativeqa": "narrativeqa.questions",
     },
     SPANS: {
         "covidqa": "covidqa.spans",
@@ -97,8 +100,18 @@ ROLES: dict[str, dict[str, str]] = {
         "qmsum": "qmsum.spans",
         "financebench": "financebench.spans",
     },
-    UNITS: {"qmsum": "qmsum.units", "covidqa": "covidqa.units"},
-    SUMMARIES: {"mediqa2021_mas": "mediqa.summaries", "qmsum": "qmsum.summaries"},
+    UNITS: {
+        "qmsum": "qmsum.units",
+        "covidqa": "covidqa.units",
+        "natural_questions": "natural_questions.units",
+        "triviaqa": "triviaqa.units",
+        "narrativeqa": "narrativeqa.units",
+    },
+    SUMMARIES: {
+        "mediqa2021_mas": "mediqa.summaries",
+        "qmsum": "qmsum.summaries",
+        "gov_report": "gov_report.summaries",
+    },
     ANSWERS: {"biomix-bioasq": "biomix.answers", "ramdocs": "ramdocs.answers"},
     SHORT_ANSWERS: {"nq_open_oracle": "nq_open_oracle.short_answers", "biomix-bioasq": "biomix.short_answers"},
     READING: {

@@ -13,9 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, cast
 
+from preflight_rag.evaluation.reading_metrics import holds
 from preflight_rag.evaluation.samples import DataSet, Sample, passages_as_corpus
 from preflight_rag.state.errors import UnreadableDocument, UsageError
 from preflight_rag.state.values import Document
+from preflight_rag.text.sentences import sentence_spans
 
 Line = tuple[str, dict[str, Any]]
 _REACHED: ContextVar[str] = ContextVar("reached", default="")
@@ -279,6 +281,33 @@ def texts(path: Path, id_field: str) -> Iterator[Document]:
 def units_of(name: str, found: Iterable[str]) -> tuple[Document, ...]:
     """The units of a long document, such as its sentences, as documents with its name as their source."""
     return tuple(Document(id=f"{name}#{place}", text=text, source=name) for place, text in enumerate(found))
+
+
+def in_sentences(found: DataSet) -> DataSet:
+    """A set of questions about one document each, over the sentences of these documents.
+
+    Relevant are the sentences in which the question's document answers it: by the sample's `spans`, else those that
+    hold one of its answers word for word. Questions without such a sentence, and documents without a question, are left
+    out.
+    """
+    asked: dict[str, list[Sample]] = {}
+    for sample in found.samples:
+        asked.setdefault(sample.document, []).append(sample)
+    units: list[Document] = []
+    relevance: dict[str, dict[str, int]] = {}
+    for document in found.documents():
+        places = sentence_spans(document.text) if document.id in asked else []
+        own = units_of(document.id, (document.text[start:end] for start, end in places))
+        units += own
+        for sample in asked.get(document.id, ()):
+            marked = [span for stretches in sample.spans for span in stretches]
+            relevance[sample.id] = {
+                unit.id: 1
+                for unit, (start, end) in zip(own, places, strict=True)
+                if any(a < end and start < b for a, b in marked) or (not marked and holds(unit.text, sample.names))
+            }
+    samples, title = judged(found.samples, relevance), f"{found.title}, sentences of a document"
+    return replace(found, title=title, samples=samples, corpus=lambda: iter(units), relevance=relevance)
 
 
 def collected(read: Iterable[tuple[str, Sample]], path: Path) -> tuple[Sample, ...]:
