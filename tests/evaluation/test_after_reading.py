@@ -10,7 +10,7 @@ from scripted_server import ScriptedServer
 
 from preflight_rag.evaluation.after_reading import BUDGET, NOT_READ, RECALL, word_recall
 from preflight_rag.evaluation.datasets import SPANS, open_dataset, qmsum
-from preflight_rag.evaluation.experiments import diversity, run, split_level
+from preflight_rag.evaluation.experiments import diversity, run, split_level, summaries
 from preflight_rag.evaluation.experiments.split_level import BASE, BUDGETS, levels, selections
 from preflight_rag.evaluation.harness.asking import open_asking
 from preflight_rag.evaluation.judging import judge_summaries
@@ -177,10 +177,43 @@ def test_summaries_are_judged_in_both_orders(settings, letters, wins, ties, by_p
 
 def test_summaries_of_a_data_set_are_judged(meetings, settings):
     (report,) = run("summaries", meetings, ["qmsum"], replace(settings, model="simulated", limit=1))
-    assert report.tables[-1].title == "Judged beside the abstractive summaries"
+    assert "Judged beside the abstractive summaries" in [table.title for table in report.tables]
     (verdicts,) = (row.details for row in report.rows if row.arm == "judge")
     assert set(verdicts) == {"lead", "closest to the mean", "random"}
     assert report.inputs["model"].startswith("simulated")
+
+
+def test_a_model_writes_summaries_of_what_is_selected(tmp_path, write_lines, settings, monkeypatch):
+    # Six sentences, of which half fit; the near-repeat of the first is what diversity passes over.
+    said = ("Bridges carry cars.", "Bridges carry the cars.", "Bridges carry cars daily.", "Tolls cost $5.")
+    write_lines(tmp_path / "gov_report" / "test.jsonl", [{"report": " ".join(said), "summary": "Bridges cost $5."}])
+    monkeypatch.setattr(summaries, "SELECTED", 11)
+    read = []
+
+    def reply(body):
+        asked = body["messages"][-1]["content"]
+        if "<reference>" in asked:  # the judge: it prefers what says the price, wherever it stands
+            first, _ = asked.split('<answer n="2">')
+            return "CHOICE: A" if "$5" in first.split('<answer n="1">')[1] else "CHOICE: B"
+        read.append(asked)
+        return "Bridges cost $5." if "$5" in asked else "Bridges."
+
+    with ScriptedServer(reply) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        given = replace(settings, model="openai:scripted")
+        monkeypatch.setitem(summaries.WRITTEN, "SB+MMR", (0.3, None))
+        (report,) = run("summaries", tmp_path, ["gov_report"], given)
+    means = report.figures["written"]["means"]
+    assert len(read) == len(set(read)) or len(read) == 3
+    assert means["SB+MMR"]["ROUGE-1"]["value"] == 1.0
+    assert means["SB+MMR"]["win rate"]["value"] == 1.0
+    assert means["SB"]["win rate"]["value"] == 0.0
+    # "Bridges." against "Bridges cost $5.": one of one word, one of three: F1 = 2 · 1 · 1/3 / (4/3).
+    assert means["SB"]["ROUGE-1"]["value"] == pytest.approx(0.5)
+    nine = {table.title: table for table in report.tables}["Beside Diversity, Table 9"]
+    cells = {row[0]: dict(zip(nine.columns, row, strict=True)) for row in nine.rows}
+    assert cells["SB+MMR"]["paper: gov_report win rate"] == "75.26"
+    assert cells["SB+MMR"]["here: win rate"].startswith("100.0")
 
 
 def test_summaries_are_not_judged_without_a_model(meetings, settings):
