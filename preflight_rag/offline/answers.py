@@ -19,6 +19,7 @@ from preflight_rag.offline.confidence import (
     answer_features,
     confidence_model,
     question_terms,
+    words_nowhere,
 )
 from preflight_rag.offline.evidence import (
     NOTHING,
@@ -35,7 +36,7 @@ from preflight_rag.offline.found_answers import AnswerGroup, FoundAnswer, ReadPa
 from preflight_rag.offline.tables import TableAnswer, table_answer
 from preflight_rag.offline.verdicts import VerdictReader
 from preflight_rag.state.reading import Draft, Extract, Source
-from preflight_rag.text.citations import CLOSEST
+from preflight_rag.text.citations import CLOSEST, NOWHERE
 from preflight_rag.text.languages import UNKNOWN, language_of
 from preflight_rag.text.question_forms import form_of
 
@@ -94,14 +95,16 @@ class AnswerReader:
         read = self.read(question, sources)
         terms = question_terms(question, self.library, sources)
         if (verdicts or (form == "verdict" and not options)) and any(item.reading.verdict for item in read):
-            return self.chooser.verdict(question, read, verdicts, terms) or NOTHING
+            lead = self._lead(question, terms, CLOSEST)
+            return self.chooser.verdict(question, read, verdicts, terms, lead) or NOTHING
         if options:
             answering = self._answering(read)
             return self._chosen(question, answering, options) if answering else NOTHING
         judged = self._judged(question, read, terms, several=form == "list")
+        lead = self._lead(question, terms, ON_IT if form in ("explanation", "verdict") else CLOSEST)
         if form in ("explanation", "verdict"):
-            return self._unclaimed(question, read, judged, lead=ON_IT)
-        return _claimed(judged, several=form == "list") or self._unclaimed(question, read, judged)
+            return self._unclaimed(question, read, judged, lead)
+        return _claimed(judged, several=form == "list") or self._unclaimed(question, read, judged, lead)
 
     def claim(self, question: str, sources: Sequence[Source]) -> Draft | None:
         """What these passages by themselves say surely enough to be claimed, or None."""
@@ -160,9 +163,15 @@ class AnswerReader:
             for group, support in zip(groups, supports, strict=True)
         ]
 
-    def _unclaimed(
-        self, question: str, read: Sequence[ReadPassage], judged: Sequence[Judged], lead: str = CLOSEST
-    ) -> Draft:
+    def _lead(self, question: str, terms: QuestionTerms, lead: str) -> str:
+        """What stands above evidence: which words of the question no document has, else `lead`."""
+        missing = words_nowhere(question, self.library, terms)
+        if not missing:
+            return lead
+        quoted_ = " and ".join(f"“{word}”" for word in missing)
+        return NOWHERE.format(words=quoted_, verb="stand" if len(missing) > 1 else "stands")
+
+    def _unclaimed(self, question: str, read: Sequence[ReadPassage], judged: Sequence[Judged], lead: str) -> Draft:
         """The sentences that come nearest to an answer, and no claim; NOTHING where they hardly bear on it."""
         likeliest = max((item.confidence for item in judged), default=0.0)
         if likeliest < confidence_model().evidence:

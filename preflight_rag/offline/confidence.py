@@ -37,6 +37,8 @@ AGREES = 0.3
 RIVAL = 0.15
 """How far below an answer's share of the question's words that of another one's sentence may lie for that to be its
 rival: a sentence about another drug is none. A guess."""
+LEAST_LETTERS = 4
+"""Letters of a word that is said to stand nowhere; a guess."""
 LEAST = 1e-3
 """Least distance of a probability from 0 and 1 when its odds are taken."""
 
@@ -107,6 +109,17 @@ def question_terms(question: str, library: HasVocabulary | None, sources: Sequen
     named = frozenset(term for name in surface_names(question) for term in words(" ".join(name)))
     numbers = frozenset(term for term in weights if any(map(str.isdigit, term)))
     return QuestionTerms(weights, (named | numbers) & weights.keys(), frozenset(unseen))
+
+
+def words_nowhere(question: str, library: HasVocabulary | None, terms: QuestionTerms) -> list[str]:
+    """The words of a question that stand in no document of a library, as the question has them.
+
+    Of none where the library's words are not known; short words and figures are not looked up.
+    """
+    if library is None or library.vocabulary is None:
+        return []
+    found = [form for form in _WORD.findall(question) if len(form) >= LEAST_LETTERS]
+    return list(dict.fromkeys(form for form in found if terms.unseen.intersection(words(form.lower()))))
 
 
 def answer_features(

@@ -116,7 +116,12 @@ class VerdictReader:
         self.extractive, self.sentences, self.threshold = extractive, sentences, threshold
 
     def verdict(
-        self, question: str, read: Sequence[ReadPassage], options: Mapping[str, str], terms: QuestionTerms
+        self,
+        question: str,
+        read: Sequence[ReadPassage],
+        options: Mapping[str, str],
+        terms: QuestionTerms,
+        lead: str = CLOSEST,
     ) -> Draft | None:
         """No where findings deny it clearly, with the clearest of them first; else what the findings say, unclaimed.
 
@@ -131,6 +136,7 @@ class VerdictReader:
             read: The passages.
             options: The verdicts to choose from by their plain names; empty where none were given.
             terms: The question's words, weighted.
+            lead: What stands above findings that are not claimed.
         """
         stated = self.findings(question, read, terms)
         if not stated:
@@ -146,7 +152,7 @@ class VerdictReader:
         quotes = tuple(nearest.items())[:MAX_QUOTED]
         choice = options.get("no" if side < 0 else "yes", options.get("maybe"))
         if not denied:
-            return replace(evidence(quotes, CLOSEST), choice=choice)
+            return replace(evidence(quotes, lead), choice=choice)
         text = f"No [{first.n}]\n\n{plain(first.near.sentence.text)} [{first.n}]"
         return Draft(text, quotes[:1], choice=choice, short="No")
 

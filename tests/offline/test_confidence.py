@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import preflight_rag
+from preflight_rag.library import Library
 from preflight_rag.models.reading.extractive_reader import PassageReading, Span
 from preflight_rag.offline import confidence
 from preflight_rag.offline.confidence import (
@@ -21,10 +22,12 @@ from preflight_rag.offline.confidence import (
     prose,
     question_terms,
     type_features,
+    words_nowhere,
 )
 from preflight_rag.offline.found_answers import ReadPassage, answers_of, grouped
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Source
+from preflight_rag.state.values import Document
 
 DOCUMENTS = [
     path.read_text(encoding="utf-8").lower() for path in (Path(preflight_rag.__file__).parent / "demo").glob("*.md")
@@ -194,3 +197,19 @@ def test_damaged_weights_are_refused_with_the_way_out(tmp_path, monkeypatch, tex
 def test_a_probability_is_one_whatever_the_features_are(answerable, value):
     model = ConfidenceModel(0.0, {"a": 1.0, "b": 1.0}, 0.7, 0.1)
     assert 0 <= model.probability({"a": log_odds(answerable), "b": value}) <= 1
+
+
+def test_words_of_the_question_that_no_document_has_are_named(embedder, tmp_path):
+    with Library.open(tmp_path / "library", embedder=embedder, create=True) as library:
+        library.add(
+            [Document(id="a", source="a", title="Doses", text="The dose of ibuprofen is 400 mg. Take it twice.")]
+        )
+        sources = [Source(1, "a", "Doses", "The dose of ibuprofen is 400 mg. Take it twice.")]
+        for question, missing in (
+            ("What is the dose of Warfarin?", ["Warfarin"]),
+            ("What is the dose of ibuprofen?", []),
+            ("What is the dose of ibuprofen for cats or dogs?", ["cats", "dogs"]),
+        ):
+            terms = question_terms(question, library, sources)
+            assert words_nowhere(question, library, terms) == missing
+            assert words_nowhere(question, None, terms) == []

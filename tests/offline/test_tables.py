@@ -129,7 +129,10 @@ def test_abbreviated_column_is_found_by_what_its_document_says_it_stands_for() -
 
 
 def test_the_column_that_has_the_words_itself_goes_before_one_of_a_table_whose_caption_has_them() -> None:
-    row = "Table 1. Seroprevalence in 2007. | District: Mopeia | Goats, n: 53 | Sheep, n: 60 | Sheep, Seroprevalence (%): 93.3"
+    row = (
+        "Table 1. Seroprevalence in 2007. | District: Mopeia | Goats, n: 53 | Sheep, n: 60"
+        " | Sheep, Seroprevalence (%): 93.3"
+    )
     found = table_answer("What was the seroprevalence in sheep in Mopeia in 2007?", [Source(1, "p", "Fever", row)])
     assert found is not None
     assert found.cell == "93.3"
