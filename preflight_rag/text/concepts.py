@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from preflight_rag.state.reading import Rewrite
 from preflight_rag.text.boolean import Operation, parse
+from preflight_rag.text.drugs import DRUG
 from preflight_rag.text.words import STOP_WORDS
 
 MOST_CONCEPTS = 6
@@ -22,6 +23,9 @@ MOST_PARTS = 4
 """Parts of one question; what has more is not taken apart. A guess."""
 LEAST_CORE = 2
 """Core concepts that every rung keeps that joins by AND: one alone finds what is about half of the question."""
+
+SHORTEST_DRUG = 7
+"""Letters of a word that is taken for a drug by its ending; a guess."""
 
 Frequency = Callable[[str], int]
 """From a search expression to how many passages of the library fit it."""
@@ -149,10 +153,10 @@ _OPERATORS = frozenset({"AND", "OR", "NOT"})
 def key_concepts(question: str, *, terms: Collection[str] = (), frequency: Frequency | None = None) -> tuple[str, ...]:
     """Content phrases as they are written in the question, most important first: core concepts, then modifiers.
 
-    Core concepts that a thesaurus knows come first, then names and codes, phrases of several words, and single words.
-    With the library's frequencies the rarer of two core concepts says more and comes first, but one that the library
-    does not hold comes last; of modifiers the more frequent comes first, so that the rarest is dropped first. What
-    questions are full of ("role", "effect") is a concept only where there is no other.
+    Core concepts that a thesaurus knows come first, then names (of drugs, too) and codes, phrases of several words, and
+    single words. With the library's frequencies the rarer of two core concepts says more and comes first, but one that
+    the library does not hold comes last; of modifiers the more frequent comes first, so that the rarest is dropped
+    first. What questions are full of ("role", "effect") is a concept only where there is no other.
 
     Args:
         question: What is asked.
@@ -327,9 +331,14 @@ def _is_modifier(concept: str) -> bool:
 
 
 def _rank(phrase: Sequence[str], quoted: bool) -> int:
-    if quoted or any(_CODE.search(token) or token[0].isupper() for token in phrase):
+    if quoted or any(_CODE.search(token) or token[0].isupper() or _is_drug(token) for token in phrase):
         return 0
     return 1 if len(phrase) > 1 else 2
+
+
+def _is_drug(token: str) -> bool:
+    """Whether a word is the name of a drug; short words end like one too often ("genes")."""
+    return len(token) >= SHORTEST_DRUG and DRUG.search(token.casefold()) is not None
 
 
 def _parts(question: str) -> tuple[str, list[str]]:

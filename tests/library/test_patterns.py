@@ -15,7 +15,6 @@ from preflight_rag.library.search import summary
         (pdf._NO_TITLE.fullmatch, "Microsoft Word - draft.doc", "Aspirin and stroke"),
         (pdf._FIGURES_BEHIND.search, "Net sales 3,909 3,673", "It rose in 2021 for the first time"),
         (pdf_tables._FIGURE.fullmatch, "$(3,115)", "3 patients"),
-        (spelling._DRUG.search, "adalimumab", "headache"),
         (spelling._PREFIX.match, "hypotension", "tension"),
         (spelling._SUFFIX.search, "colectomy", "colon"),
         (summary._CAPTION.match, "Figure 2. Survival by arm", "Figures of speech were used."),

@@ -13,7 +13,7 @@ from preflight_rag.text.survival import corrections, lost
 @pytest.mark.parametrize(
     ("question", "concepts"),
     [
-        ("Do statins cause muscle pain in older patients?", ("muscle pain", "statins", "older patients")),
+        ("Do statins cause muscle pain in older patients?", ("statins", "muscle pain", "older patients")),
         ("What is the role of BRCA1 in breast cancer?", ("BRCA1", "breast cancer")),
         ('Is "immune checkpoint" therapy safe in rats?', ("immune checkpoint", "rats", "therapy")),
         ("How does type 2 diabetes differ from type 1 diabetes?", ("type 2 diabetes", "type 1 diabetes")),

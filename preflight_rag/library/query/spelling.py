@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from preflight_rag.library.index.vocabulary import HEAD, TAIL, WordCount, neighbours
+from preflight_rag.text.drugs import DRUG
 from preflight_rag.text.negation import TYPED_NEGATION
 from preflight_rag.text.words import STOP_WORDS, words
 
@@ -50,16 +51,6 @@ _CHUNK = re.compile(r"\S+")
 _CORE = re.compile(r"[^\W\d_]+(?:[-‐][^\W\d_]+)*")
 _QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|«[^»]*»|`[^`]*`")
 _SENTENCE_END = re.compile(r"[.?!:;]['\")”]*\s+$")
-_DRUG = re.compile(
-    r"(?:mab|nib|pril|prilat|sartan|statin|azole|cillin|mycin|micin|kacin|vir|olol|alol|gliptin|glutide|gliflozin"
-    r"|glitazone|glinide|parib|ciclib|zomib|limus|platin|rubicin|taxel|cept|stim|dipine|floxacin|oxacin|cycline|triptan"
-    r"|setron|lukast|xaban|gatran|parin|grel|grelor|fibrate|dronate|barbital|azepam|azolam|caine|sone|solone|onide|terol"
-    r"|tropium|profen|coxib|oxetine|triptyline|ipramine|peridol|perazine|ridone|vudine|citabine|trexate|trexed|mustine"
-    r"|sulfan|kinra|leucel|tecan|poside|bactam|penem|fungin|quine|thiazide|semide|zosin|afil|tadine|rizine|tidine|idine"
-    r"|plase|relin|tocin|pressin|stat|vaptan|ivacaftor|caftor|siran|nersen|gene|vec|lisib|degib|clax|stinel|orexant"
-    r"|gepant|ditan|erone|trel|estrel|oxifene|zepine|pidem|racetam|gabalin|fentanil|orphan|codone|morphone|tilin)s?$"
-    r"|^(?:cef|ceph|sulfa|gli)\w{4}"
-)
 _CHEMICAL = re.compile(r"(?:ine|ide|ate|ite|ane|ene|yne|one|ol|ase|in|ium|yl|ose|amide|amine|oic|ic)s?$")
 _PREFIX = re.compile(
     r"hypo|hyper|inter|intra|infra|supra|super|macro|micro|anti|ante|endo|ecto|mono|poly|oligo|peri|post"
@@ -269,7 +260,7 @@ def _protected(suspect: Suspect) -> bool:
     if any(c.isupper() for c in word[1:]) or not all(_is_latin(c) for c in lower):
         return True
     unspeakable = SHORTEST <= len(word) < SPECIALIST and not _VOWELS & set(lower)
-    return unspeakable or _DRUG.search(lower) is not None
+    return unspeakable or DRUG.search(lower) is not None
 
 
 @lru_cache(maxsize=512)
