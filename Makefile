@@ -8,8 +8,14 @@ BIN := $(VENV)/bin
 demo: $(VENV)/installed
 	$(BIN)/preflight demo
 
+# In three processes, so that each stays small (tests/conftest.py says how small); all run, whichever fails.
+HEAVY := tests/evaluation tests/training
+DOORS := tests/server tests/browser tests/cli tests/mcp
+
 test: $(VENV)/installed-for-tests
-	$(BIN)/python -m pytest
+	@failed=0; for part in "$(HEAVY)" "$(DOORS)" "tests $(addprefix --ignore=,$(HEAVY) $(DOORS))"; do \
+	  echo "pytest $$part"; $(BIN)/python -m pytest $$part || failed=1; \
+	done; exit $$failed
 
 check: $(VENV)/installed-for-tests typecheck
 	$(BIN)/ruff check .
