@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import lru_cache, reduce
 from math import exp, fsum, log1p, log2
 from operator import and_, or_, sub
 from typing import Generic, Protocol, TypeVar
@@ -132,6 +132,8 @@ class DocumentSearch(Generic[R]):
 
     def __init__(self, records: Iterable[R], thesaurus: Thesaurus | None = None) -> None:
         self.thesaurus = thesaurus
+        # A ladder asks for the same words again and again, and every look-up reads a file.
+        self.heading = lru_cache(maxsize=None)(thesaurus.descriptor) if thesaurus else None
         self.records: dict[Key, R] = {(record.database, record.id): record for record in records}
         self.titles = {key: _padded(record.title) for key, record in self.records.items()}
         self.texts = {key: f"{self.titles[key]}|{_padded(record.text)}" for key, record in self.records.items()}
@@ -166,12 +168,12 @@ class DocumentSearch(Generic[R]):
         mapped as if it had none.
         """
         known = not term.phrase or any(self.term_matches(term, database) for database in ("pubmed", "pmc"))
-        if term.tag or self.thesaurus is None or (term.phrase and known):
+        if term.tag or self.heading is None or (term.phrase and known):
             return term
         tokens, parts, at = term.text.split(), [], 0
         while at < len(tokens):
             ends = range(min(at + LONGEST_TERM, len(tokens)), at, -1)
-            found = ((end, self.thesaurus.descriptor(" ".join(tokens[at:end]))) for end in ends)
+            found = ((end, self.heading(" ".join(tokens[at:end]))) for end in ends)
             end, heading = next(((end, one) for end, one in found if one), (at + 1, None))
             anywhere = tuple(Term(word, tag=ANYWHERE) for word in tokens[at:end])
             words_there = anywhere[0] if len(anywhere) == 1 else Operation("AND", anywhere)
