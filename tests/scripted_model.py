@@ -11,12 +11,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from preflight_rag.evaluation.experiments import corg_build, pairs
-from preflight_rag.prompts import answer_group, map_context, relate_contexts, rewrite
+from preflight_rag.prompts import (
+    answer_group,
+    answer_plain,
+    map_context,
+    reduce_context,
+    relate_contexts,
+    rewrite,
+)
 
 WORDS = 12
 _PASSAGE = re.compile(r'<passage n="(\d+)"[^>]*>\n(.*?)\n</passage>', re.DOTALL)
 _EXTRACT = re.compile(r"<extract>\n(.*?)\n</extract>", re.DOTALL)
 _CONTEXT = re.compile(r"^Context(\d+)$", re.MULTILINE)
+_OPTION = re.compile(r"^\(?([A-Z])[.):] (.+)$", re.MULTILINE)
 _MESSAGE = re.compile(r"<message>\s*(.*?)\s*</message>", re.DOTALL)
 
 
@@ -38,6 +46,30 @@ def reply(body: Mapping[str, Any]) -> str:
     if system == map_context.SYSTEM:
         return _extract(prompt)
     return _answer(prompt) + ("\nCHOICE: A" if "<options>" in prompt else "")
+
+
+def read(body: Mapping[str, Any], said: str) -> tuple[str, bool]:
+    """What kind of reply this is, and whether the product's own parser reads all of it that was asked for."""
+    system, prompt = str(body["messages"][0]["content"]), str(body["messages"][-1]["content"])
+    options = [text for _, text in _OPTION.findall(prompt.split("<options>")[-1])] if "<options>" in prompt else []
+    if system == relate_contexts.SYSTEM:
+        contexts = [int(n) for n in _CONTEXT.findall(prompt)]
+        told = relate_contexts.parse(said, len(contexts))
+        notes = all(n in told.notes and told.notes[n].answer for n in contexts)
+        return "relation", notes and set(told.kinds) == set(contexts[1:])
+    if system == map_context.SYSTEM:
+        extract = map_context.parse(said, options)
+        return "extract", bool(extract.text and extract.answer)
+    if system == answer_group.SYSTEM:
+        draft = answer_group.parse(said)
+    elif system.startswith(answer_plain.SYSTEM):
+        draft = answer_plain.parse(said, options)
+    elif system.startswith(reduce_context.SYSTEM):
+        draft = reduce_context.parse(said, options)
+    else:
+        return "other", True
+    cited = bool(draft.quotes) or system.startswith(reduce_context.SYSTEM)
+    return "answer", draft.found and bool(draft.text) and cited and (not options or draft.choice in options)
 
 
 def _answer(prompt: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -30,6 +31,10 @@ FEWER = {"trust": 6}
 DOCUMENTS = 300
 NEED_A_MODEL = {"corg-build"}
 """Those that have nothing to do without one."""
+RELATING = {"corg", "corg-ablation", "corg-cost", "corg-stats", "routes"}
+"""Those in which a model compares contexts."""
+ANSWERING = {"corg", "corg-ablation", "corg-build", "corg-cost", "corg-factors", "conflicts", "routes"}
+"""Those in which it answers from passages."""
 ASKING = [name for name, entry in EXPERIMENTS.items() if entry.asks]
 OFFLINE = [name for name in EXPERIMENTS if name not in NEED_A_MODEL]
 
@@ -107,10 +112,25 @@ def test_it_runs_offline(invoke: Invoke, name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ASKING)
 def test_it_runs_with_a_model(invoke: Invoke, name: str, tmp_path: Path) -> None:
-    with ScriptedServer(scripted_model.reply) as server:
+    """Every relation and every answer that a model gives is read by the product's parsers; they are counted."""
+    replies: Counter[str] = Counter()
+    unread: list[str] = []
+
+    def script(body: dict) -> str:
+        said = scripted_model.reply(body)
+        kind, parsed = scripted_model.read(body, said)
+        replies[kind] += 1
+        unread.extend([] if parsed else [f"{kind}: {said}"])
+        return said
+
+    with ScriptedServer(script) as server:
         result, sets = invoke(name, ASKED, "--model", "openai:scripted", url=server.url), len(EXPERIMENTS[name].usual)
         rows = check(result, name, tmp_path / "out", sets)
         asked = server.count()
+        assert unread == []
+        assert replies["relation"] > 0 or name not in RELATING
+        assert replies["answer"] > 0 or name not in ANSWERING
+        assert sum(replies.values()) == asked
         first = (tmp_path / "out" / "table.md").read_text(encoding="utf-8")
         assert asked
         assert not any(row.get("error") for row in rows)
