@@ -3,7 +3,7 @@
     python benchmarks/ladder.py [--questions]
 
 The questions and what each ladder has to hold are in `tests/ladder_questions.py`, written by reading the questions. No
-library and no MeSH file is used. With `--questions` every ladder is listed.
+library and no MeSH file is used. With `--questions` every ladder is listed by its first and its last rung of AND.
 """
 
 from __future__ import annotations
@@ -32,11 +32,12 @@ def main() -> None:
         print(f"| {rule} | {sum(rules[rule] for rules in kept)} |")
     print(f"| all of them | {sum(all(rules.values()) for rules in kept)} |")
     if given.questions:
-        print("\n| asker | question | ladder | not kept |\n| --- | --- | --- | --- |")
+        print("\n| question | first … last rung that joins by AND | not kept |\n| --- | --- | --- |")
         for row, rules in zip(QUESTIONS, kept, strict=True):
-            rungs = " → ".join(f"`{rung}`" for rung in ladders[row.question])
+            joined = ladders[row.question][:-1] or ladders[row.question]
+            rungs = " … ".join(f"`{rung}`" for rung in dict.fromkeys((joined[0], joined[-1])))
             missed = "; ".join(rule for rule, holds in rules.items() if not holds)
-            print(f"| {row.asker} | {row.question} | {rungs} | {missed} |")
+            print(f"| {row.question} | {rungs} | {missed} |")
 
 
 if __name__ == "__main__":

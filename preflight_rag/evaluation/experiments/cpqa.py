@@ -81,7 +81,7 @@ def run(found: DataSet, run: Run) -> Report:
         negative, told = negatives(bench, rows)
         parts = _asked(bench, {name: given[name] for name in PARTS}, negative)
         before = _before_reading(bench, given, run.seed)
-    subsets = [replace(row, condition=_subset(row)) for row in rows]
+    subsets = [replace(row, condition=subset(row.details.get("label") or found.name)) for row in rows]
     asked = [name for name in SUBSETS.values() if any(row.condition == name for row in subsets)]
     columns = {**{name: {name} for name in asked}, AVERAGE: {*SUBSETS.values(), ""}}
     pairs = {f"{PIPELINE} − {name}": ((PIPELINE, AVERAGE), (name, AVERAGE)) for name in _others(rows)}
@@ -290,10 +290,10 @@ def _before_reading(bench: SearchBench, given: Passages, seed: int) -> Table:
     return Table("Before reading", ("method", FOUND), lines, note)
 
 
-def _subset(row: Row) -> str:
-    """The name that CPQA's Table V has for the set a question is from; empty for another one."""
-    named = f"{row.details.get('label', '')} {row.sample}".lower()
-    return next((title for name, title in SUBSETS.items() if name in named), "")
+def subset(label: str) -> str:
+    """The name that CPQA's Table V has for a set, by its name or a question's label; empty for another one."""
+    # "pubmedqa" ends like "medqa".
+    return next((SUBSETS[name] for name in sorted(SUBSETS, key=len, reverse=True) if name in label.lower()), "")
 
 
 def _others(rows: Sequence[Row]) -> list[str]:

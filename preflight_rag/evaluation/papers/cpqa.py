@@ -24,7 +24,7 @@ def _table_ii(
         where=f"CPQA, Table II: {name}",
         made_with=f"{asked}; live PubMed and PMC; MedCPT finds E1; its RRF score is a sum over questions",
         columns={"RRF score": "", "RRF share %": RRF_SHARE, "entropy": ENTROPY, "in top 5 %": IN_TOP},
-        rows={group: (score, share, bits, 100 * part) for group, score, share, bits, part in rows},
+        rows={group: (score, share, bits, round(100 * part, 1)) for group, score, share, bits, part in rows},
         percent=frozenset({RRF_SHARE, IN_TOP}),
     )
 
