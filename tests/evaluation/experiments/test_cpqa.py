@@ -14,7 +14,7 @@ from sklearn.metrics import accuracy_score, precision_recall_fscore_support
 from preflight_rag.evaluation.bench import of_kinds, open_bench
 from preflight_rag.evaluation.datasets import QUESTIONS, open_dataset
 from preflight_rag.evaluation.experiments import cpqa
-from preflight_rag.evaluation.experiments.cpqa import NAIVE, PARTS, SOURCES, SPLITTERS, macro, on_subject
+from preflight_rag.evaluation.experiments.cpqa import NAIVE, PARTS, SOURCES, SPLITTERS, macro, on_subject, subset
 from preflight_rag.evaluation.published import PUBLISHED
 from preflight_rag.evaluation.query_pipeline import POOL, TOP, Parts, as_it_is, open_pipeline
 from preflight_rag.evaluation.runs import Run
