@@ -518,9 +518,12 @@ def relation(
     """The relation of two contexts (COrg, section 2.1); `none` where one does not answer.
 
     Contexts that the model takes for one thing count as of one descriptor, also where one of them lacks it; then a
-    smaller probability may do (`undescribed`), for little distinguishes them. To a yes/no question, which the model was
-    not fitted on, those without descriptor are of one thing. Of two answers read as spans that surely differ the model
-    does not make one. Different answers that are bound to different times or populations are of different things.
+    smaller probability may do (`undescribed`), for little distinguishes them. Two without descriptor have the same one
+    by the paper's table; where the model takes them for different things all the same, their texts tell a difference
+    that no rule names, and they are distracting (on RAMDocs such pairs were of different things). To a yes/no question,
+    which the model was not fitted on, those without descriptor are of one thing. Of two answers read as spans that
+    surely differ the model does not make one. Different answers that are bound to different times or populations are of
+    different things.
     """
     if note_a.answer is None or note_b.answer is None:
         return "none"

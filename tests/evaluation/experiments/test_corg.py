@@ -215,6 +215,22 @@ def test_ambigdocs_runs_as_it_is_published(tmp_path):
     assert arms["Separate"].details["measures"][MEASURES["answers"]] == 1
 
 
+def test_conflictqa_runs_as_it_is_published_with_answer_recall_and_disambig_f1(tmp_path):
+    """Its PopQA part: the descriptors of its contexts are not labelled (section 2.4)."""
+    line = {
+        "question": "Who painted the Last Supper?", "popularity": 9, "ground_truth": ["Leonardo da Vinci"],
+        "memory_answer": "Leonardo da Vinci", "counter_answer": "Raphael",
+        "parametric_memory": "The Last Supper was painted by Leonardo da Vinci.",
+        "counter_memory": "The Last Supper was painted by Raphael.",
+    }  # fmt: skip
+    (tmp_path / "conflictqa").mkdir()
+    (tmp_path / "conflictqa" / "conflictQA-popQA-gpt4.json").write_text(json.dumps(line) + "\n", encoding="utf-8")
+    (report,) = run("corg", tmp_path, ["conflictqa"], Run(part="all"))
+    (arms,) = answers(report).values()
+    assert set(arms["Separate"].details["measures"]) == {MEASURES["answers"], MEASURES["disambig"]}
+    assert arms["Separate"].details["measures"][MEASURES["answers"]] == 1
+
+
 def test_calls_are_counted_at_the_server(as_set, scripted):
     facts = ["A1", "A2", "B1"]
     with ScriptedServer(script(facts, notes=True)) as server:
