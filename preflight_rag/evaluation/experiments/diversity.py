@@ -5,8 +5,8 @@ alone, by MMR, by farthest point sampling and by the modified one; α and w are 
 development half, and the paper's own best stand beside them. What is reported is the part asked for, by default the
 test half. Sentences of one document are selected up to the paper's compression ratios c_r, passages of many up to its
 T_max, as far as the model's context window goes. Where the answers are known in words, it is also measured whether one
-is present in what was selected (Tables 1 and 3), and with a language model in its reply to each selection in each
-ordering (Tables 2 and 4 to 6).
+is present in what was selected (Table 1), and with a language model in its reply to each selection in each ordering
+(Table 2); for chunks of many documents `pooled-levels` does (Tables 3 to 8).
 """
 
 from __future__ import annotations
@@ -63,8 +63,6 @@ PAPERS = {
     False: ("paper-nq-chunks-to-10k", "paper-nq-chunks-from-20k"),
 }
 """The paper's presets that stand beside ours: for sentences of one document, and for chunks of many."""
-TABLES = {True: ("Table 1", "Table 2"), False: ("Table 3", "Table 4", "Table 5", "Table 6")}
-"""The paper's tables of the same."""
 SORTS = {"index": "index sort", "score": "sort"}
 """What the paper calls these orderings."""
 
@@ -255,7 +253,7 @@ def run(found: DataSet, run: Run) -> Report:
             _passage_table(passages),
             orderings,
             *papers.tables,
-            *(beside("diversity", papers.estimates, here=here, only=TABLES[one_document]) if papers.tables else ()),
+            *(beside("diversity", papers.estimates, here=here) if papers.tables and one_document else ()),
         ),
         rows=(*rows, *passage_rows, *papers.rows),
         figures={

@@ -1,10 +1,11 @@
 """Experiment `pooled-levels`: sentences or chunks of all documents in one pool, with and without diversity.
 
-Diversity (section 3.3, Tables 7 and 8): SQuAD's documents are split into sentences, or into chunks of 256 or 512 tokens
+Diversity (sections 3.2 and 3.3, Tables 3 to 8): documents are split into sentences, or into chunks of 256 or 512 tokens
 with 50 % overlap; the units of all documents are mixed, and a question selects among them up to T_max. Measured is
 whether an answer is present in what is selected and, with a language model, in its reply under each ordering. α and w
 are searched on other questions of the same pool. Chunks that the run's embedder does not read to their end are
-embedded by one that reads 512 tokens, where there is one.
+embedded by one that reads 512 tokens, where there is one. The paper takes all levels of SQuAD, and chunks of 512 tokens
+of Natural Questions, NarrativeQA and TriviaQA.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from preflight_rag.evaluation.experiments.diversity import (
     tuned_on,
 )
 from preflight_rag.evaluation.experiments.splitters import long_embedder, word_pieces
+from preflight_rag.evaluation.intervals import Estimate
 from preflight_rag.evaluation.published import beside
 from preflight_rag.evaluation.reading_metrics import holds
 from preflight_rag.evaluation.report import Report
@@ -44,6 +46,8 @@ SIZES = {SENTENCE: None, "256 tokens": 256, "512 tokens": 512}
 """The paper's units: sentences, and chunks of so many tokens, special ones included."""
 OVERLAP = 0.5
 """Of a chunk with the next."""
+SHOWN = {"natural_questions": "4", "narrativeqa": "5", "triviaqa": "6"}
+"""The paper's tables beside which a set's figures stand, beside Table 3; those of any other beside 7 and 8."""
 NEAREST = 2_000
 """Units of the pool that a question selects among: nearest by cosine, where the paper searches clusters of PCA."""
 
@@ -72,18 +76,23 @@ def run(found: DataSet, run: Run) -> Report:
             made.append(as_in_the_paper(cases, systems, names, False, run, of=f"{level}, "))
             run.progress(f"{found.name}: levels", len(made), len(SIZES))
         given = described(found, embedder, units=counts, overlap=OVERLAP, long=reads_more.name)
-    estimates: dict[str, dict[str, object]] = {}
+    estimates: dict[str, dict[str, Estimate]] = {}
     for one in made:
         for name, row in one.estimates.items():
             estimates.setdefault(name, {}).update(row)
     model = made[0].model
-    here = f"{found.title}, {len(documents):,} paragraphs, {len(samples):,} questions, {model or 'no language model'}"
+    here = f"{found.title}, {len(documents):,} documents, {len(samples):,} questions, {model or 'no language model'}"
+    own = SHOWN.get(found.name)
+    only = ("Table 3", f"Table {own}") if own else ("Table 7", "Table 8")
     return Report(
         experiment="pooled-levels",
         dataset=found.title,
-        about=f"{len(samples):,} questions ({run.part} part) over {len(documents):,} paragraphs in one pool; "
+        about=f"{len(samples):,} questions ({run.part} part) over {len(documents):,} documents in one pool; "
         f"α and w searched on {len(tuning):,} {'of these' if tuning[0] in samples else 'others'}.",
-        tables=(*(table for one in made for table in one.tables), *beside("pooled-levels", estimates, here=here)),  # type: ignore[arg-type]
+        tables=(
+            *(table for one in made for table in one.tables),
+            *beside("pooled-levels", estimates, here=here, only=only),
+        ),
         rows=tuple(row for one in made for row in one.rows),
         figures={name: value for one in made for name, value in one.figures.items()},
         inputs={**given, "model": model or OFFLINE},
