@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from preflight_rag.models.protocol import Reader
-from preflight_rag.routing.costs import saved, saved_pairs
+from preflight_rag.routing.costs import saved, saved_pairs, written_by
 from preflight_rag.state.context import Settings
 from preflight_rag.state.values import (
     Answer,
@@ -142,7 +142,11 @@ def _saved(state: Mapping[str, Any], reader: Reader, settings: Settings) -> Save
     if state.get("escalations"):
         return Saved(why="both routes were taken")
     route = state["decision"]["name"]
-    return saved(reader, state["standalone_question"], route, list(tokens.values()), settings.partition_size)
+    rows = state["spent"]
+    extracts = [row["output_tokens"] for row in rows if row["stage"] == "map_context" and row["output_tokens"]]
+    answer = sum(row["output_tokens"] for row in rows if row["stage"] in ("answer_plain", "reduce_context"))
+    written = written_by(extracts, answer)
+    return saved(reader, state["standalone_question"], route, list(tokens.values()), settings.partition_size, written)
 
 
 def _stage(rows: list[Mapping[str, Any]]) -> StageReceipt:

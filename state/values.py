@@ -203,6 +203,7 @@ class Saved(Value):
 
     calls: int = 0
     input_tokens: int = 0
+    output_tokens: int = 0
     why: str = ""
 
 

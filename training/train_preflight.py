@@ -2,10 +2,11 @@
 
     python -m training.train_preflight --data DIR --library-cache DIR
 
-Learns from the development questions of all data sets of `TRAINING`, at most `SAMPLE` of each. Besides the model for
-use, one is fitted without each group of data sets that share questions, so that `preflight eval calibration` can judge
-on collections that its weights never saw. Features, penalty and balance were chosen on the same development questions,
-leaving one group out each time; the test questions served for nothing but the report.
+Learns from the development questions of all data sets of `TRAINING`, at most `SAMPLE` of each, with their passages in
+the order that the reader gets: the second stage's, with weights that the data set's group had no part in. Besides the
+model for use, one is fitted without each group of data sets that share questions, so that `preflight eval calibration`
+can judge on collections that its weights never saw. Features, penalty and balance were chosen on the same development
+questions, leaving one group out each time; the test questions served for nothing but the report.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from typing import Any
 
 from preflight_rag.conversation.questions import normalised
 from preflight_rag.evaluation.datasets import open_dataset
-from preflight_rag.evaluation.experiments.calibration import FUSED, SAMPLE
+from preflight_rag.evaluation.experiments.calibration import SAMPLE, reader_order
 from preflight_rag.evaluation.runs import Progress, Run, no_progress
 from preflight_rag.evaluation.samples import DataSet
-from preflight_rag.evaluation.searching import GROUPS, collection_library
+from preflight_rag.evaluation.searching import GROUPS, collection_library, searched_part
 from preflight_rag.library.library import Library
 from preflight_rag.routing.calibration import Case, measure, turn_passages
 from preflight_rag.routing.known_questions import KnownQuestion
@@ -36,13 +37,14 @@ NUMBERS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten
 def cases_of(
     collection: DataSet, library: Library, part: str, limit: int | None, progress: Progress = no_progress
 ) -> list[Case]:
-    """Features and truth of a collection's questions, by the fused passages of its library, not reranked."""
+    """Features and truth of a collection's questions, by the passages that a reader gets."""
     known = [
         KnownQuestion(normalised(query.question), collection.relevant(query.id))
         for query in collection.select(part, limit)
     ]
     stage = f"{collection.name}: {part} questions"
-    return measure(known, turn_passages(library, FUSED), lambda done, total: progress(stage, done, total))
+    order = turn_passages(library, reader_order(collection.name))
+    return measure(known, order, lambda done, total: progress(stage, done, total))
 
 
 def train(cases: Mapping[str, Sequence[Case]], embedder: str) -> dict[str, Any]:
@@ -77,15 +79,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--dataset", action="append", choices=TRAINING, help="Repeat; without it, all of them.")
     parser.add_argument("--limit", type=int, default=SAMPLE, help="Development questions of each data set.")
     parser.add_argument("--out", type=Path, default=WEIGHTS, help="Where the weights are written.")
+    parser.add_argument(
+        "--documents", type=int, help="Of each data set: those that answer, and a sample of the others; without it all."
+    )
     options = parser.parse_args(arguments)
-    run, cases, revision = Run(library_cache=options.library_cache), {}, ""
+    run = Run("development", options.limit, documents=options.documents, library_cache=options.library_cache)
+    cases: dict[str, list[Case]] = {}
+    revision = ""
     for name in options.dataset or TRAINING:
-        collection = open_dataset(name, options.data)
+        collection = searched_part(open_dataset(name, options.data), run)
         with collection_library(collection, run) as library:
             cases[name] = cases_of(collection, library, "development", options.limit)
             revision = library.embedder.revision
-        issues = sum(case.issue for case in cases[name])
-        sys.stdout.write(f"{name}: {len(cases[name])} development questions, {issues} issues\n")
+        issues, absent = sum(case.issue for case in cases[name]), sum(case.absent for case in cases[name])
+        counts = f"of {issues} the first passage that answers is below three, of {absent} none is there"
+        sys.stdout.write(f"{name}: {len(cases[name])} development questions, {counts}\n")
     found = train(cases, revision)
     options.out.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     sys.stdout.write(json.dumps(found["model"], indent=2) + "\n")

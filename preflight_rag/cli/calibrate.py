@@ -75,7 +75,7 @@ def _with_progress(collection: Library, known: list[KnownQuestion], *, made: boo
 def _tell(found: Calibration, recall: float) -> None:
     typer.echo(
         f"{found.questions} questions {'made of' if found.made else 'asked of'} the library; in {found.issues} of them "
-        "no known passage is in the dense top 3"
+        "the first known passage stands below the first three"
     )
     typer.echo(f"before: {_line(found.before) if found.before else 'the IoU rule, nothing was calibrated'}")
     typer.echo(f"after:  {_line(found.after)}")

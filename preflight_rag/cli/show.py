@@ -141,7 +141,8 @@ def explanation(found: Answer) -> None:
         )
     if found.receipt.saved.why:
         saved = found.receipt.saved
-        typer.echo(f"the other route: {saved.calls:+d} calls, {saved.input_tokens:+d} input tokens ({saved.why})")
+        tokens = f"{saved.input_tokens:+d} input and {saved.output_tokens:+d} output tokens"
+        typer.echo(f"the other route: {saved.calls:+d} calls, {tokens} ({saved.why})")
     typer.echo(f"{'stage':<18}{'calls':>6}{'in':>8}{'out':>8}{'seconds':>9}")
     for stage, row in found.receipt.by_stage.items():
         typer.echo(f"{stage:<18}{row.calls:>6}{row.input_tokens:>8}{row.output_tokens:>8}{row.seconds:>9.3f}")

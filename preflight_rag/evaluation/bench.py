@@ -121,7 +121,9 @@ class SearchBench(Bench):
     @property
     def turns(self) -> Turns:
         """Whole turns over the library."""
-        return Turns(self.reader, self.searched.library, turn_settings(self.run).extractive_reader)
+        return Turns(
+            self.reader, self.searched.library, turn_settings(self.run).extractive_reader, self.searched.reranker
+        )
 
     def retrieved(self, k: int = SETTINGS.k) -> dict[str, tuple[Source, ...]]:
         """Sample id to the k passages that a turn retrieves for it, best first."""

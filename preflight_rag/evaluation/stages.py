@@ -137,7 +137,7 @@ class Metered:
             usage = Usage(
                 calls=1,
                 input_tokens=sum(map(tokens, given)),
-                output_tokens=tokens(_written(reply.value)),
+                output_tokens=tokens(written_text(reply.value)),
                 estimated=True,
                 seconds=perf_counter() - started,
             )
@@ -154,7 +154,7 @@ def texts(sources: Iterable[Source]) -> list[str]:
     return [f"{source.title} {source.text}".strip() for source in sources]
 
 
-def _written(value: object) -> str:
+def written_text(value: object) -> str:
     """What a reader wrote, as one text."""
     match value:
         case Draft() | Extract():
@@ -333,11 +333,13 @@ class Turns:
         reader: The turns' reader.
         library: What they search.
         extractive_reader: The name of the one that reads for COrg's signals, as `--extractive-reader` takes it.
+        reranker: The second stage, as `Searched` has it, so that turns and the other arms read the same passages.
     """
 
     reader: Reader
     library: Library
     extractive_reader: str = "default"
+    reranker: str = SETTINGS.reranker
 
     def arm(
         self,
@@ -355,6 +357,7 @@ class Turns:
             short: Whether the short answer is the arm's, where the turn has one.
             seen: Called with each answer.
         """
+        settings = settings.model_copy(update={"reranker": self.reranker})
         graph = build_graph().compile()
         extractive = extractive_for(self.reader, self.extractive_reader)
         context = Context(self.reader, self.library, settings, extractive=extractive)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from preflight_rag.routing.known_questions import KnownQuestion
 from preflight_rag.routing.library_risk import risk_model_of
-from preflight_rag.routing.risk import FULL_REFIT, RECALL, RiskModel, evenly, fit, recalibrate, shipped_model
+from preflight_rag.routing.risk import FULL_REFIT, LOST, RECALL, RiskModel, evenly, fit, recalibrate, shipped_model
 from preflight_rag.routing.risk_features import TOP, risk_features
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import UsageError
@@ -40,11 +40,13 @@ class Case:
 
     Attributes:
         values: Its features by name.
-        issue: No passage of its documents in the dense top 3 of those retrieved.
+        issue: Passages of its documents are among those retrieved, and all stand below the reader's first three.
+        absent: None is among them, which is no issue: reading in parts finds nothing either.
     """
 
     values: Mapping[str, float]
     issue: bool
+    absent: bool = False
 
 
 @dataclass(frozen=True)
@@ -115,13 +117,13 @@ def calibrate(
     issues = sum(case.issue for case in cases)
     if min(issues, len(cases) - issues) < FEWEST_OF_A_KIND:
         raise UsageError(
-            f"of {len(cases)} questions {issues} have no known passage in the dense top {TOP}: at least "
-            f"{FEWEST_OF_A_KIND} must and {FEWEST_OF_A_KIND} must not",
+            f"of {len(cases)} questions {issues} have their first known passage below the first {TOP} of those "
+            f"retrieved: at least {FEWEST_OF_A_KIND} must and {FEWEST_OF_A_KIND} must not",
             help="Give more questions, or more varied ones.",
         )
     revision = library.embedder.revision
     grounds = f"calibrated on {len(cases)} questions {'made of' if made else 'asked of'} this library"
-    first = replace(start or shipped_model(), grounds=grounds, embedder=revision)
+    first = replace(start or shipped_model(), grounds=grounds, embedder=revision, event=LOST)
     full = not made and len(cases) >= FULL_REFIT
 
     def fitted(some: Sequence[Case]) -> RiskModel:
@@ -171,15 +173,28 @@ def measure(
     cases = []
     for done, known in enumerate(questions, 1):
         refs, sources = retrieve(known.question)
-        cases.append(Case(risk_features(known.question, refs, sources), is_issue(refs, known.documents)))
+        values = risk_features(known.question, refs, sources)
+        cases.append(Case(values, is_issue(refs, known.documents), is_absent(refs, known.documents)))
         progress(done, len(questions))
     return cases
 
 
 def is_issue(refs: Sequence[PassageRef], documents: frozenset[str]) -> bool:
-    """Whether no passage of the documents is among the 3 passages with the largest cosines."""
-    top = sorted(refs, key=lambda ref: (-ref["cosine"], ref["rank"]))[:TOP]
-    return not any(ref["document_id"] in documents for ref in top)
+    """Whether passages of the documents are among the passages, and the first of them stands below the reader's third.
+
+    BriefContext (section 5.3) asks this of the dense ranking. Its point is where a model loses what it reads, so here
+    it is asked of the order in which the passages stand in the prompt.
+    """
+    return min(_places(refs, documents), default=0) > TOP
+
+
+def is_absent(refs: Sequence[PassageRef], documents: frozenset[str]) -> bool:
+    """Whether no passage of the documents is among the passages."""
+    return not _places(refs, documents)
+
+
+def _places(refs: Sequence[PassageRef], documents: frozenset[str]) -> list[int]:
+    return [ref["rank"] for ref in refs if ref["document_id"] in documents]
 
 
 def turn_passages(library: Collection, settings: Settings) -> Retrieve:

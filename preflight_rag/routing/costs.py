@@ -1,13 +1,16 @@
 """What each route costs in calls and input tokens (BriefContext, section 5.2, equations 4 and 5).
 
 With k passages of l tokens each, a question of q tokens and prompts of p tokens, plain RAG makes one call of
-`p + 2q + kl` tokens; map/reduce makes M map calls that share the passages, `M(p + 2q) + kl`, and one reduce call over
-their M extracts, `p + 2q + Me`. COrg asks about each pivot; the dearer way is to ask about each pair of contexts.
+`p + 2q + kl` tokens and writes `a`; map/reduce makes M map calls that share the passages, `M(p + 2q) + kl`, and one
+reduce call over their M extracts of e tokens, `p + 2q + Me`, and writes `Me + a`. The paper's equations have one N_out
+for e and a, and leave the reading of the extracts out, which is not small beside a few passages. COrg asks about each
+pivot; the dearer way is to ask about each pair of contexts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import ceil
 
 from preflight_rag.models.protocol import Reader
@@ -15,8 +18,30 @@ from preflight_rag.prompts import answer_plain, map_context, reduce_context, rel
 from preflight_rag.state.reading import Extract, Source
 from preflight_rag.state.values import Saved
 
-EXTRACT_TOKENS = 120
-"""Length assumed for an extract where none was made."""
+
+@dataclass(frozen=True)
+class Written:
+    """Mean tokens that a model writes: an extract of one partition, and an answer (N_out of equations 4 and 5)."""
+
+    extract: float
+    answer: float
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Calls of a model, and tokens that it reads and writes."""
+
+    calls: int
+    input_tokens: int
+    output_tokens: int
+
+    def price(self, read: float, written: float) -> float:
+        """Equations 4 and 5 with prices for a token that is read and one that is written (p_input and p_out)."""
+        return self.input_tokens * read + self.output_tokens * written
+
+
+USUAL = Written(extract=66.0, answer=43.0)
+"""Where nothing was written yet. Measured, of the keyless reader: `preflight eval cost --dataset mirage-bioasq`."""
 
 
 def overheads(reader: Reader, question: str) -> tuple[int, int, int]:
@@ -32,27 +57,49 @@ def overheads(reader: Reader, question: str) -> tuple[int, int, int]:
 
 
 def cost(
-    route: str, overhead: tuple[int, int, int], passage_tokens: Sequence[int], partition_size: int
-) -> tuple[int, int]:
-    """Calls and input tokens of a route over these passages."""
+    route: str,
+    overhead: tuple[int, int, int],
+    passage_tokens: Sequence[int],
+    partition_size: int,
+    written: Written = USUAL,
+) -> Cost:
+    """What a route over these passages costs."""
     plain, mapped, reduced = overhead
     if route == "plain":
-        return 1, plain + sum(passage_tokens)
+        return Cost(1, plain + sum(passage_tokens), round(written.answer))
     partitions = ceil(len(passage_tokens) / partition_size)
-    return partitions + 1, partitions * (mapped + EXTRACT_TOKENS) + reduced + sum(passage_tokens)
+    read = partitions * (mapped + written.extract) + reduced + sum(passage_tokens)
+    return Cost(partitions + 1, round(read), round(partitions * written.extract + written.answer))
 
 
-def saved(reader: Reader, question: str, route: str, passage_tokens: Sequence[int], partition_size: int) -> Saved:
+def written_by(extracts: Sequence[int], answer: int) -> Written:
+    """What a turn's model wrote, by the tokens of its extracts and its answer; what it did not write is as usual."""
+    of_extracts = sum(extracts) / len(extracts) if extracts else USUAL.extract
+    return Written(of_extracts, answer or USUAL.answer)
+
+
+def saved(
+    reader: Reader,
+    question: str,
+    route: str,
+    passage_tokens: Sequence[int],
+    partition_size: int,
+    written: Written = USUAL,
+) -> Saved:
     """What the other route would have cost more than the one taken, both by the cost model."""
     if route not in ("plain", "map_reduce") or not passage_tokens:
         return Saved(why="no route was compared")
     other = "map_reduce" if route == "plain" else "plain"
     overhead = overheads(reader, question)
-    calls, tokens = cost(route, overhead, passage_tokens, partition_size)
-    other_calls, other_tokens = cost(other, overhead, passage_tokens, partition_size)
+    taken, instead = (cost(name, overhead, passage_tokens, partition_size, written) for name in (route, other))
     chosen = {"plain": "plain", "map_reduce": "map/reduce"}
     why = f"preflight chose {chosen[route]}, not {chosen[other]}"
-    return Saved(calls=other_calls - calls, input_tokens=other_tokens - tokens, why=why)
+    return Saved(
+        calls=instead.calls - taken.calls,
+        input_tokens=instead.input_tokens - taken.input_tokens,
+        output_tokens=instead.output_tokens - taken.output_tokens,
+        why=why,
+    )
 
 
 def saved_pairs(reader: Reader, question: str, context_tokens: Sequence[int], calls: int, input_tokens: int) -> Saved:

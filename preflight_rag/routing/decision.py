@@ -1,11 +1,11 @@
 """Decisions on a turn's route: the preflight's, before anything is read, and the step to a dearer route after a draft.
 
 Passages that speak of several things of one name, or that contradict each other, go to COrg (`corg.signals`). Of the
-others it is predicted whether the key passage would be lost, that is whether it stands below the dense top 3. Two rules
-do that. The calibrated one gives the probability of it (`routing.risk`) and sends the question to map/reduce from its
-threshold on. The paper's compares the dense ranking of the retrieved passages with a BM25 ranking of the same passages:
-where their first n agree (IoU > threshold), plain RAG serves; else map/reduce (BriefContext, section 5.2, equation 1).
-It also serves where nothing was calibrated for the library's embedder.
+others it is predicted whether the key passage would be lost, that is whether it stands below the first three of the
+order that the reader gets. Two rules do that. The calibrated one gives the probability of it (`routing.risk`) and sends
+the question to map/reduce from its threshold on. The paper's compares the dense ranking of the retrieved passages with
+a BM25 ranking of the same passages: where their first n agree (IoU > threshold), plain RAG serves; else map/reduce
+(BriefContext, section 5.2, equation 1). It also serves where nothing was calibrated for the library's embedder.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 from preflight_rag.corg.agreement import same_answer
 from preflight_rag.corg.signals import read_signals
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader
-from preflight_rag.routing.risk import RiskModel
+from preflight_rag.routing.risk import EVENTS, RiskModel
 from preflight_rag.routing.risk_features import FEATURES, has_places, risk_features
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import ExtractiveReaderError
@@ -31,7 +31,7 @@ from preflight_rag.text.citations import is_verifiable
 from preflight_rag.text.words import words
 
 ALWAYS_PLAIN_PASSAGES = 3
-"""Up to so many passages nothing can be lost in the middle: the dense top 3 holds them all."""
+"""Up to so many passages nothing can be lost in the middle: they are the first three."""
 LOST = "lost"
 """The signal that is 1 where the rule predicts a lost key passage, and 0 where it does not."""
 FORCED: dict[str, RouteName] = {"plain": "plain", "map-reduce": "map_reduce", "corg": "corg"}
@@ -150,7 +150,8 @@ def _calibrated(model: RiskModel, values: Mapping[str, float], iou: float) -> Lo
     strongest = [FEATURES[name].risky if lost else FEATURES[name].safe for name in named]
     why = "; ".join(strongest) or f"the key passage {'may be' if lost else 'is hardly'} lost among the others"
     compared = "at or above" if lost else "below"
-    reason = f"{why} (risk {risk:.2g}, {compared} the limit of {model.threshold:.2g}, {model.grounds})"
+    limit = f"{compared} the limit of {model.threshold:.2g}, {model.grounds}"
+    reason = f"{why} (risk {risk:.2g} that {EVENTS[model.event]}, {limit})"
     signals = {f"risk_{name}": round(values[name], 4) for name in model.terms}
     return LossPrediction(lost, reason, iou, risk, model.threshold, signals)
 

@@ -1,5 +1,8 @@
 """The calibrated preflight: the probability that the key passage would be lost, from what retrieval already knows.
 
+It is lost when it is among the passages that go on and below the first three of the order that the reader gets. That
+none of them answers is another event, which reading in parts does not help; the risk leaves it out.
+
 A logistic model over `risk_features.py`. Its weights stand in `risk.json`, one model for use and one for each
 collection that was trained without it, and are set by `python -m training.train_preflight`. They hold
 for the embedder that they were fitted with; a library's own calibration (`preflight calibrate`) comes before them.
@@ -32,6 +35,13 @@ PRIOR = 10.0
 """What holds the slope of a recalibration to the shipped one: the penalty of its squared distance. Set by hand."""
 FULL_REFIT = 300
 """From so many questions on, a library's own calibration fits all weights. Set by hand."""
+LOST, NOT_NEAREST = "lost", "not nearest"
+EVENTS = {
+    LOST: "the passage that answers stands below the first three",
+    NOT_NEAREST: "none of the three passages nearest in meaning answers",
+}
+"""What a model's risk is that of, in a reason's words. A library that was calibrated before this was written down has
+the second one, which counts questions without any passage that answers, too."""
 NAMED_SIGNALS = 2
 """Signals that a decision's reason names."""
 
@@ -59,6 +69,7 @@ class RiskModel:
         bias: The score where every feature has its mean.
         terms: By feature.
         threshold: In [0, 1].
+        event: What the risk is that of, a key of `EVENTS`.
     """
 
     grounds: str
@@ -66,6 +77,7 @@ class RiskModel:
     bias: float
     terms: Mapping[str, Term]
     threshold: float
+    event: str = LOST
 
     def score(self, values: Mapping[str, float]) -> float:
         """Log odds of a lost key passage, for the features' values by name."""
@@ -92,6 +104,7 @@ class RiskModel:
         return {
             "grounds": self.grounds,
             "embedder": self.embedder,
+            "event": self.event,
             "threshold": self.threshold,
             "bias": self.bias,
             "features": terms,
@@ -110,12 +123,19 @@ class RiskModel:
                 for name, term in found["features"].items()
             }
             model = cls(
-                str(found["grounds"]), str(found["embedder"]), float(found["bias"]), terms, float(found["threshold"])
+                str(found["grounds"]),
+                str(found["embedder"]),
+                float(found["bias"]),
+                terms,
+                float(found["threshold"]),
+                str(found.get("event", NOT_NEAREST)),
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"no {error}") from error
         if unknown := set(model.terms) - set(FEATURES):
             raise ValueError(f"unknown feature {min(unknown)!r}")
+        if model.event not in EVENTS:
+            raise ValueError(f"unknown event {model.event!r}")
         numbers = (model.bias, model.threshold, *(n for t in terms.values() for n in (t.weight, t.mean, t.scale)))
         if not all(map(math.isfinite, numbers)) or any(term.scale <= 0 for term in terms.values()):
             raise ValueError("a number is out of range")
@@ -158,7 +178,7 @@ def fit(
 
     Args:
         values: The features of each question.
-        issues: Whether no gold passage was in the dense top 3.
+        issues: Whether the first gold passage stood below the reader's first three.
         groups: Each question's collection. Collections weigh the same in offset, slope and threshold.
         grounds: See `RiskModel`.
         embedder: See `RiskModel`.
@@ -193,7 +213,7 @@ def recalibrate(
     Args:
         model: What to start from.
         values: The features of each question.
-        issues: Whether no gold passage was in the dense top 3.
+        issues: Whether the first gold passage stood below the reader's first three.
         rows: Weights of the questions, (n,).
         prior: Penalty of the slope's squared distance from 1.
         recall: Share of the issues that the threshold has to find, on these questions.

@@ -35,7 +35,11 @@ def test_every_question_is_judged_by_both_rules(beir_data: Path, settings: Run) 
     assert all(told["risk"] == 1 - told["iou"] for told in by_rule[IOU])
     assert all(0 <= told["risk"] <= 1 for told in by_rule[SHIPPED])
     titles = {table.title for table in report.tables}
-    assert titles == {"Issues predicted", "Reliability", "Model work", "Reranked passages"}
+    assert titles == {
+        "Issues predicted", "What there is to lose", "Reliability", "Model work", "Without the second stage"
+    }  # fmt: skip
+    shares = [row["questions"] for row in report.figures["events"].values()]
+    assert sum(shares) == 4
     assert report.figures["rules"][SHIPPED]["recall"]["value"] is None
 
 

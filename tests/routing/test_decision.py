@@ -74,11 +74,21 @@ def test_the_calibrated_rule_decides_and_says_on_what_grounds(case, bm25, name, 
     model = shipped_model()
     decision = decide("capital of France", with_places(refs, bm25), sources, Settings(), model)
     assert decision.name == name
-    limit = f"(risk {decision.risk:.2g}, {compared} the limit of {model.threshold:.2g}, calibrated on six"
+    event = "that the passage that answers stands below the first three"
+    limit = f"(risk {decision.risk:.2g} {event}, {compared} the limit of {model.threshold:.2g}, {model.grounds})"
     assert limit in decision.reason
     assert decision.threshold == model.threshold
     assert decision.iou is not None
     assert {f"risk_{feature}" for feature in model.terms} <= set(decision.signals)
+
+
+def test_a_library_calibrated_to_the_papers_event_says_so():
+    """Files written before the event was recorded count questions without any passage that answers, too."""
+    refs, sources = LOST
+    old = {name: value for name, value in shipped_model().to_json().items() if name != "event"}
+    asked = ("capital of France", with_places(refs, [9, 0, 0, 0, 0, 0, 0, 0]), sources, Settings())
+    decision = decide(*asked, RiskModel.from_json(old))
+    assert "that none of the three passages nearest in meaning answers, " in decision.reason
 
 
 def test_the_setting_iou_is_the_papers_rule_whatever_is_calibrated():

@@ -1,8 +1,9 @@
 """Experiment `calibration`: how well the calibrated preflight predicts a lost key passage, beside the IoU rule.
 
-An issue is a question without a gold document's passage in the dense top 3 of the retrieved ones. The weights are those
-that were trained without the collection and those that share its questions. They are also adjusted to the collection as
-`preflight calibrate` does, on its development questions and on questions made of its own passages.
+An issue is a question whose first gold passage is among the retrieved ones and below the first three of the order that
+the reader gets: what the router asks. That none is among them is another event, which is counted beside it. The weights
+are those that were trained without the collection and those that share its questions. They are also adjusted to the
+collection as `preflight calibrate` does, on its development questions and on questions made of its own passages.
 """
 
 from __future__ import annotations
@@ -13,17 +14,17 @@ from statistics import fmean
 from typing import Any
 
 from preflight_rag.conversation.questions import normalised
-from preflight_rag.evaluation.intervals import bootstrap, mean
+from preflight_rag.evaluation.intervals import bootstrap, mean, wilson
 from preflight_rag.evaluation.metrics import prediction, roc_area, roc_area_gain
 from preflight_rag.evaluation.report import Report, Table, figures, number
 from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet, Sample
-from preflight_rag.evaluation.searching import GROUPS, collection_library, inputs
+from preflight_rag.evaluation.searching import GROUPS, collection_library, inputs, left_out
 from preflight_rag.library.library import Library
 from preflight_rag.offline.reader import OfflineReader
-from preflight_rag.routing.calibration import Case, calibrate, is_issue, turn_passages
-from preflight_rag.routing.costs import cost, overheads
+from preflight_rag.routing.calibration import Case, calibrate, is_absent, is_issue, turn_passages
+from preflight_rag.routing.costs import Cost, cost, overheads
 from preflight_rag.routing.decision import ALWAYS_PLAIN_PASSAGES, predict_loss
 from preflight_rag.routing.known_questions import KnownQuestion, make_questions
 from preflight_rag.routing.risk import RiskModel, fold, shipped_model
@@ -32,10 +33,11 @@ from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import UsageError
 
 FUSED = Settings(preflight="iou", reranker="none")
-"""The fused passages as they are: the reranker was trained on these collections."""
-RERANKED = Settings(preflight="iou")
+"""The fused passages as they are."""
 SAMPLE = 600
 """Most development questions of a collection that weights are fitted to."""
+DEADLINE = 600.0
+"""Seconds for the second stage, which is never cut short here."""
 BINS = 10
 MADE = 300
 IOU = "IoU rule (BriefContext)"
@@ -49,10 +51,10 @@ COLUMNS = (
 )  # fmt: skip
 WORK_COLUMNS = ("routing", "map/reduce %", "of issues %", "calls", "input tokens", "tokens saved %")
 RULE_NOTE = (
-    "Issue: no gold document's passage in the dense top 3. Flagged: IoU at most 0.2, or a risk from the model's own "
-    "threshold on, set for 92.6 % of the issues it was calibrated on. At IoU's recall: the least share "
-    "that finds as many of these issues as the IoU rule. The IoU rule's risk is 1 − IoU. "
-    "Brier: mean squared error of the risk. ECE: expected calibration error over 10 bins of equal width."
+    "Issue: the first gold passage stands below the first three of the order that the reader gets. Flagged: IoU at "
+    "most 0.2, or a risk from the model's own threshold on, set for 92.6 % of the issues it was calibrated on. At "
+    "IoU's recall: the least share that finds as many of these issues as the IoU rule. The IoU rule's risk is "
+    "1 − IoU. Brier: mean squared error of the risk. ECE: expected calibration error over 10 bins of equal width."
 )
 
 
@@ -64,16 +66,16 @@ class Asked:
         query: The question.
         case: Its features and whether it is an issue.
         iou: Of the dense and BM25 top 3.
-        plain: Calls and input tokens of plain RAG over its passages.
-        mapped: Those of map/reduce.
+        plain: What plain RAG over its passages costs.
+        mapped: What map/reduce costs.
         eligible: Whether the rule decides: more than 3 passages that do not fit one map prompt.
     """
 
     query: Sample
     case: Case
     iou: float
-    plain: tuple[int, int]
-    mapped: tuple[int, int]
+    plain: Cost
+    mapped: Cost
     eligible: bool
 
 
@@ -88,20 +90,21 @@ class Judged:
 
 def run(collection: DataSet, run: Run) -> Report:
     """Judge the questions of a part by the IoU rule and by the calibrated one."""
-    settings = FUSED
+    settings = reader_order(collection.name)
     queries = collection.select(run.part, run.limit)
-    asked, reranked = [], []
+    asked, fused = [], []
     with collection_library(collection, run) as library:
         for query in run.each(queries, f"{collection.name}: {run.part} questions"):
             asked.append(_asked(library, query, collection.relevant(query.id), settings))
-            reranked.append(_asked(library, query, collection.relevant(query.id), RERANKED))
+            fused.append(_asked(library, query, collection.relevant(query.id), FUSED))
         models = _models(collection, library)
         given = inputs(collection, library, k=settings.k, candidates=settings.candidates)
     judged = [_by_iou(asked, settings.threshold), *(_by_model(asked, name, model) for name, model in models.items())]
     rules, rule_figures = _rules(asked, judged, run.seed)
     reliable, bins = _reliability(asked, judged)
     work, work_figures = _work(asked, judged)
-    second, second_figures = _reranked(reranked, models[SHIPPED], settings.threshold, run.seed)
+    events, event_figures = _events(asked, judged)
+    second, second_figures = _not_reranked(fused, models[SHIPPED], settings.threshold, run.seed)
     return Report(
         experiment="calibration",
         dataset=collection.title,
@@ -109,15 +112,26 @@ def run(collection: DataSet, run: Run) -> Report:
             f"{len(asked):,} questions ({run.part} part), {given['library']['documents']:,} documents; weights trained "
             f"without {' and '.join(name for name, group in GROUPS.items() if group == _group(collection))}."
         ),
-        tables=(rules, reliable, work, second),
+        tables=(rules, events, reliable, work, second),
         rows=tuple(row for place, item in enumerate(asked) for row in _rows(place, item, judged)),
-        figures={"rules": rule_figures, "reliability": bins, "work": work_figures, "reranked": second_figures},
+        figures={
+            "rules": rule_figures,
+            "events": event_figures,
+            "reliability": bins,
+            "work": work_figures,
+            "not_reranked": second_figures,
+        },
         inputs=given | {"models": {name: model.to_json() for name, model in models.items()}},
     )
 
 
 def _group(collection: DataSet) -> str:
     return GROUPS.get(collection.name, collection.name)
+
+
+def reader_order(collection: str) -> Settings:
+    """Settings of the passages as the reader gets them, the second stage by weights that never saw the collection."""
+    return FUSED.model_copy(update={"reranker": left_out(collection), "rerank_deadline": DEADLINE})
 
 
 def _asked(library: Library, query: Sample, relevant: frozenset[str], settings: Settings) -> Asked:
@@ -127,7 +141,7 @@ def _asked(library: Library, query: Sample, relevant: frozenset[str], settings: 
     overhead = overheads(OfflineReader(library.embedder), question)
     return Asked(
         query=Sample(query.id, question),
-        case=Case(risk_features(question, refs, sources), is_issue(refs, relevant)),
+        case=Case(risk_features(question, refs, sources), is_issue(refs, relevant), is_absent(refs, relevant)),
         iou=predict_loss(question, refs, sources, settings, None).iou,
         plain=cost("plain", overhead, tokens, settings.partition_size),
         mapped=cost("map_reduce", overhead, tokens, settings.partition_size),
@@ -146,7 +160,11 @@ def _models(collection: DataSet, library: Library) -> dict[str, RiskModel]:
         try:
             questions = make_questions(library, MADE) if made else _development(collection)
             models[name] = calibrate(
-                library, questions, made=made, start=start, retrieve=turn_passages(library, FUSED)
+                library,
+                questions,
+                made=made,
+                start=start,
+                retrieve=turn_passages(library, reader_order(collection.name)),
             ).model
         except UsageError:
             continue
@@ -229,7 +247,7 @@ def _work(asked: Sequence[Asked], judged: Sequence[Judged]) -> tuple[Table, dict
     issues = sum(asked[place].case.issue for place in eligible)
     routings = {"all map/reduce": [True] * len(asked), "all plain": [False] * len(asked)}
     routings |= {rule.name: list(rule.flagged) for rule in judged}
-    dearest = sum(asked[place].mapped[1] for place in eligible)
+    dearest = sum(asked[place].mapped.input_tokens for place in eligible)
     rows, numbers = [], {}
     for name, flags in routings.items():
         sent = [place for place in eligible if flags[place]]
@@ -237,9 +255,9 @@ def _work(asked: Sequence[Asked], judged: Sequence[Judged]) -> tuple[Table, dict
         row = {
             "sent": len(sent) / len(eligible) if eligible else None,
             "of_issues": sum(asked[place].case.issue for place in sent) / issues if issues else None,
-            "calls": fmean(calls for calls, _ in spent) if spent else None,
-            "tokens": fmean(tokens for _, tokens in spent) if spent else None,
-            "saved": 1 - sum(tokens for _, tokens in spent) / dearest if dearest else None,
+            "calls": fmean(one.calls for one in spent) if spent else None,
+            "tokens": fmean(one.input_tokens for one in spent) if spent else None,
+            "saved": 1 - sum(one.input_tokens for one in spent) / dearest if dearest else None,
         }
         forms = (("sent", 100, ".1f"), ("of_issues", 100, ".1f"), ("calls", 1, ".2f"), ("tokens", 1, ",.0f"))
         cells = [_cell(row[key], scale, form) for key, scale, form in (*forms, ("saved", 100, ".1f"))]
@@ -252,8 +270,30 @@ def _work(asked: Sequence[Asked], judged: Sequence[Judged]) -> tuple[Table, dict
     return Table("Model work", WORK_COLUMNS, tuple(rows), note), numbers
 
 
-def _reranked(asked: Sequence[Asked], model: RiskModel, threshold: float, seed: int) -> tuple[Table, dict[str, Any]]:
-    """How the same weights do on the passages that the reranker chose."""
+def _events(asked: Sequence[Asked], judged: Sequence[Judged]) -> tuple[Table, dict[str, Any]]:
+    """Where the first gold passage stands, and what each rule says of these questions."""
+    kinds = {
+        "among the first three": [not (item.case.issue or item.case.absent) for item in asked],
+        "below them: may get lost": [item.case.issue for item in asked],
+        "not retrieved: nothing to find": [item.case.absent for item in asked],
+    }
+    rows, numbers = [], {}
+    for name, here in kinds.items():
+        places = [place for place, flag in enumerate(here) if flag]
+        share = wilson(len(places), len(asked))
+        flagged = {rule.name: wilson(sum(rule.flagged[place] for place in places), len(places)) for rule in judged}
+        cells = (number(one, percent=True) if places else "–" for one in flagged.values())
+        rows.append((name, str(len(places)), number(share, percent=True), *cells))
+        numbers[name] = {"questions": len(places), "share": share.as_json(), "flagged": figures(flagged)}
+    note = "The risk is that of the second line. Flagged: sent to map/reduce. [95 %: Wilson.]"
+    head = ("first gold passage", "questions", "share %", *(f"flagged %: {rule.name}" for rule in judged))
+    return Table("What there is to lose", head, tuple(rows), note), numbers
+
+
+def _not_reranked(
+    asked: Sequence[Asked], model: RiskModel, threshold: float, seed: int
+) -> tuple[Table, dict[str, Any]]:
+    """How the same weights do on the fused passages, in their own order."""
     issue = [item.case.issue for item in asked]
     rows, numbers = [], {}
     for rule in (_by_iou(asked, threshold), _by_model(asked, SHIPPED, model)):
@@ -263,9 +303,9 @@ def _reranked(asked: Sequence[Asked], model: RiskModel, threshold: float, seed: 
         cells = (*(number(share, percent=True) for share in shares.values()), number(areas["roc_area"]))
         rows.append((rule.name, *cells))
         numbers[rule.name] = figures({**shares, **areas})
-    note = "The passages that the default reranker chose among the candidates; an issue as above, among these passages."
+    note = "The first passages of the fused ranking (--reranker none); an issue as above, in this order."
     columns = ("rule", "precision %", "recall %", "flagged %", "ROC area")
-    return Table("Reranked passages", columns, tuple(rows), note), numbers
+    return Table("Without the second stage", columns, tuple(rows), note), numbers
 
 
 def _cell(value: float | None, scale: int, form: str) -> str:

@@ -1,9 +1,10 @@
 """Experiment `conflicts`: questions whose partitions disagree, how many of them map/reduce gets right, and against RAG.
 
-BriefContext, Fig. 4 and Supplementary Table 2. Each partition is also asked for an answer of its own. It is a conflict
-when two of those answers differ: two options; of free answers, when they name no right or wrong answer in common that
-the data set knows, and where one of them names none, when their words say different things. It is resolved when the
-answer is right, all of it where there are several, and gives no wrong one beside it.
+BriefContext, section 5.3, Fig. 4 and Supplementary Table 2. It is a conflict when two partitions of a question's
+passages answer differently, as their extracts say on their last line: two options; of free answers, when they name no
+right or wrong answer in common that the data set knows, and where one of them names none, when their words say
+different things. It is resolved when the answer is right, all of it where there are several, and gives no wrong one
+beside it. Where the key passage is known, it stands at each percentile of 8 and of 16 passages, as in `positions`.
 """
 
 from __future__ import annotations
@@ -14,35 +15,37 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import ceil
-from typing import Any
+from typing import Any, TypeAlias
 
 from preflight_rag.corg.agreement import same_answer
 from preflight_rag.evaluation.bench import Bench, data_inputs, open_bench
 from preflight_rag.evaluation.compare import INTERVALS, Comparison, compare
 from preflight_rag.evaluation.datasets import CONFLICTS
+from preflight_rag.evaluation.experiments.positions import PERCENTILES, SIZES, condition, placed
 from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer
 from preflight_rag.evaluation.harness.asking import open_asking
-from preflight_rag.evaluation.intervals import wilson
+from preflight_rag.evaluation.intervals import Estimate, wilson
+from preflight_rag.evaluation.published import beside
 from preflight_rag.evaluation.reading_metrics import holds, is_right
 from preflight_rag.evaluation.report import Report, Table, number
-from preflight_rag.evaluation.rows import Row
+from preflight_rag.evaluation.rows import Row, complete
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet, Sample
-from preflight_rag.evaluation.searched import KEYED, SETTINGS
+from preflight_rag.evaluation.searched import KEYED
 from preflight_rag.evaluation.stages import MAP_REDUCE, PARTITION, RAG, Metered, Stages, plain
-from preflight_rag.models.chat.chat_reader import add
 from preflight_rag.models.opening import open_embedder
 from preflight_rag.models.protocol import Reader
 from preflight_rag.routing.decision import partition
 from preflight_rag.state.errors import UsageError
-from preflight_rag.state.reading import Draft, Reply, Source
-from preflight_rag.state.values import Usage
+from preflight_rag.state.reading import Draft, Extract, Reply, Source
 from preflight_rag.text.citations import MARKS
 
 VOTE = "vote of the partitions"
 ARMS = (RAG, MAP_REDUCE, VOTE)
 KINDS = (*KEYED, "list")
 CONFLICT, NO_CONFLICT, ALL = "conflict", "no conflict", "all"
+Passages: TypeAlias = Mapping[str, tuple[Source, ...]]
+"""Those of each condition."""
 GIVEN_PASSAGES = "The passages are not from the paper's own collection but come with each question, shuffled."
 
 
@@ -60,43 +63,51 @@ class Stand:
         return not same_answer(self.text, other.text)
 
 
+Asked: TypeAlias = tuple[str, tuple[str, ...]]
+"""A question and its passages: the ids."""
+
+
 @dataclass
 class Noted:
     """What is noted of questions while they are asked.
 
     Attributes:
-        stands: Question id to the answers of its partitions.
+        stands: Question id and ids of its passages, in order, to the answers of its partitions.
     """
 
-    stands: dict[str, list[Stand | None]] = field(default_factory=dict)
+    stands: dict[Asked, list[Stand | None]] = field(default_factory=dict)
 
-    def conflict(self, name: str) -> bool:
+    def conflict(self, asked: Asked) -> bool:
         """Whether two partitions that answer disagree."""
-        stands = [stand for stand in self.stands.get(name, []) if stand is not None]
+        stands = [stand for stand in self.stands.get(asked, []) if stand is not None]
         return any(a.disagrees(b) for a, b in combinations(stands, 2))
 
-    def right(self, question: Sample) -> bool:
+    def right(self, question: Sample, asked: Asked) -> bool:
         """Whether a partition by itself gives a right answer."""
         right = {question.right} if question.options else {names[0] for names in question.answers}
-        return any(stand is not None and stand.known & right for stand in self.stands.get(question.id, []))
+        return any(stand is not None and stand.known & right for stand in self.stands.get(asked, []))
 
 
 def run(found: DataSet, run: Run) -> Report:
     """Ask each question with its partitions apart, put together, and all passages at once."""
     with _opened(found, run) as (bench, sources, where):
         noted = Noted()
-        arms = [plain(bench.reader), map_reduce_of_two(bench.reader), vote(bench.reader, noted)]
-        rows = bench.ask(arms, lambda question: sources[question.id])
-    rows = [replace(row, condition=CONFLICT if noted.conflict(row.sample) else NO_CONFLICT) for row in rows]
+        arms = [plain(bench.reader), map_reduce_of_two(bench.reader, noted), vote(noted)]
+        asked = bench.ask(arms, lambda question: sources[question.id])
+    rows = by_conflict(asked, noted)
     compared = compared_by_conflict(rows, run.seed)
     counts, counted = count(compared, {question.id: question for question in bench.questions}, noted, where)
     note = "Conflict: two partitions that answer by themselves give different answers."
-    tables = (
+    tables = [
         counts,
         compared.differences(f"{MAP_REDUCE} against the others"),
         compared.means("Right answers", note),
         compared.costs("Beside the answers"),
-    )
+    ]
+    if any(row.condition for row in asked):
+        table, counted["grid"], estimates = grid(rows, run.seed)
+        here = f"{found.title}, {compared.samples:,} questions, {bench.model}"
+        tables += [table, *beside("conflicts", estimates, here=here)]
     plot = compared.bars("Right answers where partitions disagree", note=f"{bench.model}. Intervals: 95 %, Wilson's of "
                          "shares.")  # fmt: skip
     numbers = {**compared.figures, **counted}
@@ -104,19 +115,22 @@ def run(found: DataSet, run: Run) -> Report:
 
 
 @contextmanager
-def _opened(found: DataSet, run: Run) -> Iterator[tuple[Bench, Mapping[str, tuple[Source, ...]], str]]:
-    """The bench, the passages of each question, and what they are from: the set's own, or those that are retrieved."""
+def _opened(found: DataSet, run: Run) -> Iterator[tuple[Bench, Mapping[str, Passages], str]]:
+    """The bench, the passages of each question, and what they are from: the set's own, or those around its key passage.
+
+    A set without passages of its own is put to each place of `positions`, by the name of its condition.
+    """
+    if not comes_with_passages(found):
+        with open_bench(found, run, lambda searched: searched.with_key(found, run)) as bench:
+            yield bench, placed(bench, SIZES), bench.searched.where
+        return
     chosen = [question for question in found.select(run.part) if question.kind in KINDS]
     found.select(run.part, run.limit)
-    if not comes_with_passages(found):
-        with open_bench(found, run, lambda _: _some(found, run, chosen)) as bench:
-            yield bench, bench.retrieved(SETTINGS.k), bench.searched.where
-        return
     questions = _some(found, run, [question for question in chosen if len(question.given) > 1])
     with open_asking(run, questions) as asking:
         reader = asking.reader(open_embedder(run.embedder))
         bench_of_set = Bench(found, run, questions, asking, reader, data_inputs(found))
-        yield bench_of_set, {question.id: shuffled(question, run.seed) for question in questions}, GIVEN_PASSAGES
+        yield bench_of_set, {question.id: {"": shuffled(question, run.seed)} for question in questions}, GIVEN_PASSAGES
 
 
 def _some(found: DataSet, run: Run, chosen: Sequence[Sample]) -> tuple[Sample, ...]:
@@ -146,34 +160,49 @@ def parts_of(count: int) -> list[list[int]]:
     return partition(count, min(PARTITION, max(1, ceil(count / 2))))
 
 
-def map_reduce_of_two(reader: Reader) -> Arm:
-    """The product's map and reduce over at least two partitions."""
+def map_reduce_of_two(reader: Reader, noted: Noted) -> Arm:
+    """The product's map and reduce over at least two partitions, whose answers are noted.
+
+    A reader that goes by rule says no answer under its extracts, so it is asked for one of each partition.
+    """
 
     async def answer(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
         meter, parts = Metered(reader, estimate=False), parts_of(len(sources))
         stages = Stages(meter, question.question, sources, options=question.options)
         extracts = await stages.extracts(parts)
+        drafts = [_draft_of(extract, question) for extract in extracts]
+        if reader.by_rule:
+            given = [[sources[rank - 1] for rank in ranks] for ranks in parts]
+            drafts = [
+                (await reader.answer(question=question.question, sources=part, options=question.options)).value
+                for part in given
+            ]
+        noted.stands[asked_of(question.id, sources)] = [stand_of(question, draft) for draft in drafts]
         return ArmAnswer.of_draft(Reply(await stages.reduce(extracts, parts), meter.usage), "map_reduce")
 
     return Arm(MAP_REDUCE, answer)
 
 
-def vote(reader: Reader, noted: Noted) -> Arm:
-    """Each partition is answered by itself; the answer that most give counts, of equals the first partition's."""
+def asked_of(question: str, sources: Sequence[Source]) -> Asked:
+    """What a question's passages are noted under."""
+    return question, tuple(source.passage_id for source in sources)
+
+
+def _draft_of(extract: Extract, question: Sample) -> Draft:
+    """What a partition answers, as its extract says it."""
+    choice = extract.answer if extract.answer in question.options else None
+    return Draft(extract.answer, found=bool(extract.answer), choice=choice)
+
+
+def vote(noted: Noted) -> Arm:
+    """The answer that most partitions give by themselves, of equals the first partition's; nobody is asked for it."""
 
     async def answer(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
-        stands, usage = list[Stand | None](), Usage()
-        for ranks in parts_of(len(sources)):
-            part = [sources[rank - 1] for rank in ranks]
-            reply = await reader.answer(question=question.question, sources=part, options=question.options)
-            stands.append(stand_of(question, reply.value))
-            usage = add(usage, reply.usage)
-        noted.stands[question.id] = stands
-        taken = [stand for stand in stands if stand is not None]
+        taken = [stand for stand in noted.stands.get(asked_of(question.id, sources), []) if stand is not None]
         if not taken:
-            return ArmAnswer("", usage=usage, abstained=True)
+            return ArmAnswer("", abstained=True)
         first = max(taken, key=lambda one: sum(not one.disagrees(other) for other in taken))
-        return ArmAnswer(first.text, first.text if question.options else None, usage=usage, abstained=False)
+        return ArmAnswer(first.text, first.text if question.options else None, abstained=False)
 
     return Arm(VOTE, answer)
 
@@ -189,30 +218,82 @@ def stand_of(question: Sample, draft: Draft) -> Stand | None:
     return Stand(text, frozenset(names[0] for names in known if holds(text, names) or is_right(text, names)))
 
 
+def by_conflict(rows: Sequence[Row], noted: Noted) -> list[Row]:
+    """The rows with whether their partitions disagree before the name of their condition."""
+    marked = []
+    for row in rows:
+        conflict = noted.conflict(_asked(row))
+        marked.append(replace(row, condition=f"{CONFLICT if conflict else NO_CONFLICT} {row.condition}".strip()))
+    return marked
+
+
+def _asked(row: Row) -> Asked:
+    return row.sample, tuple(passage["id"] for passage in row.details["passages"])
+
+
 def compared_by_conflict(rows: Sequence[Row], seed: int) -> Comparison:
-    """The arms where partitions disagree, where they do not, and on all questions."""
-    columns = {CONFLICT: [CONFLICT], NO_CONFLICT: [NO_CONFLICT], ALL: [CONFLICT, NO_CONFLICT]}
+    """The arms where partitions disagree, where they do not, and on all questions.
+
+    A question that was put under several conditions counts once a column, with the mean of its answers there.
+    """
+    found = {row.condition for row in rows}
+    disagree = sorted(name for name in found if name.startswith(CONFLICT))
+    columns = {CONFLICT: disagree, NO_CONFLICT: sorted(found - set(disagree)), ALL: sorted(found)}
     pairs = {f"{name}: {MAP_REDUCE} − {RAG}": ((MAP_REDUCE, name), (RAG, name)) for name in columns}
     pairs |= {f"{CONFLICT}: {MAP_REDUCE} − {VOTE}": ((MAP_REDUCE, CONFLICT), (VOTE, CONFLICT))}
     return compare(rows, columns=columns, lines=ARMS, pairs=pairs, seed=seed)
+
+
+def grid(rows: Sequence[Row], seed: int) -> tuple[Table, dict[str, Any], dict[str, dict[str, Estimate]]]:
+    """Conflicts by the number of passages and the key passage's place, as Supplementary Table 2 has them.
+
+    Win, tie and lose: BriefContext against RAG on the cases with a conflict, right or wrong.
+    """
+    kept = complete(rows)
+    lines, numbers, shares = [], {}, dict[str, dict[str, Estimate]]()
+    for name in (*(condition(size, at) for size in SIZES for at in PERCENTILES), ALL):
+        here = [
+            row
+            for row in kept
+            if row.condition.startswith(CONFLICT) and (name == ALL or row.condition.endswith(f" {name}"))
+        ]
+        right = {
+            arm: {(row.sample, row.condition): resolves(row) for row in here if row.arm == arm}
+            for arm in (RAG, MAP_REDUCE)
+        }
+        cases = list(right[MAP_REDUCE])
+        ours, theirs = ([right[arm][case] for case in cases] for arm in (MAP_REDUCE, RAG))
+        outcomes = [a - b for a, b in zip(ours, theirs, strict=True)]
+        counts = {"win": outcomes.count(1), "tie": outcomes.count(0), "lose": outcomes.count(-1), "resolved": sum(ours)}
+        numbers[name] = {"conflicts": len(cases), **counts}
+        shares[name] = {part: wilson(value, len(cases)) for part, value in counts.items()} if cases else {}
+        cells = (number(share, percent=True) for share in shares[name].values()) if cases else ("–",) * len(counts)
+        lines.append((name, *cells, f"{counts['resolved']} of {len(cases)}"))
+    head = ("passages, place of the key", "win %", "tie %", "lose %", "resolved %", "resolved")
+    return (
+        Table("Conflicts by the key passage's place", head, tuple(lines), f"Cases with a conflict. {INTERVALS}"),
+        numbers,
+        shares,
+    )
+
+
+def resolves(row: Row) -> bool:
+    """Whether an answer is wholly right, with no wrong one beside it."""
+    return row.score == 1.0 and not row.details["wrong"]
 
 
 def count(
     compared: Comparison, questions: Mapping[str, Sample], noted: Noted, where: str
 ) -> tuple[Table, dict[str, Any]]:
     """How many conflicts there are, and what becomes of them; `where` says what the passages are from."""
-    kept, conflicts = (list(compared.scores[RAG][name]) for name in (ALL, CONFLICT))
+    of_arm = {arm: [row for row in compared.rows if row.arm == arm] for arm in ARMS}
+    conflicts = [row for row in of_arm[MAP_REDUCE] if row.condition.startswith(CONFLICT)]
     resolved = {
-        arm: sum(
-            row.score == 1.0 and not row.details["wrong"]
-            for row in compared.rows
-            if row.arm == arm and row.condition == CONFLICT
-        )
-        for arm in ARMS
+        arm: sum(resolves(row) for row in rows if row.condition.startswith(CONFLICT)) for arm, rows in of_arm.items()
     }
-    right = sum(noted.right(questions[name]) for name in conflicts)
+    right = sum(noted.right(questions[row.sample], _asked(row)) for row in conflicts)
     counts = {
-        "partitions disagree": (len(conflicts), len(kept)),
+        "partitions disagree": (len(conflicts), len(of_arm[MAP_REDUCE])),
         "… and one of them is right by itself": (right, len(conflicts)),
         **{f"… and {arm} resolves it": (resolved[arm], len(conflicts)) for arm in ARMS},
     }
@@ -226,4 +307,4 @@ def count(
             name: {"count": part, "of": of, **wilson(part, of).as_json()} for name, (part, of) in counts.items()
         },
     }
-    return Table("Conflicts", ("", "questions", "of", "%"), cells, note), numbers
+    return Table("Conflicts", ("", "cases", "of", "%"), cells, note), numbers

@@ -1,15 +1,14 @@
 """Experiment `distractors`: passages that search finds against random ones beside the same key passage.
 
-BriefContext, Fig. 6. The key passage stands at the same place, drawn by the seed and the question's id, in both; RAG
-and map/reduce read identical passages.
+BriefContext, Fig. 6 and section 2.6: the key passage stands right in the middle in both, where it is lost the most, so
+that the two differ in nothing but the others. RAG and map/reduce read identical passages.
 """
 
 from __future__ import annotations
 
-import random
-
 from preflight_rag.evaluation.bench import open_bench
 from preflight_rag.evaluation.compare import compare
+from preflight_rag.evaluation.experiments.positions import place_of
 from preflight_rag.evaluation.report import Report
 from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.runs import Run
@@ -32,7 +31,7 @@ def run(found: DataSet, run: Run) -> Report:
     pairs = {f"{arm}: {RANDOM} − {RETRIEVED}": ((arm, RANDOM), (arm, RETRIEVED)) for arm in (RAG, MAP_REDUCE)}
     pairs |= {f"{name}: {MAP_REDUCE} − {RAG}": ((MAP_REDUCE, name), (RAG, name)) for name in CONDITIONS}
     compared = compare(rows, pairs=pairs, seed=run.seed)
-    note = f"{compared.left_out}One key passage among {SIZE - 1} others, at the same place in both. "
+    note = f"{compared.left_out}One key passage in the middle of {SIZE - 1} others. "
     tables = (
         compared.means(f"{SIZE} passages", note + bench.searched.where),
         compared.differences("Paired"),
@@ -45,7 +44,7 @@ def run(found: DataSet, run: Run) -> Report:
 
 def _passages(searched: Searched, question: Sample) -> dict[str, tuple[Source, ...]]:
     key = searched.key(question)
-    place = random.Random(f"{searched.seed}|{question.id}|place").randrange(SIZE)  # noqa: S311
+    place = place_of(50, SIZE)
     return {
         RETRIEVED: among(key, searched.nearest(question, key, SIZE - 1), place),
         RANDOM: among(key, searched.random(question, key, SIZE - 1), place),

@@ -15,6 +15,7 @@ from preflight_rag.evaluation.bench import open_bench
 from preflight_rag.evaluation.compare import FALLBACK, Comparison, compare
 from preflight_rag.evaluation.datasets import MIRAGE_PARTS
 from preflight_rag.evaluation.intervals import wilson
+from preflight_rag.evaluation.published import beside
 from preflight_rag.evaluation.report import Report, Table, figures, number
 from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.runs import Run
@@ -61,6 +62,7 @@ def run(found: DataSet, run: Run) -> Report:
     fallback = {arm: figures(row) for arm, row in loose.estimates.items()}
     numbers = {**strict.figures, "fallback": fallback, "routes": taken}
     about = f"{strict.samples:,} questions ({run.part} part), {bench.model}, {SETTINGS.k} passages."
+    tables += beside("integration", strict.estimates, here=f"{found.title}, {about.removesuffix('.')}")
     return bench.report("integration", tables, rows, numbers, (plot,), about=about, k=SETTINGS.k)
 
 

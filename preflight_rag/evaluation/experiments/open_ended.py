@@ -17,8 +17,9 @@ from preflight_rag.evaluation.bench import open_bench
 from preflight_rag.evaluation.compare import compare, p_value
 from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer
 from preflight_rag.evaluation.harness.asking import Asking
-from preflight_rag.evaluation.intervals import wilson
+from preflight_rag.evaluation.intervals import Estimate, wilson
 from preflight_rag.evaluation.judging import EQUAL, FIRST, SECOND, Judged, judge_pair, tested
+from preflight_rag.evaluation.published import beside
 from preflight_rag.evaluation.reading_metrics import rouge
 from preflight_rag.evaluation.report import Report, Table, number
 from preflight_rag.evaluation.rows import Row
@@ -64,8 +65,9 @@ def run(found: DataSet, run: Run) -> Report:
     numbers = {**answered.figures, "rouge": likeness.figures["means"], "words": words}
     kept = [judged[name] for name in answered.scores[RAG][""] if name in judged]
     if kept:
-        verdicts, numbers["judged"] = _verdicts(kept, bench.model, run.seed)
-        tables.insert(0, verdicts)
+        verdicts, numbers["judged"], shares = _verdicts(kept, bench.model, run.seed)
+        here = f"{found.title}, {len(kept):,} questions, {bench.model} as reader and judge"
+        tables[:0] = [verdicts, *beside("open-ended", {verdicts.title: shares}, here=here)]
     more = NOT_JUDGED if bench.offline else ""
     return bench.report("open-ended", tables, rows, numbers, more=more, k=SETTINGS.k)
 
@@ -136,7 +138,7 @@ def _compared_in_pairs(row: Row, judged: dict[str, Judged]) -> Row:
     return replace(row, reason="compared in a pair" if row.score is not None else row.reason, details=details)
 
 
-def _verdicts(found: Sequence[Judged], model: str, seed: int) -> tuple[Table, dict[str, Any]]:
+def _verdicts(found: Sequence[Judged], model: str, seed: int) -> tuple[Table, dict[str, Any], dict[str, Estimate]]:
     """What was won, lost and tied, and how often the place decided."""
     test = tested(found, seed)
     counts = {
@@ -155,4 +157,4 @@ def _verdicts(found: Sequence[Judged], model: str, seed: int) -> tuple[Table, di
         f"{p_value(test.p)} (exact sign test). [95 %: Wilson for shares, bootstrap for the difference.]"
     )
     title = f"{MAP_REDUCE} against {RAG}"
-    return Table(title, ("", "pairs", "%"), (*lines, net), note), {**test.as_json(), **counts}
+    return Table(title, ("", "pairs", "%"), (*lines, net), note), {**test.as_json(), **counts}, shares

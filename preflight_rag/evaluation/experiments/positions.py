@@ -7,8 +7,12 @@ corpus' search ranks highest for the question and that do not answer it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from preflight_rag.evaluation.bench import SearchBench, open_bench
 from preflight_rag.evaluation.compare import compare
+from preflight_rag.evaluation.intervals import Estimate
+from preflight_rag.evaluation.published import beside
 from preflight_rag.evaluation.report import Report, figures
 from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.runs import Run
@@ -26,20 +30,24 @@ ENDS, MIDDLE = "ends", "middle"
 def run(found: DataSet, run: Run) -> Report:
     """Ask each question with its key passage at every place."""
     with open_bench(found, run, lambda searched: searched.with_key(found, run)) as bench:
-        passages = {question.id: _passages(bench, question) for question in bench.in_turn()}
+        passages = placed(bench, SIZES)
         rows = bench.ask([plain(bench.reader), map_reduce(bench.reader)], lambda q: passages[q.id])
     where, seed = bench.searched.where, run.seed
     tables, plots, accuracy = [], [], {}
+    measured: dict[str, dict[str, Estimate]] = {f"{at} %": {} for at in PERCENTILES}
     for size in SIZES:
         columns = {f"{at} %": [condition(size, at)] for at in PERCENTILES}
-        placed = compare(rows, columns={**columns, "all": [condition(size, at) for at in PERCENTILES]}, seed=seed)
-        note = f"{placed.left_out}By the key passage's percentile; all: mean of a question's five. {where}"
-        tables.append(placed.means(f"{size} passages (top_k = {size})", note))
-        accuracy[f"k={size}"] = {arm: figures(row) for arm, row in placed.estimates.items()}
+        found_at = compare(rows, columns={**columns, "all": [condition(size, at) for at in PERCENTILES]}, seed=seed)
+        note = f"{found_at.left_out}By the key passage's percentile; all: mean of a question's five. {where}"
+        tables.append(found_at.means(f"{size} passages (top_k = {size})", note))
+        accuracy[f"k={size}"] = {arm: figures(row) for arm, row in found_at.estimates.items()}
+        for arm, row in found_at.estimates.items():
+            for name, here in measured.items():
+                here[f"{size}, {arm}"] = row[name]
         at = {f"{at} %": float(at) for at in PERCENTILES}
         title = f"Where the key passage stands among {size} passages"
         note = f"{bench.model}. Intervals: 95 %, Wilson's."
-        plots.append(placed.lines(title, "percentile of the key passage", at, note=note))
+        plots.append(found_at.lines(title, "percentile of the key passage", at, note=note))
     dips = compare(
         rows,
         columns={f"{size} {name}": [condition(size, at) for at in places]
@@ -61,6 +69,7 @@ def run(found: DataSet, run: Run) -> Report:
         dips.differences("The dip: key at the ends − in the middle", "Ends: mean of 0 and 100 %."),
         arms.differences(f"{MAP_REDUCE} − {RAG} on identical passages"),
         arms.costs("Beside the answers, all positions", label=_named),
+        *beside("positions", measured, here=f"{found.title}, {arms.samples:,} questions, {bench.model}"),
     ]
     numbers = {
         "questions": arms.samples,
@@ -83,12 +92,17 @@ def condition(size: int, percentile: int) -> str:
     return f"k={size},{percentile}%"
 
 
-def _passages(bench: SearchBench, question: Sample) -> dict[str, tuple[Source, ...]]:
+def placed(bench: SearchBench, sizes: Sequence[int]) -> dict[str, dict[str, tuple[Source, ...]]]:
+    """Sample id and condition to passages: the same key passage at each percentile among so many, best others first."""
+    return {question.id: _placed(bench, question, sizes) for question in bench.in_turn()}
+
+
+def _placed(bench: SearchBench, question: Sample, sizes: Sequence[int]) -> dict[str, tuple[Source, ...]]:
     key = bench.searched.key(question)
-    distractors = bench.searched.nearest(question, key, max(SIZES) - 1)
+    distractors = bench.searched.nearest(question, key, max(sizes) - 1)
     return {
         condition(size, percentile): among(key, distractors[: size - 1], place_of(percentile, size))
-        for size in SIZES
+        for size in sizes
         for percentile in PERCENTILES
     }
 

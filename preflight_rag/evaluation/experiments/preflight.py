@@ -2,7 +2,8 @@
 
 BriefContext, section 5.2 and Supplementary Table 4: an issue is a question without a gold document's passage in the
 dense top 3; a question is flagged when the IoU of the dense and the BM25 top 3 of the retrieved passages is at
-most 0.2.
+most 0.2. The router asks something else, which has a table of its own: whether the first gold passage is among the
+passages and below the first three of the order that the reader gets.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from preflight_rag.evaluation.intervals import wilson
+from preflight_rag.evaluation.experiments.calibration import reader_order
+from preflight_rag.evaluation.intervals import Estimate, wilson
 from preflight_rag.evaluation.metrics import by_document, gold_ranks, prediction, roc_area
+from preflight_rag.evaluation.published import beside
 from preflight_rag.evaluation.report import Report, Table, figures, number
 from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.runs import Run
@@ -22,16 +25,17 @@ from preflight_rag.evaluation.searching import collection_library, inputs, searc
 from preflight_rag.library.library import Library
 from preflight_rag.library.search.hybrid import Rankings
 from preflight_rag.library.search.retrieval import reference
+from preflight_rag.routing.calibration import Retrieved, is_absent, is_issue, turn_passages
 from preflight_rag.routing.decision import ALWAYS_PLAIN_PASSAGES, decide, dense_order
 from preflight_rag.state.context import Settings
 from preflight_rag.state.reading import Source
 from preflight_rag.state.retrieval import Candidate
+from preflight_rag.state.schema import PassageRef
 from preflight_rag.state.values import Hit, Passage, RouteDecision
 
 IOU = "IoU rule"
-PRODUCT, DENSE_ONLY = "fused passages", "dense passages"
-"""What the rule is put to: the product's passages, and the paper's."""
-PAPER = ("paper: MedCPT over PubMed", "–", "–", "–", "–", "50.2", "92.6", "65.1", "–", "–", "–")
+PRODUCT, DENSE_ONLY, READER = "fused passages", "dense passages", "the reader's passages"
+"""What the rule is put to: the product's passages, the paper's, and the product's as the second stage orders them."""
 COLUMNS = ("setting", "TP", "FP", "FN", "TN", "precision %", "recall %", "F1 %", "issues %", "flagged %", "ROC area")
 ROUTES = {
     "abstain": "abstain: nothing found",
@@ -51,6 +55,8 @@ class Outcome:
         iou: Of the dense and the BM25 top n of the passages; 0 without passages.
         flagged: IoU at most the threshold.
         issue: No gold document's passage in the dense top n.
+        lost: The first of them stands below the third of the passages.
+        absent: None of them is among the passages.
         gold: Places of gold documents' passages in the dense order of the passages.
         branch: Which rule decided the route: a key of `ROUTES`.
     """
@@ -58,6 +64,8 @@ class Outcome:
     iou: float
     flagged: bool
     issue: bool
+    lost: bool
+    absent: bool
     gold: tuple[int, ...]
     branch: str
 
@@ -68,47 +76,56 @@ def run(collection: DataSet, run: Run) -> Report:
     queries = collection.select(run.part, run.limit)
     with collection_library(collection, run) as library:
         sizes = {"k": settings.k, "candidates": settings.candidates, "rrf_k": settings.rrf_k}
-        product, paper = [], []
+        product, paper, reader = [], [], []
+        order = turn_passages(library, reader_order(collection.name))
         rows: list[Row] = []
         for query, found in search_all(library, queries, run.progress, name=collection.name, **sizes):
             relevant = collection.relevant(query.id)
-            product.append(_outcome(library, query, found.fused, found.dense_scores, relevant, settings))
+            fused = _referenced(library, found.fused, found.dense_scores)
+            product.append(_outcome(query, *fused, relevant, settings))
             dense_scores = {hit.passage_id: hit.score for hit in found.dense}
-            paper.append(_outcome(library, query, found.dense, dense_scores, relevant, settings))
-            rows += _rows(query, found, relevant, {PRODUCT: product[-1], DENSE_ONLY: paper[-1]})
+            paper.append(_outcome(query, *_referenced(library, found.dense, dense_scores), relevant, settings))
+            reader.append(_outcome(query, *order(query.question), relevant, settings))
+            outcomes = {PRODUCT: product[-1], DENSE_ONLY: paper[-1], READER: reader[-1]}
+            rows += _rows(query, found, relevant, outcomes)
         rule = {
             "top_n": settings.top_n,
             "threshold": settings.threshold,
             "map_prompt_tokens": settings.map_prompt_tokens,
         }
         given = inputs(collection, library, **sizes, **rule)
-    tables, numbers = _tables(product, paper, settings.k, run.seed)
+    tables, numbers, estimates = _tables(product, paper, settings.k, run.seed)
+    asked, numbers["reader"] = _router(reader, run.seed)
+    here = f"{collection.title}, {len(queries):,} questions, {given['embedder']['name']}, {DENSE_ONLY}"
     return Report(
         experiment="preflight",
         dataset=collection.title,
         about=f"{len(queries):,} questions ({run.part} part), {given['library']['documents']:,} documents.",
-        tables=tables,
+        tables=(*tables, asked, *beside("preflight", {IOU: estimates}, here=here)),
         rows=tuple(rows),
         figures=numbers,
         inputs=given,
     )
 
 
-def _outcome(
-    library: Library,
-    query: Sample,
-    hits: Sequence[Hit],
-    cosines: dict[str, float],
-    relevant: frozenset[str],
-    settings: Settings,
-) -> Outcome:
-    """What the product's own rule says of these passages."""
+def _referenced(library: Library, hits: Sequence[Hit], cosines: dict[str, float]) -> Retrieved:
+    """A ranking's passages as a turn has them."""
     passages: list[Passage] = library.passages([hit.passage_id for hit in hits])
     refs = [
         reference(Candidate(passage, hit.rank, hit.score, cosines[passage.id]), hit.rank)
         for hit, passage in zip(hits, passages, strict=True)
     ]
-    sources = [Source.of(passage, ref["rank"]) for passage, ref in zip(passages, refs, strict=True)]
+    return refs, [Source.of(passage, ref["rank"]) for passage, ref in zip(passages, refs, strict=True)]
+
+
+def _outcome(
+    query: Sample,
+    refs: Sequence[PassageRef],
+    sources: Sequence[Source],
+    relevant: frozenset[str],
+    settings: Settings,
+) -> Outcome:
+    """What the product's own rule says of these passages."""
     decision = decide(query.question, refs, sources, settings)
     documents = {ref["rank"]: ref["document_id"] for ref in refs}
     gold = tuple(gold_ranks([documents[rank] for rank in dense_order(refs)], relevant))
@@ -117,6 +134,8 @@ def _outcome(
         iou=iou,
         flagged=iou <= settings.threshold,
         issue=not any(place <= settings.top_n for place in gold),
+        lost=is_issue(refs, relevant),
+        absent=is_absent(refs, relevant),
         gold=gold,
         branch=branch(decision, settings),
     )
@@ -144,7 +163,7 @@ def _rows(query: Sample, found: Rankings, relevant: frozenset[str], outcomes: Ma
 
 def _tables(
     product: Sequence[Outcome], paper: Sequence[Outcome], k: int, seed: int
-) -> tuple[tuple[Table, ...], dict[str, Any]]:
+) -> tuple[tuple[Table, ...], dict[str, Any], dict[str, Estimate]]:
     ours, ours_figures = _prediction(f"product: {k} fused passages", product, lambda o: o.flagged, seed)
     routed, routed_figures = _prediction("product, as it routes", product, lambda o: o.branch == "disagree", seed)
     dense, dense_figures = _prediction(f"paper's setting: {k} dense passages", paper, lambda o: o.flagged, seed)
@@ -154,7 +173,7 @@ def _tables(
     confusion = Table(
         "Issues predicted",
         COLUMNS,
-        ((*ours, number(areas[0])), (*routed, "–"), (*dense, number(areas[1])), PAPER),
+        ((*ours, number(areas[0])), (*routed, "–"), (*dense, number(areas[1]))),
         "Issue: no gold document's passage in the dense top 3. Flagged: IoU of the dense and BM25 top 3 at most 0.2; "
         "in the second row: sent to map/reduce. [95 % intervals: Wilson; F1 and ROC area of 1 − IoU bootstrap.]",
     )
@@ -169,20 +188,42 @@ def _tables(
         Table("By IoU, fused passages", ("IoU", *heads, "of issues: gold further down %"), levels, further),
         Table("Routes taken", ("route", *heads), routes),
     )
-    return tables, {
+    numbers = {
         "product": {**ours_figures, **figures({"roc_area": areas[0]})},
         "as_routed": routed_figures,
         "dense_only": {**dense_figures, **figures({"roc_area": areas[1]})},
         "levels": level_figures,
         "routes": route_figures,
     }
+    return tables, numbers, prediction([o.flagged for o in paper], [o.issue for o in paper], seed=seed)
+
+
+def _router(reader: Sequence[Outcome], seed: int) -> tuple[Table, dict[str, Any]]:
+    """The IoU rule against what the router asks: a gold passage that is there, below the reader's first three."""
+    rule, numbers = _prediction(
+        "IoU rule, as the reader gets them", reader, lambda o: o.flagged, seed, lambda o: o.lost
+    )
+    area = roc_area([1 - o.iou for o in reader], [o.lost for o in reader], seed=seed)
+    absent = wilson(sum(o.absent for o in reader), len(reader))
+    table = Table(
+        "What the router asks",
+        (*COLUMNS[:8], "gold below the first three %", *COLUMNS[9:], "no gold passage retrieved %"),
+        ((*rule, number(area), number(absent, percent=True)),),
+        "The product's passages, ordered by its second stage with weights that never saw the collection. Where no gold "
+        "passage was retrieved there is nothing to lose, and reading in parts finds nothing either.",
+    )
+    return table, {**numbers, **figures({"roc_area": area, "absent": absent})}
 
 
 def _prediction(
-    name: str, outcomes: Sequence[Outcome], predicted: Callable[[Outcome], bool], seed: int
+    name: str,
+    outcomes: Sequence[Outcome],
+    predicted: Callable[[Outcome], bool],
+    seed: int,
+    truth: Callable[[Outcome], bool] = lambda outcome: outcome.issue,
 ) -> tuple[tuple[str, ...], dict[str, Any]]:
     """A row of the first table, and its numbers."""
-    flagged, issue = [predicted(o) for o in outcomes], [o.issue for o in outcomes]
+    flagged, issue = [predicted(o) for o in outcomes], [truth(o) for o in outcomes]
     counts, shares = Counter(zip(flagged, issue, strict=True)), prediction(flagged, issue, seed=seed)
     cells = [counts[pair] for pair in ((True, True), (True, False), (False, True), (False, False))]
     row = (name, *map(str, cells), *(number(e, percent=True) for e in shares.values()))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from paper_files import answers, passages, prompts, report_of
 
@@ -14,8 +12,10 @@ from preflight_rag.evaluation.experiments.conflicts import (
     VOTE,
     Noted,
     Stand,
+    by_conflict,
     compared_by_conflict,
     count,
+    grid,
     map_reduce_of_two,
     parts_of,
     shuffled,
@@ -24,6 +24,7 @@ from preflight_rag.evaluation.experiments.conflicts import (
 )
 from preflight_rag.evaluation.harness.asking import Asking
 from preflight_rag.evaluation.harness.simulated import Bias, SimulatedChat
+from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import Context, Sample
 from preflight_rag.evaluation.stages import MAP_REDUCE, RAG, plain
@@ -58,10 +59,9 @@ def test_it_counts_what_was_planted(resolves: float, resolved: int, as_set) -> N
     bias = Bias(edge=1.0, middle=1.0, resolves=resolves)
     asking = Asking(Run(model="simulated"), SimulatedChat.of(questions, bias))
     noted, bench = Noted(), Bench(as_set(*questions), asking.run, tuple(questions), asking, asking.prompts)
-    arms = [plain(asking.prompts), map_reduce_of_two(asking.prompts), vote(asking.prompts, noted)]
-    rows = bench.ask(arms, in_order)
-    assert {question.id for question in questions if noted.conflict(question.id)} == {f"apart{n}" for n in range(5)}
-    rows = [replace(row, condition=CONFLICT if noted.conflict(row.sample) else NO_CONFLICT) for row in rows]
+    arms = [plain(asking.prompts), map_reduce_of_two(asking.prompts, noted), vote(noted)]
+    rows = by_conflict(bench.ask(arms, in_order), noted)
+    assert {row.sample for row in rows if row.condition == CONFLICT} == {f"apart{n}" for n in range(5)}
     compared = compared_by_conflict(rows, 0)
     _, numbers = count(compared, {question.id: question for question in questions}, noted, "here")
     counts = {name: (row["count"], row["of"]) for name, row in numbers["counts"].items()}
@@ -121,9 +121,30 @@ def test_it_runs_on_sets_with_planted_passages(small, library_cache, dataset, mo
         assert passages(arms[RAG]) == passages(arms[MAP_REDUCE]) == passages(arms[VOTE])
 
 
-def test_passages_are_retrieved_where_none_are_planted(small, library_cache) -> None:
+def test_where_none_are_planted_the_key_passage_takes_every_place_of_the_papers_table(small, library_cache) -> None:
     report = report_of("conflicts", "mirage-bioasq", small, library_cache, model="simulated", limit=2)
-    for arms in answers(report).values():
-        shown = passages(arms[VOTE])
-        assert len(shown) == 16
-        assert all(sum(text in prompt for prompt in prompts(arms[VOTE])) == 1 for text in shown)
+    cells = {at.split(" ")[-1] for _, at in answers(report)}
+    assert cells == {f"k={size},{at}%" for size in (8, 16) for at in (0, 25, 50, 75, 100)}
+    for (_, at), arms in answers(report).items():
+        assert len(passages(arms[VOTE])) == int(at.split("k=")[1].split(",")[0])
+        assert prompts(arms[VOTE]) == []
+    grid = next(table for table in report.tables if table.title == "Conflicts by the key passage's place")
+    assert [row[0] for row in grid.rows] == [*sorted(cells, key=list(row[0] for row in grid.rows).index), "all"]
+    paper = next(
+        table for table in report.tables if table.title.startswith("Beside BriefContext, Supplementary Table 2")
+    )
+    assert paper.rows[2][:5] == ("k=8,50%", "28.57", "61.9", "9.52", "16 of 21")
+
+
+def test_win_tie_and_lose_are_counted_on_the_cases_with_a_conflict() -> None:
+    """Three cases at one place: BriefContext alone is right, both are, neither is; a fourth has no conflict."""
+    scores = {"a": (1.0, 0.0), "b": (1.0, 1.0), "c": (0.0, 0.0), "d": (0.0, 1.0)}
+    rows = [
+        Row(name, f"{CONFLICT if name != 'd' else NO_CONFLICT} k=8,0%", arm, score, details={"wrong": False})
+        for name, pair in scores.items()
+        for arm, score in zip((MAP_REDUCE, RAG), pair, strict=True)
+    ]
+    _, numbers, shares = grid(rows, 0)
+    assert numbers["k=8,0%"] == numbers["all"] == {"conflicts": 3, "win": 1, "tie": 2, "lose": 0, "resolved": 2}
+    assert shares["k=8,0%"]["win"].value == pytest.approx(1 / 3)
+    assert numbers["k=16,50%"]["conflicts"] == 0

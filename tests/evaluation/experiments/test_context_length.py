@@ -3,37 +3,51 @@
 from __future__ import annotations
 
 from math import ceil
+from statistics import fmean
 
 import pytest
 from paper_files import answers, passages, prompts, report_of
 
 from preflight_rag.evaluation.datasets import QUESTIONS, open_dataset
-from preflight_rag.evaluation.experiments.context_length import LENGTHS, condition
+from preflight_rag.evaluation.experiments.context_length import LENGTHS
 from preflight_rag.evaluation.experiments.distractors import RANDOM, RETRIEVED, SIZE
+from preflight_rag.evaluation.experiments.positions import condition
 from preflight_rag.evaluation.reading_metrics import holds
 from preflight_rag.evaluation.stages import CLOSED_BOOK, MAP_REDUCE, ORACLE, RAG
 from preflight_rag.state.errors import UsageError
 
+PLACES = {2: (0, 0, 1, 1, 1), 4: (0, 1, 2, 2, 3), 8: (0, 2, 4, 5, 7), 16: (0, 4, 8, 11, 15), 32: (0, 8, 16, 23, 31)}
+"""Of 0, 25, 50, 75 and 100 %, by hand: the percentile of the last place, rounded, halves up."""
 
-def test_each_length_is_the_start_of_the_ranking(small, library_cache) -> None:
+
+def test_the_same_key_passage_stands_at_each_percentile_of_each_length(small, library_cache) -> None:
+    """BriefContext, section 5.3: strategically placed at the 0th to the 100th percentile, whatever the number."""
     report = report_of("context-length", "nq_open_oracle", small, library_cache, model="simulated", limit=3)
     found = answers(report)
     for name in {sample for sample, _ in found}:
-        longest = passages(found[name, condition(LENGTHS[-1])][RAG])
-        assert len(longest) == LENGTHS[-1]
+        (key,) = passages(found[name, ""][ORACLE])
         for k in LENGTHS:
-            plain, parts = (found[name, condition(k)][arm] for arm in (RAG, MAP_REDUCE))
-            assert passages(plain) == passages(parts) == longest[:k]
-            assert len(prompts(plain)) == 1
-            assert len(prompts(parts)) - ceil(k / 4) in (0, 1)
-        assert len(passages(found[name, ""][ORACLE])) == 1
+            for at, place in zip((0, 25, 50, 75, 100), PLACES[k], strict=True):
+                plain, parts = (found[name, condition(k, at)][arm] for arm in (RAG, MAP_REDUCE))
+                assert passages(plain) == passages(parts)
+                assert [n for n, text in enumerate(passages(plain)) if text == key] == [place]
+                assert len(passages(plain)) == k
+                assert len(prompts(plain)) == 1
+                assert len(prompts(parts)) - ceil(k / 4) in (0, 1)
         assert passages(found[name, ""][CLOSED_BOOK]) == []
     (plot,) = report.plots
     assert [line.name for line in plot.references] == [ORACLE, CLOSED_BOOK]
     assert [series.name for series in plot.series] == [RAG, MAP_REDUCE]
     lines = {row[0]: row[1:] for row in report.tables[0].rows}
     assert len(set(lines[ORACLE])) == 1
-    assert list(lines)[-1] == "a document that answers is among them"
+    for arm in (RAG, MAP_REDUCE):
+        means = report.figures["means"][arm]
+        scores = {
+            at: [one[arm].score for (_, c), one in found.items() if c == at] for at in {c for _, c in found} - {""}
+        }
+        for k in LENGTHS:
+            mean = fmean(score for at in (0, 25, 50, 75, 100) for score in scores[condition(k, at)])
+            assert means[f"k = {k}"]["value"] == pytest.approx(mean)
 
 
 def test_offline_the_oracle_is_there_and_the_closed_book_is_not(small, library_cache) -> None:
@@ -53,7 +67,7 @@ def test_the_key_is_at_one_place_among_two_kinds_of_others(small, library_cache,
         assert len(near) == len(drawn) == SIZE
         same = [place for place in range(SIZE) if near[place] == drawn[place]]
         keys = [place for place in same if near[place] in questions[name].given[0].text]
-        assert len(keys) == 1
+        assert keys == [SIZE // 2]
         others = [text for texts in (near, drawn) for place, text in enumerate(texts) if place != keys[0]]
         assert not any(holds(text, questions[name].answers[0]) for text in others)
 

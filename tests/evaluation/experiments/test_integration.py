@@ -85,12 +85,15 @@ def test_the_router_costs_what_its_route_costs(small, library_cache) -> None:
         plan, routed = arms[RAG].details["planned"], arms[ROUTER]
         chosen = RAG if plan["route"] == "plain" else MAP_REDUCE
         assert plan["costs"][ROUTER] == plan["costs"][chosen]
-        assert plan["costs"][MAP_REDUCE][0] == 5
+        assert plan["costs"][MAP_REDUCE]["calls"] == 5
         if routed.details["route"] == plan["route"]:
             assert (routed.calls, routed.tokens) == (arms[chosen].calls, arms[chosen].tokens)
         else:
             assert routed.calls > arms[RAG].calls
     assert [table.title.split(" (")[0] for table in report.tables[:2]] == ["By the cost model", "As asked"]
+    assert all(row.details["route"] != "corg" for row in report.rows if row.arm == ROUTER)
+    paper = next(table for table in report.tables if table.title == "Beside BriefContext, section 5.2")
+    assert [row[1:3] for row in paper.rows] == [("3066.0", "183.0"), ("5496.5", "247.5")]
     measured = report.figures["measured"]
     assert measured[MAP_REDUCE]["saved_calls"]["value"] == 0
     assert measured[RAG]["usd"] == pytest.approx(
