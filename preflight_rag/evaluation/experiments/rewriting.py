@@ -117,7 +117,7 @@ def _rankings(
     rungs = 0
     for sample, found in searched:
         tried = search_until_enough(
-            rewrite_by_rules(sample.question).expressions,
+            rewrite_by_rules(sample.question, frequency=lambda text: library.match(text, 1)[1]).expressions,
             lambda text: (*library.match(text, DEPTH), ""),
             enough=ENOUGH,
         )
