@@ -55,41 +55,43 @@ _VERBS = frozenset(
     re.findall(
         r"\w+",
         """achieve achieved achieves affect affects affected affecting appear appears approved assess assessed associate
-    associated based become becomes been belong belongs bind binds block blocks bring carry cause caused causes causing
-    change changes characterise characterised characterize characterized compare compared compares confer connected
-    consider considered contain contained contains contribute contributes control controls correlate correlated
-    correlates decrease decreased decreases decreasing define defined demonstrate demonstrated depend depends describe
-    described detect detected detects determine determined determines develop developed diagnose diagnosed differ
-    differs discovered encode encoded encodes enhance enhances evaluate evaluated exist exists explain explained express
-    expressed expresses find focus found gets give given gives happen happens help helps helped helping identify
-    identified implicated improve improved improves improving include included includes including increase increased
-    increases increasing indicate indicated indicates induce induced induces influence influences inhibit inhibited
-    inhibits interact interacts investigated involve involved involves involving lead leads led link linked list lowers
-    lowered made make makes making mean means measure measured mediate mediated mediates mentioned name named need needs
-    needed observed occur occurred occurs play played plays predict predicted predicts present prevent prevented
-    prevents preventing produce produced produces promote promotes protect protects provide provides recommend
-    recommended reduce reduced reduces reducing regulate regulated regulates relate related relates report reported
-    require required requires result results show showed shown shows stimulate stimulates suggest suggested suggests
-    support supports target targeted targets treat treated treating treats trigger triggers undergo use used uses using
-    work works worked working
+    associated based become becomes been belong belongs bind binds block blocks bring carry cause caused causes
+    causing change changes characterise characterised characterize characterized compare compared compares confer
+    connected consider considered contain contained contains contribute contributes control controls correlate
+    correlated correlates decrease decreased decreases decreasing define defined demonstrate demonstrated depend
+    depends describe described detect detected detects determine determined determines differentiate develop
+    developed diagnose diagnosed differ differs discovered encode encoded encodes enhance enhances evaluate
+    evaluated exist exists explain explained express expressed expresses find focus found gets give given gives
+    happen happens help helps helped helping identify identified implicated improve improved improves improving
+    include included includes including increase increased increases increasing indicate indicated indicates induce
+    induced induces influence influences inhibit inhibited inhibits interact interacts investigated involve
+    involved involves involving lead leads led link linked list lowers lowered made make makes making mean means
+    measure measured mediate mediated mediates mentioned name named need needs needed observed occur occurred
+    occurs play played plays predict predicted predicts present prevent prevented prevents preventing produce
+    produced produces promote promotes protect protects provide provides recommend recommended reduce reduced
+    reduces reducing regulate regulated regulates relate related relates report reported require required requires
+    result results show showed shown shows stimulate stimulates suggest suggested suggests support supports target
+    targeted targets treat treated treating treats trigger triggers undergo use used uses using work works worked
+    working
 
-    am ask asked asking ate avoid avoids avoided avoiding came come comes coming cure cured cures drink drinks drank eat
-    eats eaten ends feeds fed feel feels feeling felt fix get getting goes going gone got happened hear heard hurts
-    keep keeps keeping kept know knows known learn let lets like look looking looks lose loses losing lost put puts
-    read saw say says said see seem seems seen spread spreads start starts started starting stay stop stops stopped
-    suffer suffers suffering take taken takes taking took talk tell tells think thinks told tried try trying
-    understand want wants wanted wonder wondering worried worry worrying went""",
+    am ask asked asking ate avoid avoids avoided avoiding came come comes coming cure cured cures drink drinks
+    drank eat eats eaten ends feeds fed feel feels feeling felt fix get getting goes going gone got happened hear
+    heard hurts keep keeps keeping kept know knows known learn let lets like look looking looks lose loses losing
+    lost put puts read saw say says said see seem seems seen spread spreads start starts started starting stay stop
+    stops stopped suffer suffers suffering take taken takes taking took talk tell tells think thinks told tried try
+    trying understand want wants wanted wonder wondering worried worry worrying went""",
     )
 )
 """Verbs of questions. Left out are forms that are names of things as often: "smoking", "drinking", "test", "live"."""
 _FILLERS = frozenset(
     re.findall(
         r"\w+",
-        """according across actually already also always among anybody anyone anything called currently dad daddy
-    daughter different due ever everybody everyone everything exactly father friend friends grandma grandpa hello hi
-    husband instead just kind lack lacks maybe mom mother much mum many often one optimal per perhaps please possible
-    possibly quickly rather really rid simply sister brother sometimes somebody someone something son st sure thank
-    thanks thing things together towards two usually versus via vs wanna whether wife within without between yet""",
+        """according across actually already also always among around besides containing less anybody anyone anything
+    called currently dad daddy daughter different due ever everybody everyone everything exactly father friend
+    friends grandma grandpa hello hi husband instead just kind lack lacks maybe mom mother much mum many often one
+    optimal per perhaps please possible possibly quickly rather really rid simply sister brother sometimes somebody
+    someone something son st sure thank thanks thing things together towards two usually versus via vs wanna
+    whether wife within without between yet""",
     )
 )
 """Words about the asker, of courtesy and of degree, which are no subject."""
@@ -110,7 +112,7 @@ _GENERAL = frozenset(
         """role roles effect effects efficacy effectiveness mechanism mechanisms type types number numbers
     names definition purpose aim action ways way example examples difference differences case cases association
     study studies trial trials evidence information cause causes relation relationship selection
-    available main major new current recent high low""",
+    available main major new current recent research""",
     )
 )
 """What questions are full of; at the beginning or the end of a stretch it is left out."""
@@ -120,7 +122,8 @@ _DEPENDENT = _GENERAL | frozenset(
         """symptom symptoms sign signs warning treatment treatments therapy therapies diagnosis prognosis dose doses
     dosage duration interaction interactions response responses outcome outcomes survival risk risks factor factors
     benefit benefits side adverse event events prevalence incidence cost costs price level levels rate rates function
-    functions features outlook practice clinical routine options option management""",
+    functions features outlook practice clinical routine options option management
+    alternative alternatives requirements year years month months week weeks day days""",
     )
 )
 """Names of one thing of another, such as its symptoms."""
@@ -320,7 +323,9 @@ def _is_general(run: Sequence[str]) -> bool:
 
 
 def _only_modifiers(run: Sequence[str]) -> bool:
-    return bool(run) and set(_folded(run)) <= _MODIFIERS
+    """Whether words are nothing but modifiers, numbers with them counted in: "65 year old"."""
+    named = {token for token in _folded(run) if not token.isdigit()}
+    return bool(named) and named <= _MODIFIERS
 
 
 def _is_modifier(concept: str) -> bool:
