@@ -229,7 +229,7 @@ def run(found: DataSet, run: Run) -> Report:
     passage_rows = _passages(found, cases, systems)
     passages = compare(passage_rows, by="measure", pairs=pairs, seed=run.seed, wilson=False)
     orderings, ordering_figures = _orderings(cases, systems, run.seed)
-    papers = as_in_the_paper(cases, systems, named(systems, tuned), one_document, run)
+    papers = as_in_the_paper(cases, systems, named(tuned), one_document, run)
     unit = "turns or sentences" if one_document else "documents"
     evaluations = sum(len(best.trace) for best in tuned.values())
     note = (
@@ -318,8 +318,10 @@ def _cosines(case: Case) -> Any:
     return case.vectors @ case.asked / np.where(scales > 0, scales, 1)
 
 
-def tuned_on(cases: Sequence[Case], limits: Sequence[Limit] = TUNED_AT) -> dict[str, Best]:
-    """The best settings by mean recall over these limits."""
+def tuned_on(
+    cases: Sequence[Case], limits: Sequence[Limit] = TUNED_AT, selectors: Sequence[str] = (MMR, FPS)
+) -> dict[str, Best]:
+    """The best settings of these selectors by mean recall over these limits."""
     most = max(len(case.tokens) for case in cases)
     windows = [window for window in WINDOWS if window is None or window < most]
 
@@ -327,9 +329,10 @@ def tuned_on(cases: Sequence[Case], limits: Sequence[Limit] = TUNED_AT) -> dict[
         found = [case.recall(pick(case, None, limit.budget(case))) for case in cases for limit in limits]
         return sum(found) / len(found)
 
+    makers: dict[str, Callable[[float, int | None], Pick]] = {MMR: _by_mmr, FPS: _by_fps}
     tuned = {
-        MMR: search(lambda alpha, window: value(_by_mmr(alpha, window)), windows=windows),
-        FPS: search(lambda alpha, window: value(_by_fps(alpha, window)), windows=windows),
+        name: search(lambda alpha, window, make=makers[name]: value(make(alpha, window)), windows=windows)  # type: ignore[misc]
+        for name in selectors
     }
     if cases[0].fused is not None:
         tuned["MMR, fused"] = search(lambda alpha, window: value(_by_mmr(alpha, window, fused=True)), windows=windows)
@@ -344,8 +347,9 @@ def systems_of(cases: Sequence[Case], tuned: Mapping[str, Best], one_document: b
         "MMR α 0.5, w ∞": _by_mmr(0.5, None),
         f"MMR {_setting(best)}": _by_mmr(best.alpha, best.window),
         "FPS": _by_fps(0.0),
-        f"modified FPS, {_setting(tuned[FPS])}": _by_fps(tuned[FPS].alpha, tuned[FPS].window),
     }
+    if FPS in tuned:
+        systems[f"modified FPS, {_setting(tuned[FPS])}"] = _by_fps(tuned[FPS].alpha, tuned[FPS].window)
     for name in PAPERS[one_document]:
         preset = PAPER_PRESETS[name]
         pick = (_by_mmr if preset.diversity == "mmr" else _by_fps)(preset.alpha, preset.window)
@@ -358,13 +362,10 @@ def systems_of(cases: Sequence[Case], tuned: Mapping[str, Best], one_document: b
     return systems
 
 
-def named(systems: Mapping[str, Pick], tuned: Mapping[str, Best]) -> dict[str, str]:
-    """The selections that the paper's tables compare, by its names: similarity alone, and both as tuned."""
-    return {
-        "SB": SIMILARITY,
-        "SB+MMR": f"MMR {_setting(tuned[MMR])}",
-        "SB+FPS": f"modified FPS, {_setting(tuned[FPS])}",
-    }
+def named(tuned: Mapping[str, Best]) -> dict[str, str]:
+    """The selections that the paper's tables compare, by its names: similarity alone, and what was tuned."""
+    names = {"SB": SIMILARITY, "SB+MMR": f"MMR {_setting(tuned[MMR])}"}
+    return names if FPS not in tuned else {**names, "SB+FPS": f"modified FPS, {_setting(tuned[FPS])}"}
 
 
 def _setting(best: Best) -> str:

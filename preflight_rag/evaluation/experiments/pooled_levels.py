@@ -17,11 +17,11 @@ from dataclasses import replace
 import numpy as np
 
 from preflight_rag.evaluation.experiments.diversity import (
-    TUNED_ON,
+    MMR,
     AsInThePaper,
     Case,
+    Limit,
     as_in_the_paper,
-    limits_of,
     named,
     systems_of,
     tuned_on,
@@ -32,7 +32,7 @@ from preflight_rag.evaluation.published import beside
 from preflight_rag.evaluation.reading_metrics import holds
 from preflight_rag.evaluation.report import Report
 from preflight_rag.evaluation.runs import Run
-from preflight_rag.evaluation.samples import DataSet, Sample, digest
+from preflight_rag.evaluation.samples import DataSet, Sample, digest, sampled
 from preflight_rag.evaluation.searching import described
 from preflight_rag.evaluation.vector_cache import cached_embedder
 from preflight_rag.models.chat.chat_models import OFFLINE
@@ -48,6 +48,8 @@ OVERLAP = 0.5
 """Of a chunk with the next."""
 SHOWN = {"natural_questions": "4", "narrativeqa": "5", "triviaqa": "6"}
 """The paper's tables beside which a set's figures stand, beside Table 3; those of any other beside 7 and 8."""
+TUNED_ON, TUNED_AT = 25, (Limit(tokens=2_000), Limit(tokens=5_000))
+"""Questions and limits that α and w are searched on: a selection of sentences takes hundreds of picks."""
 NEAREST = 2_000
 """Units of the pool that a question selects among: nearest by cosine, where the paper searches clusters of PCA."""
 
@@ -56,11 +58,13 @@ def run(found: DataSet, run: Run) -> Report:
     """Split, pool, tune on other questions, and select for those of the run's part."""
     samples = [sample for sample in found.select(run.part, run.limit) if sample.names]
     tuning = tuning_of(found, samples, min(TUNED_ON, run.limit or TUNED_ON))
-    documents = list(found.documents())
+    answering = {name for sample in (*samples, *tuning) for name in sample.documents}
+    documents = list(sampled(found, answering, run.documents).documents())
     if not samples or not documents:
         raise UsageError(f"{found.name} has no short answers or nothing to search", help="Take xquad_en.")
     made: list[AsInThePaper] = []
     counts: dict[str, int] = {}
+    tuned: dict[str, dict[str, float | None]] = {}
     with ExitStack() as stack:
         embedder = stack.enter_context(cached_embedder(run))
         long = long_embedder(embedder, run)
@@ -70,9 +74,10 @@ def run(found: DataSet, run: Run) -> Report:
             pool = Pool(documents, reader, size)
             counts[level] = len(pool.units)
             cases = [pool.case(sample) for sample in samples]
-            tuned = tuned_on([case for case in map(pool.case, tuning) if case.relevant] or cases, limits_of(False))
-            systems = systems_of(cases, tuned, False)
-            names = {name: own for name, own in named(systems, tuned).items() if name != "SB+FPS"}
+            best = tuned_on([case for case in map(pool.case, tuning) if case.relevant] or cases, TUNED_AT, (MMR,))
+            systems = systems_of(cases, best, False)
+            names = {name: own for name, own in named(best).items() if own in systems}
+            tuned[level] = {"alpha": best[MMR].alpha, "window": best[MMR].window}
             made.append(as_in_the_paper(cases, systems, names, False, run, of=f"{level}, "))
             run.progress(f"{found.name}: levels", len(made), len(SIZES))
         given = described(found, embedder, units=counts, overlap=OVERLAP, long=reads_more.name)
@@ -94,7 +99,7 @@ def run(found: DataSet, run: Run) -> Report:
             *beside("pooled-levels", estimates, here=here, only=only),
         ),
         rows=tuple(row for one in made for row in one.rows),
-        figures={name: value for one in made for name, value in one.figures.items()},
+        figures={"tuned": tuned} | {name: value for one in made for name, value in one.figures.items()},
         inputs={**given, "model": model or OFFLINE},
     )
 

@@ -84,3 +84,8 @@ def test_without_a_model_only_what_is_selected_is_measured(squad, settings):
     (report,) = run("pooled-levels", squad, ["facts.json"], settings)
     assert {row.measure for row in report.rows} == {"answer present"}
     assert not any(name.startswith("after reading") for name in report.figures)
+
+
+def test_few_documents_are_those_that_answer_and_a_sample(squad, settings):
+    (report,) = run("pooled-levels", squad, ["facts.json"], Run(**{**vars(settings), "limit": 1, "documents": 1}))
+    assert report.inputs["settings"]["units"]["512 tokens"] < 3
