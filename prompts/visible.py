@@ -16,6 +16,7 @@ _HIDDEN = tuple(
     for phrase in ("quotes", "quote", "supporting quotes", "choice", "disputed", NOT_FOUND, NO_INFORMATION)
 )
 _OPEN_MARK = re.compile(r"\[[\d,;\s–-]*$")
+_LABELLED = re.compile(r"(?:(?:^|\n)\W*(?:choice|disputed)\W*:[^\n]*)+$", re.IGNORECASE)
 _LONE_THOUGHT = re.compile(r"^.*</think(?:ing)?>\s*", re.DOTALL | re.IGNORECASE)
 _THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>\s*|$)", re.DOTALL | re.IGNORECASE)
 
@@ -36,7 +37,7 @@ class VisibleText:
 
     def finish(self) -> str:
         """The rest, when the reply has ended."""
-        text = self._before_quotes(_THOUGHT.sub("", self._reply)).rstrip()
+        text = _LABELLED.sub("", self._before_quotes(_THOUGHT.sub("", self._reply)).rstrip()).rstrip()
         return "" if _may_be_hidden(text) else self._release(text)
 
     def _drop_lone_thought(self) -> None:

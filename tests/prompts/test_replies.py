@@ -159,6 +159,13 @@ def test_streamed_text_hides_quotes_and_renumbers_however_it_is_cut(sizes):
     assert out.rstrip() == SHOWN.rstrip()
 
 
+@pytest.mark.parametrize("end", ["CHOICE: B", "DISPUTED: 41 / 42\n**CHOICE:** B", "**Disputed:** 41 / 42"])
+def test_streamed_text_shows_no_line_for_the_parser(end):
+    visible = VisibleText()
+    shown = "".join(visible.feed(character) for character in f"It is 42 [3].\n{end}") + visible.finish()
+    assert shown.rstrip() == "It is 42 [1]."
+
+
 @pytest.mark.parametrize("reply", ["NOT IN THE PASSAGES", "<think>long thought</think>NOT IN THE PASSAGES"])
 def test_streamed_text_shows_no_phrase_for_the_parser(reply):
     visible = VisibleText()
