@@ -12,6 +12,9 @@ from preflight_rag.evaluation.datasets.files import find, json_lines
 from preflight_rag.evaluation.experiments import diversity
 from preflight_rag.evaluation.experiments.diversity import candidates
 from preflight_rag.evaluation.runs import Run
+from preflight_rag.evaluation.searching import collection_library
+from preflight_rag.library.search.retrieval import retrieve_passages
+from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import UnreadableDocument, UsageError
 
 
@@ -67,6 +70,18 @@ def test_report_on_a_collection(beir_data, library_cache):
     assert report.figures["passages"]["means"]["fused ranking"]["nDCG@10"]["value"] == 1.0
     assert {row.sample for row in report.rows} == {"q1", "q2", "q3", "q4"}
     json.dumps(report.figures)
+
+
+def test_what_is_tuned_over_a_ranking_is_what_a_turn_weighs(beir_data, library_cache):
+    collection = open_dataset("small", beir_data)
+    settings = Run(part="all", library_cache=library_cache)
+    with candidates(collection, settings) as (cases_of, _), collection_library(collection, settings) as library:
+        for case in cases_of(collection.samples):
+            for alpha, window in ((0.3, None), (0.55, 1), (0.7, 2)):
+                pick = diversity._by_mmr(alpha, window, fused=True)
+                turn = Settings(k=3, reranker="none", diversity="mmr", alpha=alpha, window=window)
+                chosen = retrieve_passages(library, [case.query.question], turn).chosen
+                assert [case.documents[at] for at in pick(case, 3, None)] == [c.passage.document_id for c in chosen]
 
 
 def units(found):

@@ -35,7 +35,7 @@ from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import Context, DataSet, Sample
 from preflight_rag.evaluation.searching import collection_library, described, inputs
 from preflight_rag.evaluation.vector_cache import cached_embedder
-from preflight_rag.library.search.diversity import fps, mmr, token_budget, unit_scaled, within_budget
+from preflight_rag.library.search.diversity import fps, in_order, mmr, token_budget, within_budget
 from preflight_rag.library.search.selection import PAPER_PRESETS, arrange, distance_to_end
 from preflight_rag.models.chat.chat_models import OFFLINE
 from preflight_rag.models.embedding.embedder import Embedder
@@ -291,8 +291,10 @@ def _by_fusion(case: Case, k: int | None, budget: int | None) -> list[int]:
 
 
 def _by_mmr(alpha: float, window: int | None, *, fused: bool = False) -> Pick:
+    """By MMR; of the fused ranking as a turn does it: cosines, in the order of the ranking."""
+
     def pick(case: Case, k: int | None, budget: int | None) -> list[int]:
-        relevance = unit_scaled(case.fused) if fused and case.fused is not None else None
+        relevance = in_order(_cosines(case)) if fused else None
         return mmr(
             case.vectors,
             case.asked,
@@ -358,7 +360,7 @@ def systems_of(cases: Sequence[Case], tuned: Mapping[str, Best], one_document: b
     if cases[0].fused is not None:
         best = tuned["MMR, fused"]
         systems[FUSED] = _by_fusion
-        systems[f"MMR of the fused score, {_setting(best)}"] = _by_mmr(best.alpha, best.window, fused=True)
+        systems[f"MMR in the fused order, {_setting(best)}"] = _by_mmr(best.alpha, best.window, fused=True)
     return systems
 
 
