@@ -166,23 +166,18 @@ def key_concepts(question: str, *, terms: Collection[str] = (), frequency: Frequ
         terms: Stretches of the question that are one term, such as `Mesh.stretches` finds.
         frequency: How many passages of the library fit an expression.
     """
-    quoted = [" ".join(text.split()) for text in _QUOTED.findall(question)]
-    rest = _QUOTED.sub(" , ", question)
-    known = {term.casefold() for term in terms}
-    for term in sorted((term for term in terms if " " in term), key=len, reverse=True):
-        if not _is_modifier(term):
-            rest, count = re.subn(rf"(?<!\w){re.escape(term)}(?!\w)", f" , {_MARK}{{}} , ".format(len(quoted)), rest)
-            quoted += [term] * bool(count)
+    rest, whole = _without_terms(question, terms)
     phrases = [_without_genitive(" ".join(phrase)) for run in _runs(rest) for phrase in _phrases(run)]
-    found = [quoted[int(phrase[1:])] if phrase.startswith(_MARK) else phrase for phrase in phrases]
-    everything = [*(text for text in quoted if text not in found), *found]
+    found = [whole[int(phrase[1:])] if phrase.startswith(_MARK) else phrase for phrase in phrases]
+    everything = [*(text for text in whole if text not in found), *found]
     concepts = list({text.casefold(): text for text in reversed(everything)}.values())[::-1]
     if any(not _is_general(text.split()) for text in concepts):
         concepts = [text for text in concepts if not _is_general(text.split())]
     counts = {text: frequency(_term(text)) for text in concepts} if frequency else {}
+    known = {term.casefold() for term in terms}
 
     def importance(text: str) -> tuple[float, ...]:
-        rank, count = _rank(text.split(), text in quoted), counts.get(text, 0)
+        rank, count = _rank(text.split(), text in whole), counts.get(text, 0)
         if _is_modifier(text):
             return (1, -count)
         named = text.casefold() in known
@@ -191,6 +186,18 @@ def key_concepts(question: str, *, terms: Collection[str] = (), frequency: Frequ
         return (0, not named, count == 0 and rank > 0, count, rank)
 
     return tuple(sorted(concepts, key=importance)[:MOST_CONCEPTS])
+
+
+def _without_terms(question: str, terms: Collection[str]) -> tuple[str, list[str]]:
+    """The question with a mark in the place of each term of several words, and these, after what it quotes itself."""
+    question = question.replace(_MARK, " ")
+    whole = [" ".join(text.split()) for text in _QUOTED.findall(question)]
+    rest = _QUOTED.sub(" , ", question)
+    for term in sorted((term for term in terms if " " in term), key=len, reverse=True):
+        if not _is_modifier(term):
+            rest, count = re.subn(rf"(?<!\w){re.escape(term)}(?!\w)", f" , {_MARK}{len(whole)} , ", rest)
+            whole += [term] * bool(count)
+    return rest, whole
 
 
 def subquestions(question: str) -> tuple[str, ...]:
