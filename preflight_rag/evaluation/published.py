@@ -49,7 +49,7 @@ def _beside(published: PublishedTable, ours: Mapping[str, Mapping[str, Estimate]
         own = (_own(ours.get(name, {}).get(measure), published, measure) for measure in measures)
         rows.append((name, *map(_printed, figures), *own))
     head = ("", *(f"paper: {column}" for column in published.columns), *(f"here: {measure}" for measure in measures))
-    note = f"What differs: the paper's figures are of {published.made_with}; those here of {here}."
+    note = f"What differs: the paper's figures are of {published.made_with}; those here of {here.rstrip('.')}."
     return Table(f"Beside {published.where}", head, tuple(rows), note)
 
 
