@@ -60,7 +60,7 @@ async def test_all_groups_failed_is_an_error_with_the_first_reason(aggregated):
 
 def unsure(group, *ranks):
     """A group's answers, each with the words of its passage."""
-    text = "\n".join(f"E{n}: {n} [{n}]" for n in ranks)
+    text = "\n".join(f"E{n}: {WORDS[n]} [{n}]" for n in ranks)
     return {**draft(group, ranks[0], text), "ranks": list(ranks), "quotes": [(n, WORDS[n]) for n in ranks]}
 
 
