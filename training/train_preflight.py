@@ -15,6 +15,7 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from preflight_rag.evaluation.searching import GROUPS, collection_library, searc
 from preflight_rag.library.library import Library
 from preflight_rag.routing.calibration import Case, measure, turn_passages
 from preflight_rag.routing.known_questions import KnownQuestion
-from preflight_rag.routing.risk import WEIGHTS, RiskModel, fit
+from preflight_rag.routing.risk import LOST, NO_PRIOR, WEIGHTS, RiskModel, evenly, fit, recalibrate
 
 TRAINING = GROUPS
 """Data set to the group of those that share its questions or documents."""
@@ -47,28 +48,41 @@ def cases_of(
     return measure(known, order, lambda done, total: progress(stage, done, total))
 
 
-def train(cases: Mapping[str, Sequence[Case]], embedder: str) -> dict[str, Any]:
-    """The content of the weights' file: the model for use, and one without each group."""
-    groups = list(dict.fromkeys(TRAINING[name] for name in cases))
-    without = {group: _fitted(cases, embedder, leave=group).to_json() for group in groups} if len(groups) > 1 else {}
+def train(cases: Mapping[str, Sequence[Case]], embedder: str, start: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The content of the weights' file: the model for use, and one without each group.
+
+    Args:
+        cases: By data set.
+        embedder: The revision of theirs.
+        start: The content of such a file, whose weights keep their proportions: offset, slope and threshold are anew.
+    """
+    groups = list(dict.fromkeys([*(TRAINING[name] for name in cases), *(start["without"] if start else ())]))
+    without = {group: _fitted(cases, embedder, group, start).to_json() for group in groups} if len(groups) > 1 else {}
+    counts = {name: len(rows) for name, rows in cases.items()}
+    weights = {"weights_of": start.get("weights_of", start["trained_on"])} if start else {}
     return {
-        "trained_on": {name: len(rows) for name, rows in cases.items()},
-        "model": _fitted(cases, embedder).to_json(),
+        "trained_on": counts,
+        **weights,
+        "model": _fitted(cases, embedder, "", start).to_json(),
         "without": without,
     }
 
 
-def _fitted(cases: Mapping[str, Sequence[Case]], embedder: str, leave: str = "") -> RiskModel:
+def _fitted(
+    cases: Mapping[str, Sequence[Case]], embedder: str, leave: str, start: Mapping[str, Any] | None
+) -> RiskModel:
     chosen = {name: rows for name, rows in cases.items() if TRAINING[name] != leave}
     count = len({TRAINING[name] for name in chosen})
     number = NUMBERS[count - 2] if count > 1 else "one"
-    return fit(
-        [case.values for rows in chosen.values() for case in rows],
-        [case.issue for rows in chosen.values() for case in rows],
-        [name for name, rows in chosen.items() for _ in rows],
-        grounds=f"calibrated on {number} collection{'s' if count > 1 else ''}",
-        embedder=embedder,
-    )
+    values = [case.values for rows in chosen.values() for case in rows]
+    issues = [case.issue for rows in chosen.values() for case in rows]
+    names = [name for name, rows in chosen.items() for _ in rows]
+    grounds = f"calibrated on {number} collection{'s' if count > 1 else ''}"
+    if start is None:
+        return fit(values, issues, names, grounds=grounds, embedder=embedder)
+    first = RiskModel.from_json(start["without"][leave] if leave else start["model"])
+    first = replace(first, grounds=grounds, embedder=embedder, event=LOST)
+    return recalibrate(first, values, issues, evenly(names), prior=NO_PRIOR)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -82,6 +96,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--documents", type=int, help="Of each data set: those that answer, and a sample of the others; without it all."
     )
+    parser.add_argument(
+        "--recalibrate",
+        action="store_true",
+        help="Keep the proportions of the weights that are there: offset, slope and threshold alone, where questions "
+        "with an issue are few.",
+    )
     options = parser.parse_args(arguments)
     run = Run("development", options.limit, documents=options.documents, library_cache=options.library_cache)
     cases: dict[str, list[Case]] = {}
@@ -94,7 +114,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         issues, absent = sum(case.issue for case in cases[name]), sum(case.absent for case in cases[name])
         counts = f"of {issues} the first passage that answers is below three, of {absent} none is there"
         sys.stdout.write(f"{name}: {len(cases[name])} development questions, {counts}\n")
-    found = train(cases, revision)
+    found = train(cases, revision, json.loads(WEIGHTS.read_text(encoding="utf-8")) if options.recalibrate else None)
     options.out.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     sys.stdout.write(json.dumps(found["model"], indent=2) + "\n")
 

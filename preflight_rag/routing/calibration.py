@@ -24,8 +24,9 @@ FEWEST_QUESTIONS = 30
 """Fewer questions are refused; a guess."""
 FEWEST_OF_A_KIND = 5
 """Issues, and questions without one, that a calibration needs at least; a guess."""
-USUAL_ISSUES = 0.25
-"""Share of issues that made questions are weighed to have: about what the collections of real questions have."""
+USUAL_ISSUES = 0.14
+"""Share of issues that made questions are weighed to have: the mean of the five collections that the shipped model was
+calibrated on (1.6 % of BioASQ's development questions to 21 % of Cranfield's)."""
 FOLDS = 5
 """Parts of the questions, each judged by a model fitted on the others."""
 

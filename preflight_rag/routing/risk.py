@@ -33,6 +33,8 @@ BALANCE = 0.8
 """How far collections weigh the same, whatever their number of questions: 0 not at all, 1 wholly."""
 PRIOR = 10.0
 """What holds the slope of a recalibration to the shipped one: the penalty of its squared distance. Set by hand."""
+NO_PRIOR = 1e-3
+"""The same where the slope is free, but finite."""
 FULL_REFIT = 300
 """From so many questions on, a library's own calibration fits all weights. Set by hand."""
 LOST, NOT_NEAREST = "lost", "not nearest"
@@ -196,7 +198,7 @@ def fit(
         if w > 0
     }
     model = RiskModel(grounds, embedder, 0.0, terms, 0.5)
-    return recalibrate(model, values, issues, rows, prior=1e-3, recall=recall)
+    return recalibrate(model, values, issues, rows, prior=NO_PRIOR, recall=recall)
 
 
 def recalibrate(

@@ -18,7 +18,7 @@ from preflight_rag.evaluation.experiments.calibration import (
 from preflight_rag.evaluation.metrics import roc_area_gain
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.routing.calibration import Case
-from preflight_rag.routing.risk import RiskModel
+from preflight_rag.routing.risk import WEIGHTS, RiskModel
 from preflight_rag.routing.risk_features import FEATURES
 from training.train_preflight import TRAINING, train
 
@@ -79,3 +79,14 @@ def test_training_leaves_each_group_out_once() -> None:
     assert set(model.terms) == {"uncovered"}
     assert found["without"]["bioasq"]["grounds"] == "calibrated on two collections"
     assert set(TRAINING.values()) >= set(found["without"])
+
+
+def test_a_recalibration_keeps_the_weights_proportions_and_serves_every_group() -> None:
+    start = json.loads(WEIGHTS.read_text(encoding="utf-8"))
+    found = train({"scifact": cases(60), "cisi": cases(40)}, "e", start)
+    assert set(found["without"]) == set(start["without"])
+    for model, before in ((found["model"], start["model"]), (found["without"]["medquad"], start["without"]["medquad"])):
+        ratios = [model["features"][name]["weight"] / term["weight"] for name, term in before["features"].items()]
+        assert max(ratios) - min(ratios) < 0.02 * max(ratios)
+        assert model["event"] == "lost"
+    assert found["weights_of"] == start["weights_of"]
