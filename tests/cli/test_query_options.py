@@ -30,6 +30,8 @@ def run(own_folder):
         (["--diversity", "round"], "setting diversity = 'round'"),
         (["--preset", "poetry"], "poetry"),
         (["--window", "0"], "setting window = 0"),
+        (["--window", "3"], "window changes nothing without a selector"),
+        (["--alpha", "0.5", "--diversity", "fps"], "alpha changes nothing with plain fps"),
         (["--budget-tokens", "1"], "budget"),
         (["--ordering", "5:1"], "setting ordering = '5:1'"),
         (["--where", "colour = red"], "colour"),
