@@ -331,8 +331,8 @@ def growth_table(found: Comparison, name: str) -> Table:
     )
     note = (
         "Base, shown the first so many contexts of each case; wanted are the answers that these give. Questions with "
-        "fewer contexts are in the first columns only. Of ambiguous cases one context is undescribed; from three on, the "
-        "others are distracting to each other. [95 %: bootstrap.]"
+        "fewer contexts are in the first columns only. Of ambiguous cases one context is undescribed; the others are "
+        "distracting to each other. [95 %: bootstrap.]"
     )
     head = ("relation", *(f"{n} contexts" if n > 1 else "1 context" for n in counts))
     return Table(f"Answer recall % by number of contexts, {name}", head, lines, note)
