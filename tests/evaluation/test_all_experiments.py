@@ -33,7 +33,18 @@ NEED_A_MODEL = {"corg-build"}
 """Those that have nothing to do without one."""
 RELATING = {"corg", "corg-ablation", "corg-cost", "corg-stats", "routes"}
 """Those in which a model compares contexts."""
-ANSWERING = {"corg", "corg-ablation", "corg-build", "corg-cost", "corg-factors", "conflicts", "routes"}
+ANSWERING = {
+    "corg",
+    "corg-ablation",
+    "corg-build",
+    "corg-cost",
+    "corg-factors",
+    "conflicts",
+    "context-length",
+    "integration",
+    "positions",
+    "routes",
+}
 """Those in which it answers from passages."""
 ASKING = [name for name, entry in EXPERIMENTS.items() if entry.asks]
 OFFLINE = [name for name in EXPERIMENTS if name not in NEED_A_MODEL]
