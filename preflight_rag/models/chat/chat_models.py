@@ -30,8 +30,10 @@ OFFLINE = "offline"
 DEFAULT_OPENAI_MODEL = "gpt-4.1-mini"
 MAX_RETRIES = 2
 """Attempts of the client besides the first; the graph's nodes add none of their own."""
-WINDOW_SECONDS = 2.0
-"""Seconds that a server has to list its models, from when it was asked; set by hand, for one on another continent."""
+WINDOW_SECONDS = 5.0
+"""Seconds that a server has to list its models; set by hand, for one on another continent."""
+WINDOW_WAIT = 0.3
+"""Seconds that a turn waits for it, of which most have passed while the library was opened; a guess."""
 _WINDOWS = ("max_model_len", "loaded_context_length", "n_ctx", "context_length", "context_window", "max_context_length")
 """Names under which servers say it; what is loaded before what the model could have."""
 _REASONS = re.compile(r"o\d")
@@ -132,9 +134,11 @@ class ContextWindow:
             self._asking.start()
 
     def tokens(self) -> int | None:
-        """The number, or None where nobody says it."""
+        """The number, or None where nobody says it, or the server has not said it yet."""
         if self._asking is not None:
-            self._asking.join(WINDOW_SECONDS)
+            self._asking.join(WINDOW_WAIT)
+            if self._asking.is_alive():
+                return None
             self._asking = None
         if self._found is None:
             profile = getattr(self._model, "profile", None) or {}

@@ -1,6 +1,8 @@
 """The chat reader over the real OpenAI client and a scripted server."""
 
 import json
+import socket
+from time import perf_counter
 
 import pytest
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
@@ -314,6 +316,15 @@ def test_the_window_is_what_is_set_then_what_the_server_says_then_what_is_known_
         assert ChatReader(ChatOpenAI(base_url=server.url, api_key="k", model="other")).context_window() is None
     assert ChatReader(ChatOpenAI(api_key="k", model="gpt-4.1-mini")).context_window() > 1_000_000
     assert ChatReader(FakeListChatModel(responses=["x"])).context_window() is None
+
+
+def test_no_turn_waits_for_a_server_that_is_slow_to_list_its_models():
+    silent = socket.create_server(("127.0.0.1", 0))
+    with silent:
+        chat = ChatOpenAI(base_url=f"http://127.0.0.1:{silent.getsockname()[1]}/v1", api_key="k", model="m")
+        started = perf_counter()
+        assert ChatReader(chat).context_window() is None
+        assert perf_counter() - started < 2
 
 
 def test_prompts_fit_into_the_window():
