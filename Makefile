@@ -8,12 +8,13 @@ BIN := $(VENV)/bin
 demo: $(VENV)/installed
 	$(BIN)/preflight demo
 
-# In three processes, so that each stays small (tests/conftest.py says how small); all run, whichever fails.
-HEAVY := tests/evaluation tests/training
-DOORS := tests/server tests/browser tests/cli tests/mcp
+# In several processes, so that each stays small (tests/conftest.py says how small); all run, whichever fails.
+PARTS := evaluation+training server browser+cli+mcp graph+library
+folders = $(addprefix tests/,$(subst +, ,$(1)))
+OTHERS := tests $(addprefix --ignore=,$(foreach part,$(PARTS),$(call folders,$(part))))
 
 test: $(VENV)/installed-for-tests
-	@failed=0; for part in "$(HEAVY)" "$(DOORS)" "tests $(addprefix --ignore=,$(HEAVY) $(DOORS))"; do \
+	@failed=0; for part in $(foreach part,$(PARTS),"$(call folders,$(part))") "$(OTHERS)"; do \
 	  echo "pytest $$part"; $(BIN)/python -m pytest $$part || failed=1; \
 	done; exit $$failed
 

@@ -13,7 +13,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, cast
 
-from preflight_rag.evaluation.reading_metrics import holds
 from preflight_rag.evaluation.samples import DataSet, Sample, passages_as_corpus
 from preflight_rag.state.errors import UnreadableDocument, UsageError
 from preflight_rag.state.values import Document
@@ -290,6 +289,9 @@ def in_sentences(found: DataSet) -> DataSet:
     hold one of its answers word for word. Questions without such a sentence, and documents without a question, are left
     out.
     """
+    # Not at the top: `preflight --help` reads this module, and metrics bring numpy.
+    from preflight_rag.evaluation.reading_metrics import holds
+
     asked: dict[str, list[Sample]] = {}
     for sample in found.samples:
         asked.setdefault(sample.document, []).append(sample)
