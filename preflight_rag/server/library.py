@@ -1,6 +1,6 @@
 """The library over HTTP: its documents, uploads, passages, search and statistics.
 
-Uploads are streamed to disk under names that are safe, taken into the library, and removed again where that fails. A
+Uploads are written to disk under names that are safe, taken into the library, and removed again where that fails. A
 file is kept as `LIBRARY/uploads/HASH/NAME`, where the hash is its content's: nobody's file replaces another's, and a
 file that is sent twice is kept once.
 """
@@ -9,23 +9,23 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import os
 import re
 import shutil
 import tempfile
 import time
 import unicodedata
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import IO, Annotated, Any, TypedDict
+from typing import Annotated, Any, TypedDict
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import FileResponse, JSONResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
-from python_multipart.exceptions import FormParserError
-from python_multipart.multipart import MultipartParser, parse_options_header
+from python_multipart.multipart import parse_options_header
+from starlette.datastructures import UploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
 
 from preflight_rag.library.collection import Collection
 from preflight_rag.library.ingest import IngestEvent
@@ -46,6 +46,8 @@ UPLOADS = "uploads"
 INCOMING = ".incoming"
 NAME_BYTES = 120  # file systems allow 255; a path needs room for the folders above
 MOST_FILES = 1000  # of one request: a guess
+# Of what is no file, which nobody reads, but Starlette's parser keeps in memory: guesses, far above what a page sends.
+MOST_FIELDS, FIELD_BYTES = 100, 10_000
 LEFT_SECONDS = 24 * 3600.0  # after which a file that was not received to its end is removed: longer than any upload
 # Names that Windows keeps for devices: con, LPT1.txt; not console.txt.
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
@@ -112,7 +114,7 @@ def documents(
 async def upload(request: Request, service: ServiceOf, _user: WriterOf) -> Response:
     """Upload files (form field `files`, several): events `progress` and `report`, or the report as JSON."""
     folder = service.preflight.folder.absolute() / UPLOADS
-    files = await receive(folder, request.headers.get("content-type", ""), request.stream())
+    files = await receive(folder, request)
     if not files:
         raise Refused(400, "the form holds no file", help="Send files in the field `files`.")
     if "text/event-stream" in request.headers.get("accept", ""):
@@ -277,143 +279,77 @@ def safe_name(given: str) -> str:
     return stem.rstrip() + suffix
 
 
-class UploadParser:
-    """Writes the files of a form to disk while it is being received.
+class _Form(MultiPartParser):
+    """Starlette's parser, which by itself passes over a form that is cut off."""
+
+    def __init__(self, request: Request) -> None:
+        super().__init__(request.headers, self._body(request), max_files=MOST_FILES, max_fields=MOST_FIELDS)
+        self.max_part_size = FIELD_BYTES
+        self._is_whole = False
+
+    def on_end(self) -> None:
+        """The form has been received to its end."""
+        self._is_whole = True
+
+    async def _body(self, request: Request) -> AsyncGenerator[bytes, None]:
+        async for piece in request.stream():
+            yield piece
+        if not self._is_whole:
+            raise Refused(400, "the form ends too early", help="Send it again.")
+
+
+async def receive(folder: Path, request: Request) -> list[Received]:
+    """Write the files of a form below a folder, each under its hash; of a request that ends in an error none stays.
 
     Args:
         folder: The library's `uploads`.
-        content_type: Of the request, with the boundary.
+        request: What sends the form.
 
     Raises:
-        Refused: It is no form with a boundary.
+        Refused: It is no form, it ends too early, or it holds too many files.
     """
+    if not parse_options_header(request.headers.get("content-type", ""))[1].get(b"boundary"):
+        raise Refused(400, "the form names no boundary", help="Send multipart/form-data.")
+    try:
+        form = await _Form(request).parse()
+    except MultiPartException as error:
+        if error.message.startswith("Too many files"):
+            help = "Send them in several requests."
+            raise Refused(400, f"more than {MOST_FILES} files at once", help=help) from error
+        raise Refused(400, "the form cannot be read", help="Send multipart/form-data.") from error
+    incoming = folder / INCOMING
+    incoming.mkdir(parents=True, exist_ok=True)
+    try:
+        sent = [value for _, value in form.multi_items() if isinstance(value, UploadFile)]
+        with tempfile.TemporaryDirectory(dir=incoming, ignore_cleanup_errors=True) as own:
+            files = await asyncio.to_thread(_written, Path(own), sent)
+            for received in files:
+                if received.path is not None:
+                    place = folder / received.hash
+                    place.mkdir(exist_ok=True)
+                    received.path = received.path.replace(place / received.name)
+        return files
+    finally:
+        await form.close()
 
-    def __init__(self, folder: Path, content_type: str) -> None:
-        _, options = parse_options_header(content_type)
-        boundary = options.get(b"boundary")
-        if not boundary:
-            raise Refused(400, "the form names no boundary", help="Send multipart/form-data.")
-        self.files: list[Received] = []
-        self._root = folder
-        self._incoming = folder / INCOMING
-        self._incoming.mkdir(parents=True, exist_ok=True)
-        self._headers: dict[bytes, bytes] = {}
-        self._key = self._value = b""
-        self._file: IO[bytes] | None = None
-        self._digest = hashlib.sha256()
-        self._size = 0
-        self.is_whole = False
-        try:
-            self._parser = MultipartParser(boundary, self._callbacks())  # type: ignore[arg-type]
-        except FormParserError as error:
-            raise Refused(400, "the form cannot be read", help="Send multipart/form-data.") from error
 
-    def write(self, data: bytes) -> None:
-        """Take in a piece of the body.
-
-        Raises:
-            Refused: It is no form.
-        """
-        try:
-            self._parser.write(data)
-        except FormParserError as error:
-            raise Refused(400, "the form cannot be read", help="Send multipart/form-data.") from error
-
-    def keep(self) -> list[Received]:
-        """Put the files where they stay; the form has been received to its end."""
-        for received in self.files:
-            if received.path is not None:
-                folder = self._root / received.hash
-                folder.mkdir(exist_ok=True)
-                os.replace(received.path, folder / received.name)
-                received.path = folder / received.name
-        return self.files
-
-    def drop(self) -> None:
-        """Remove what was received so far."""
-        if self._file is not None:
-            self._file.close()
-            Path(self._file.name).unlink(missing_ok=True)
-            self._file = None
-        for received in self.files:
-            if received.path is not None:
-                received.path.unlink(missing_ok=True)
-
-    def _callbacks(self) -> dict[str, Callable[..., None]]:
-        return {
-            "on_part_begin": self._headers.clear,
-            "on_header_field": self._on_field,
-            "on_header_value": self._on_value,
-            "on_header_end": self._on_header,
-            "on_headers_finished": self._on_headers,
-            "on_part_data": self._on_data,
-            "on_part_end": self._on_part,
-            "on_end": self._on_end,
-        }
-
-    def _on_field(self, data: bytes, start: int, end: int) -> None:
-        self._key += data[start:end]
-
-    def _on_value(self, data: bytes, start: int, end: int) -> None:
-        self._value += data[start:end]
-
-    def _on_header(self) -> None:
-        self._headers[self._key.lower()] = self._value
-        self._key = self._value = b""
-
-    def _on_headers(self) -> None:
-        _, options = parse_options_header(self._headers.get(b"content-disposition", b""))
-        given = options.get(b"filename")
-        if given is None:
-            return
-        if len(self.files) >= MOST_FILES:
-            raise Refused(400, f"more than {MOST_FILES} files at once", help="Send them in several requests.")
-        received = Received(safe_name(given.decode("utf-8", "replace")))
-        self.files.append(received)
+def _written(folder: Path, sent: Sequence[UploadFile]) -> list[Received]:
+    """The files of a form, those that can be taken in copied into a folder under their numbers."""
+    files = [Received(safe_name(each.filename or "")) for each in sent]
+    for place, (received, upload) in enumerate(zip(files, sent, strict=True)):
         suffix = suffix_of(Path(received.name))
         if suffix not in SUFFIXES:
             kind = f"files that end in {suffix}" if suffix else "files without an ending"
             received.problem = f"{kind} cannot be read; use one of: {' '.join(SUFFIXES)}"
-            return
-        self._digest, self._size = hashlib.sha256(), 0
-        self._file = tempfile.NamedTemporaryFile(dir=self._incoming, delete=False)  # noqa: SIM115  # closed at the part's end
-
-    def _on_data(self, data: bytes, start: int, end: int) -> None:
-        if self._file is not None:
-            piece = data[start:end]
-            self._file.write(piece)
-            self._digest.update(piece)
-            self._size += len(piece)
-
-    def _on_part(self) -> None:
-        if self._file is None:
-            return
-        self._file.close()
-        written, received = Path(self._file.name), self.files[-1]
-        self._file = None
-        if not self._size:
+        elif not upload.size:
             received.problem = "the file is empty"
-            written.unlink()
-            return
-        received.path, received.hash = written, self._digest.hexdigest()[:16]
-
-    def _on_end(self) -> None:
-        self.is_whole = True
-
-
-async def receive(folder: Path, content_type: str, body: AsyncIterator[bytes]) -> list[Received]:
-    """Write the files of a form to disk; what was written is removed where the request ends in an error."""
-    parser = UploadParser(folder, content_type)
-    try:
-        async for piece in body:
-            parser.write(piece)
-    except BaseException:
-        parser.drop()
-        raise
-    if parser.is_whole:
-        return parser.keep()
-    parser.drop()
-    raise Refused(400, "the form ends too early", help="Send it again.")
+        else:
+            received.path = folder / str(place)
+            with received.path.open("w+b") as file:
+                shutil.copyfileobj(upload.file, file)
+                file.seek(0)
+                received.hash = hashlib.file_digest(file, "sha256").hexdigest()[:16]
+    return files
 
 
 def take_in(
@@ -450,7 +386,7 @@ def remove_incoming(folder: Path) -> None:
     for path in (folder / INCOMING).glob("*"):
         with suppress(OSError):
             if time.time() - path.stat().st_mtime > LEFT_SECONDS:
-                path.unlink()
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def forget(folder: Path, path: Path | None) -> None:

@@ -135,6 +135,24 @@ def test_what_is_no_form_of_files(served, offline_app, kind, content):
     assert kept(offline_app) == []
 
 
+def test_a_form_that_is_cut_off_leaves_no_file_even_of_those_that_came_whole(served, offline_app):
+    part = b'--b\r\nContent-Disposition: form-data; name="files"; filename="%s"\r\n\r\nMoss has no roots.'
+    content = part % b"a.txt" + b"\r\n" + part % b"b.txt"
+    response = served.post(
+        "/api/documents", content=content, headers={"content-type": "multipart/form-data; boundary=b"}
+    )
+    assert (response.status_code, response.json()["error"]["message"]) == (400, "the form ends too early")
+    assert kept(offline_app) == []
+
+
+def test_too_many_files_are_named_and_fields_take_no_memory(served, offline_app):
+    many = upload(served, *[("files", (f"{n}.txt", b"x")) for n in range(1001)])
+    assert (many.status_code, many.json()["error"]["message"]) == (400, "more than 1000 files at once")
+    long = served.post("/api/documents", files=[MOSS], data={"note": "x" * 20_000})
+    assert (long.status_code, long.json()["error"]["message"]) == (400, "the form cannot be read")
+    assert kept(offline_app) == []
+
+
 def test_documents_are_listed_searched_opened_and_deleted(served, offline_app):
     upload(served, MOSS, ("files", ("page.html", b"<html><script>alert(1)</script><p>Ferns have no seeds.</p></html>")))
     everything = served.get("/api/documents").json()
