@@ -150,6 +150,7 @@ _MODIFIERS = _DEPENDENT | _GROUPS | _QUALITIES
 _GRADED = frozenset({"stage", "grade", "phase", "class"})
 _GRADE = re.compile(r"(?:\d+|[IVX]+|[ivx]+)[abcABC]?")
 _HOW = frozenset({"long", "much", "many", "often", "far", "old", "soon", "well", "bad", "good", "quickly", "serious"})
+_AGENTS = frozenset({"it", "they", "that", "which", "you", "to"})
 _OPERATORS = frozenset({"AND", "OR", "NOT"})
 
 
@@ -284,6 +285,8 @@ def _runs(text: str) -> list[list[str]]:
         # "what's", "I'm", "doesn't": the part before the apostrophe says what they are.
         stem = re.split("['’]", lower)[0]
         no_subject = lower in _VERBS or stem in STOP_WORDS or stem in _FILLERS or (before == "how" and lower in _HOW)
+        # "how to lower fever", not "lower back".
+        no_subject = no_subject or (lower == "lower" and before in _AGENTS)
         # "type I diabetes" and "stage I" name no asker.
         numeral = lower == "i" and token.isupper() and before in _GRADED | {"type", "factor"}
         if not (token[0].isalnum() or token[0] == _MARK) or (no_subject and not (capital or numeral)):

@@ -44,8 +44,8 @@ async def test_parts_concepts_and_corrections_go_into_the_state(library):
         "How does aspirin lower fever?",
     ]
     made = update["rewrite"]
-    assert (made["by"], made["corrections"], made["concepts"][0]) == ("rules", [["asprin", "aspirin"]], "lower fever")
-    assert (made["expressions"][-1], update["rungs"]) == ("(lower fever) OR aspirin", [])
+    assert (made["by"], made["corrections"], made["concepts"][0]) == ("rules", [["asprin", "aspirin"]], "fever")
+    assert (made["expressions"][-1], update["rungs"]) == ("fever OR aspirin", [])
 
 
 async def test_off_only_normalises(library, chat_reader):

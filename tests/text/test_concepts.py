@@ -19,6 +19,8 @@ from preflight_rag.text.survival import corrections, lost
         ("How does type 2 diabetes differ from type 1 diabetes?", ("type 2 diabetes", "type 1 diabetes")),
         ("Is stage 4 non-small cell lung cancer curable?", ("non-small cell lung cancer", "stage 4")),
         ("Does type I diabetes affect dengue's course?", ("type I diabetes", "dengue's course")),
+        ("How to lower fever?", ("fever",)),
+        ("What helps against lower back pain?", ("lower back pain",)),
         ("What is the role of it?", ("role",)),
         ("What is it?", ()),
     ],
