@@ -52,16 +52,19 @@ class RecordedEmbedder:
 
     def _open(self, spec: str | Embeddings | None) -> Embedder:
         """Open an embedder; record it in a new store, refuse another one than the recorded one."""
+        from preflight_rag.models.embedding.embedder import PROMPTS_PREFIX
         from preflight_rag.models.opening import open_embedder
 
-        embedder = open_embedder(spec)
+        embedder, recorded = open_embedder(spec), self._store.meta("embedder")
+        if recorded and recorded["spec"] and embedder.revision.startswith(f"{recorded['revision']}-"):
+            # A library of before the model's family had prompts: its passages were embedded without.
+            embedder = open_embedder(f"{PROMPTS_PREFIX}||{recorded['spec']}")
         given = {
             "name": embedder.name,
             "revision": embedder.revision,
             "dimension": embedder.dimension,
             "spec": embedder.spec,
         }
-        recorded = self._store.meta("embedder")
         if recorded is None:
             self._store.set_meta("embedder", given)
         elif any(recorded[name] != given[name] for name in ("revision", "dimension")):

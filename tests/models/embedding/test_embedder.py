@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import subprocess
 import sys
 import warnings
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +15,13 @@ import pytest
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 
 from preflight_rag.cache import cache_dir
+from preflight_rag.library import Library
 from preflight_rag.models.embedding import minilm
 from preflight_rag.models.embedding.minilm import BATCH_TOKENS, batches
 from preflight_rag.models.embedding.onnx_export import MANIFEST, find_export
 from preflight_rag.models.opening import open_embedder
 from preflight_rag.state.errors import EmbedderError
+from preflight_rag.state.values import Document
 
 TEXTS = ["Aspirin lowers fever.", "Tea.", "word " * 400, "", "Green tea contains caffeine and catechins."]
 
@@ -243,6 +247,22 @@ def test_prompts_of_the_name_stand_in_place_of_the_models(tiny):
     assert open_embedder(given.spec).revision == given.revision
     without = open_embedder(f"prompts:||{tiny['prompted']}")
     np.testing.assert_allclose(without.encode_query("fever"), plain.encode_query("fever"), atol=1e-5)
+
+
+def test_a_library_of_before_the_family_had_prompts_opens_as_it_was_made(tiny, tmp_path):
+    (tmp_path / "e5-small-v2").symlink_to(tiny["one"])
+    name, folder = str(tmp_path / "e5-small-v2"), tmp_path / "library"
+    with Library.open(folder, embedder=f"prompts:||{name}", create=True) as library:
+        library.add([Document(id="a", source="a", text="aspirin lowers fever")])
+    with closing(sqlite3.connect(folder / "library.db")) as database, database:
+        (made,) = database.execute("select value from meta where key = 'embedder'").fetchone()
+        before = json.dumps(json.loads(made) | {"name": name, "spec": name})
+        database.execute("update meta set value = ? where key = 'embedder'", [before])
+    for asked in (None, name):
+        with Library.open(folder, embedder=asked) as library:
+            assert [hit.passage_id for hit in library.search("fever").fused]
+            plain = open_embedder(tiny["one"])
+            np.testing.assert_allclose(library.embedder.encode_query("fever"), plain.encode_query("fever"), atol=1e-5)
 
 
 @pytest.mark.parametrize(
