@@ -21,8 +21,8 @@ from preflight_rag.evaluation.harness import replies
 
 QUESTIONS = 24
 PARTS = 2
-CALLS = QUESTIONS * (1 + PARTS + 1 + PARTS)
-"""Of `conflicts`: plain RAG; BriefContext's parts and what it makes of them; each part's own answer, for the vote."""
+CALLS = QUESTIONS * (1 + PARTS + 1)
+"""Of `conflicts`: plain RAG; BriefContext's parts, whose answers stand at their ends, and what it makes of them."""
 CONCURRENCY = 4
 STORED = replies.StoredReply("word " * 400, "stop", None, 10, 2, False, 0.5)
 
