@@ -9,7 +9,7 @@ demo: $(VENV)/installed
 	$(BIN)/preflight demo
 
 # In several processes, so that each stays small (tests/conftest.py says how small); all run, whichever fails.
-PARTS := evaluation training server browser+cli+mcp graph library models
+PARTS := evaluation training server browser+cli+mcp graph library models offline+corg+nodes
 folders = $(addprefix tests/,$(subst +, ,$(1)))
 OTHERS := tests $(addprefix --ignore=,$(foreach part,$(PARTS),$(call folders,$(part))))
 
