@@ -34,8 +34,8 @@ DEMO = Path(preflight_rag.__file__).parent / "demo"
 ROOT = Path(__file__).parents[1]
 
 
-# Of the process of a part of the tests, as `make test` runs them, and of one that runs them all. The parts were measured
-# at 1500 to 2500, all of them once at 5400: a leak of whole models shows here.
+# Of the process of a part of the tests, as `make test` runs them, and of one that runs them all. The parts took 1500 to
+# 2500, all of them once 5400: a leak of whole models shows here.
 MOST_MEGABYTES, MOST_OF_ALL = 3000, 4000
 # Files that load torch's own copies of models, export them or train, bring whole packages, or run every experiment: one
 # of the last kind raised the peak by 400 megabytes, each other one by 120 to 220.
