@@ -23,6 +23,7 @@ from typing import Annotated, Any, TypedDict
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import FileResponse, JSONResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
+from python_multipart.exceptions import MultipartParseError
 from python_multipart.multipart import parse_options_header
 from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
@@ -312,8 +313,8 @@ async def receive(folder: Path, request: Request) -> list[Received]:
         raise Refused(400, "the form names no boundary", help="Send multipart/form-data.")
     try:
         form = await _Form(request).parse()
-    except MultiPartException as error:
-        if error.message.startswith("Too many files"):
+    except (MultiPartException, MultipartParseError) as error:  # Older Starlettes let its parser's own through.
+        if "Too many files" in str(getattr(error, "message", "")):
             help = "Send them in several requests."
             raise Refused(400, f"more than {MOST_FILES} files at once", help=help) from error
         raise Refused(400, "the form cannot be read", help="Send multipart/form-data.") from error
