@@ -30,8 +30,8 @@ FRAGMENT = 4
 """Words below which a clause between two marks is read with what stands before it in its sentence (a guess)."""
 CLOSEST = "The documents do not say it plainly; closest:"
 """What stands above quotes that are shown without a claim."""
-NOWHERE = "{words} {verb} in none of the documents; what comes closest:"
-"""The same where words of the question do not."""
+NOWHERE = "{words} {verb} in no document's title or text; what comes closest:"
+"""The same where words of the question do not stand there; a document's authors and journal are not looked through."""
 SEVERAL = "The documents speak of several things, or differ; in their own words:"
 """The same where several documents answer."""
 _MARKUP = re.compile(r"^[\s>#*•-]+|^\d+[.)]\s+|\*\*|__|`")
