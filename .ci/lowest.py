@@ -39,9 +39,7 @@ SLOW = (
     "server/test_serve_command.py",
 )
 """Half of the time of these rooms: processes that are started, killed and resumed, and Studio's own server."""
-COMPILE = (
-    "pip compile pyproject.toml --extra tracing --resolution lowest-direct --only-binary :all: --no-header --quiet"
-)
+COMPILE = "pip compile pyproject.toml --extra all --extra tracing --resolution lowest-direct --only-binary :all: --no-header --quiet"
 
 
 def main() -> None:

@@ -112,6 +112,7 @@ def main() -> None:
         run(sys.executable, "-m", "venv", scratch / "clean", cwd=scratch)
         python = scratch / "clean" / "bin" / "python"
         install = (python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+        # Without any extra: the demo needs none.
         run(*install, "-c", ROOT / "constraints.txt", wheel, cwd=scratch)
         demo(python, scratch, scratch / "demo-of-the-wheel")
         run(*install, "--no-deps", "--force-reinstall", ROOT, cwd=scratch)

@@ -9,6 +9,7 @@ import typer
 
 from preflight_rag.cli import show
 from preflight_rag.cli.main import DEFAULT_LIBRARY, JsonOption, LibraryOption, app, command
+from preflight_rag.state.extras import require_extra
 
 if TYPE_CHECKING:
     from preflight_rag.library import Library
@@ -40,6 +41,7 @@ def calibrate(
     json: JsonOption = False,
 ) -> None:
     """Fit the preflight's risk of a lost key passage to the library, from questions with known documents."""
+    require_extra("eval", "preflight calibrate", ["scipy"])
     from preflight_rag.library import Library
     from preflight_rag.routing.known_questions import make_questions, read_questions
     from preflight_rag.routing.library_risk import write_model

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from preflight_rag.cli.main import DEFAULT_LIBRARY, EmbedderOption, LibraryOption, ModelOption, app, command
+from preflight_rag.state.extras import require_extra
 
 
 @app.command(epilog="Example: preflight mcp --library my-library")
@@ -24,6 +25,7 @@ def mcp(
     embedder: EmbedderOption = None,
 ) -> None:
     """Serve a library over MCP: tools that ask, search and read, and its documents as resources."""
+    require_extra("mcp", "preflight mcp")
     from preflight_rag.app import Preflight
     from preflight_rag.mcp.serve import serve_http, serve_stdio
 

@@ -10,6 +10,7 @@ from preflight_rag.cli import show
 from preflight_rag.cli.main import DEFAULT_LIBRARY, EmbedderOption, LibraryOption, ModelOption, app, command
 from preflight_rag.cli.options import TURN, with_settings
 from preflight_rag.state.errors import LibraryMissing
+from preflight_rag.state.extras import require_extra
 
 
 @app.command(epilog="Example: preflight serve --library my-library --port 8765")
@@ -39,6 +40,7 @@ def serve(
     settings: dict[str, Any],
 ) -> None:
     """Serve the library: a web page, an HTTP API, and OpenAI's API for any client of it."""
+    require_extra("serve", "preflight serve")
     from preflight_rag.app import Preflight
     from preflight_rag.server import ServerOptions
     from preflight_rag.server.access import is_local

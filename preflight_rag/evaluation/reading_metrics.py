@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from preflight_rag.evaluation.intervals import Estimate, bootstrap, mean_difference
-from preflight_rag.state.errors import UsageError
+from preflight_rag.state.extras import require_extra
 
 RIGHT_F1 = 0.5
 """Least F1 at which a span counts as right: half of its words, and half of the answer's, are each other's."""
@@ -148,8 +148,7 @@ def rouge(text: str, reference: str, *, stemmed: bool = True) -> dict[str, float
 
 @cache
 def _scorer(stemmed: bool) -> Any:
-    try:
-        from rouge_score.rouge_scorer import RougeScorer
-    except ImportError:
-        raise UsageError("the package rouge-score is missing", help="pip install 'preflight-rag[eval]'") from None
+    require_extra("eval", "ROUGE", ["rouge_score"])
+    from rouge_score.rouge_scorer import RougeScorer
+
     return RougeScorer(list(ROUGE), use_stemmer=stemmed)

@@ -16,6 +16,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from preflight_rag.state.extras import require_extra
+
 if TYPE_CHECKING:
     from preflight_rag.server.app import create_app, serve
     from preflight_rag.server.service import ServerOptions
@@ -33,4 +35,5 @@ def __getattr__(name: str) -> Any:
     """Import a public name when it is first used: FastAPI takes a while."""
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    require_extra("serve", "preflight_rag.server")
     return getattr(import_module(_HOME[name]), name)

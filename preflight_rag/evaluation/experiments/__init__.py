@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,14 +25,13 @@ from preflight_rag.evaluation.datasets import (
 )
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.state.errors import BudgetUsedUp, UsageError
+from preflight_rag.state.extras import require_extra
 
 if TYPE_CHECKING:
     from preflight_rag.evaluation.report import Report
 
 
 OWN = "Preflight's own"
-PACKAGES = ("ir_measures", "jinja2", "matplotlib", "rouge_score", "scipy", "sklearn", "statsmodels")
-"""What the extra `eval` installs."""
 
 
 @dataclass(frozen=True)
@@ -268,7 +266,7 @@ def run(experiment: str, data: Path | None, datasets: Sequence[str], settings: R
         near = get_close_matches(experiment, EXPERIMENTS)
         advice = f"Did you mean {' or '.join(near)}?" if near else "`preflight eval list` names them all."
         raise UsageError(f"the experiment {experiment!r} is unknown", help=advice)
-    check_packages()
+    require_extra("eval", "preflight eval")
     entry = EXPERIMENTS[experiment]
     collections = [_opened(entry, name, data) for name in dict.fromkeys(datasets or entry.usual)]
     module, _, function = entry.module.partition(":")
@@ -309,17 +307,3 @@ def _about(report: Report, settings: Run) -> str:
         return report.about
     sampled = f"Searched are {documents:,} documents: those that answer and a sample of the others, not the whole."
     return f"{report.about} {sampled}"
-
-
-def check_packages() -> None:
-    """Check that the extra that the experiments need is installed.
-
-    Raises:
-        UsageError: It is not.
-    """
-    missing = [name for name in PACKAGES if find_spec(name) is None]
-    if missing:
-        raise UsageError(
-            f"the experiments need packages that are not installed: {', '.join(missing)}",
-            help="pip install 'preflight-rag[eval]'",
-        )

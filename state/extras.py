@@ -1,0 +1,34 @@
+"""The extras: which packages a door needs beyond the package's own, and the one line where they are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+
+from preflight_rag.state.errors import UsageError
+
+EXTRAS = {
+    "eval": ("ir_measures", "jinja2", "matplotlib", "rouge_score", "scipy", "sklearn", "statsmodels"),
+    "mcp": ("mcp", "starlette", "uvicorn"),
+    "serve": ("fastapi", "markdown_it", "nh3", "prometheus_client", "python_multipart", "uvicorn"),
+}
+"""By extra of pyproject.toml, the modules that its packages bring."""
+
+
+def require_extra(extra: str, needed_by: str, modules: Sequence[str] = ()) -> None:
+    """Check that an extra is installed, without importing anything of it.
+
+    Args:
+        extra: Its name.
+        needed_by: Who needs it, as the message's subject.
+        modules: What of it is needed; all of it unless given.
+
+    Raises:
+        UsageError: Something of it is missing.
+    """
+    missing = [name for name in modules or EXTRAS[extra] if find_spec(name) is None]
+    if missing:
+        raise UsageError(
+            f"{needed_by} needs packages that are not installed: {', '.join(missing)}",
+            help=f"pip install 'preflight-rag[{extra}]'",
+        )
