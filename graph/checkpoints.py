@@ -16,7 +16,7 @@ from typing import Any
 
 import aiosqlite
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import CheckpointTuple
+from langgraph.checkpoint.base import CheckpointTuple, get_checkpoint_id
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
@@ -27,27 +27,62 @@ from preflight_rag.state.errors import UsageError
 CLOSING_BUSY_MILLISECONDS = 1000
 """How long closing waits for another reader of the file (a guess): what is not written back then is later."""
 
+# LangGraph's ids begin with the time of day, so a clock that was set back gives a new checkpoint a lower id than an old
+# one. What was written last is therefore kept beside the checkpoints, in a number that only grows. Triggers write it,
+# since the statements that write checkpoints are the base class's.
+_WRITTEN_TABLES = """
+    CREATE TABLE IF NOT EXISTS checkpoint_order (
+        written INTEGER PRIMARY KEY AUTOINCREMENT,
+        thread_id TEXT NOT NULL,
+        checkpoint_ns TEXT NOT NULL,
+        checkpoint_id TEXT NOT NULL,
+        UNIQUE (thread_id, checkpoint_ns, checkpoint_id)
+    );
+    CREATE INDEX IF NOT EXISTS checkpoint_order_latest ON checkpoint_order (thread_id, checkpoint_ns, written);
+    CREATE TRIGGER IF NOT EXISTS checkpoint_written AFTER INSERT ON checkpoints BEGIN
+        INSERT OR REPLACE INTO checkpoint_order (thread_id, checkpoint_ns, checkpoint_id)
+        VALUES (new.thread_id, new.checkpoint_ns, new.checkpoint_id);
+    END;
+    CREATE TRIGGER IF NOT EXISTS checkpoint_removed AFTER DELETE ON checkpoints BEGIN
+        DELETE FROM checkpoint_order WHERE thread_id = old.thread_id AND checkpoint_ns = old.checkpoint_ns
+            AND checkpoint_id = old.checkpoint_id;
+    END;
+    INSERT OR IGNORE INTO checkpoint_order (thread_id, checkpoint_ns, checkpoint_id)
+    SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints ORDER BY rowid;
+"""
 _OLDER_THAN_LATEST = """
-    SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints AS old
-    WHERE thread_id IN (SELECT value FROM json_each(?)) AND checkpoint_id < (
-        SELECT max(checkpoint_id) FROM checkpoints AS new
+    SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoint_order AS old
+    WHERE thread_id IN (SELECT value FROM json_each(?)) AND written < (
+        SELECT max(written) FROM checkpoint_order AS new
         WHERE new.thread_id = old.thread_id AND new.checkpoint_ns = old.checkpoint_ns)
 """
 _OF_RUNS = """
     SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints
     WHERE json_extract(CAST(metadata AS TEXT), '$.run_id') IN (SELECT value FROM json_each(?))
 """
-_LATEST = "SELECT max(checkpoint_id) FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ''"
+_LATEST_ID = """
+    SELECT checkpoint_id FROM checkpoint_order WHERE thread_id = ? AND checkpoint_ns = ? ORDER BY written DESC LIMIT 1
+"""
+_WRITTEN_ORDER = """
+    SELECT thread_id, checkpoint_ns, checkpoint_id, written FROM checkpoint_order
+    WHERE thread_id = coalesce(?, thread_id) ORDER BY written
+"""
+_CLOCK_WENT_BACK = """
+    SELECT EXISTS (SELECT 1 FROM (
+        SELECT checkpoint_id, lag(checkpoint_id) OVER (PARTITION BY thread_id, checkpoint_ns ORDER BY written) AS before
+        FROM checkpoint_order WHERE thread_id = coalesce(?, thread_id)) WHERE checkpoint_id < before)
+"""
+_LATEST = "SELECT max(written) FROM checkpoint_order WHERE thread_id = ? AND checkpoint_ns = ''"
 _START_OF_TURN = """
-    SELECT checkpoint_id FROM checkpoints
+    SELECT written FROM checkpoints JOIN checkpoint_order USING (thread_id, checkpoint_ns, checkpoint_id)
     WHERE thread_id = ? AND checkpoint_ns = '' AND json_extract(CAST(metadata AS TEXT), '$.source') = 'input'
-    ORDER BY checkpoint_id DESC LIMIT 1 OFFSET ?
+    ORDER BY written DESC LIMIT 1 OFFSET ?
 """
 # A namespace without a task id (":") is that of a subgraph with a memory of its own, which the next turn goes on from.
 _BEFORE = """
-    SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints AS old
-    WHERE thread_id = ? AND checkpoint_id < ? AND (instr(checkpoint_ns, ':') OR checkpoint_id < (
-        SELECT max(checkpoint_id) FROM checkpoints AS new
+    SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoint_order AS old
+    WHERE thread_id = ? AND written < ? AND (instr(checkpoint_ns, ':') OR written < (
+        SELECT max(written) FROM checkpoint_order AS new
         WHERE new.thread_id = old.thread_id AND new.checkpoint_ns = old.checkpoint_ns))
 """
 
@@ -59,13 +94,14 @@ class SqliteCheckpointer(AsyncSqliteSaver):
     manipulated file may name. Removing checkpoints needs every kept one to hold its whole state, so graphs that use a
     `DeltaChannel`, whose state is spread over the steps before, must not be pruned; the graph of this package has none.
 
-    Use one per database and process, made by `open_checkpointer`. A thread's latest checkpoint is the one with the
-    highest id: ids begin with the time.
+    Use one per database and process, made by `open_checkpointer`. A thread's latest checkpoint is the one written last,
+    not the one with the highest id: ids begin with the time of day, and clocks are set back.
     """
 
     def __init__(self, conn: aiosqlite.Connection, *, serde: SerializerProtocol | None = None) -> None:
         super().__init__(conn, serde=serde or JsonPlusSerializer(allowed_msgpack_modules=None))
         self.lock = _TransactionLock(conn)
+        self._order_is_kept = False
 
     async def alist(
         self,
@@ -75,10 +111,57 @@ class SqliteCheckpointer(AsyncSqliteSaver):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
-        """As the base class, but the saver can be used while the result is read."""
-        found = [each async for each in super().alist(config, filter=filter, before=before, limit=limit)]
+        """As the base class, last written first; the saver can be used while the result is read."""
+        await self.setup()
+        thread_id = str(config["configurable"]["thread_id"]) if config else None
+        async with self.lock:
+            async with self.conn.execute(_CLOCK_WENT_BACK, (thread_id,)) as cursor:
+                [went_back] = await cursor.fetchone() or [0]
+            written = (
+                {}
+                if not went_back
+                else {
+                    tuple(key): number
+                    for *key, number in await self.conn.execute_fetchall(_WRITTEN_ORDER, (thread_id,))
+                }
+            )
+        if not went_back:
+            found = [each async for each in super().alist(config, filter=filter, before=before, limit=limit)]
+        else:
+            # The base class sorts and cuts by id; where ids do not follow the order of writing, that is done here.
+            everything = [each async for each in super().alist(config, filter=filter)]
+            found = sorted(everything, key=lambda each: written.get(_key(each.config), 0), reverse=True)
+            if before is not None:
+                bound = written.get(_key({**before, "configurable": {**_names(config), **_names(before)}}))
+                found = [each for each in found if bound is None or written.get(_key(each.config), 0) < bound]
+            found = found[:limit]
         for each in found:
             yield each
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """As the base class, where no checkpoint is named the one of the thread that was written last."""
+        names = config["configurable"]
+        if not get_checkpoint_id(config):
+            await self.setup()
+            key = (str(names["thread_id"]), names.get("checkpoint_ns", ""))
+            async with self.lock, self.conn.execute(_LATEST_ID, key) as cursor:
+                row = await cursor.fetchone()
+            if row is None:
+                return None
+            names = {"thread_id": key[0], "checkpoint_ns": key[1], "checkpoint_id": row[0]}
+            config = {"configurable": names}
+        return await super().aget_tuple(config)
+
+    async def setup(self) -> None:
+        """Make the tables, and the order of writing for a database from before it was kept."""
+        if self._order_is_kept:
+            return
+        await super().setup()
+        async with self.lock:
+            if not await self.conn.execute_fetchall("SELECT 1 FROM sqlite_master WHERE name = 'checkpoint_removed'"):
+                await self.conn.executescript(_WRITTEN_TABLES)
+                await self.conn.commit()
+        self._order_is_kept = True
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Remove checkpoints and their writes.
@@ -149,7 +232,7 @@ class SqliteCheckpointer(AsyncSqliteSaver):
     async def athreads(self) -> list[str]:
         """The ids of all threads, the one used last first."""
         await self.setup()
-        query = "SELECT thread_id FROM checkpoints GROUP BY thread_id ORDER BY max(checkpoint_id) DESC"
+        query = "SELECT thread_id FROM checkpoint_order GROUP BY thread_id ORDER BY max(written) DESC"
         async with self.lock, self.conn.execute(query) as cursor:
             return [row[0] async for row in cursor]
 
@@ -247,6 +330,15 @@ def studio_folder() -> Path:
         return Path(named)
     usual = (Path("my-library"), Path("library"))
     return next((folder for folder in usual if (folder / "library.db").is_file()), Path("demo-library"))
+
+
+def _names(config: RunnableConfig | None) -> dict[str, Any]:
+    return config["configurable"] if config else {}
+
+
+def _key(config: RunnableConfig) -> tuple[str, str, str]:
+    names = config["configurable"]
+    return str(names["thread_id"]), names.get("checkpoint_ns", ""), names["checkpoint_id"]
 
 
 def _json_texts(values: Iterable[str]) -> str:

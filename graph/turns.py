@@ -198,7 +198,7 @@ class Turns:
                     async for mode, payload in items:
                         for event in narrator.events(mode, payload):
                             yield event
-                state = (await self.graph.aget_state(config)).values
+                state = await self._state_after(turn, config)
                 seconds = perf_counter() - began
                 outcome = _outcome(start, state, narrator.question, seconds)
                 if isinstance(outcome, Answer):
@@ -289,6 +289,16 @@ class Turns:
             )
         error = "discarded" if last.status == "running" else "what it asked was not answered"
         await asyncio.to_thread(self.ledger.fail, last.id, error=error, status="interrupted")
+
+    async def _state_after(self, turn: Turn, config: RunnableConfig) -> Mapping[str, Any]:
+        """What the turn has left behind: never an earlier turn's answer, whatever has become of the checkpoints."""
+        snapshot = await self.graph.aget_state(config)
+        if (snapshot.metadata or {}).get("turn_id") != turn.id:
+            raise TurnError(
+                f"the checkpoints of thread {turn.thread_id!r} are not those of this turn",
+                help="Ask again on a new thread.",
+            )
+        return snapshot.values
 
     def _config(self, start: _Start) -> RunnableConfig:
         return {

@@ -395,3 +395,71 @@ async def test_ledger_and_saver_write_side_by_side(path, saver):
     assert [turn.status for turn in ledger.turns("t")] == ["failed"] * 8
     assert len(await saver.athreads()) == 8
     ledger.close()
+
+
+CLOCK_SET_BACK = """
+import asyncio, operator, sys, time
+from typing import Annotated, TypedDict
+hour = 3600 * 10**9
+real = time.time_ns
+time.time_ns = lambda: real() - int(sys.argv[2]) * hour
+from langgraph.graph import START, StateGraph
+from preflight_rag.graph.checkpoints import open_checkpointer
+
+class State(TypedDict):
+    said: Annotated[list[str], operator.add]
+
+async def main():
+    async with open_checkpointer(sys.argv[1]) as saver:
+        graph = StateGraph(State)
+        graph.add_node("node", lambda state: {"said": ["heard " + state["said"][-1]]})
+        graph.add_edge(START, "node")
+        config = {"configurable": {"thread_id": "t"}}
+        await graph.compile(checkpointer=saver).ainvoke({"said": [sys.argv[3]]}, config)
+
+asyncio.run(main())
+"""
+
+
+async def test_a_clock_set_back_leaves_the_last_written_checkpoint_the_latest(path):
+    for hours, text in ((0, "one"), (1, "two"), (2, "three"), (0, "four"), (5, "five")):
+        subprocess.run([sys.executable, "-c", CLOCK_SET_BACK, str(path), str(hours), text], check=True)
+    async with open_checkpointer(path) as saver:
+        latest = await saver.aget_tuple(CONFIG)
+        assert latest.checkpoint["channel_values"]["said"] == [
+            *(
+                "one",
+                "heard one",
+                "two",
+                "heard two",
+                "three",
+                "heard three",
+                "four",
+                "heard four",
+                "five",
+                "heard five",
+            )
+        ]
+        listed = [each async for each in saver.alist(CONFIG)]
+        lengths = [len(each.checkpoint["channel_values"].get("said", ())) for each in listed]
+        assert lengths == sorted(lengths, reverse=True)
+        assert lengths[0] == 10
+        limited = [each async for each in saver.alist(CONFIG, limit=2, before=listed[3].config)]
+        assert [each.config for each in limited] == [each.config for each in listed[4:6]]
+        await saver.prune_turn("t", keep_turns=1)
+        kept = [each async for each in saver.alist(CONFIG)]
+        assert kept[0].config == listed[0].config
+        assert len(kept) == 3  # the input, the step after it, the answer
+        await saver.prune_turn("t")
+        assert (await saver.aget_tuple(CONFIG)).checkpoint["channel_values"]["said"][-1] == "heard five"
+
+
+async def test_a_database_from_before_the_order_was_kept_gets_one(path):
+    subprocess.run([sys.executable, "-c", CLOCK_SET_BACK, str(path), "0", "one"], check=True)
+    with sqlite3.connect(path) as database:
+        database.executescript(
+            "DROP TRIGGER checkpoint_written; DROP TRIGGER checkpoint_removed; DROP TABLE checkpoint_order"
+        )
+    subprocess.run([sys.executable, "-c", CLOCK_SET_BACK, str(path), "1", "two"], check=True)
+    async with open_checkpointer(path) as saver:
+        assert (await saver.aget_tuple(CONFIG)).checkpoint["channel_values"]["said"][-1] == "heard two"

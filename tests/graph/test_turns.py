@@ -182,3 +182,16 @@ def test_fifty_turns_stay_small(opened):
                 app.ask(f"{QUESTION} {number}", thread_id="t")
         size = sum(path.stat().st_size for path in app.folder.glob("threads.db*"))
     assert size <= 2_000_000
+
+
+def test_a_clock_set_back_between_turns_does_not_repeat_an_old_answer(opened, monkeypatch):
+    """Checkpoint ids begin with the time of day; the turn after the clock went back must not end in the one before."""
+    with ScriptedServer([("Venus?", "Very hot [1]."), ("Mars?", "Cold [1].")], default="Other.") as server:
+        with opened(server, route="plain", rewrite="off") as app:
+            assert app.ask(QUESTION, thread_id="t").answer == "Very hot [1]."
+        real = time.time_ns
+        monkeypatch.setattr("langgraph.checkpoint.base.id.time.time_ns", lambda: real() - 3600 * 10**9)
+        monkeypatch.setattr("langgraph.checkpoint.base.id._last_v6_timestamp", None)  # as in a new process
+        with opened(server, route="plain", rewrite="off") as app:
+            assert app.ask("How cold is the planet Mars?", thread_id="t").answer == "Cold [1]."
+            assert [turn.answer for turn in app.ledger.turns("t")] == ["Very hot [1].", "Cold [1]."]
