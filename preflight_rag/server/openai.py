@@ -27,7 +27,7 @@ from preflight_rag.models.embedding.embedder import Embedder
 from preflight_rag.server.access import User
 from preflight_rag.server.errors import Refused, error_body
 from preflight_rag.server.service import Event, Item, Outcome, RunningTurn, Service, ServiceOf, Stopped, UserOf
-from preflight_rag.server.threads import FOOTNOTES, footnotes
+from preflight_rag.server.threads import footnotes, strip_footnotes
 from preflight_rag.server.turns import (
     STILL_HERE,
     TurnStream,
@@ -219,7 +219,7 @@ def conversation_of(body: ChatBody) -> Conversation:
 
 def without_footnotes(history: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """The history with answers as they were before their sources were set under them; empty messages are left out."""
-    plain = ((role, FOOTNOTES.sub("", text).strip() if role == "assistant" else text) for role, text in history)
+    plain = ((role, strip_footnotes(text) if role == "assistant" else text) for role, text in history)
     return [(role, text) for role, text in plain if text.strip()]
 
 

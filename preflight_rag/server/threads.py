@@ -23,7 +23,7 @@ from preflight_rag.text.citations import MARK
 
 router = APIRouter(prefix="/api/threads", tags=["threads"])
 QUOTE_CHARACTERS = 400  # of a footnote: a guess, a few sentences
-FOOTNOTES = re.compile(rf"(?:\n+{MARK.pattern} [^\n]*: \"[^\n]*)+\s*$")
+FOOTNOTE = re.compile(rf"{MARK.pattern} ")
 ROUTES = {
     "plain": "read in one go",
     "map_reduce": "read in parts, and the parts put together",
@@ -133,6 +133,22 @@ def footnotes(citations: Sequence[Citation]) -> str:
     """What is set under an answer for readers of plain text: a line for each citation; "" where there is none."""
     lines = [footnote(citation) for citation in citations]
     return "\n\n" + "\n".join(lines) if lines else ""
+
+
+def strip_footnotes(text: str) -> str:
+    """An answer as it was before `footnotes` were set under it.
+
+    Line by line: one pattern over them all takes exponential time on lines that only look like footnotes.
+    """
+    lines = text.rstrip().split("\n")
+    first = len(lines)
+    while first > 1 and (not lines[first - 1].strip() or _is_footnote(lines[first - 1])):
+        first -= 1
+    return "\n".join(lines[:first]).strip()
+
+
+def _is_footnote(line: str) -> bool:
+    return FOOTNOTE.match(line) is not None and ': "' in line
 
 
 def one_line(text: str, most: int = 200) -> str:
