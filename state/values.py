@@ -97,7 +97,10 @@ class RouteDecision(Value):
 
 
 class Citation(Value):
-    """A numbered quote of the answer; `text[start:end] == quote` in the stored passage whenever `verified`."""
+    """A numbered quote of the answer; `text[start:end] == quote` in the stored passage whenever `verified`.
+
+    `url` is where the document can be read in the open web: at its DOI, PMC's or PubMed's number, or its own address.
+    """
 
     n: int
     passage_id: str
@@ -110,6 +113,7 @@ class Citation(Value):
     verified: bool
     page: int | None = None
     date: str | None = None
+    url: str | None = None
 
 
 class Group(Value):

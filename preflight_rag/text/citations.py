@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 
 from preflight_rag.state.reading import Draft
 from preflight_rag.state.values import Citation, Group, Passage
+from preflight_rag.text.links import link_of
 from preflight_rag.text.quotes import locate, strongest, support
 from preflight_rag.text.sentences import sentence_spans
 
@@ -177,6 +178,7 @@ def find_citation(
         verified=span is not None,
         page=passage.page_at(start),
         date=passage.date,
+        url=link_of(passage.source, passage.metadata),
     )
 
 

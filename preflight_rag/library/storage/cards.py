@@ -68,6 +68,7 @@ def card_of(row: Mapping[str, Any]) -> Passage:
         source=row["source"],
         date=row["date"],
         end=len(text),
+        metadata={key: metadata[key] for key in ("doi", "pmcid", "pmid", "url") if key in metadata},
     )
 
 

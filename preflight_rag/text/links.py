@@ -1,0 +1,51 @@
+"""Where a document can be read in the open web: an address made of its identifiers, or its own, and nothing else.
+
+What documents and records say of themselves is not trusted: an identifier has to have its form, and an address has to be
+one of http or https without a name or password in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+_DOI = re.compile(r"(?:https?://(?:dx\.)?doi\.org/|doi:\s*)?(10\.\d{4,9}/[!-~]{1,200})", re.IGNORECASE)
+_PMCID = re.compile(r"(?:PMCID:?\s*)?(?:PMC)?(\d{1,9})", re.IGNORECASE)
+_PMID = re.compile(r"(?:PMID:?\s*)?(\d{1,9})", re.IGNORECASE)
+_NAMED = re.compile(r"PM(?:C|ID)", re.IGNORECASE)
+_LONGEST = 2000
+"""Characters of an address, as many as all browsers take."""
+
+
+def link_of(source: str, metadata: Mapping[str, Any]) -> str | None:
+    """The address at which a document can be read, or None.
+
+    Args:
+        source: The document's source: `PMC…`, `PMID …`, an address, or a path, which is none.
+        metadata: Its metadata, of which `doi`, `pmcid`, `pmid` and `url` count, in this order.
+    """
+    named = _NAMED.match(source)
+    identifiers = {key: str(metadata.get(key) or "").strip() for key in ("doi", "pmcid", "pmid", "url")}
+    if named:
+        key = "pmcid" if named[0].upper() == "PMC" else "pmid"
+        identifiers[key] = identifiers[key] or source.strip()
+    if found := _DOI.fullmatch(identifiers["doi"]):
+        return f"https://doi.org/{quote(found[1], safe='/:;()._-')}"
+    if found := _PMCID.fullmatch(identifiers["pmcid"]):
+        return f"https://pmc.ncbi.nlm.nih.gov/articles/PMC{found[1]}/"
+    if found := _PMID.fullmatch(identifiers["pmid"]):
+        return f"https://pubmed.ncbi.nlm.nih.gov/{found[1]}/"
+    return next((address for address in (identifiers["url"], source.strip()) if is_web_address(address)), None)
+
+
+def is_web_address(text: str) -> bool:
+    """Whether a text is an address of http or https that may be linked to."""
+    if len(text) > _LONGEST or not text.isprintable() or any(mark in text for mark in " \"'<>\\`"):
+        return False
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and "@" not in parts.netloc
+    except ValueError:
+        return False
