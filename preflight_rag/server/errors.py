@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Mapping
+from html import escape
 from typing import Any, cast
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import HTMLResponse, JSONResponse, Response
 from starlette.exceptions import HTTPException
 
 from preflight_rag.state import errors as ours
@@ -48,6 +49,10 @@ CODES = {
     503: "busy",
     504: "turn_timeout",
 }
+
+
+DOCUMENT_FILE = "/api/documents/file"
+"""What people open in a tab of its own, and so get a page where it fails."""
 
 
 class Refused(HTTPException):
@@ -130,14 +135,29 @@ def error_response(error: Exception, path: str) -> JSONResponse:
     return JSONResponse(error_body(error, path), refusal.status_code, headers)
 
 
+def error_page(error: Exception) -> HTMLResponse:
+    """The error as a page for people who followed a link: one line, and the way out."""
+    refusal, described = refusal_of(error), describe(error)
+    lines = "".join(f"<p>{escape(_sentence(text))}</p>" for text in (described["message"], described["help"]) if text)
+    head = (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Not here - Preflight RAG</title>'
+        '<meta name="viewport" content="width=device-width"><link rel="stylesheet" href="/api/docs.css"></head>'
+    )
+    body = f'<body><main><h1>This document cannot be opened</h1>{lines}<p><a href="/#/library">Library</a></p></main>'
+    policy = {"Content-Security-Policy": "default-src 'none'; style-src 'self'; frame-ancestors 'none'"}
+    return HTMLResponse(f"{head}{body}</body></html>", refusal.status_code, policy)
+
+
 def register(app: FastAPI) -> None:
     """Answer every error of the application in one form."""
 
     async def of_ours(request: Request, error: Exception) -> JSONResponse:
         return error_response(error, request.url.path)
 
-    async def of_framework(request: Request, error: Exception) -> JSONResponse:
+    async def of_framework(request: Request, error: Exception) -> Response:
         known = error if isinstance(error, Refused) else _of_framework(cast("HTTPException", error), request)
+        if request.url.path == DOCUMENT_FILE and "text/html" in request.headers.get("accept", ""):
+            return error_page(known)
         return error_response(known, request.url.path)
 
     async def of_validation(request: Request, error: Exception) -> JSONResponse:
@@ -170,6 +190,10 @@ def _of_validation(error: RequestValidationError) -> Refused:
     place = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "path")) or "the body"
     problem = "is not a known field" if first["type"] == "extra_forbidden" else f"is wrong: {first['msg'].lower()}"
     return Refused(400, f"{place[:100]} {problem}", help="See /api/docs.", param=place)
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith((".", "!", "?")) else ".")
 
 
 def _line(text: str) -> str:

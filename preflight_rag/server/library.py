@@ -65,7 +65,10 @@ class Step(TypedDict):
 
 
 class DocumentRow(BaseModel):
-    """One document; `file` says whether its original can be opened."""
+    """One document; `file` says whether its original can be opened, `gone` whether it was there and is not any more.
+
+    `url` is where it can be read in the open web.
+    """
 
     id: str
     title: str
@@ -76,6 +79,8 @@ class DocumentRow(BaseModel):
     tokens: int
     kind: str
     file: bool
+    gone: bool
+    url: str | None
     added: str
 
 
@@ -144,7 +149,8 @@ def original(id: str, service: ServiceOf) -> FileResponse:
     """The file that a document was read from; HTML comes as plain text, so that nothing in it runs."""
     entry = service.catalogue.document(id)
     if entry is None or entry.file is None:
-        raise Refused(404, f"there is no file of {id[:100]!r}", help="GET /api/documents says which have one.")
+        message, help = _no_file(id, entry)
+        raise Refused(404, message, help=help)
     suffix = entry.file.suffix.lower()
     inline = suffix == ".pdf" or suffix in AS_TEXT
     kind = "application/pdf" if suffix == ".pdf" else "text/plain; charset=utf-8"
@@ -157,17 +163,31 @@ def original(id: str, service: ServiceOf) -> FileResponse:
     )
 
 
+def _no_file(id: str, entry: CatalogueEntry | None) -> tuple[str, str]:
+    """Why a document's original cannot be opened, and what helps."""
+    if entry is None:
+        return f"there is no document {id[:100]!r}", "It was deleted, or the address is wrong."
+    if entry.gone:
+        return (
+            f"the file {Path(entry.origin).name!r} is no longer where it was read from",
+            "Put it back, or add it anew.",
+        )
+    return f"there is no file of {id[:100]!r}", "Its text came from a record, or from a link that leads elsewhere."
+
+
 @router.get("/passages/{passage_id:path}")
 def passage(passage_id: str, service: ServiceOf) -> dict[str, Any]:
-    """A passage, the text before and after it, and whether its document's file can be opened."""
+    """A passage, the text before and after it, and its document (null where that was deleted since)."""
     found = service.catalogue.passage(passage_id)
     if found is None:
         help = "Its document was changed or deleted; ask again."
         raise Refused(404, f"there is no passage {passage_id[:100]!r}", help=help)
     before, after = service.catalogue.around(found)
     entry = service.catalogue.document(found.document_id)
-    file = entry is not None and entry.file is not None
-    return {"passage": found.model_dump(mode="json"), "before": before, "after": after, "file": file}
+    document = _row(entry).model_dump(mode="json") if entry else None
+    file = document is not None and document["file"]
+    shown = found.model_dump(mode="json")
+    return {"passage": shown, "before": before, "after": after, "file": file, "document": document}
 
 
 @router.post("/search")

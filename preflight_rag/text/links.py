@@ -1,7 +1,7 @@
 """Where a document can be read in the open web: an address made of its identifiers, or its own, and nothing else.
 
-What documents and records say of themselves is not trusted: an identifier has to have its form, and an address has to be
-one of http or https without a name or password in it.
+What documents and records say of themselves is not trusted: an identifier has to have its form, and an address has to
+be one of http or https without a name or password in it.
 """
 
 from __future__ import annotations

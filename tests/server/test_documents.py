@@ -215,3 +215,45 @@ def test_an_empty_library_lets_people_upload(tmp_path, embedder, client_of):
     assert empty.json()["error"]["code"] == "library_empty"
     assert "no roots" in full.json()["answer"]
     assert (stats["documents"], stats["path"], stats["kinds"]) == (1, "new", {"md": 1})
+
+
+def test_a_document_says_where_it_can_be_read_in_the_open_web(served):
+    record = (
+        b'{"id": "r1", "title": "Moss", "text": "Moss has no roots.", "pmid": 23193287, "doi": "10.1093/nar/gks1195"}'
+    )
+    bad = b'{"id": "r2", "title": "Fern", "text": "Ferns have no seeds.", "url": "javascript:alert(1)"}'
+    upload(served, ("files", ("both.jsonl", record + b"\n" + bad)))
+    rows = {row["id"]: row["url"] for row in served.get("/api/documents").json()["documents"]}
+    assert (rows["r1"], rows["r2"]) == ("https://doi.org/10.1093/nar/gks1195", None)
+    answer = served.ask("What does moss lack?").json()
+    cited = next(each for each in answer["citations"] if each["document_id"] == "r1")
+    assert cited["url"] == "https://doi.org/10.1093/nar/gks1195"
+    received = served.get(f"/api/passages/{cited['passage_id']}").json()
+    assert (received["document"]["url"], received["file"]) == (cited["url"], False)
+
+
+def test_a_file_that_is_gone_says_so_to_programs_and_on_a_page_to_people(served, offline_app):
+    (row,) = served.get("/api/documents", params={"query": "basalt"}).json()["documents"]
+    (offline_app.folder.parent / "basalt.txt").unlink()
+    (after,) = served.get("/api/documents", params={"query": "basalt"}).json()["documents"]
+    assert (row["file"], row["gone"], after["file"], after["gone"]) == (True, False, False, True)
+    refused = served.get("/api/documents/file", params={"id": row["id"]})
+    assert refused.json()["error"]["message"] == "the file 'basalt.txt' is no longer where it was read from"
+    page = served.get("/api/documents/file", params={"id": "<b>"}, headers={"Accept": "text/html,*/*;q=0.8"})
+    assert (page.status_code, page.headers["content-type"]) == (404, "text/html; charset=utf-8")
+    assert "There is no document &#x27;&lt;b&gt;&#x27;." in page.text
+    assert 'href="/#/library"' in page.text
+
+
+def test_a_link_that_leads_out_of_its_folder_is_not_served(served, offline_app, tmp_path_factory):
+    folder = offline_app.folder.parent
+    secret = tmp_path_factory.mktemp("elsewhere") / "secret.txt"
+    secret.write_text("a secret", encoding="utf-8")
+    for name, target in (("basalt.txt", secret), ("slate.txt", folder / "marble.txt")):
+        (folder / name).unlink()
+        (folder / name).symlink_to(target)
+    rows = {row["name"]: row for row in served.get("/api/documents").json()["documents"]}
+    refused = served.get("/api/documents/file", params={"id": rows["basalt.txt"]["id"]})
+    assert (refused.status_code, rows["basalt.txt"]["file"]) == (404, False)
+    assert "secret" not in refused.text
+    assert served.get("/api/documents/file", params={"id": rows["slate.txt"]["id"]}).status_code == 200

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from preflight_rag.library.loaders.files import ONE_DOCUMENT, suffix_of
 from preflight_rag.state.values import Passage
+from preflight_rag.text.links import link_of
 
 if TYPE_CHECKING:
     import sqlite3
 
     from preflight_rag.library.storage.store import Store
 
-_ROW = """SELECT id, title, source, date, origin, added_at,
+_ROW = """SELECT id, title, source, date, origin, added_at, json_extract(metadata, '$.doi') AS doi,
+    json_extract(metadata, '$.pmcid') AS pmcid, json_extract(metadata, '$.pmid') AS pmid,
+    json_extract(metadata, '$.url') AS url,
     (SELECT count(*) FROM passages WHERE document_id = d.id AND retired IS NULL) AS passages,
     (SELECT coalesce(sum(tokens), 0) FROM passages WHERE document_id = d.id AND retired IS NULL) AS tokens
     FROM documents d"""
@@ -29,6 +32,8 @@ class CatalogueEntry:
         kind: The ending of its file without the dot, such as "pdf"; "" where it came from no file.
         origin: The file that it was read from, or "".
         file: That file, where it is this document alone and still there.
+        gone: Whether there was such a file, which is no longer there.
+        url: Where it can be read in the open web, or None.
         added: When it was stored, ISO 8601 in UTC.
     """
 
@@ -41,6 +46,8 @@ class CatalogueEntry:
     kind: str
     origin: str
     file: Path | None
+    gone: bool
+    url: str | None
     added: str
 
 
@@ -107,9 +114,18 @@ def _kind(origin: str) -> str:
     return suffix_of(Path(origin)).removesuffix(".gz").removeprefix(".") if origin else ""
 
 
+def _leads_out(path: Path) -> bool:
+    """Whether a file is a link to one outside its folder, which may be any file of this machine."""
+    try:
+        return not path.resolve(strict=True).is_relative_to(path.parent.resolve())
+    except (OSError, RuntimeError):
+        return True
+
+
 def _entry(row: sqlite3.Row) -> CatalogueEntry:
     path = Path(row["origin"]) if row["origin"] else None
-    opens = path is not None and suffix_of(path) in ONE_DOCUMENT and path.is_file()
+    of_one = path is not None and suffix_of(path) in ONE_DOCUMENT
+    opens = path is not None and of_one and path.is_file() and not _leads_out(path)
     return CatalogueEntry(
         id=row["id"],
         title=row["title"],
@@ -120,5 +136,7 @@ def _entry(row: sqlite3.Row) -> CatalogueEntry:
         kind=_kind(row["origin"]),
         origin=row["origin"],
         file=path if opens else None,
+        gone=of_one and path is not None and not path.exists(),
+        url=link_of(row["source"], {key: row[key] for key in ("doi", "pmcid", "pmid", "url")}),
         added=row["added_at"],
     )
