@@ -77,6 +77,7 @@ def after_clarify(state: Organised) -> list[Send] | str:
     """One group is answered directly; of several, each by a `Send` of its own, which also chooses among options."""
     groups, options = state["organisation"]["groups"], state["options"]
     question, refs = state["standalone_question"], state["passages"]
+    instructions = state.get("instructions") or ""
     if not groups:
         return NOTHING
     if len(groups) == 1:
@@ -86,6 +87,7 @@ def after_clarify(state: Organised) -> list[Send] | str:
             passages=_of(_passages(groups[0], state), refs),
             decision=state["decision"],
             escalations=state["escalations"],
+            instructions=instructions,
         )
         return [Send("answer_plain", direct)]
     return [
@@ -97,6 +99,7 @@ def after_clarify(state: Organised) -> list[Send] | str:
                 group=number,
                 of=len(groups),
                 passages=_of(_passages(ranks, state), refs),
+                instructions=instructions,
             ),
         )
         for number, ranks in enumerate(groups, 1)

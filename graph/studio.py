@@ -21,11 +21,12 @@ from preflight_rag.models.protocol import Reader
 from preflight_rag.state.context import Context, Settings
 from preflight_rag.state.errors import UsageError
 
-FIRST = ("library", "model", "route", "k", "clarify", "pubmed")
+FIRST = ("library", "model", "instructions", "route", "k", "clarify", "pubmed")
 """What is shown first, in this order; the rest follows stage by stage."""
 HIDDEN = ("keep_turns", "lock_wait", "max_concurrency")
 """Settings of the turns' own keeper; the server has its own for these."""
 ASKING = ("rewrite", "converse", "answer_plain", "map_context", "reduce_context", "relate_contexts", "answer_group")
+WRITING = ("converse", "answer_plain", "reduce_context", "answer_group")
 STAGES: dict[tuple[str, ...], tuple[str, ...]] = {
     ("rewrite",): ("rewrite", "mesh", "max_question_chars"),
     ("rewrite", "converse"): ("history_tokens",),
@@ -42,6 +43,7 @@ STAGES: dict[tuple[str, ...], tuple[str, ...]] = {
     ASKING: ("model", "deadline", "temperature", "context_window", "extractive_reader"),
     ("relate_contexts",): ("corg_mode", "relation_prompt_tokens", "no_reformulation"),
     ("organize_contexts",): ("keep_duplicates", "keep_undescribed", "no_grouping", "random_duplicate"),
+    WRITING: ("instructions",),
     ("clarify",): ("clarify", "clarify_above"),
     ("cite",): ("check_citations",),
 }

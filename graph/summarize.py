@@ -15,9 +15,11 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from preflight_rag.conversation.instructions import instructions_of
 from preflight_rag.graph.outcome import receipt_of
 from preflight_rag.library.ingest import unicode_text
 from preflight_rag.library.search import summary as selection
+from preflight_rag.models.protocol import instructed
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import (
     AllPartitionsFailed,
@@ -197,7 +199,7 @@ async def summarize(
         subject: What `subject_of_file` or `subject_of_library` gave.
         reader: Writes the summary.
         embedder: Compares the sentences.
-        settings: `max_concurrency` is how many parts are read at once.
+        settings: `max_concurrency` is how many parts are read at once, `instructions` how the summary is worded.
         tokens: Most tokens of the selected sentences.
         alpha: Weight of closeness to the document's mean against redundancy.
         prompt_tokens: Most tokens of material in one prompt.
@@ -211,7 +213,9 @@ async def summarize(
         raise UsageError(f"tokens is {tokens!r}", help="Give 1 or more")
     settings, started = settings or Settings(), perf_counter()
     chosen = await asyncio.to_thread(_selected, subject, embedder, tokens, alpha)
-    spending = Spending([], [])
+    instructions, ignored = instructions_of((), settings.instructions, reader)
+    reader = instructed(reader, instructions)
+    spending = Spending([], [Gap(stage="summarize", item="instructions", error=note) for note in ignored])
     spending.add("select", Usage(seconds=perf_counter() - started))
     try:
         draft = await _read(subject, chosen, reader, settings.max_concurrency, prompt_tokens, spending)

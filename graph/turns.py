@@ -14,7 +14,7 @@ from pathlib import Path
 from time import perf_counter, time
 from typing import TYPE_CHECKING, Any
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command, StateSnapshot, StreamMode
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Ask", "Choose", "Event", "ProgressEvent", "Request", "Resume", "StageEvent", "TokenEvent", "Turns"]
 
-ROLES = {"user": HumanMessage, "assistant": AIMessage}
+ROLES = {"user": HumanMessage, "assistant": AIMessage, "system": SystemMessage}
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,8 @@ class Ask:
         question: What the person asks.
         settings: The numbers of the turn.
         options: The choices of a multiple-choice question.
-        history: `(role, text)` of the messages before it, for a thread without turns; roles are "user", "assistant".
+        history: `(role, text)` of the messages before it, for a thread without turns; roles are "user", "assistant" and
+            "system", which says how to write.
         model: The model of this turn by name; None for the one that the library was opened with.
         discard: Whether an earlier turn of the thread that was cut off is given up.
     """
@@ -76,7 +77,7 @@ class Ask:
         """Raise UsageError unless the question and the history can be used."""
         check_question(normalised(self.question), self.settings.max_question_chars)
         if unknown := sorted({role for role, _ in self.history} - ROLES.keys()):
-            raise UsageError(f"history has the role {unknown[0]!r}", help='Use "user" and "assistant".')
+            raise UsageError(f"history has the role {unknown[0]!r}", help='Use "user", "assistant" and "system".')
 
     def recorded(self) -> dict[str, Any]:
         """As the ledger keeps it beside the question."""

@@ -9,6 +9,7 @@ from langgraph.runtime import Runtime
 
 from preflight_rag.corg.contexts import contexts_of
 from preflight_rag.corg.group_answers import answered_or_nothing, asked_in_plural, group_draft, unusable
+from preflight_rag.models.protocol import instructed
 from preflight_rag.state.context import Context
 from preflight_rag.state.errors import BadReply, ModelError
 from preflight_rag.state.schema import GroupStatus, State
@@ -23,13 +24,14 @@ async def answer_group(state: GroupView, runtime: Runtime[Context]) -> State:
     context, number = runtime.context, state["group"]
     sources = contexts_of(await context.sources(state["passages"]))
     plural = asked_in_plural(sources, context.settings)
+    reader = instructed(context.reader, state.get("instructions") or "")
     status: GroupStatus
     question, options = state["standalone_question"], state.get("options") or []
     try:
         if options:
-            reply = await context.reader.answer(question=question, sources=sources, options=options)
+            reply = await reader.answer(question=question, sources=sources, options=options)
         else:
-            reply = await context.reader.answer_group(question=question, sources=sources, plural=plural)
+            reply = await reader.answer_group(question=question, sources=sources, plural=plural)
         status = answered_or_nothing(reply.value)
     except ModelError as error:
         reply, status = unusable(error), "unreadable" if isinstance(error, BadReply) else "failed"

@@ -15,6 +15,7 @@ from langgraph.runtime import Runtime
 
 from preflight_rag.corg.contexts import contexts_of
 from preflight_rag.corg.group_answers import answered_or_nothing, asked_in_plural, group_draft, unusable
+from preflight_rag.models.protocol import instructed
 from preflight_rag.routing.decision import current_route, escalation, may_escalate, nothing_to_find, partition
 from preflight_rag.state.context import Context
 from preflight_rag.state.errors import BadReply
@@ -33,7 +34,7 @@ async def answer_plain(state: Chosen, runtime: Runtime[Context]) -> State:
 async def answer_all_passages(state: Chosen, context: Context) -> State:
     """The answer of the route plain, which may call for a dearer route."""
     sources = await context.sources(state["passages"])
-    reply = await context.reader.answer(
+    reply = await instructed(context.reader, state.get("instructions") or "").answer(
         question=state["standalone_question"], sources=sources, options=state["options"]
     )
     draft: Draft = reply.value
@@ -55,7 +56,7 @@ async def answer_only_group(state: Chosen, context: Context) -> State:
     """The answer of the only group, whose contexts do not contradict each other; options are answered from it too."""
     sources = contexts_of(await context.sources(state["passages"]))
     question, options = state["standalone_question"], state["options"]
-    reader = context.reader
+    reader = instructed(context.reader, state.get("instructions") or "")
     status: GroupStatus
     try:
         if asked_in_plural(sources, context.settings) and not options:

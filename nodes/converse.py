@@ -12,6 +12,7 @@ from langgraph.runtime import Runtime
 from preflight_rag.conversation.history import past_messages, sources_note, summary_and_rest
 from preflight_rag.conversation.questions import messages_before
 from preflight_rag.conversation.small_talk import QUOTED, earlier_answer, talk_reply
+from preflight_rag.models.protocol import instructed
 from preflight_rag.state.context import Context
 from preflight_rag.state.errors import LibraryCorrupt
 from preflight_rag.state.reading import Message, Reply, Talk
@@ -33,7 +34,8 @@ async def converse(state: Talked, runtime: Runtime[Context]) -> State:
         summary, rest = summary_and_rest(history, state.get("condensed"))
         read = [*([Message("summary", summary)] if summary else []), *(past.message for past in rest)]
         read += sources_note(earlier)
-        reply = await context.reader.converse(message=state["question"], talk=talk, history=read, earlier=earlier)
+        reader = instructed(context.reader, state.get("instructions") or "")
+        reply = await reader.converse(message=state["question"], talk=talk, history=read, earlier=earlier)
     text, citations, gaps = await _cited(reply.value.text, known["citations"] if known else [], context)
     notes = [{"stage": "converse", "item": "reply", "error": note} for note in reply.notes]
     return {

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from langgraph.runtime import Runtime
 
+from preflight_rag.models.protocol import instructed
 from preflight_rag.routing.decision import contradiction, may_escalate
 from preflight_rag.state.context import Context
 from preflight_rag.state.errors import AllPartitionsFailed
@@ -32,7 +33,7 @@ async def reduce_context(state: Mapped, runtime: Runtime[Context]) -> State:
     if not given:
         return {"draft": Draft("", found=False).dump(), "onward": "abstain"}
     given = await _with_sources(state, given, runtime.context)
-    reply = await runtime.context.reader.reduce(
+    reply = await instructed(runtime.context.reader, state.get("instructions") or "").reduce(
         question=state["standalone_question"], extracts=given, options=state["options"]
     )
     update: State = {

@@ -22,7 +22,7 @@ from preflight_rag.state.views import Rewritten
 async def retrieve(state: Rewritten, runtime: Runtime[Context]) -> State:
     """Find the passages that go on, and keep both rankings that they were fused from."""
     context = runtime.context
-    settings = await asyncio.to_thread(within_window, context.settings, context.reader)
+    settings = await asyncio.to_thread(within_window, context.settings, context.reader, state.get("instructions") or "")
     retrieval = await asyncio.to_thread(
         retrieve_passages,
         context.library,

@@ -14,6 +14,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
 from preflight_rag.conversation.history import condense_history, past_messages
+from preflight_rag.conversation.instructions import instructions_of
 from preflight_rag.conversation.intents import is_of_the_conversation, recognise_talk
 from preflight_rag.conversation.lookups import lookup_after, recognise_lookup
 from preflight_rag.conversation.questions import last_question, messages_before, normalised
@@ -38,10 +39,12 @@ async def rewrite(state: Asked, runtime: Runtime[Context]) -> State:
         runtime.stream_writer(progress("rewrite", f"condensing {count} earlier messages"))
 
     short = await condense_history(context.reader, history, state.get("condensed"), settings, report)
+    instructions, ignored = instructions_of(state["messages"], settings.instructions, context.reader)
     update: State = {
         "schema_version": STATE_VERSION,
         "question": question,
         "options": state.get("options") or [],
+        "instructions": instructions,
         "condensed": short.value,
         "condensed_messages": short.value["messages"],
         **cleared(),
@@ -76,6 +79,7 @@ async def rewrite(state: Asked, runtime: Runtime[Context]) -> State:
         update["lookup"] = lookup.dump()
         update["decision"] = lookup_route(lookup, settings).model_dump()
     rows = [{"stage": "rewrite", "item": "reply", "error": note} for note in notes]
+    rows += [{"stage": "rewrite", "item": "instructions", "error": note} for note in ignored]
     update["gaps"] = Overwrite(rows)  # type: ignore[typeddict-item]
     update["spent"] = Overwrite([{"stage": "rewrite", **usage.model_dump()}])  # type: ignore[typeddict-item]
     return update

@@ -227,7 +227,8 @@ class Preflight:
             thread_id: The conversation; follow-ups on one thread are understood from it.
             options: The choices of a multiple-choice question; the answer's `choice` names one.
             discard: Drop an earlier turn of the thread that was cut off.
-            history: `("user" | "assistant", text)` of earlier messages, for a thread that has no turns yet.
+            history: `("user" | "assistant" | "system", text)` of earlier messages, for a thread without turns; what
+                "system" says is instructions for how to write.
             model: Another model for this turn, as `provider:name` or `offline`; opened once and kept.
             on_event: Called with each stage and each piece of the answer as it comes.
             **settings: Fields of `Settings` for this turn, such as `route="plain"` or `k=8`.

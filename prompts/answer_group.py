@@ -48,10 +48,10 @@ _LABEL = re.compile(
 _BULLET = re.compile(r"^\s*(?:[-*•·]|\d{1,2}[.)])\s+", re.MULTILINE)
 
 
-def render(*, question: str, sources: Sequence[Source]) -> list[BaseMessage]:
+def render(*, question: str, sources: Sequence[Source], instructions: str = "") -> list[BaseMessage]:
     """Messages for the model; the question is put as it is."""
     values = {"question": fences.fenced(question), "passages": fences.passages(sources)}
-    return [SystemMessage(SYSTEM), HumanMessage(USER.format(**values))]
+    return [SystemMessage(SYSTEM + fences.instructions(instructions)), HumanMessage(USER.format(**values))]
 
 
 def render_plural(*, question: str) -> list[BaseMessage]:

@@ -33,14 +33,16 @@ Question: {question}
 Question: {question}{options}"""
 
 
-def render(*, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> list[BaseMessage]:
+def render(
+    *, question: str, sources: Sequence[Source], options: Sequence[str] = (), instructions: str = ""
+) -> list[BaseMessage]:
     """Messages for the model."""
     values = {
         "question": fences.fenced(question),
         "passages": fences.passages(sources),
         "options": fences.options(options),
     }
-    return [SystemMessage(SYSTEM), HumanMessage(USER.format(**values))]
+    return [SystemMessage(SYSTEM + fences.instructions(instructions)), HumanMessage(USER.format(**values))]
 
 
 def parse(reply: str, options: Sequence[str] = ()) -> Draft:

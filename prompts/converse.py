@@ -33,14 +33,16 @@ The sources of the last answer:
 Your reply:"""
 
 
-def render(*, message: str, history: Sequence[Message], sources: Sequence[Source]) -> list[BaseMessage]:
+def render(
+    *, message: str, history: Sequence[Message], sources: Sequence[Source], instructions: str = ""
+) -> list[BaseMessage]:
     """Messages for the model."""
     values = {
         "history": fences.conversation(history) or "(nothing yet)",
         "sources": fences.passages(sources) if sources else "(none)",
         "message": fences.fenced(message),
     }
-    return [SystemMessage(SYSTEM), HumanMessage(USER.format(**values))]
+    return [SystemMessage(SYSTEM + fences.instructions(instructions)), HumanMessage(USER.format(**values))]
 
 
 def parse(reply: str) -> Draft:

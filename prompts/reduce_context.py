@@ -31,14 +31,16 @@ Question: {question}
 Question: {question}{options}"""
 
 
-def render(*, question: str, extracts: Sequence[Extract], options: Sequence[str] = ()) -> list[BaseMessage]:
+def render(
+    *, question: str, extracts: Sequence[Extract], options: Sequence[str] = (), instructions: str = ""
+) -> list[BaseMessage]:
     """Messages for the model."""
     values = {
         "question": fences.fenced(question),
         "extracts": fences.extracts(extracts),
         "options": fences.options(options),
     }
-    return [SystemMessage(SYSTEM), HumanMessage(USER.format(**values))]
+    return [SystemMessage(SYSTEM + fences.instructions(instructions)), HumanMessage(USER.format(**values))]
 
 
 def parse(reply: str, options: Sequence[str] = ()) -> Draft:

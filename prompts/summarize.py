@@ -36,12 +36,17 @@ Document: {title}
 Summarise this document."""
 
 
-def render(*, title: str, sections: Sequence[Sequence[Source]], parts: Sequence[Extract] = ()) -> list[BaseMessage]:
+def render(
+    *, title: str, sections: Sequence[Sequence[Source]], parts: Sequence[Extract] = (), instructions: str = ""
+) -> list[BaseMessage]:
     """Messages for the model; with `parts`, these are put to it in place of the sentences."""
     sources = [source for section in sections for source in section]
     material = fences.extracts(parts) if parts else fences.passages(sources)
     values = {"title": fences.fenced(" ".join(title.split())) or "untitled", "material": material}
-    return [SystemMessage(SYSTEM_PARTS if parts else SYSTEM), HumanMessage(USER.format(**values))]
+    return [
+        SystemMessage((SYSTEM_PARTS if parts else SYSTEM) + fences.instructions(instructions)),
+        HumanMessage(USER.format(**values)),
+    ]
 
 
 def parse(reply: str) -> Draft:

@@ -55,6 +55,10 @@ class Settings(BaseModel):
         default="D1+D2+D3",
         description="Which kinds are asked of NCBI: D1 abstracts, D2 PMC's reviews in full, D3 other PMC articles.",
     )
+    instructions: str = Field(
+        default="",
+        description="How a language model words its answers: tone, language, length, format. Not what they say.",
+    )
     where: tuple[str, ...] = Field(default=(), description="Only passages whose metadata fit, such as year>=2020.")
     since: str | None = Field(default=None, description="Only documents dated at or after this day, month or year.")
     recency: float = Field(default=0.0, ge=0, le=1, description="Weight of a document's age in the ranking.")

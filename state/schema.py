@@ -117,6 +117,8 @@ class State(TypedDict, total=False):
     """The conversation; its last human message is the question."""
     options: list[str]
     """The choices of a multiple-choice question; empty for an open one."""
+    instructions: str
+    """How answers are to be written, as the setting and the system messages among `messages` say; empty: as usual."""
     question: str
     """The question as it was asked."""
     standalone_question: str

@@ -50,6 +50,7 @@ class Talked(TypedDict):
     talk: dict[str, Any]
     earlier: NotRequired[EarlierState]
     condensed: NotRequired[CondensedState]
+    instructions: NotRequired[str]
 
 
 class LookedUp(TypedDict):
@@ -71,6 +72,7 @@ class Rewritten(TypedDict):
     queries: list[str]
     rewrite: NotRequired[dict[str, Any]]
     within: NotRequired[list[str]]
+    instructions: NotRequired[str]
 
 
 class Retrieved(TypedDict):
@@ -98,6 +100,7 @@ class Chosen(TypedDict):
     passages: list[PassageRef]
     decision: dict[str, Any]
     escalations: list[Escalation]
+    instructions: NotRequired[str]
 
 
 class Partition(TypedDict):
@@ -121,6 +124,7 @@ class Mapped(TypedDict):
     gaps: list[dict[str, str]]
     decision: NotRequired[dict[str, Any]]
     escalations: NotRequired[list[Escalation]]
+    instructions: NotRequired[str]
 
 
 class Onward(TypedDict):
@@ -159,6 +163,7 @@ class Organised(TypedDict):
     contexts: list[dict[str, Any]]
     organisation: Organisation
     choices: list[dict[str, Any]]
+    instructions: NotRequired[str]
 
 
 class Unclear(TypedDict):
@@ -178,6 +183,7 @@ class GroupView(TypedDict):
     group: int
     of: NotRequired[int]
     passages: list[PassageRef]
+    instructions: NotRequired[str]
 
 
 class Answered(TypedDict):

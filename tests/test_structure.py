@@ -48,6 +48,7 @@ IN_PARTS = {"map_context", "answer_group"}
 """Stages that run once for each part, whose progress is counted."""
 SET_BY_REWRITE = {
     *("schema_version", "messages", "options", "question", "standalone_question", "queries", "rewrite", "lookup"),
+    "instructions",
     *("earlier", "condensed", "condensed_messages", "gaps", "spent"),
 }
 """Channels that `rewrite` sets anew itself, or that a conversation keeps."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,6 +17,7 @@ from preflight_rag.cli.main import (
     app,
     command,
 )
+from preflight_rag.cli.options import with_settings
 from preflight_rag.state.errors import LibraryMissing, UsageError
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 @app.command(epilog="Example: preflight summarize report.pdf --tokens 400")
 @command
+@with_settings("instructions")
 def summarize(
     document: Annotated[str, typer.Argument(help="A file, or the id of a document in the library.")],
     library: LibraryOption = DEFAULT_LIBRARY,
@@ -32,14 +34,16 @@ def summarize(
     model: ModelOption = None,
     json: JsonOption = False,
     embedder: EmbedderOption = None,
+    *,
+    settings: dict[str, Any],
 ) -> None:
     """Summarise a document: the sentences that stand for it best, in their order, and what the model makes of them."""
     from preflight_rag.graph.summarize import is_on_disk, summarize_file
 
     if is_on_disk(document):
-        found = summarize_file(Path(document), model, embedder=embedder, tokens=tokens)
+        found = summarize_file(Path(document), model, embedder=embedder, tokens=tokens, **settings)
     else:
-        found = _from_library(document, library, model, embedder, tokens)
+        found = _from_library(document, library, model, embedder, tokens, settings)
     show.model_line(found.receipt.model)
     if json:
         show.as_json(found.model_dump(mode="json"))
@@ -47,12 +51,14 @@ def summarize(
         _show(found)
 
 
-def _from_library(document: str, library: Path, model: str | None, embedder: str | None, tokens: int) -> Summary:
+def _from_library(
+    document: str, library: Path, model: str | None, embedder: str | None, tokens: int, settings: dict[str, Any]
+) -> Summary:
     from preflight_rag.app import Preflight
 
     try:
         with Preflight.open(library, model, embedder=embedder) as preflight:
-            return preflight.summarize(document, tokens=tokens)
+            return preflight.summarize(document, tokens=tokens, **settings)
     except LibraryMissing:
         raise UsageError(
             f"there is no file {document!r}, and no library at {library}", help="Give a file, or --library DIR."

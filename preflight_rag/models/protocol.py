@@ -83,6 +83,20 @@ class HasContextWindow(Protocol):
         ...
 
 
+@runtime_checkable
+class TakesInstructions(Protocol):
+    """A reader that can be told how to write: tone, language, length, format."""
+
+    def instructed(self, instructions: str) -> Reader:
+        """The same reader, whose answers are written so."""
+        ...
+
+
+def instructed(reader: Reader, instructions: str) -> Reader:
+    """The reader that writes as the instructions say; itself where there are none, or it takes none."""
+    return reader.instructed(instructions) if instructions and isinstance(reader, TakesInstructions) else reader
+
+
 REPLY_TOKENS = 1024
 """Room that is left for a reply; of a small window a quarter. Set by hand: an answer with quotes takes 200 to 400."""
 PROMPT_TOKENS = 400
@@ -95,7 +109,7 @@ LEAST_ROOM = 512
 """Room for the longest passage, however small a window is said to be."""
 
 
-def within_window(settings: Settings, reader: object) -> Settings:
+def within_window(settings: Settings, reader: object, instructions: str = "") -> Settings:
     """The settings of a turn whose prompts fit into the reader's context window, as far as that is known.
 
     `k`, `budget_tokens` and `relation_prompt_tokens` become no larger than what a prompt has room for.
@@ -103,7 +117,8 @@ def within_window(settings: Settings, reader: object) -> Settings:
     window = reader.context_window() if isinstance(reader, HasContextWindow) else None
     if window is None:
         return settings
-    room = max(LEAST_ROOM, int(COUNTED_SHARE * (window - min(REPLY_TOKENS, window // 4) - PROMPT_TOKENS)))
+    of_prompt = PROMPT_TOKENS + len(instructions) // 4
+    room = max(LEAST_ROOM, int(COUNTED_SHARE * (window - min(REPLY_TOKENS, window // 4) - of_prompt)))
     k = min(settings.k, room // (2 * TAG_TOKENS))
     of_passages = room - k * TAG_TOKENS
     return settings.model_copy(

@@ -37,6 +37,7 @@ from preflight_rag.server.turns import (
     finish,
     first_item,
     items,
+    with_instructions,
 )
 from preflight_rag.state.values import Answer, Clarification
 
@@ -49,6 +50,7 @@ ROUTE_OF: dict[str, str | None] = {
     "preflight-map-reduce": "map-reduce",
     "preflight-corg": "corg",
 }
+INSTRUCTING = ("system", "developer")
 MOST_MESSAGES = 2000  # a guess; a body of 1 MB rarely holds more
 MOST_TEXTS = 2048  # as OpenAI's own API
 
@@ -99,10 +101,11 @@ class ChatBody(BaseModel):
 
 @dataclass(frozen=True)
 class Conversation:
-    """The question, and the messages before it as `("user" | "assistant", text)`."""
+    """The question, the messages before it as `("user" | "assistant", text)`, and what says how to write."""
 
     question: str
     history: tuple[tuple[str, str], ...]
+    instructions: tuple[str, ...] = ()
 
 
 class EmbeddingsBody(BaseModel):
@@ -143,6 +146,7 @@ async def complete(
     route = route_of(body.model)
     conversation = conversation_of(body)
     settings = checked_settings(body.settings | ({"route": route} if route else {}))
+    settings = with_instructions(settings, service, *conversation.instructions)
     given = body.thread_id or x_preflight_thread
     known = given or await asyncio.to_thread(_known_thread, service, user, conversation)
     shown = known or f"v1-{uuid4().hex[:12]}"
@@ -214,7 +218,8 @@ def conversation_of(body: ChatBody) -> Conversation:
     last = max((place for place, (role, _) in enumerate(messages) if role == "user"), default=None)
     if last is None:
         raise Refused(400, "no message is the user's", help="End with a message of role `user`.")
-    return Conversation(messages[last][1], tuple(messages[:last]))
+    told = tuple(each.text() for each in body.messages if each.role in INSTRUCTING)
+    return Conversation(messages[last][1], tuple(messages[:last]), told)
 
 
 def without_footnotes(history: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:

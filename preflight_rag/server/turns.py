@@ -53,8 +53,10 @@ SETTINGS = (
     *("compression", "ordering", "candidates", "fusion", "rrf_k", "preflight", "top_n", "threshold", "partition_size"),
     *("map_prompt_tokens", "corg", "corg_threshold", "corg_mode", "relation_prompt_tokens", "keep_duplicates"),
     *("keep_undescribed", "no_grouping", "no_reformulation", "random_duplicate", "prune", "check_citations"),
-    *("clarify", "clarify_above", "history_tokens"),
+    *("clarify", "clarify_above", "history_tokens", "instructions"),
 )
+OWN = ("route", "k", "where", "since", "pubmed", "instructions", "clarify")
+"""Settings with a field of their own in a question's body."""
 RERANKERS = ("features", "reader", "none")
 HTML_SECONDS = 0.08  # between two renderings of a growing answer: a dozen a second look smooth
 EARLY_SECONDS = 0.15  # how long a stream's status waits for an error; wrong questions fail within milliseconds
@@ -89,6 +91,9 @@ class AskBody(GoOnBody):
     where: list[str] | None = Field(default=None, description="Filters such as year>=2020.")
     since: str | None = Field(default=None, description="Only documents dated at or after this day, month or year.")
     pubmed: bool | None = Field(default=None, description="Also search PubMed and PMC live.")
+    instructions: str | None = Field(
+        default=None, description="How answers are worded: tone, language, length, format."
+    )
     clarify: bool | None = Field(default=None, description="Ask back where many things go by one name.")
     options: list[str] = Field(default_factory=list, description="Choices of a multiple-choice question.")
     settings: dict[str, Any] = Field(default_factory=dict, description="Other settings of this turn.")
@@ -96,7 +101,7 @@ class AskBody(GoOnBody):
 
     def turn_settings(self) -> dict[str, Any]:
         """The settings of the turn."""
-        own = {name: getattr(self, name) for name in ("route", "k", "where", "since", "pubmed", "clarify")}
+        own = {name: getattr(self, name) for name in OWN}
         return checked_settings({**self.settings, **{name: value for name, value in own.items() if value is not None}})
 
 
@@ -119,12 +124,26 @@ def checked_settings(given: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+def with_instructions(settings: dict[str, Any], service: Service, *spoken: str) -> dict[str, Any]:
+    """A turn's settings with all that is said of how to write: the server's own, then the caller's.
+
+    Args:
+        settings: What the caller has set.
+        service: Whose application may have instructions, which stand whatever a caller says.
+        *spoken: The caller's system messages.
+    """
+    own = service.preflight.settings.instructions
+    told = [text.strip() for text in (own, str(settings.get("instructions") or "").removeprefix(own), *spoken)]
+    joined = "\n".join(dict.fromkeys(filter(None, told)))
+    return {**settings, "instructions": joined} if joined != own else settings
+
+
 @router.post("/ask", response_model=None)
 async def ask(body: AskBody, request: Request, service: ServiceOf, user: UserOf) -> Response:
     """Take a turn: events start, progress, stage, token, html; at last answer, clarify, error or stopped."""
     shown = f"chat-{uuid4().hex[:12]}" if body.thread_id is None else body.thread_id
     thread_id = user.thread(validate_thread_id(shown))
-    settings, model = body.turn_settings(), service.model_of(body.model)
+    settings, model = with_instructions(body.turn_settings(), service), service.model_of(body.model)
 
     def start() -> AsyncGenerator[Event, None]:
         return service.preflight.astream(

@@ -135,7 +135,8 @@ def test_chat_mode_has_what_it_needs(client, assistant):
 
 def test_settings_have_controls(client, assistant):
     fields = client.assistants.get_schemas(assistant)["context_schema"]["properties"]
-    assert list(fields)[:6] == list(studio.FIRST)
+    assert list(fields)[: len(studio.FIRST)] == list(studio.FIRST)
+    assert fields["instructions"]["langgraph_nodes"] == list(studio.WRITING)
     assert fields["route"]["enum"] == ["auto", "plain", "map-reduce", "corg"]
     assert (fields["k"]["minimum"], fields["k"]["maximum"], fields["k"]["default"]) == (1, 200, 16)
     assert fields["clarify"]["type"] == "boolean"

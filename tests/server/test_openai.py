@@ -204,3 +204,23 @@ def test_a_failing_model_is_an_error_of_openai(scripted_app, openai_client):
             create(model="preflight", messages=[user(QUESTION)])
         with pytest.raises(openai.APIError):
             list(create(model="preflight", messages=[user(QUESTION)], stream=True))
+
+
+@pytest.mark.parametrize("role", ["system", "developer"])
+def test_system_messages_say_how_to_write_below_what_the_server_says(scripted_app, openai_client, role):
+    rules = [("Which rock is hard?", "Basalt is hard [1].")]
+    with ScriptedServer(rules) as server:
+        with running(scripted_app(server, rewrite="off", instructions="Be polite.")) as url:
+            messages = [{"role": role, "content": "Answer in French."}, user(QUESTION)]
+            openai_client(url).chat.completions.create(model="preflight", messages=messages)
+        (request,) = server.requests
+    assert "<instructions>\nBe polite.\nAnswer in French.\n</instructions>" in request.body["messages"][0]["content"]
+
+
+def test_a_server_without_a_model_says_that_it_ignores_system_messages(offline_app, openai_client):
+    with running(offline_app) as url:
+        messages = [{"role": "system", "content": "Answer in French."}, user(QUESTION)]
+        found = openai_client(url).chat.completions.create(model="preflight", messages=messages)
+    message = found.choices[0].message
+    assert [gap["item"] for gap in message.preflight["gaps"]] == ["instructions"]
+    assert "ignored" not in message.content

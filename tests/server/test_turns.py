@@ -176,3 +176,15 @@ def test_fifty_conversations_at_once_keep_apart(scripted_app, client_of):
             assert f"code {number} of {turn}" in answer
     assert sorted(row["thread_id"] for row in listed) == sorted(f"t{n}" for n in range(50))
     assert {row["turns"] for row in listed} == {2}
+
+
+def test_a_callers_instructions_stand_below_the_servers(scripted_app, client_of):
+    with ScriptedServer(default="Basalt [1].") as server:
+        with running(scripted_app(server, rewrite="off", instructions="Be polite.")) as url:
+            client = client_of(url)
+            assert client.get("/api/info").json()["settings"]["instructions"] == "Be polite."
+            for given in ({"instructions": "Be brief."}, {"instructions": "Be polite."}, {}):
+                client.post("/api/ask", json={"question": "How is basalt?", "stream": False, **given})
+        told = [str(request.body["messages"][0]["content"]) for request in server.requests]
+    assert "<instructions>\nBe polite.\nBe brief.\n</instructions>" in told[0]
+    assert all("<instructions>\nBe polite.\n</instructions>" in each for each in told[1:])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -80,6 +81,13 @@ class ChatReader:
         self.name = name or _name_of(chat_model)
         self.deadline = deadline
         self._clients = LoopLocalClients()
+        self._instructions = ""
+
+    def instructed(self, instructions: str) -> ChatReader:
+        """The same reader, whose answering prompts hold these instructions for how to write."""
+        told = copy(self)
+        told._instructions = instructions
+        return told
 
     async def rewrite(self, *, message: str, history: Sequence[Message]) -> Reply[Rewrite]:
         """The model's rewrite; what it leaves out is filled in by rule.
@@ -106,7 +114,8 @@ class ChatReader:
 
     async def answer(self, *, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Reply[Draft]:
         """One answer from all sources."""
-        prompt = answer_plain.render(question=question, sources=sources, options=options)
+        told = self._instructions
+        prompt = answer_plain.render(question=question, sources=sources, options=options, instructions=told)
         return await self._draft(prompt, options)
 
     async def extract(self, *, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Reply[Extract]:
@@ -116,7 +125,8 @@ class ChatReader:
 
     async def reduce(self, *, question: str, extracts: Sequence[Extract], options: Sequence[str] = ()) -> Reply[Draft]:
         """One answer from the partitions' extracts; their quotes come along."""
-        prompt = reduce_context.render(question=question, extracts=extracts, options=options)
+        told = self._instructions
+        prompt = reduce_context.render(question=question, extracts=extracts, options=options, instructions=told)
         reply = await self._draft(prompt, options)
         draft = reduce_context.settled(reply.value)
         quotes = draft.quotes or tuple(quote for extract in extracts for quote in extract.quotes)
@@ -145,7 +155,8 @@ class ChatReader:
     async def answer_group(self, *, question: str, sources: Sequence[Source], plural: bool) -> Reply[Draft]:
         """One answer for each entity of the group's contexts; in the plural, another question in the same prompt."""
         asked, before = await self.plural(question) if plural and len(sources) > 1 else (question, Usage())
-        received = await self._ask(answer_group.render(question=asked, sources=sources))
+        prompt = answer_group.render(question=asked, sources=sources, instructions=self._instructions)
+        received = await self._ask(prompt)
         return Reply(answer_group.parse(received.text), add(before, received.usage), received.notes)
 
     async def plural(self, question: str, *, by_rule: bool = True) -> tuple[str, Usage]:
@@ -168,14 +179,17 @@ class ChatReader:
         self, *, title: str, sections: Sequence[Sequence[Source]], parts: Sequence[Extract] = ()
     ) -> Reply[Draft]:
         """One summary of a document's sentences, or of its parts' summaries; their quotes come along."""
-        text, usage = await self._call(summarize.render(title=title, sections=sections, parts=parts))
+        prompt = summarize.render(title=title, sections=sections, parts=parts, instructions=self._instructions)
+        text, usage = await self._call(prompt)
         draft = summarize.parse(text)
         quotes = draft.quotes or tuple(quote for part in parts for quote in part.quotes)
         return Reply(replace(draft, quotes=quotes), usage)
 
     async def converse(self, *, message: str, talk: Talk, history: Sequence[Message], earlier: Earlier) -> Reply[Draft]:
         """The model's own words, whatever the talk is about; they may cite the last answer's sources."""
-        text, usage = await self._call(converse.render(message=message, history=history, sources=earlier.sources))
+        told, sources = self._instructions, earlier.sources
+        prompt = converse.render(message=message, history=history, sources=sources, instructions=told)
+        text, usage = await self._call(prompt)
         return Reply(converse.parse(text), usage)
 
     async def condense(self, *, summary: str, messages: Sequence[Message]) -> Reply[str]:
