@@ -23,7 +23,7 @@ from preflight_rag.library.writer import Writer
 from preflight_rag.state.context import Fusion
 from preflight_rag.state.errors import LibraryCorrupt, PreflightError, UsageError
 from preflight_rag.state.values import Document
-from preflight_rag.text.boolean import parse
+from preflight_rag.text.boolean import Expression, parse
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
@@ -246,9 +246,16 @@ class Library(StoredCollection):
         tree = parse(unicode_text(expression))
         if limit < 1:
             raise UsageError(f"limit={limit} is out of range", help="Use limit >= 1")
-        lexical, depth = self._index.get().lexical, 4 * limit
+        index = self._index.get()
+        try:
+            return self._matching(index, tree, limit)
+        except LibraryCorrupt as error:
+            return self._matching(self._index.after(error), tree, limit)
+
+    def _matching(self, index: Index, tree: Expression, limit: int) -> tuple[list[str], int]:
+        depth = 4 * limit
         while True:
-            rows, hits = lexical.match(tree, depth)
+            rows, hits = index.lexical.match(tree, depth)
             names = self._store.identities([row for row, _ in rows])
             found = list(dict.fromkeys(names[row][1] for row, _ in rows if row in names))
             if len(found) >= limit or depth >= hits:

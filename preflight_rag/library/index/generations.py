@@ -2,7 +2,7 @@
 
 Each build writes a folder of its own, flushes it to disk, and only then replaces `manifest.json`, which names the
 folder and holds the size and SHA-256 of its files. A reader therefore sees the old index or the new one. Searches read
-the newest one through `CurrentIndex`, which rebuilds what is missing or damaged.
+the newest one through `CurrentIndex`, which compares the files with these sums and rebuilds what is missing or damaged.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import secrets
 import shutil
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,10 @@ MANIFEST = "manifest.json"
 DENSE, ROWS, LEXICAL = "dense.faiss", "rows.npy", "lexical"
 PURGE = "purge"
 STEPS = (DENSE, LEXICAL, WORDS, MANIFEST, PURGE)
+CHECKED = "checked.json"
+ALWAYS_CHECKED = 256_000_000
+"""Bytes of an index that is read whole, to compare checksums, whenever it is opened: about 0.2 s. A larger one is read
+whole only where a file is not the one that was checked before, by its inode, size and times."""
 
 Stamp = tuple[int, int, int]
 
@@ -69,9 +74,7 @@ class Index:
         import numpy as np
 
         folder = root / manifest.folder
-        for name, entry in manifest.files.items():
-            if not (folder / name).is_file() or (folder / name).stat().st_size != entry["size"]:
-                raise LibraryCorrupt(f"The index file {folder / name} is missing or cut off")
+        _check_files(root, manifest)
         self.manifest = manifest
         self.dense = DenseIndex(folder / DENSE)
         self.lexical = LexicalIndex(folder / LEXICAL)
@@ -183,6 +186,46 @@ def build_index(
     _sync(root)
     _remove_others(root, folder.name)
     return manifest
+
+
+def _check_files(root: Path, manifest: Manifest) -> None:
+    """Compare the files with the manifest's checksums before anything is read from them.
+
+    A damaged file that still opens gives wrong answers without a word, so being readable is not enough.
+
+    Raises:
+        LibraryCorrupt: A file is missing or is not what was written.
+    """
+    folder = root / manifest.folder
+    for name, entry in manifest.files.items():
+        if not (folder / name).is_file() or (folder / name).stat().st_size != entry["size"]:
+            raise LibraryCorrupt(f"The index file {folder / name} is missing or cut off")
+    stamps = {name: _stamp(folder / name) for name in manifest.files}
+    is_large = sum(entry["size"] for entry in manifest.files.values()) > ALWAYS_CHECKED
+    if is_large and _checked_before(root) == {"folder": manifest.folder, "files": stamps}:
+        return
+    for name, entry in manifest.files.items():
+        if _entry(folder / name)["sha256"] != entry["sha256"]:
+            raise LibraryCorrupt(f"The index file {folder / name} fails its checksum")
+    if is_large:
+        with suppress(OSError):  # of a folder that cannot be written: it is read whole again next time
+            scratch = root / f".{CHECKED}.{secrets.token_hex(4)}.json"
+            scratch.write_text(json.dumps({"folder": manifest.folder, "files": stamps}), encoding="utf-8")
+            os.replace(scratch, root / CHECKED)
+
+
+def _stamp(path: Path) -> list[int]:
+    """What changes when a file is written or replaced."""
+    stat = path.stat()
+    return [stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]
+
+
+def _checked_before(root: Path) -> object:
+    """What `_check_files` noted of the files that it has read whole; None where it has not, or the note is damaged."""
+    try:
+        return json.loads((root / CHECKED).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
 
 
 def index_problems(root: Path) -> list[str]:

@@ -14,7 +14,8 @@ import re
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,7 +65,8 @@ class LexicalIndex:
 
     def __init__(self, folder: Path) -> None:
         self._analyser = _analyser()
-        try:
+        self._folder = folder
+        with _translated_errors(folder):
             try:
                 index = _open(folder, self._analyser)
             except ValueError:
@@ -79,8 +81,6 @@ class LexicalIndex:
             fields = _fields(folder)
             self._has_positions = fields[FIELD]["indexing"]["record"] == "position"
             self._has_row_terms = bool(fields[ROW]["indexed"])
-        except (ValueError, OSError) as error:
-            raise LibraryCorrupt(f"The lexical index {folder} cannot be read") from error
         self._schema = index.schema
 
     def __len__(self) -> int:
@@ -107,9 +107,10 @@ class LexicalIndex:
         if n == 0 or not clauses:
             return []
         disjunction = tantivy.Query.boolean_query(clauses)
-        if among is not None:
-            return self._search_among(disjunction, n, among)
-        return self._rows(self._searcher.search(disjunction, n, count=False).hits)
+        with _translated_errors(self._folder):
+            if among is not None:
+                return self._search_among(disjunction, n, among)
+            return self._rows(self._searcher.search(disjunction, n, count=False).hits)
 
     def _search_among(self, query: tantivy.Query, n: int, among: np.ndarray) -> list[tuple[int, float]]:
         """The best `n` of the rows `among`: few are looked up as terms, of many the ranking is read until it has them.
@@ -141,9 +142,10 @@ class LexicalIndex:
         query = self._query(expression)
         if n < 1 or query is None:
             return [], 0
-        result = self._searcher.search(query, min(n, max(len(self), 1)))
-        hits: int = result.count  # type: ignore[attr-defined]  # its stubs lack it
-        return self._rows(result.hits), hits
+        with _translated_errors(self._folder):
+            result = self._searcher.search(query, min(n, max(len(self), 1)))
+            hits: int = result.count  # type: ignore[attr-defined]  # its stubs lack it
+            return self._rows(result.hits), hits
 
     def _rows(self, hits: Iterable[tuple[float, tantivy.DocAddress]]) -> list[tuple[int, float]]:
         rows = ((self._searcher.doc(address).to_dict()[ROW][0], score) for score, address in hits)
@@ -175,6 +177,19 @@ class LexicalIndex:
             return Query.phrase_query(self._schema, FIELD, list(places))
         clauses = [(Occur.Must, Query.term_query(self._schema, FIELD, word)) for _, word in places]
         return Query.boolean_query(clauses) if clauses else None
+
+
+@contextmanager
+def _translated_errors(folder: Path) -> Iterator[None]:
+    """Raise what tantivy says of damaged files as LibraryCorrupt; its panics are no `Exception`s."""
+    try:
+        yield
+    except (ValueError, OSError, KeyError, TypeError) as error:
+        raise LibraryCorrupt(f"The lexical index {folder} cannot be read") from error
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise LibraryCorrupt(f"The lexical index {folder} cannot be read") from error
 
 
 def _open(folder: Path, analyser: tantivy.TextAnalyzer) -> tantivy.Index:

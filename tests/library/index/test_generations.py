@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 
 import pytest
 
+from preflight_rag.library.index import generations
 from preflight_rag.library.index.dense import COMPRESSED
 from preflight_rag.library.index.generations import (
     DENSE,
@@ -166,3 +168,53 @@ def test_a_read_only_library_answers(tmp_path, embedder):
     finally:
         for path in paths:
             path.chmod(0o700)
+
+
+def truncated(data, draw):
+    return data[: draw.randrange(len(data))]
+
+
+def one_bit_flipped(data, draw):
+    at = draw.randrange(len(data))
+    return data[:at] + bytes([data[at] ^ 1 << draw.randrange(8)]) + data[at + 1 :]
+
+
+def overwritten(data, draw):
+    at = draw.randrange(len(data))
+    return (data[:at] + draw.randbytes(64) + data[at + 64 :])[: len(data)]
+
+
+@pytest.mark.parametrize("damage", [truncated, one_bit_flipped, overwritten])
+def test_damaged_files_never_answer(library, root, embedder, damage):
+    """A hundred times each: whatever the damage hits, searches find what they found before, from a rebuilt index."""
+    draw = random.Random(7)
+    expected = {query: library.search(query).fused for query in ("fever", "blood sugar", "aspirin cholesterol")}
+    for _ in range(100):
+        files = sorted(path for path in current(root).rglob("*") if path.stat().st_size and path.suffix != ".lock")
+        path = draw.choice([path for path in files if path.is_file()])
+        before = path.read_bytes()
+        path.write_bytes(damage(before, draw))
+        if path.read_bytes() == before:
+            continue
+        with Library.open(library.path, embedder=embedder) as opened:
+            assert {query: opened.search(query).fused for query in expected} == expected
+            assert "rebuilt" in opened.notes[0], path
+
+
+def test_a_large_index_is_read_whole_once_and_again_when_a_file_changed(library, root, monkeypatch):
+    monkeypatch.setattr(generations, "ALWAYS_CHECKED", 0)
+    open_index(root)
+    noted = (root / generations.CHECKED).read_text(encoding="utf-8")
+    read = []
+    checksum = generations._entry
+    monkeypatch.setattr(generations, "_entry", lambda path: (read.append(path.name), checksum(path))[1])
+    open_index(root)
+    assert not read
+    rows = current(root) / ROWS
+    data = bytearray(rows.read_bytes())
+    data[-1] ^= 1
+    rows.write_bytes(data)
+    with pytest.raises(LibraryCorrupt, match="fails its checksum"):
+        open_index(root)
+    assert read
+    assert (root / generations.CHECKED).read_text(encoding="utf-8") == noted
