@@ -39,7 +39,8 @@ SLOW = (
     "server/test_serve_command.py",
 )
 """Half of the time of these rooms: processes that are started, killed and resumed, and Studio's own server."""
-COMPILE = "pip compile pyproject.toml --extra all --extra tracing --resolution lowest-direct --only-binary :all: --no-header --quiet"
+COMPILE = "pip compile pyproject.toml --resolution lowest-direct --only-binary :all: --no-header --quiet --no-annotate"
+EXTRAS = ("all", "tracing")
 
 
 def main() -> None:
@@ -50,7 +51,8 @@ def main() -> None:
     tested = dict(
         line.split("==") for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").split() if "==" in line
     )
-    uv = (sys.executable, "-m", "uv", *COMPILE.split(), "--no-annotate", "--python-version", "3.11")
+    extras = (f"--extra={extra}" for extra in EXTRAS)
+    uv = (sys.executable, "-m", "uv", *COMPILE.split(), *extras, "--python-version", "3.11")
     found = subprocess.run(uv, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
     lowest = [pin for pin in found if not pin.startswith(("torch==", "nvidia-", "cuda-", "triton=="))]
     wanted = folder / "lowest.txt"

@@ -45,6 +45,7 @@ OWN_PROCESS = (
     "mcp/test_mcp.py",
     "models/embedding/test_embedder.py",
     "test_docs.py",
+    "training/test_embedder_graph.py",
     "training/test_train_reader.py",
 )
 ARENA_MAX, ARENAS = -8, 2  # mallopt(3): with an arena for each thread, what threads have freed is never used again

