@@ -1,13 +1,13 @@
 """Routes of the web page: `/` and its static files, under a strict Content-Security-Policy.
 
 All static files lie under one folder named by the hash of all of them, so that a module's relative imports find their
-own version, browsers may keep every file for good, and a new version is fetched as a whole.
+own version, browsers may keep every file for good, and a new version is fetched as a whole. What shows PDFs is pdf.js,
+built files of Mozilla's in `static/pdfjs`, which a page loads when the first PDF is opened.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -15,10 +15,13 @@ from fastapi import APIRouter, Request, Response
 
 FOLDER = Path(__file__).parent
 KINDS = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+VIEWER_KINDS = {".mjs": "text/javascript", ".wasm": "application/wasm", ".pfb": "application/octet-stream"}
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; manifest-src 'self'; "
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; worker-src 'self'; "
+    "manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
+# A worker has the policy of its own file. That of pdf.js fetches nothing; it decodes scans with WebAssembly.
+WORKER_POLICY = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'"
 HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
@@ -29,17 +32,24 @@ HEADERS = {
 
 
 @cache
-def assets() -> Mapping[str, bytes]:
-    """The static files by name."""
+def assets() -> dict[str, bytes]:
+    """The page's own static files by name."""
     found = sorted((FOLDER / "static").iterdir())
     return {path.name: path.read_bytes() for path in found if path.suffix in KINDS}
+
+
+@cache
+def viewer() -> dict[str, bytes]:
+    """The files of pdf.js by name, `pdfjs/…`."""
+    found = sorted((FOLDER / "static" / "pdfjs").iterdir())
+    return {f"pdfjs/{path.name}": path.read_bytes() for path in found if path.suffix in VIEWER_KINDS}
 
 
 @cache
 def version() -> str:
     """What the static files' folder is called: a hash of their names and contents."""
     digest = hashlib.sha256()
-    for name, content in assets().items():
+    for name, content in (assets() | viewer()).items():
         digest.update(f"{name}\0{len(content)}\0".encode() + content)
     return digest.hexdigest()[:16]
 
@@ -69,12 +79,15 @@ def page_router() -> APIRouter:
             return Response(status_code=304, headers=headers)
         return Response(document(), media_type="text/html", headers=headers)
 
-    @router.get("/static/{folder}/{name}")
+    @router.get("/static/{folder}/{name:path}")
     def static(folder: str, name: str) -> Response:
-        content = assets().get(name)
+        content = assets().get(name) or viewer().get(name)
         if content is None or folder != version():
             return Response("no such file", status_code=404, media_type="text/plain")
         headers = {"Cache-Control": "public, max-age=31536000, immutable", "X-Content-Type-Options": "nosniff"}
-        return Response(content, media_type=KINDS[Path(name).suffix], headers={**headers, "ETag": f'"{folder}"'})
+        if name.endswith(".worker.min.mjs"):
+            headers["Content-Security-Policy"] = WORKER_POLICY
+        kind = (KINDS | VIEWER_KINDS)[Path(name).suffix]
+        return Response(content, media_type=kind, headers={**headers, "ETag": f'"{folder}"'})
 
     return router
