@@ -110,10 +110,10 @@ def scripted_url(embedder, tmp_path, chat_reader):
     """Starts a server over a few sentences with a scripted model: `scripted_url(rules, default=reply, **settings)`."""
     with ExitStack() as stack:
 
-        def start(script=(), *, default="ok", documents=None, options=None, **settings):
+        def start(script=(), *, default="ok", documents=None, files=None, options=None, **settings):
             server = stack.enter_context(ScriptedServer(script, default=default))
             with Library.open(tmp_path / "stones", embedder=embedder, create=True) as library:
-                library.add(documents) if documents else library.ingest(_stones(tmp_path))
+                library.add(documents) if documents else library.ingest(files or _stones(tmp_path))
             numbers = {"route": "plain"} | settings
             opened = Preflight.open(tmp_path / "stones", chat_reader(server), embedder=embedder, **numbers)
             app = stack.enter_context(opened)

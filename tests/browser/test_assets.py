@@ -1,5 +1,6 @@
 """The page's own files: small, kept by browsers, readable, and pure of anything inline. No browser is needed."""
 
+import hashlib
 import re
 
 import httpx
@@ -8,12 +9,13 @@ import pytest
 from preflight_rag.server.page import FOLDER, assets
 
 MODULES = sorted((FOLDER / "static").glob("*.js"))
+VIEWER = FOLDER / "static" / "pdfjs"
 NAMES = re.compile(r'(?:href|src)="(/static/[^"]+)"')
 
 
 def test_all_files_together_are_small():
     page = len((FOLDER / "index.html").read_bytes())
-    assert page + sum(len(content) for content in assets().values()) < 150_000
+    assert page + sum(len(content) for content in assets().values()) < 230_000
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.name)
@@ -47,3 +49,21 @@ def test_browsers_keep_files_for_good_and_ask_for_the_page(demo_url):
     older = re.sub(r"/static/\w+/", "/static/0123456789abcdef/", named[0])
     assert httpx.get(demo_url + older).status_code == 404
     assert httpx.get(f"{demo_url}/static/{named[0].split('/')[2]}/..%2findex.html").status_code == 404
+
+
+def test_pdf_js_is_what_was_taken():
+    lines = (VIEWER / "SHA256SUMS").read_text(encoding="utf-8").splitlines()
+    noted = dict(reversed(line.split("  ")) for line in lines)
+    found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in VIEWER.iterdir()}
+    assert noted == {name: digest for name, digest in found.items() if name not in ("README", "SHA256SUMS")}
+    assert re.search(r"pdf\.js \d+\.\d+\.\d+", (VIEWER / "README").read_text(encoding="utf-8"))
+    assert "Apache License" in (VIEWER / "LICENSE").read_text(encoding="utf-8")
+
+
+def test_the_worker_of_pdf_js_has_a_policy_of_its_own(demo_url):
+    folder = NAMES.findall(httpx.get(demo_url).text)[0].split("/")[2]
+    worker = httpx.get(f"{demo_url}/static/{folder}/pdfjs/pdf.worker.min.mjs")
+    assert worker.headers["content-type"].startswith("text/javascript")
+    assert worker.headers["content-security-policy"] == "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'"
+    assert httpx.get(f"{demo_url}/static/{folder}/pdfjs/openjpeg.wasm").headers["content-type"] == "application/wasm"
+    assert httpx.get(f"{demo_url}/static/{folder}/pdfjs/SHA256SUMS").status_code == 404

@@ -55,10 +55,13 @@ def test_a_first_visit(visit, empty_url, three_files, ask):
     expect(page.locator("mark")).to_contain_text("opened on 4 May 1931")
     expect(page.locator("mark")).to_be_in_viewport()
     expect(page.locator(".source .meta").first).to_have_text(re.compile(r"bridge\.pdf · page 2"))
-    original = page.get_by_role("link", name="Open the original at page 2")
-    assert original.get_attribute("href").endswith("#page=2")
-    opened = page.request.get(original.evaluate("link => link.href"))
+    page.get_by_role("button", name="Open the PDF at page 2").click()
+    expect(page.locator(".textLayer mark").first).to_contain_text("The Harrow suspension bridge was opened")
+    own = page.get_by_role("link", name="In a tab of its own")
+    assert own.get_attribute("href").endswith("#page=2")
+    opened = page.request.get(own.evaluate("link => link.href"))
     assert opened.headers["content-type"] == "application/pdf"
+    page.keyboard.press("Escape")
 
     ask(page, "How many people live in Broken Bow?")
     expect(page.locator(".turn:last-child .card")).to_have_count(2)

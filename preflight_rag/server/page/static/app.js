@@ -4,6 +4,7 @@ import { call, whenKeyIsWanted } from "./api.js";
 import { Chat, welcome } from "./chat.js";
 import { announce, find, h } from "./dom.js";
 import { Evidence } from "./evidence.js";
+import { lay, lift, readdress } from "./layers.js";
 import { Library } from "./library.js";
 import { login } from "./login.js";
 import { Settings } from "./settings.js";
@@ -47,7 +48,7 @@ function addFiles(files) {
 
 /** Go to a view; quietly, when what it shows stands there already. */
 function go(hash, quiet = false) {
-  if (quiet) history.replaceState(null, "", hash);
+  if (quiet) readdress(hash);
   else if (location.hash === hash || (hash === "#/" && !location.hash)) route();
   else location.hash = hash;
   if (quiet) threads.mark();
@@ -79,12 +80,15 @@ function route() {
   threads.mark();
 }
 
+const laid = {};
+
 /** Open or close a panel that lies over the page where there is no room for a column of its own. */
 function panel(name, open) {
   const column = name === "threads" ? threadsColumn.matches : evidenceColumn.matches;
   const shown = open && !column;
   const place = find(name);
   const was = place.classList.contains("open");
+  if (shown && !was) laid[name] = lay(() => panel(name, false));
   place.classList.toggle("open", shown);
   place.inert = !column && !open;
   find(`open-${name}`).setAttribute("aria-expanded", String(shown));
@@ -94,7 +98,7 @@ function panel(name, open) {
     if (id === "middle") find(id).inert = over;
   }
   if (shown && !was) place.querySelector("button, a, input")?.focus();
-  if (!shown && was) find(`open-${name}`).focus();
+  if (!shown && was) lift(laid[name], find(`open-${name}`));
 }
 
 function closePanels() {

@@ -1,5 +1,7 @@
 /** Making elements, and the few things that every part of the page says or asks: status, toast, dialogs. */
 
+import { lay, lift } from "./layers.js";
+
 /**
  * An element: `h("p.note", { id: "x", onclick: f }, "text", child)`. Strings become text, never markup.
  * Attributes that are null, undefined or false are left out; true stands for an empty value.
@@ -69,7 +71,7 @@ export function toast(text) {
   fading = setTimeout(() => (place.hidden = true), 3200);
 }
 
-/** A modal dialog; resolves with what `close(value)` was given, or null. `fill(close)` makes its content. */
+/** A modal dialog, which the browser's Back closes, too; resolves with what `close(value)` was given, or null. `fill(close)` makes its content. */
 export function dialog(title, fill, { kind = "" } = {}) {
   return new Promise((resolve) => {
     let outcome = null;
@@ -83,9 +85,11 @@ export function dialog(title, fill, { kind = "" } = {}) {
     node.append(h("div.dialog-head", {}, heading, cross), ...[fill(close)].flat());
     node.addEventListener("close", () => {
       node.remove();
+      lift(layer);
       resolve(outcome);
     });
     node.addEventListener("click", (event) => event.target === node && close());
+    const layer = lay(() => node.close());
     document.body.append(node);
     node.showModal();
     node.querySelector("[data-first]")?.focus();

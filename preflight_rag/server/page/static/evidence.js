@@ -5,7 +5,8 @@ import { announce, dialog, find, h, icon } from "./dom.js";
 import { contextOf, draw, legend, table } from "./graph.js";
 import { cost, ICONS, numbers, sentence, stageName } from "./route.js";
 import { finished } from "./timeline.js";
-import { cut, place, plural, sentences } from "./words.js";
+import { fileAddress, openPdf } from "./viewer.js";
+import { cut, place, plural, sentences, webLink } from "./words.js";
 
 const TABS = { sources: "Sources", relations: "Relations", how: "How it was read" };
 const passages = new Map();
@@ -200,11 +201,9 @@ export class Evidence {
   }
 }
 
-function inContext({ passage: one, before, after, file }, found) {
+function inContext({ passage: one, before, after, file, document }, found) {
   const [start, end] = found.verified ? [found.start, found.end] : [0, 0];
   const [left, quote, right] = cut(one.text, start, end);
-  const address = `/api/documents/file?id=${encodeURIComponent(one.document_id)}${found.page ? `#page=${found.page}` : ""}`;
-  const original = h("a.quiet-button", { href: address, target: "_blank", rel: "noopener" }, icon("open"), found.page ? `Open the original at page ${found.page}` : "Open the original");
   return [
     h(
       "p.passage-text",
@@ -215,8 +214,26 @@ function inContext({ passage: one, before, after, file }, found) {
       right,
       after ? h("span.around", {}, ` ${after.trimEnd()} …`) : null,
     ),
-    file ? original : h("p.meta", {}, "The original is not kept with the library."),
+    h("p.ways", {}, original(one, file, document, found, { before: left, after: right }), webLink(found.url ?? document?.url)),
+    missing(document, file),
   ];
+}
+
+/** The way to the document's file: a PDF opens here, at the quote; anything else in a tab of its own. */
+function original(one, file, document, found, around) {
+  if (!file) return null;
+  const at = found.page ? ` at page ${found.page}` : "";
+  const wanted = { id: one.document_id, title: one.title || document.name, page: found.page ?? 1, quote: found.verified ? found.quote : "", ...around };
+  if (document.kind === "pdf") return h("button.quiet-button", { type: "button", onclick: () => openPdf(wanted) }, icon("open"), `Open the PDF${at}`);
+  return h("a.quiet-button", { href: fileAddress(one.document_id, found.page), target: "_blank", rel: "noopener" }, icon("open"), `Open the original${at}`);
+}
+
+/** A line where there is no file to open, which says why. */
+function missing(document, file) {
+  if (file) return null;
+  if (!document) return h("p.meta", {}, "This document has been taken out of the library since. The answer keeps its words.");
+  if (document.gone) return h("p.meta", {}, `The file ${document.name} is no longer where it was read from. Put it back, or add it to the library again.`);
+  return document.url ? null : h("p.meta", {}, "The library keeps the text of this document, not its file.");
 }
 
 function doubts(statements) {

@@ -9,23 +9,24 @@ const PIECE = 24;
 /** The share of a quote's letters that must be found for its pieces to be marked; a guess. */
 const ENOUGH = 0.6;
 
-/** Letters and digits of texts in a row, without accents and case, and where each stands: `[part, start, end]`. */
-export function folded(parts) {
-  const letters = [];
+/** Letters and digits of texts in a row, without accents and case, and where each unit stands: `[part, start, end]`. */
+function folded(parts) {
   const places = [];
-  parts.forEach((text, part) => {
+  let text = "";
+  parts.forEach((content, part) => {
     let at = 0;
-    for (const character of text) {
-      for (const letter of character.normalize("NFKD").toLowerCase()) {
-        if (!/[\p{L}\p{N}]/u.test(letter)) continue;
-        letters.push(letter);
-        places.push([part, at, at + character.length]);
-      }
+    for (const character of content) {
+      const letters = character.normalize("NFKD").toLowerCase().replace(/[^\p{L}\p{N}]/gu, "");
+      for (let unit = 0; unit < letters.length; unit += 1) places.push([part, at, at + character.length]);
+      text += letters;
       at += character.length;
     }
   });
-  return { letters, text: letters.join(""), places };
+  return { text, places };
 }
+
+/** Characters between two letters of a quote that are marked with them: spaces and signs. */
+const BRIDGED = 4;
 
 const fold = (text) => folded([text]).text;
 
@@ -75,24 +76,23 @@ function pieces(text, sought) {
  * of its letters was found. Where too little was, there are no spans.
  */
 export function findQuote(quote, parts, { before = "", after = "" } = {}) {
-  const page = folded(parts);
-  const text = page.letters.every((letter) => letter.length === 1) ? page.text : page.letters.map((letter) => letter[0]).join("");
-  const sought = fold(quote).slice(0, 20000);
+  const { text, places } = folded(parts);
+  const sought = fold(quote);
   if (!sought) return { spans: [], share: 0 };
   const exact = whole(text, sought, fold(before), fold(after));
   const runs = exact.length ? exact : pieces(text, sought);
   const share = runs.reduce((sum, [start, end]) => sum + end - start, 0) / sought.length;
-  return { spans: share < ENOUGH ? [] : spansOf(runs, page.places), share };
+  return { spans: share < ENOUGH ? [] : spansOf(runs, places), share };
 }
 
 function spansOf(runs, places) {
   const spans = [];
-  for (const [start, end] of runs) {
-    for (const [part, from, to] of places.slice(start, end)) {
-      const last = spans.at(-1);
-      if (last && last[0] === part && from >= last[1] && from - last[2] < 4) last[2] = to;
-      else spans.push([part, from, to]);
-    }
+  const letters = new Set(runs.flatMap(([start, end]) => Array.from({ length: end - start }, (_, place) => start + place)));
+  for (const place of [...letters].sort((one, other) => one - other)) {
+    const [part, from, to] = places[place];
+    const last = spans.at(-1);
+    if (last?.[0] === part && from - last[2] < BRIDGED) last[2] = to;
+    else spans.push([part, from, to]);
   }
   return spans;
 }

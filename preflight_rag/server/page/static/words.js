@@ -1,6 +1,6 @@
 /** Small pieces of text: dates, places, plurals, and the light markup of a group's answer. */
 
-import { h } from "./dom.js";
+import { h, icon } from "./dom.js";
 
 export const plural = (count, one, many = `${one}s`) => `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 
@@ -48,6 +48,15 @@ export const basename = (source) => (/^(https?:|PMID|PMC)/i.test(source) ? sourc
 /** Where a citation stands: file, page, date. */
 export const place = ({ source, page, date }) =>
   [source && basename(source), page && `page ${page}`, date && day(date)].filter(Boolean).join(" · ");
+
+const SITES = { "doi.org": "the publisher", "pubmed.ncbi.nlm.nih.gov": "PubMed", "pmc.ncbi.nlm.nih.gov": "PubMed Central" };
+
+/** A link to where a document can be read in the open web, or null; nothing but http and https is linked to. */
+export function webLink(url) {
+  if (!url || !URL.canParse(url) || !["http:", "https:"].includes(new URL(url).protocol)) return null;
+  const { hostname } = new URL(url);
+  return h("a.quiet-button.web", { href: url, target: "_blank", rel: "noopener noreferrer" }, icon("open"), `Open at ${SITES[hostname] ?? hostname}`);
+}
 
 /** A text in code points, as the server counts them, cut at these offsets. */
 export function cut(text, start, end) {
