@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from preflight_rag.conversation.instructions import instructions_of
 from preflight_rag.graph.outcome import receipt_of
 from preflight_rag.library.ingest import unicode_text
+from preflight_rag.library.names import names_of
 from preflight_rag.library.search import summary as selection
 from preflight_rag.models.protocol import instructed
 from preflight_rag.state.context import Settings
@@ -147,13 +148,13 @@ def find_subject(library: Collection, document: str | Path, count_tokens: Callab
 
 
 def subject_of_library(library: Collection, document_id: str, count_tokens: Callable[[str], int]) -> Subject:
-    """A document of the library by its id.
+    """A document of the library by its id or its name.
 
     Raises:
         UsageError: There is no such document; the message names those of similar ids and titles.
         EmptyDocument: It holds no text.
     """
-    passages = library.document_passages(document_id)
+    passages = library.document_passages(document_id := names_of(library).document_id(document_id))
     if not passages:
         raise unknown_document(library, document_id)
     first = passages[0]
@@ -163,7 +164,7 @@ def subject_of_library(library: Collection, document_id: str, count_tokens: Call
 
 def unknown_document(library: Collection, document_id: str) -> UsageError:
     """The error for an id that the library does not hold."""
-    near = close_matches(document_id, library.documents())
+    near = [names_of(library).name(each) for each in close_matches(document_id, library.documents())]
     named = f"Did you mean {' or '.join(near)}?" if near else "Give a file, or the id of a document."
     return UsageError(
         f"there is no file {document_id!r}, and no document of that id in the library at {library.path}", help=named

@@ -17,6 +17,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import set_config_context
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 
+from preflight_rag.library.names import names_of
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import PreflightError, UsageError
 from preflight_rag.state.reading import Source
@@ -147,13 +148,15 @@ def preflight_tool(
 ) -> BaseTool:
     """A tool for agents: its content is the cited answer with its sources, its artifact the `Answer` as a dict.
 
+    Documents that were read from files are named by their files' names, as a tool's messages may go to any client.
     Questions of one conversation with the agent share a thread of the agent's thread id; without one each question is
     a thread of its own. What goes wrong becomes the tool's content, so that the agent can go on.
     """
 
     def content_of(answer: Answer) -> tuple[str, dict[str, Any]]:
-        sources = [f'[{c.n}] {c.title or c.source} ({c.source}): "{c.quote}"' for c in answer.citations]
-        return "\n".join([answer.answer, *sources]), answer.model_dump()
+        shown = Answer.model_validate(names_of(app.library).shown(answer.model_dump()))
+        sources = [f'[{c.n}] {c.title or c.source} ({c.source}): "{c.quote}"' for c in shown.citations]
+        return "\n".join([shown.answer, *sources]), shown.model_dump()
 
     def run(question: str, config: RunnableConfig) -> tuple[str, dict[str, Any]]:
         try:
@@ -187,14 +190,16 @@ def summarize_tool(
     def run(document_id: str) -> tuple[str, dict[str, Any]]:
         from preflight_rag.graph.summarize import unknown_document
 
+        names = names_of(app.library)
         try:
-            if not app.library.document_passages(document_id):
+            document = names.document_id(document_id)
+            if not app.library.document_passages(document):
                 raise unknown_document(app.library, document_id)
-            found = app.summarize(document_id, tokens=tokens)
+            found = app.summarize(document, tokens=tokens)
         except PreflightError as error:
             raise ToolException(str(error)) from error
         sources = [f'[{c.n}] "{c.quote}"' for c in found.citations]
-        return "\n".join([found.summary, *sources]), found.model_dump()
+        return "\n".join([found.summary, *sources]), names.shown(found.model_dump())
 
     async def arun(document_id: str) -> tuple[str, dict[str, Any]]:
         return await asyncio.to_thread(run, document_id)

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from preflight_rag.library.collection import Collection
+from preflight_rag.library.names import DocumentNames, names_of
 from preflight_rag.state.errors import LibraryCorrupt, UsageError
 from preflight_rag.state.values import Passage
 
@@ -42,7 +43,7 @@ def documents(library: Collection, query: str, offset: int, limit: int) -> Docum
     """Documents whose title, id or source holds the query, ordered by id."""
     wanted = query.casefold()
     found = [row for row in library.documents() if wanted in _searched(row)]
-    rows = [_row(row) for row in found[offset : offset + limit]]
+    rows = [_row(row, names_of(library)) for row in found[offset : offset + limit]]
     return DocumentPage(documents=rows, offset=offset, total=len(found))
 
 
@@ -50,9 +51,9 @@ def document_text(library: Collection, document_id: str) -> tuple[str, str]:
     """A document's title and its text, put together from its passages.
 
     Raises:
-        UsageError: There is no such document.
+        UsageError: There is no such document, or there are several of that name.
     """
-    passages = library.document_passages(document_id)
+    passages = library.document_passages(names_of(library).document_id(document_id))
     if not passages:
         raise UsageError(f"there is no document {document_id[:200]!r}", help="list_documents lists the ids.")
     return passages[0].title, joined(passages)
@@ -85,18 +86,28 @@ def read_passage(library: Collection, passage_id: str) -> PassageRead:
         raise UsageError(f"there is no passage {passage_id[:200]!r}", help="search and ask return the ids.") from None
     ids = [each.id for each in library.document_passages(passage.document_id)]
     place = ids.index(passage_id) if passage_id in ids else None
+    named = shown(library, passage)
     if place is None:
-        return PassageRead(passage=passage)
+        return PassageRead(passage=named)
     before = ids[place - 1] if place else None
     after = ids[place + 1] if place + 1 < len(ids) else None
-    return PassageRead(passage=passage, before=before, after=after)
+    return PassageRead(passage=named, before=before, after=after)
+
+
+def shown(library: Collection, passage: Passage) -> Passage:
+    """A passage as a client is shown it: its document by its name, not by a path of this machine."""
+    return Passage.model_validate(names_of(library).shown(passage.model_dump()))
 
 
 def _searched(row: dict[str, Any]) -> str:
     return f"{row['title']}\n{row['id']}\n{row['source']}".casefold()
 
 
-def _row(row: dict[str, Any]) -> DocumentRow:
+def _row(row: dict[str, Any], names: DocumentNames) -> DocumentRow:
     return DocumentRow(
-        document_id=row["id"], title=row["title"], source=row["source"], date=row["date"], passages=row["passages"]
+        document_id=names.name(row["id"]),
+        title=row["title"],
+        source=names.source(row["source"]),
+        date=row["date"],
+        passages=row["passages"],
     )

@@ -11,6 +11,7 @@ from uuid import uuid4
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from preflight_rag.graph.events import ProgressEvent
+from preflight_rag.library.names import names_of
 from preflight_rag.mcp import collection
 from preflight_rag.state.context import Route
 from preflight_rag.state.errors import UsageError
@@ -104,7 +105,8 @@ async def ask(app: Preflight, given: Ask, owner: str, progress: Progress) -> tup
         if isinstance(event, ProgressEvent):
             await progress(event.note)
         elif isinstance(event, Answer):
-            return answer_text(event, thread_id), event.model_copy(update={"thread_id": thread_id})
+            shown = Answer.model_validate(names_of(app.library).shown(event.model_dump()))
+            return answer_text(shown, thread_id), shown.model_copy(update={"thread_id": thread_id})
         elif isinstance(event, Clarification):
             return clarification_text(event, thread_id), event.model_copy(update={"thread_id": thread_id})
     raise AssertionError("a turn ends with its answer, a clarification, or an error")
@@ -115,7 +117,7 @@ async def search(app: Preflight, given: Search, owner: str, progress: Progress) 
     found = await asyncio.to_thread(app.search, given.query, k=given.k, where=tuple(given.where) or None)
     passages = await asyncio.to_thread(app.library.passages, [hit.passage_id for hit in found.selected])
     rows = [
-        FoundPassage(rank=hit.rank, score=hit.score, passage=passage)
+        FoundPassage(rank=hit.rank, score=hit.score, passage=collection.shown(app.library, passage))
         for hit, passage in zip(found.selected, passages, strict=True)
     ]
     text = "\n\n".join(f"{row.rank}. {_head(row.passage)}\n{row.passage.text}" for row in rows) or "Nothing was found."

@@ -18,7 +18,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, TypedDict, cast
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import FileResponse, JSONResponse, StreamingResponse
@@ -33,6 +33,7 @@ from preflight_rag.library.ingest import IngestEvent
 from preflight_rag.library.library import own_library
 from preflight_rag.library.loaders import SUFFIXES
 from preflight_rag.library.loaders.files import suffix_of
+from preflight_rag.library.names import DocumentNames
 from preflight_rag.library.storage.catalogue import CatalogueEntry
 from preflight_rag.server.errors import Refused, describe, error_response
 from preflight_rag.server.service import Service, ServiceOf, UserOf, WriterOf
@@ -113,7 +114,7 @@ def documents(
 ) -> DocumentPage:
     """Documents whose title, id or source holds the query, the latest first."""
     found, total = service.catalogue.documents(query, offset=offset, limit=limit)
-    return DocumentPage(documents=[_row(each) for each in found], total=total)
+    return DocumentPage(documents=[_row(each, service.names) for each in found], total=total)
 
 
 @router.post("/documents", response_model=None)
@@ -136,9 +137,9 @@ async def upload(request: Request, service: ServiceOf, _user: WriterOf) -> Respo
 @router.delete("/documents", status_code=204)
 async def delete_document(id: str, service: ServiceOf, _user: WriterOf) -> None:
     """Delete a document with its passages and, if it was uploaded, its file."""
-    entry = await asyncio.to_thread(service.catalogue.document, id)
+    entry = await asyncio.to_thread(lambda: service.catalogue.document(service.names.document_id(id)))
     async with service.changing:
-        if entry is None or not await asyncio.to_thread(service.preflight.library.delete_document, id):
+        if entry is None or not await asyncio.to_thread(service.preflight.library.delete_document, entry.id):
             raise Refused(404, f"there is no document {id[:100]!r}", help="GET /api/documents lists them.")
         if entry.origin and not await asyncio.to_thread(service.catalogue.origin_is_used, entry.origin):
             forget(service.preflight.folder.absolute() / UPLOADS, Path(entry.origin))
@@ -147,7 +148,7 @@ async def delete_document(id: str, service: ServiceOf, _user: WriterOf) -> None:
 @router.get("/documents/file", response_class=FileResponse)
 def original(id: str, service: ServiceOf) -> FileResponse:
     """The file that a document was read from; HTML comes as plain text, so that nothing in it runs."""
-    entry = service.catalogue.document(id)
+    entry = service.catalogue.document(service.names.document_id(id))
     if entry is None or entry.file is None:
         message, help = _no_file(id, entry)
         raise Refused(404, message, help=help)
@@ -184,9 +185,9 @@ def passage(passage_id: str, service: ServiceOf) -> dict[str, Any]:
         raise Refused(404, f"there is no passage {passage_id[:100]!r}", help=help)
     before, after = service.catalogue.around(found)
     entry = service.catalogue.document(found.document_id)
-    document = _row(entry).model_dump(mode="json") if entry else None
+    document = _row(entry, service.names).model_dump(mode="json") if entry else None
     file = document is not None and document["file"]
-    shown = found.model_dump(mode="json")
+    shown = service.names.shown(found.model_dump(mode="json"))
     return {"passage": shown, "before": before, "after": after, "file": file, "document": document}
 
 
@@ -199,7 +200,7 @@ def search(body: SearchBody, service: ServiceOf, user: UserOf) -> dict[str, Any]
     passages = {each.id: each for each in service.preflight.library.passages(sorted(ids))}
     names = {"title", "text", "document_id", "source", "date", "page"}
     shown = {id: each.model_dump(include=names) for id, each in passages.items()}
-    return {**found.model_dump(mode="json"), "passages": shown}
+    return cast("dict[str, Any]", service.names.shown({**found.model_dump(mode="json"), "passages": shown}))
 
 
 @router.get("/stats")
@@ -256,10 +257,11 @@ async def _ingest(
         loop.call_soon(steps.put_nowait, None)
 
 
-def _row(entry: CatalogueEntry) -> DocumentRow:
+def _row(entry: CatalogueEntry, names: DocumentNames) -> DocumentRow:
     values = {name: value for name, value in asdict(entry).items() if name in DocumentRow.model_fields}
-    name = Path(entry.origin).name if entry.origin else entry.source
-    return DocumentRow(**{**values, "file": entry.file is not None, "name": name})
+    shown = {"id": names.name(entry.id), "source": names.source(entry.source)}
+    name = Path(entry.origin).name if entry.origin else shown["source"]
+    return DocumentRow(**{**values, **shown, "file": entry.file is not None, "name": name})
 
 
 @dataclass

@@ -19,6 +19,7 @@ from typing_extensions import TypeIs
 
 from preflight_rag.app import Preflight
 from preflight_rag.graph.events import ProgressEvent, StageEvent, TokenEvent
+from preflight_rag.library.names import DocumentNames, names_of
 from preflight_rag.models.chat.chat_models import OFFLINE
 from preflight_rag.server.access import KeyRing, Rates, Sessions, User
 from preflight_rag.server.errors import Refused
@@ -162,7 +163,7 @@ class RunningTurn:
             ):
                 async for event in events:
                     if is_last(event):
-                        outcome = event
+                        outcome = await asyncio.to_thread(self._turns.named, event)
                     else:
                         self._items.put_nowait(event)
         except asyncio.CancelledError:
@@ -186,11 +187,12 @@ class RunningTurns:
         most: Turns at once; `WAITING` times as many may wait.
         turn_seconds: How long one may take.
         metrics: Where turns are counted.
+        names: What clients are shown in the place of paths.
     """
 
-    def __init__(self, most: int, turn_seconds: float, metrics: Metrics) -> None:
+    def __init__(self, most: int, turn_seconds: float, metrics: Metrics, names: DocumentNames) -> None:
         self.turn_seconds = turn_seconds
-        self._most, self._metrics = most, metrics
+        self._most, self._metrics, self._names = most, metrics, names
         self._slots = asyncio.Semaphore(most)
         self._turns: set[RunningTurn] = set()
         self._closed = False
@@ -239,6 +241,12 @@ class RunningTurns:
         self._closed = True
         for turn in self._turns:
             turn.stop()
+
+    def named(self, outcome: Answer | Clarification) -> Answer | Clarification:
+        """An answer as clients are shown it: its documents by their names, not by paths of this machine."""
+        if isinstance(outcome, Clarification):
+            return outcome
+        return Answer.model_validate(self._names.shown(outcome.model_dump()))
 
     def over(self, turn: RunningTurn, outcome: Outcome) -> None:
         """Count a turn that has ended."""
@@ -294,8 +302,9 @@ class Service:
         self.sessions = Sessions(options.session_seconds)
         self.rates = Rates(options.rate)
         self.metrics = Metrics()
-        self.running = RunningTurns(options.turns, options.turn_seconds, self.metrics)
         self.catalogue = preflight.library.catalogue
+        self.names = names_of(preflight.library)
+        self.running = RunningTurns(options.turns, options.turn_seconds, self.metrics, self.names)
         self.changing = asyncio.Lock()
         self.conversations = Conversations()
         self.closing = False
@@ -365,7 +374,7 @@ class Service:
         await self.running.close()
         async with self.changing:
             self.keys.close()
-            del self.preflight, self.catalogue
+            del self.preflight, self.catalogue, self.names
 
 
 def service_of(request: Request) -> Service:

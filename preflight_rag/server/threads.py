@@ -66,7 +66,11 @@ def thread(thread_id: str, service: ServiceOf, user: UserOf) -> dict[str, Any]:
     """A conversation's turns with their answers, also as HTML."""
     turns = _turns(service, user, thread_id)
     title = _summary(service, user, thread_id).title
-    return {"thread_id": thread_id, "title": title, "turns": [_shown(turn, user) for turn in turns]}
+    return {
+        "thread_id": thread_id,
+        "title": title,
+        "turns": service.names.shown([_shown(turn, user) for turn in turns]),
+    }
 
 
 @router.patch("/{thread_id:path}")

@@ -192,6 +192,6 @@ async def test_the_tool_gives_the_summary_and_tells_mistakes(own_folder):
         name = next(row["id"] for row in app.library.documents() if row["id"].endswith("venus.md"))
         message = tool.invoke(call(name))
         later = await tool.ainvoke(call("vernus.md"))
-    assert message.artifact["document_id"] == name
+    assert message.artifact["document_id"] == "venus.md"
     assert message.artifact["citations"][0]["quote"] in message.content
     assert (later.status, "Did you mean" in later.content) == ("error", True)

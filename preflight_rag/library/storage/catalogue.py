@@ -75,6 +75,19 @@ class Catalogue:
         rows = self._select(f"{_ROW} WHERE d.retired IS NULL AND d.id = :id", {"id": document_id})
         return _entry(rows[0]) if rows else None
 
+    def knows(self, document_id: str) -> bool:
+        """Whether there is a document of that id."""
+        sql = "SELECT 1 FROM documents WHERE retired IS NULL AND id = :id"
+        return bool(self._select(sql, {"id": document_id}))
+
+    def ids(self) -> list[str]:
+        """Ids of all documents, ordered."""
+        return [row[0] for row in self._select("SELECT id FROM documents WHERE retired IS NULL ORDER BY id", {})]
+
+    def generation(self) -> int:
+        """Number of the last change of a document."""
+        return self._store.generation()
+
     def origin_is_used(self, origin: str) -> bool:
         """Whether a document of the library was read from this file."""
         sql = "SELECT 1 FROM documents WHERE retired IS NULL AND origin = :origin LIMIT 1"

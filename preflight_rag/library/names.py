@@ -1,0 +1,113 @@
+"""Documents by their names: what a client over a network is shown in the place of paths of the server's disk."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from preflight_rag.state.errors import UsageError
+
+if TYPE_CHECKING:
+    from preflight_rag.library.collection import Collection
+    from preflight_rag.library.storage.catalogue import Catalogue
+
+_PATH = re.compile(r"/|~/|[A-Za-z]:[\\/]|\\\\")
+_BETWEEN = re.compile(r"[/\\]+")
+MOST_NAMED = 5  # documents of one name that an error lists
+
+
+class DocumentNames:
+    """Names of a library's documents, and documents by their names. May be used from several threads.
+
+    A document that was read from a file has the file's path as its id. Its name is the end of that path which no other
+    document has: `paper.pdf`, or `2021/paper.pdf` where there are two. Ids of records, PMIDs and addresses are names
+    already. A name belongs to the library as it is now; ids are what is stored.
+    """
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
+        self._reading = Lock()
+        self._generation = -1
+        self._paths: dict[str, list[str]] = {}
+
+    def name(self, document_id: str) -> str:
+        """The name of a document; of one that is gone, its file's own name."""
+        if not is_path(document_id):
+            return document_id
+        parts = _parts(document_id)
+        others = [_parts(each) for each in self._called(parts[-1]) if each != document_id]
+        for length in range(1, len(parts) + 1):
+            tail, name = parts[-length:], "/".join(parts[-length:])
+            if not any(other[-length:] == tail for other in others) and not self._catalogue.knows(name):
+                return name
+        return document_id
+
+    def document_id(self, name: str) -> str:
+        """The id of a document by its name, or by its id; what names none is given back as it is.
+
+        Raises:
+            UsageError: Several documents have that name.
+        """
+        if self._catalogue.knows(name):
+            return name
+        tail = [part for part in _BETWEEN.split(name) if part]
+        found = [each for each in self._called(tail[-1]) if _parts(each)[-len(tail) :] == tail] if tail else []
+        if len(found) > 1:
+            names = ", ".join(self.name(each) for each in found[:MOST_NAMED])
+            raise UsageError(f"{len(found)} documents are called {name[:200]!r}", help=f"Name one of: {names}.")
+        return found[0] if found else name
+
+    def shown(self, value: Any) -> Any:
+        """JSON values as a client is shown them: paths of documents are their names, other sources their file's name.
+
+        Only values of keys that hold ids and sources are changed, never text.
+        """
+        if isinstance(value, dict):
+            return {key: self._shown(key, each) for key, each in value.items()}
+        return [self.shown(each) for each in value] if isinstance(value, list | tuple) else value
+
+    def _shown(self, key: str, value: Any) -> Any:
+        if key == "document_id" and isinstance(value, str):
+            return self.name(value)
+        if key == "documents" and isinstance(value, list | tuple):
+            return [self.name(each) if isinstance(each, str) else self.shown(each) for each in value]
+        if key in ("source", "origin", "path") and isinstance(value, str):
+            return self.source(value)
+        return self.shown(value)
+
+    def source(self, source: str) -> str:
+        """Where a document came from: of a file its name, anything else as it is."""
+        if not is_path(source):
+            return source
+        return self.name(source) if source in self._called(_parts(source)[-1]) else _parts(source)[-1]
+
+    def _called(self, file: str) -> Sequence[str]:
+        """Ids that are paths of files of that name."""
+        with self._reading:
+            generation = self._catalogue.generation()
+            if generation != self._generation:
+                paths: dict[str, list[str]] = {}
+                for each in filter(is_path, self._catalogue.ids()):
+                    paths.setdefault(_parts(each)[-1], []).append(each)
+                self._paths, self._generation = paths, generation
+            return self._paths.get(file, ())
+
+
+_KEPT: WeakKeyDictionary[Collection, DocumentNames] = WeakKeyDictionary()
+
+
+def names_of(library: Collection) -> DocumentNames:
+    """The names of a library's documents, kept as long as the library is."""
+    return _KEPT.setdefault(library, DocumentNames(library.catalogue))
+
+
+def is_path(text: str) -> bool:
+    """Whether an id or a source is a path from a disk's root."""
+    return _PATH.match(text) is not None and bool(_parts(text))
+
+
+def _parts(path: str) -> list[str]:
+    return [part for part in _BETWEEN.split(path) if part]
