@@ -3,7 +3,8 @@
 It lives in the same `threads.db` as the checkpoints, in plain columns and JSON, so that `sqlite-utils` and Datasette
 open it. A row is written as `running` before the turn's first step and brought to its outcome after the last, so a row
 that stays `running` while nothing runs tells of a process that was killed. `asking` is a turn that waits for the person
-to say which of several things is meant. Titles that people gave their conversations are in the table `thread_titles`.
+to say which of several things is meant. Titles that people gave their conversations are in the table `thread_titles`,
+what they thought of answers in `feedback`, and which thread is another one with a question changed in `thread_forks`.
 
 sqlite-utils makes the table; rows are read and written with plain `sqlite3`, because a question should not wait for
 what sqlite-utils imports (pandas, where it is installed).
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
 Status = Literal["running", "asking", "answered", "abstained", "failed", "interrupted"]
 TABLE = "turns"
 TITLES = "thread_titles"
+FORKS = "thread_forks"
+FEEDBACK = "feedback"
+REASON_CHARACTERS = 2000
+"""Longest reason, and longest right answer, that somebody may give; a guess."""
 TITLE_CHARACTERS = 200
 """Longest title of a conversation; a guess."""
 BUSY_SECONDS = 30.0
@@ -104,6 +109,25 @@ class ThreadSummary:
     status: Status
     updated: str
     title: str
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """What a person thought of a turn's answer: whether it is good, why, what would be right, and when it was said."""
+
+    turn_id: str
+    good: bool
+    reason: str
+    expected: str
+    at: str
+
+
+@dataclass(frozen=True)
+class Fork:
+    """Where a thread comes from: its first turns are those of `parent` before `turn`, whose question was changed."""
+
+    parent: str
+    turn: int
 
 
 class Ledger:
@@ -256,10 +280,95 @@ class Ledger:
                 connection.execute("insert into thread_titles (thread_id, title) values (?, ?)", [thread_id, title])
         return title
 
+    def fork(self, thread_id: str, turn: int, into: str) -> list[Turn]:
+        """Begin a thread with copies of another one's turns before `turn`, and say which they are.
+
+        Raises:
+            ThreadNotFound: There is no such thread, or it has no such turn.
+            TurnError: There is a thread of the new name.
+        """
+        with self._writing() as connection:
+            rows = connection.execute("select * from turns where thread_id = ? order by turn", [thread_id]).fetchall()
+            if turn not in [row["turn"] for row in rows]:
+                raise ThreadNotFound(f"thread {thread_id!r} has no turn {turn}", help="See `preflight threads show`.")
+            if _last_number(connection, into):
+                raise TurnError(f"there is a thread {into!r} already", help="Choose another name.")
+            names = ", ".join(COLUMNS)
+            marks = ", ".join(f":{name}" for name in COLUMNS)
+            kept = [row for row in rows if row["turn"] < turn and row["result"]]
+            for number, row in enumerate(kept, 1):
+                place = {"thread_id": into, "turn": number}
+                result = _json({**json.loads(row["result"]), **place})
+                copy = {**dict(row), "id": uuid.uuid4().hex, **place, "result": result}
+                connection.execute(f"insert into {TABLE} ({names}) values ({marks})", copy)  # noqa: S608  # names of columns
+            connection.execute(
+                "insert or replace into thread_forks (thread_id, parent, turn) values (?, ?, ?)",
+                [into, thread_id, len(kept) + 1],
+            )
+            connection.execute(
+                "insert into thread_titles (thread_id, title) select ?, title from thread_titles where thread_id = ?",
+                [into, thread_id],
+            )
+            copied = connection.execute("select * from turns where thread_id = ? order by turn", [into])
+            return [_turn(row) for row in copied]
+
+    def fork_of(self, thread_id: str) -> Fork | None:
+        """Where a thread comes from, None where it is no other one's, or that one is gone."""
+        query = """
+            select parent, turn from thread_forks where thread_id = ?
+            and exists (select 1 from turns where turns.thread_id = parent)
+        """
+        with self._reading() as connection:
+            row = connection.execute(query, [thread_id]).fetchone()
+        return Fork(row["parent"], row["turn"]) if row else None
+
+    def judge(self, thread_id: str, turn: int, good: bool | None, *, reason: str = "", expected: str = "") -> None:
+        """Keep what a person thought of an answer; None takes it back.
+
+        Raises:
+            ThreadNotFound: There is no such turn, or it has no answer.
+            UsageError: The reason or the right answer is too long.
+        """
+        reason, expected = reason.strip(), expected.strip()
+        if len(longest := max(reason, expected, key=len)) > REASON_CHARACTERS:
+            raise UsageError(
+                f"{len(longest)} characters are too long for a reason", help=f"Use {REASON_CHARACTERS} at most."
+            )
+        with self._writing() as connection:
+            query = "select id from turns where thread_id = ? and turn = ? and result is not null"
+            row = connection.execute(query, [thread_id, turn]).fetchone()
+            if row is None:
+                help = "See `preflight threads show`."
+                raise ThreadNotFound(f"thread {thread_id!r} has no answer to turn {turn}", help=help)
+            connection.execute("delete from feedback where turn_id = ?", [row["id"]])
+            if good is not None:
+                values = [row["id"], int(good), reason, expected, _now()]
+                connection.execute(
+                    "insert into feedback (turn_id, good, reason, expected, at) values (?, ?, ?, ?, ?)", values
+                )
+
+    def feedback(self, thread_id: str | None = None) -> list[tuple[Turn, Feedback]]:
+        """The turns that somebody has judged, in the order in which they were asked; of one thread, or of all."""
+        query = """
+            select turns.*, feedback.good as good, feedback.reason as why, feedback.expected as expected,
+                   feedback.at as at
+            from feedback join turns on turns.id = feedback.turn_id
+            where :thread_id is null or turns.thread_id = :thread_id order by turns.started_at, turns.id
+        """
+        with self._reading() as connection:
+            rows = connection.execute(query, {"thread_id": thread_id}).fetchall()
+        return [
+            (_turn(row), Feedback(row["id"], bool(row["good"]), row["why"], row["expected"], row["at"])) for row in rows
+        ]
+
     def delete(self, thread_id: str) -> bool:
         """Remove a thread's turns and its title; False when there were none."""
         with self._writing() as connection:
             connection.execute("delete from thread_titles where thread_id = ?", [thread_id])
+            connection.execute("delete from thread_forks where thread_id = ?", [thread_id])
+            connection.execute(
+                "delete from feedback where turn_id in (select id from turns where thread_id = ?)", [thread_id]
+            )
             return bool(connection.execute("delete from turns where thread_id = ?", [thread_id]).rowcount)
 
     def _update(self, id: str, **values: Any) -> Turn:
@@ -271,10 +380,13 @@ class Ledger:
             return _get(connection, id)
 
     def _is_complete(self) -> bool:
-        """Whether the file has both tables, with every column; one of an older version lacks some."""
+        """Whether the file has all tables, with every column; one of an older version lacks some."""
         columns = {row["name"] for row in self._connection.execute("select name from pragma_table_info(?)", [TABLE])}
-        titles = self._connection.execute("select 1 from sqlite_master where name = ?", [TITLES]).fetchone()
-        return titles is not None and columns >= set(COLUMNS)
+        marks = [TITLES, FORKS, FEEDBACK]
+        (others,) = self._connection.execute(
+            "select count(*) from sqlite_master where name in (?, ?, ?)", marks
+        ).fetchone()
+        return others == len(marks) and columns >= set(COLUMNS)
 
     def _create_tables(self) -> None:
         from sqlite_utils import Database
@@ -291,6 +403,12 @@ class Ledger:
                 table.add_column(name, COLUMNS[name])
             if not titles.exists():
                 titles.create({"thread_id": str, "title": str}, pk="thread_id", not_null={"title"})
+            forks, feedback = database.table(FORKS), database.table(FEEDBACK)
+            if not forks.exists():
+                forks.create({"thread_id": str, "parent": str, "turn": int}, pk="thread_id")
+            if not feedback.exists():
+                columns = {"turn_id": str, "good": int, "reason": str, "expected": str, "at": str}
+                feedback.create(columns, pk="turn_id", not_null=set(columns) - {"turn_id"})
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:

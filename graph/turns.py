@@ -221,6 +221,29 @@ class Turns:
                 await self.saver.prune_turn(turn.thread_id, start.ask.settings.keep_turns)
             yield outcome
 
+    async def fork(self, thread_id: str, turn: int, into: str) -> None:
+        """Begin a thread with the turns of another one before `turn`; follow-ups know what those cited.
+
+        Raises:
+            ThreadNotFound: There is no such thread, or it has no such turn.
+            TurnError: There is a thread of the new name.
+        """
+        thread_id, into = validate_thread_id(thread_id), validate_thread_id(into)
+        kept = await asyncio.to_thread(self.ledger.fork, thread_id, turn, into)
+        if not kept:
+            return
+        answers = [Answer.model_validate(each.result) for each in kept]
+        messages: list[AnyMessage] = []
+        for answer in answers:
+            messages += [HumanMessage(answer.question), AIMessage(answer.answer)]
+        known = [answer.model_dump(mode="json") for answer in answers if answer.route.name != "conversation"]
+        values: dict[str, Any] = {"messages": messages}
+        if known:
+            last = known[-1]
+            names = ("answer", "citations", "groups")
+            values["earlier"] = {"question": last["standalone_question"], **{name: last[name] for name in names}}
+        await self.graph.aupdate_state({"configurable": {"thread_id": into}}, values, as_node="cite")
+
     async def delete(self, thread_id: str) -> bool:
         """Forget a thread: its turns and its checkpoints; the file shrinks. False when there is none."""
         thread_id = validate_thread_id(thread_id)

@@ -311,6 +311,21 @@ class Preflight:
         """The record of all turns."""
         return self._open_turns().ledger
 
+    def fork_thread(self, thread_id: str, turn: int, into: str) -> None:
+        """Begin a thread with another one's turns before `turn`, so that its question can be asked in another way.
+
+        Args:
+            thread_id: The conversation, which stays as it is.
+            turn: The number of the turn whose question is to be changed, from 1.
+            into: The new conversation.
+
+        Raises:
+            ThreadNotFound: There is no such thread, or it has no such turn.
+            TurnError: There is a thread of the new name.
+        """
+        turns = self._open_turns()
+        self._loop.call(turns.fork(thread_id, turn, into))
+
     def delete_thread(self, thread_id: str) -> bool:
         """Forget a conversation: its turns and its checkpoints. False when there is none of that name."""
         turns = self._open_turns()

@@ -1,15 +1,17 @@
-"""`threads list|show|resume|delete|prune`."""
+"""`threads list|show|resume|feedback|delete|prune`."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
+from json import dumps as to_json
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from preflight_rag.cli import show
 from preflight_rag.cli.main import DEFAULT_LIBRARY, JsonOption, LibraryOption, ModelOption, app, command
-from preflight_rag.state.errors import ThreadNotFound
+from preflight_rag.state.errors import ThreadNotFound, UsageError
 
 threads = typer.Typer(help="Conversations in the library's checkpoint database.", no_args_is_help=True)
 app.add_typer(threads, name="threads")
@@ -74,6 +76,39 @@ def resume_thread(
         show.as_json(answer.model_dump(mode="json"))
     else:
         show.answer(answer)
+
+
+@threads.command("feedback", epilog="Example: preflight threads feedback --out my-questions --library my-library")
+@command
+def export_feedback(
+    library: LibraryOption = DEFAULT_LIBRARY,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder for questions.jsonl; without it, list them.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Make questions of the answers that people judged; `preflight eval EXPERIMENT --dataset OUT` reads them."""
+    from preflight_rag.app import Preflight
+    from preflight_rag.evaluation.datasets.feedback import question_of
+
+    with Preflight.open(library, "offline") as preflight:
+        judged = preflight.ledger.feedback()
+        found = [question_of(turn, feedback, preflight.library.catalogue) for turn, feedback in judged]
+    if json:
+        show.as_json([{**asdict(feedback), "question": turn.question} for turn, feedback in judged])
+    elif out is None:
+        for turn, feedback in judged:
+            typer.echo(f"{'good' if feedback.good else 'not good'}  {turn.question[:70]}  {feedback.reason}".rstrip())
+        if not judged:
+            typer.echo("Nobody has judged an answer yet: the page has thumbs under each one.")
+    if out is None:
+        return
+    if not found:
+        raise UsageError("nobody has judged an answer yet", help="The page of `preflight serve` has thumbs under each.")
+    out.mkdir(parents=True, exist_ok=True)
+    path = out / "questions.jsonl"
+    path.write_text("".join(to_json(each, ensure_ascii=False) + "\n" for each in found), encoding="utf-8")
+    typer.echo(f"{len(found)} questions in {path}; try: preflight eval routes --dataset {out}", err=json)
 
 
 @threads.command("delete", epilog="Example: preflight threads delete trip --library my-library")

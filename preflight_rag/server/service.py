@@ -9,7 +9,7 @@ import logging
 import math
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
-from contextlib import aclosing, asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -113,8 +113,43 @@ def is_last(item: Item | None) -> TypeIs[Outcome]:
     return isinstance(item, Answer | Clarification | Exception | Stopped)
 
 
+class Listener:
+    """One listener to a turn: all its items from the first on, also those that had come before; `get` gives the next.
+
+    Attributes:
+        thread_id: The turn's thread, as the ledger calls it.
+        seconds: When the item that `get` gave last had come, counted from the turn's beginning.
+    """
+
+    def __init__(self, turn: RunningTurn, items: Sequence[tuple[float, Item]]) -> None:
+        self.thread_id = turn.thread_id
+        self.seconds = 0.0
+        self._items: asyncio.Queue[tuple[float, Item]] = asyncio.Queue()
+        for item in items:
+            self._items.put_nowait(item)
+
+    def take(self, seconds: float, item: Item) -> None:
+        """Hear an item."""
+        self._items.put_nowait((seconds, item))
+
+    async def get(self, seconds: float | None = None) -> Item | None:
+        """The next item, or None where none comes within the seconds."""
+        try:
+            async with asyncio.timeout(seconds):
+                self.seconds, item = await self._items.get()
+        except TimeoutError:
+            return None
+        return item
+
+    async def outcome(self) -> Outcome:
+        """The turn's last item."""
+        while not is_last(item := await self.get()):
+            pass
+        return item
+
+
 class RunningTurn:
-    """One turn, in a task of its own. `get` gives its items in order.
+    """One turn, in a task of its own. `get` gives its items in order, to whoever started it; others `listen`.
 
     Args:
         thread_id: The thread, as the ledger calls it.
@@ -125,25 +160,30 @@ class RunningTurn:
     def __init__(self, thread_id: str, start: Callable[[], AsyncGenerator[Event, None]], turns: RunningTurns) -> None:
         self.thread_id = thread_id
         self.started = time.perf_counter()
-        self._items: asyncio.Queue[Item] = asyncio.Queue()
+        self._items: list[tuple[float, Item]] = []
+        self._listeners: list[Listener] = []
+        self._own = self.listen()
         self._start, self._turns = start, turns
         self._task = asyncio.create_task(self._run(), name=f"turn {thread_id}")
 
+    def listen(self) -> Listener:
+        """Another listener, who hears the turn from its beginning."""
+        listener = Listener(self, self._items)
+        self._listeners.append(listener)
+        return listener
+
     async def get(self, seconds: float | None = None) -> Item | None:
         """The next item, or None where none comes within the seconds."""
-        with suppress(asyncio.QueueEmpty):
-            return self._items.get_nowait()
-        try:
-            async with asyncio.timeout(seconds):
-                return await self._items.get()
-        except TimeoutError:
-            return None
+        return await self._own.get(seconds)
+
+    @property
+    def seconds(self) -> float:
+        """When the item that `get` gave last had come, counted from the turn's beginning."""
+        return self._own.seconds
 
     async def outcome(self) -> Outcome:
         """The turn's last item."""
-        while not is_last(item := await self.get()):
-            pass
-        return item
+        return await self._own.outcome()
 
     def stop(self) -> None:
         """Stop the turn; it may take a moment until it has ended."""
@@ -153,11 +193,18 @@ class RunningTurn:
         """Wait until the turn has ended."""
         await asyncio.wait([self._task], timeout=seconds)
 
+    def _put(self, item: Item) -> None:
+        """Tell everybody who listens, and remember it for who comes later."""
+        heard = time.perf_counter() - self.started, item
+        self._items.append(heard)
+        for listener in self._listeners:
+            listener.take(*heard)
+
     async def _run(self) -> None:
         outcome: Outcome = Stopped()
         try:
             async with (
-                self._turns.slot(self._items.put_nowait),
+                self._turns.slot(self._put),
                 asyncio.timeout(self._turns.turn_seconds),
                 aclosing(self._start()) as events,
             ):
@@ -165,7 +212,7 @@ class RunningTurn:
                     if is_last(event):
                         outcome = await asyncio.to_thread(self._turns.named, event)
                     else:
-                        self._items.put_nowait(event)
+                        self._put(event)
         except asyncio.CancelledError:
             outcome = Stopped()
         except TimeoutError:
@@ -177,7 +224,7 @@ class RunningTurn:
             outcome = error
         finally:
             self._turns.over(self, outcome)
-            self._items.put_nowait(outcome)
+            self._put(outcome)
 
 
 class RunningTurns:
@@ -220,6 +267,11 @@ class RunningTurns:
                 yield
             finally:
                 self._metrics.running.dec()
+
+    def of(self, thread_id: str) -> RunningTurn | None:
+        """The turn that a thread takes now; of several, of which all but one wait for the thread, the first."""
+        found = [turn for turn in self._turns if turn.thread_id == thread_id]
+        return min(found, key=lambda turn: turn.started, default=None)
 
     async def stop(self, thread_id: str) -> bool:
         """Stop a thread's turns and wait for their end; false where none runs."""

@@ -13,7 +13,7 @@ from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict
 
 from preflight_rag.conversation.small_talk import short_source
-from preflight_rag.graph.ledger import ThreadSummary, Turn
+from preflight_rag.graph.ledger import Feedback, ThreadSummary, Turn
 from preflight_rag.server.access import User
 from preflight_rag.server.markdown import render
 from preflight_rag.server.service import Service, ServiceOf, UserOf
@@ -43,6 +43,16 @@ class TitleBody(BaseModel):
     title: str
 
 
+class FeedbackBody(BaseModel):
+    """Whether an answer is good, why, and what would be right; `good` null takes it back."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    good: bool | None
+    reason: str = ""
+    expected: str = ""
+
+
 @router.get("")
 def threads(service: ServiceOf, user: UserOf, query: str | None = None) -> dict[str, Any]:
     """The user's conversations, the latest first; with a query, those that hold it."""
@@ -63,14 +73,25 @@ def export(thread_id: str, service: ServiceOf, user: UserOf) -> Response:
 
 @router.get("/{thread_id:path}")
 def thread(thread_id: str, service: ServiceOf, user: UserOf) -> dict[str, Any]:
-    """A conversation's turns with their answers, also as HTML."""
+    """A conversation's turns with their answers, also as HTML; `running`: whether this server takes its last one."""
     turns = _turns(service, user, thread_id)
     title = _summary(service, user, thread_id).title
+    name, ledger = user.thread(thread_id), service.preflight.ledger
+    judged = {feedback.turn_id: feedback for _, feedback in ledger.feedback(name)}
+    fork = ledger.fork_of(name)
     return {
         "thread_id": thread_id,
         "title": title,
-        "turns": service.names.shown([_shown(turn, user) for turn in turns]),
+        "running": service.running.of(name) is not None,
+        "forked_from": {"thread_id": user.shown(fork.parent), "turn": fork.turn} if fork else None,
+        "turns": service.names.shown([_shown(turn, user, judged.get(turn.id)) for turn in turns]),
     }
+
+
+@router.put("/{thread_id:path}/turns/{turn}/feedback", status_code=204)
+def judge(thread_id: str, turn: int, body: FeedbackBody, service: ServiceOf, user: UserOf) -> None:
+    """Keep what the user thinks of an answer; `preflight threads feedback` makes evaluation questions of it."""
+    service.preflight.ledger.judge(user.thread(thread_id), turn, body.good, reason=body.reason, expected=body.expected)
 
 
 @router.patch("/{thread_id:path}")
@@ -106,7 +127,7 @@ def _missing(thread_id: str) -> ThreadNotFound:
     return ThreadNotFound(f"there is no thread {thread_id[:100]!r}", help="GET /api/threads lists them.")
 
 
-def _shown(turn: Turn, user: User) -> dict[str, Any]:
+def _shown(turn: Turn, user: User, judged: Feedback | None = None) -> dict[str, Any]:
     names = ("turn", "question", "status", "started_at", "finished_at", "error")
     answer, asked = turn.result, turn.clarification
     return {
@@ -114,6 +135,7 @@ def _shown(turn: Turn, user: User) -> dict[str, Any]:
         "answer": {**answer, "thread_id": user.shown(turn.thread_id)} if answer else None,
         "html": render(answer["answer"]) if answer else None,
         "clarification": {**asked, "thread_id": user.shown(turn.thread_id)} if asked else None,
+        "feedback": {name: getattr(judged, name) for name in ("good", "reason", "expected")} if judged else None,
     }
 
 

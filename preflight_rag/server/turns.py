@@ -6,6 +6,7 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing
 from typing import Any
 from uuid import uuid4
 
@@ -23,6 +24,7 @@ from preflight_rag.server.markdown import render
 from preflight_rag.server.service import (
     Event,
     Item,
+    Listener,
     Outcome,
     Queued,
     RunningTurn,
@@ -71,6 +73,7 @@ class GoOnBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     stream: bool = Field(default=True, description="Server-sent events instead of one JSON value.")
+    keep: bool = Field(default=False, description="Go on when nobody listens any more; /events listens again.")
     html: bool = Field(default=False, description="The answer also as HTML.")
 
 
@@ -97,6 +100,11 @@ class AskBody(GoOnBody):
     clarify: bool | None = Field(default=None, description="Ask back where many things go by one name.")
     options: list[str] = Field(default_factory=list, description="Choices of a multiple-choice question.")
     settings: dict[str, Any] = Field(default_factory=dict, description="Other settings of this turn.")
+    turn: int | None = Field(
+        default=None,
+        ge=1,
+        description="Ask in place of the thread's turn of this number: a new thread goes on from the turns before it.",
+    )
     discard: bool = Field(default=False, description="Drop an earlier turn of the thread that was cut off.")
 
     def turn_settings(self) -> dict[str, Any]:
@@ -141,12 +149,18 @@ def with_instructions(settings: dict[str, Any], service: Service, *spoken: str) 
 @router.post("/ask", response_model=None)
 async def ask(body: AskBody, request: Request, service: ServiceOf, user: UserOf) -> Response:
     """Take a turn: events start, progress, stage, token, html; at last answer, clarify, error or stopped."""
-    shown = f"chat-{uuid4().hex[:12]}" if body.thread_id is None else body.thread_id
+    goes_on = body.turn is None and body.thread_id is not None
+    shown = str(body.thread_id) if goes_on else f"chat-{uuid4().hex[:12]}"
     thread_id = user.thread(validate_thread_id(shown))
     settings, model = with_instructions(body.turn_settings(), service), service.model_of(body.model)
 
-    def start() -> AsyncGenerator[Event, None]:
-        return service.preflight.astream(
+    async def start() -> AsyncGenerator[Event, None]:
+        if body.turn is not None:
+            if body.thread_id is None:
+                raise Refused(400, "turn names a turn of a thread", help="Give thread_id with it.", param="turn")
+            earlier = user.thread(body.thread_id)
+            await asyncio.to_thread(service.preflight.fork_thread, earlier, body.turn, thread_id)
+        events = service.preflight.astream(
             body.question,
             thread_id=thread_id,
             options=body.options,
@@ -155,6 +169,9 @@ async def ask(body: AskBody, request: Request, service: ServiceOf, user: UserOf)
             model=model,
             **settings,
         )
+        async with aclosing(events):
+            async for each in events:
+                yield each
 
     return await respond(service, request, user, thread_id, start, body)
 
@@ -171,6 +188,16 @@ async def resume(thread_id: str, body: GoOnBody, request: Request, service: Serv
     """Finish a turn that was cut off, stopped or failed; what had been done is not done again."""
     name = user.thread(thread_id)
     return await respond(service, request, user, name, lambda: service.preflight.astream_resume(name), body)
+
+
+@router.get("/threads/{thread_id:path}/events", response_model=None)
+async def listen(thread_id: str, service: ServiceOf, user: UserOf, html: bool = False) -> Response:
+    """The events of the thread's running turn from its beginning, then those that come; going away stops nothing."""
+    turn = service.running.of(user.thread(thread_id))
+    if turn is None:
+        raise Refused(404, f"no turn of thread {thread_id[:100]!r} is running", help="GET /api/threads/ID shows it.")
+    writer = EventWriter(turn.listen(), user, html=html, heartbeat=service.options.heartbeat_seconds)
+    return StreamingResponse(writer.events(), media_type="text/event-stream", headers=STREAM_HEADERS)
 
 
 @router.post("/threads/{thread_id:path}/stop")
@@ -196,7 +223,7 @@ async def respond(
     if body.stream:
         first = await first_item(turn)
         writer = EventWriter(turn, user, html=body.html, heartbeat=service.options.heartbeat_seconds)
-        return TurnStream(turn, writer.events(first))
+        return TurnStream(turn, writer.events(first), keep=body.keep)
     outcome = await finish(turn, request)
     if isinstance(outcome, Answer):
         answer = answer_json(outcome, user)
@@ -220,20 +247,29 @@ class TurnStream(StreamingResponse):
         turn: The turn.
         body: Its events as bytes.
         headers: Of the response.
+        keep: Whether the turn goes on all the same.
     """
 
     media_type = "text/event-stream"
 
-    def __init__(self, turn: RunningTurn, body: AsyncIterator[bytes], headers: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        turn: RunningTurn,
+        body: AsyncIterator[bytes],
+        headers: dict[str, str] | None = None,
+        *,
+        keep: bool = False,
+    ) -> None:
         super().__init__(body, headers={**STREAM_HEADERS, **(headers or {})})
-        self._turn = turn
+        self._turn, self._keep = turn, keep
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the response; nothing of the turn outlives it."""
+        """Send the response; unless it is kept, nothing of the turn outlives it."""
         try:
             await super().__call__(scope, receive, send)
         finally:
-            self._turn.stop()
+            if not self._keep:
+                self._turn.stop()
 
 
 async def first_item(turn: RunningTurn) -> Item | None:
@@ -248,7 +284,9 @@ async def first_item(turn: RunningTurn) -> Item | None:
     return first
 
 
-async def items(turn: RunningTurn, first: Item | None, silence: Callable[[], float]) -> AsyncIterator[Item | None]:
+async def items(
+    turn: RunningTurn | Listener, first: Item | None, silence: Callable[[], float]
+) -> AsyncIterator[Item | None]:
     """A turn's items to the last; None whenever nothing came for the seconds that `silence` gives."""
     item = first if first is not None else await turn.get(silence())
     while True:
@@ -262,13 +300,13 @@ class EventWriter:
     """Makes server-sent events of a turn's items.
 
     Args:
-        turn: The turn.
-        user: Who asked; thread ids are shown as this user knows them.
+        turn: The turn, or one of those who listen to it.
+        user: Who listens; thread ids are shown as this user knows them.
         html: Whether the answer is also sent as HTML, while it is being written.
         heartbeat: Seconds of silence after which a comment is sent.
     """
 
-    def __init__(self, turn: RunningTurn, user: User, *, html: bool, heartbeat: float) -> None:
+    def __init__(self, turn: RunningTurn | Listener, user: User, *, html: bool, heartbeat: float) -> None:
         self._turn, self._user, self._html, self._heartbeat = turn, user, html, heartbeat
         self._text = ""
         self._stale = False  # the text has grown since its HTML was sent
@@ -288,7 +326,7 @@ class EventWriter:
         return max(self._due - time.perf_counter(), 0.001) if self._stale else self._heartbeat
 
     def _made(self, item: Item | None) -> bytes:
-        seconds = round(time.perf_counter() - self._turn.started, 3)
+        seconds = round(self._turn.seconds, 3)
         if item is None:
             return b"" if self._stale else STILL_HERE
         if isinstance(item, TokenEvent):

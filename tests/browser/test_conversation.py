@@ -71,12 +71,85 @@ def test_a_turn_that_was_cut_off_is_found_and_finished(visit, scripted_url, ask)
     page = visit(url)
     ask(page, "How is basalt?", wait=False)
     expect(page.locator(".answer strong")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator(".turn:last-child .notice")).to_have_text("Stopped.", timeout=3000)
     page.reload()
     expect(page.locator(".notice")).to_have_text("This answer was not finished.")
     page.get_by_role("button", name="Finish this answer").click()
     expect(page.locator(".turn-actions")).to_be_visible()
     expect(page.locator(".answer")).to_contain_text("Basalt is hard")
     expect(page.locator(".turn")).to_have_count(1)
+
+
+def test_a_stream_is_taken_up_again_after_a_reload_and_in_a_second_tab(visit, scripted_url, ask):
+    url = scripted_url([("How is basalt", SLOW, 1)], default="Light [1].")
+    page = visit(url)
+    ask(page, "How is basalt?", wait=False)
+    expect(page.locator(".answer strong")).to_be_visible()
+    page.reload()
+    expect(page.locator(".answer strong")).to_have_text("hard")
+    expect(page.get_by_role("button", name="Stop the answer")).to_be_visible()
+    second = visit(url, path=page.url.removeprefix(url))
+    expect(second.locator(".answer strong")).to_have_text("hard")
+    expect(page.locator(".turn-actions")).to_be_attached(timeout=30_000)
+    expect(second.locator(".turn-actions")).to_be_attached(timeout=30_000)
+    for tab in (page, second):
+        text = tab.locator(".answer").inner_text()
+        assert text.count("Basalt is hard") == 1
+        assert text.count("It really is so.") == 60
+        expect(tab.locator(".turn")).to_have_count(1)
+    assert scripted_url.model.count("How is basalt") == 1
+
+
+def test_what_is_asked_in_one_tab_appears_in_the_other(visit, scripted_url, ask):
+    page = visit(scripted_url([("How is basalt", SLOW, 1)], default="Light [1].", rewrite="off"))
+    ask(page, "How is pumice?")
+    second = page.context.new_page()
+    second.goto(page.url)
+    expect(second.locator(".turn")).to_have_count(1)
+    ask(page, "How is basalt?", wait=False)
+    expect(second.locator(".turn:last-child .answer strong")).to_have_text("hard")
+    second.get_by_role("button", name="Stop the answer").click()
+    expect(page.locator(".turn:last-child .notice")).to_have_text("Stopped.", timeout=5000)
+
+
+def test_a_question_is_changed_and_asked_again_from_there(visit, scripted_url, ask):
+    rules = [("How is basalt", "Basalt is hard [1]."), ("How is slate", "Slate is flat [1].")]
+    page = visit(scripted_url(rules, default="Light [1].", rewrite="off"))
+    for question in ("How is pumice?", "How is basalt?", "How is marble?"):
+        ask(page, question)
+    before = page.url
+    page.locator(".turn").nth(1).hover()
+    page.get_by_role("button", name="Change this question").nth(1).click()
+    page.get_by_label("The question in other words").fill("How is slate?")
+    page.keyboard.press("Enter")
+    expect(page.locator(".turn")).to_have_count(2)
+    expect(page.locator(".turn:last-child .answer")).to_contain_text("Slate is flat")
+    expect(page.locator(".asked").first).to_contain_text("pumice")
+    assert page.url != before
+    page.reload()
+    expect(page.locator(".turn")).to_have_count(2)
+    page.get_by_role("link", name="See it as it was").click()
+    expect(page.locator(".turn")).to_have_count(3)
+    expect(page.locator(".asked").nth(1)).to_contain_text("basalt")
+
+
+def test_thumbs_are_kept_with_their_reason(visit, scripted_url, ask):
+    page = visit(scripted_url(default="Basalt is hard [1]."))
+    ask(page, "How is basalt?")
+    page.get_by_role("button", name="Not a good answer").click()
+    page.get_by_role("button", name="Something is missing").click()
+    page.get_by_label("What would be right").fill("very hard")
+    page.get_by_role("button", name="Keep").click()
+    expect(page.locator("#toast")).to_have_text("Kept on this server.")
+    page.reload()
+    expect(page.get_by_role("button", name="Not a good answer")).to_have_attribute("aria-pressed", "true")
+    ((turn, feedback),) = scripted_url.app.ledger.feedback()
+    assert (turn.question, feedback.good) == ("How is basalt?", False)
+    assert (feedback.reason, feedback.expected) == ("Something is missing", "very hard")
+    page.get_by_role("button", name="Not a good answer").click()
+    expect(page.get_by_role("button", name="Not a good answer")).to_have_attribute("aria-pressed", "false")
+    assert scripted_url.app.ledger.feedback() == []
 
 
 def test_a_turn_that_a_crash_left_open_is_shown_or_dropped(visit, scripted_url, ask):
@@ -120,7 +193,7 @@ def test_a_lost_connection_says_so_and_goes_on(visit, scripted_url, ask):
     page.context.set_offline(True)
     page.evaluate("document.getElementById('question').focus()")
     page.get_by_role("button", name="Stop the answer").click()
-    expect(page.locator(".turn:last-child .notice")).to_have_text("Stopped.")
+    expect(page.locator(".turn:last-child .notice")).to_contain_text("is stopped as soon as it can be")
     ask(page, "How is basalt now?", wait=False)
     expect(page.get_by_role("alert")).to_contain_text("The server cannot be reached.")
     page.context.set_offline(False)

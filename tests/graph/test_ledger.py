@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from preflight_rag.graph.checkpoints import open_checkpointer
-from preflight_rag.graph.ledger import COLUMNS, Ledger
+from preflight_rag.graph.ledger import COLUMNS, Fork, Ledger
 from preflight_rag.state.errors import LibraryCorrupt, LibraryError, ThreadNotFound, TurnError, UsageError
 from preflight_rag.state.values import Answer, Choice, Clarification, Receipt, RouteDecision
 
@@ -208,7 +208,7 @@ async def test_it_shares_its_file_with_the_checkpointer(tmp_path):
         await saver.aprune(["t"])
         assert [turn.turn for turn in ledger.turns("t")] == [1]
         ledger.close()
-    assert set(sqlite_tables(path)) == {"checkpoints", "writes", "turns", "thread_titles"}
+    assert set(sqlite_tables(path)) == {"checkpoints", "writes", "turns", "thread_titles", "thread_forks", "feedback"}
 
 
 def sqlite_tables(path):
@@ -246,3 +246,37 @@ def test_a_closed_ledger_does_not_blame_the_file(ledger):
     ledger.close()
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):
         ledger.turns("t")
+
+
+def test_a_fork_has_the_turns_before_and_knows_where_it_comes_from(ledger):
+    for number in range(1, 4):
+        row = begin(ledger, question=f"question {number}")
+        ledger.finish(row.id, answer=answer(turn=number))
+    kept = ledger.fork("t", 3, "u")
+    assert [(turn.thread_id, turn.turn, turn.question) for turn in kept] == [
+        ("u", 1, "question 1"),
+        ("u", 2, "question 2"),
+    ]
+    assert len(ledger.turns("t")) == 3
+    assert ledger.fork_of("u") == Fork("t", 3)
+    assert ledger.fork_of("t") is None
+    ledger.delete("t")
+    assert ledger.fork_of("u") is None
+    with pytest.raises(ThreadNotFound):
+        ledger.fork("u", 9, "v")
+
+
+def test_what_people_think_of_an_answer_is_kept_and_taken_back(ledger):
+    row = begin(ledger)
+    with pytest.raises(ThreadNotFound):
+        ledger.judge("t", 1, True)
+    ledger.finish(row.id, answer=answer())
+    ledger.judge("t", 1, True)
+    ledger.judge("t", 1, False, reason=" wrong ", expected="another")
+    ((turn, feedback),) = ledger.feedback()
+    assert (turn.id, feedback.good, feedback.reason, feedback.expected) == (row.id, False, "wrong", "another")
+    ledger.judge("t", 1, None)
+    assert ledger.feedback("t") == []
+    ledger.judge("t", 1, True)
+    ledger.delete("t")
+    assert ledger.feedback() == []

@@ -6,6 +6,9 @@ import { TurnView } from "./turn.js";
 import { sentences } from "./words.js";
 
 const CUT_OFF = "This answer was not finished.";
+const LOST = { ...OFFLINE, message: "The connection was lost.", help: "The answer is still being written on the server." };
+/** Milliseconds before each new try to hear the rest of an answer, when the connection was lost. */
+const TRIES = [300, 1000, 2000, 4000, 8000];
 
 export class Chat {
   /** @param {{ evidence, settings, threads, welcome: () => Node, go: (hash: string, quiet?: boolean) => void }} page */
@@ -14,6 +17,8 @@ export class Chat {
     this.id = null;
     this.runs = new Map();
     this.opened = 0;
+    this.unstopped = new Set();
+    this.tabs = new BroadcastChannel("preflight");
     this.question = find("question");
     this.turns = find("turns");
     this.#listen();
@@ -32,6 +37,39 @@ export class Chat {
     });
     this.question.addEventListener("input", () => this.#grow());
     find("stop").addEventListener("click", () => this.stop());
+    this.tabs.addEventListener("message", ({ data }) => this.#elsewhere(data));
+    document.addEventListener("visibilitychange", () => document.hidden || this.#caughtUp());
+    addEventListener("online", () => this.#stopLate());
+  }
+
+  /** Another tab has begun or ended a turn. */
+  #elsewhere({ thread: id, ended }) {
+    this.page.threads.refresh();
+    if (id === this.id && !ended && !this.runs.has(id)) this.#show(id);
+  }
+
+  /** The page is looked at again: what has happened elsewhere meanwhile is shown. */
+  async #caughtUp() {
+    const { id } = this;
+    if (!id || this.runs.has(id)) return;
+    try {
+      const found = await call(thread(id));
+      if (id === this.id && !this.runs.has(id) && (found.running || found.turns.length !== this.turns.children.length)) await this.#show(id);
+    } catch {
+      /* it is shown as it was */
+    }
+  }
+
+  /** Stop, now that the server can be reached again, what could not be stopped before. */
+  async #stopLate() {
+    for (const id of this.unstopped) {
+      try {
+        await call(`${thread(id)}/stop`, { method: "POST" });
+        this.unstopped.delete(id);
+      } catch {
+        return;
+      }
+    }
   }
 
   #grow() {
@@ -45,6 +83,8 @@ export class Chat {
       evidence: this.page.evidence,
       partitionSize: this.page.settings.partitionSize,
       again: (question, options) => this.ask(question, options),
+      edited: (view, question) => this.ask(question, { instead: view }),
+      judged: (view, verdict) => call(`${thread(this.id)}/turns/${view.number}/feedback`, { method: "PUT", json: verdict }),
       reload: () => this.#show(this.id),
       reply: (view, choice) => this.#goOn(view, "reply", { choice }),
       resume: (view) => this.#goOn(view, "resume", {}),
@@ -89,18 +129,27 @@ export class Chat {
     }
     if (opened !== this.opened) return;
     const running = this.runs.get(id);
-    const views = found.turns.filter((turn) => !(running && turn.status === "running")).map((turn) => this.#restored(turn));
+    const goesOn = running || found.running;
+    const views = found.turns.filter((turn) => !(goesOn && turn.status === "running")).map((turn) => this.#restored(turn));
+    const last = found.turns.at(-1);
+    const heard = !running && goesOn && last?.status === "running" ? new TurnView(last.question, this.#parts()) : null;
     if (running) views.push(running.view);
+    else if (heard) views.push(heard);
     this.turns.replaceChildren(...views.map((view) => view.element));
+    if (found.forked_from) views[found.forked_from.turn - 1]?.cameFrom(`#/t/${encodeURIComponent(found.forked_from.thread_id)}`);
     this.#titled(found.title);
+    if (heard) this.#hear(heard, id);
+    else if (found.running && !running) setTimeout(() => this.#caughtUp(), 300);
     this.#latest();
-    const last = views.findLast((view) => view.answer);
-    if (last) this.page.evidence.show(last, { open: false });
+    const shown = views.findLast((view) => view.answer);
+    if (shown) this.page.evidence.show(shown, { open: false });
     else this.page.evidence.clear();
   }
 
-  #restored({ question, status, answer, html, error, clarification }) {
+  #restored({ turn, question, status, answer, html, error, clarification, feedback }) {
     const view = new TurnView(question, this.#parts());
+    view.number = turn;
+    view.verdict = feedback;
     if (answer) view.finish(answer, html, { quiet: true });
     else if (clarification && status === "asking") view.clarify(clarification);
     else if (status === "failed") view.fail({ message: error?.message ?? error ?? "This turn failed.", help: error?.help }, { resumable: true });
@@ -125,47 +174,103 @@ export class Chat {
     this.ask(question);
   }
 
-  /** Ask in this conversation. */
-  async ask(question, { discard = false } = {}) {
+  /** Ask in this conversation; `instead` of a turn, it goes on from there in a conversation of its own. */
+  async ask(question, { discard = false, instead = null } = {}) {
     if (this.runs.has(this.id)) return;
+    await this.#stopLate();
     if (!this.id) this.turns.replaceChildren();
     const view = new TurnView(question, this.#parts());
-    this.turns.append(view.element);
-    this.question.focus({ preventScroll: true });
-    const json = { question, ...this.page.settings.body(), stream: true, html: true };
+    const json = { question, ...this.page.settings.body(), stream: true, html: true, keep: true };
     if (this.id) json.thread_id = this.id;
     if (discard) json.discard = true;
+    if (instead?.number) {
+      json.turn = instead.number;
+      while (this.turns.lastElementChild !== instead.element) this.turns.lastElementChild.remove();
+      instead.element.replaceWith(view.element);
+      view.cameFrom(`#/t/${encodeURIComponent(this.id)}`);
+    } else {
+      this.turns.append(view.element);
+    }
+    this.question.focus({ preventScroll: true });
     await this.#run(view, "/api/ask", json);
   }
 
   async #goOn(view, verb, more) {
     if (this.runs.has(this.id)) return;
-    await this.#run(view, `${thread(this.id)}/${verb}`, { ...more, stream: true, html: true });
+    await this.#run(view, `${thread(this.id)}/${verb}`, { ...more, stream: true, html: true, keep: true });
   }
 
   async #run(view, path, json) {
-    const run = { view, id: this.id, abort: new AbortController(), ended: false };
+    await this.#led(view, (run) => events(path, { json, signal: run.abort.signal }));
+  }
+
+  /** Hear a turn that runs on the server: what was written so far, and the rest as it comes. */
+  async #hear(view, id) {
+    await this.#led(view, (run) => this.#rest(run, id), true);
+  }
+
+  #rest(run, id) {
+    return events(`${thread(id)}/events?html=true`, { method: "GET", signal: run.abort.signal });
+  }
+
+  async #led(view, listen, begun = false) {
+    const run = { view, id: this.id, abort: new AbortController(), ended: false, begun };
     this.runs.set(run.id, run);
     view.start();
     this.#latest({ smooth: true });
     this.#controls();
     try {
-      for await (const event of events(path, { json, signal: run.abort.signal })) this.#take(run, event);
-      if (!run.ended) throw new ApiError({ ...OFFLINE, message: "The connection was lost before the answer was whole." });
+      await this.#heard(run, listen);
     } catch (error) {
-      if (error.name === "AbortError") view.stopped();
-      else view.fail(error, { resumable: Boolean(run.id) && error.code === "offline" });
+      if (error.name === "AbortError") view.stopped(this.unstopped.has(run.id) ? "The server cannot be reached; the answer is stopped as soon as it can be." : undefined);
+      else if (error.status === 404 && run.begun) await this.#over(run);
+      else view.fail(error, { resumable: Boolean(run.id) && error.code === "offline" && !run.begun });
     } finally {
       this.runs.delete(run.id);
       this.#controls();
       this.page.threads.refresh();
+      if (run.id) this.tabs.postMessage({ thread: run.id, ended: true });
     }
+  }
+
+  /** Hear a turn to its end; where the connection is lost, it is taken up again. */
+  async #heard(run, listen) {
+    let tries = 0;
+    for (;;) {
+      try {
+        for await (const event of listen(run)) {
+          tries = 0;
+          this.#take(run, event);
+        }
+        if (run.ended) return;
+        throw new ApiError(LOST);
+      } catch (error) {
+        if (error.code !== "offline" || !run.begun || tries === TRIES.length) throw error.code === "offline" && run.begun ? new ApiError(LOST) : error;
+        run.view.waits();
+        await new Promise((resolve) => setTimeout(resolve, TRIES[tries]));
+        run.abort.signal.throwIfAborted();
+        tries += 1;
+        listen = () => this.#rest(run, run.id);
+      }
+    }
+  }
+
+  /** The turn had ended before it could be heard: what it came to is shown. */
+  async #over(run) {
+    this.runs.delete(run.id);
+    if (this.id === run.id && run.view.element.isConnected) await this.#show(run.id);
   }
 
   #take(run, { name, data }) {
     const { view } = run;
-    if (name === "start") this.#named(run, data);
-    else if (name === "progress") view.moved(data);
+    if (name === "start") {
+      this.#named(run, data);
+      run.begun = true;
+    } else if (!run.told) {
+      run.told = true;
+      this.tabs.postMessage({ thread: run.id, ended: false });
+    }
+    if (name === "progress") view.moved(data);
     else if (name === "stage") view.ended(data);
     else if (name === "html") view.html(data.html);
     else if (name === "clarify") view.clarify(data);
@@ -196,10 +301,11 @@ export class Chat {
     find("stop").disabled = true;
     const late = setTimeout(() => run.abort.abort(), 2000);
     try {
-      if (run.id) await call(`${thread(run.id)}/stop`, { method: "POST" });
+      if (run.begun) await call(`${thread(run.id)}/stop`, { method: "POST" });
       else run.abort.abort();
     } catch {
       clearTimeout(late);
+      this.unstopped.add(run.id);
       run.abort.abort();
     }
     this.question.focus({ preventScroll: true });

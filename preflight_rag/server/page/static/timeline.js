@@ -47,18 +47,27 @@ export class Progress {
     return (performance.now() - this.began) / 1000;
   }
 
+  /** The moment of an event as the server counts it, which may be long before it is heard. */
+  #at(seconds) {
+    if (typeof seconds !== "number") return this.elapsed;
+    this.began = Math.min(this.began, performance.now() - seconds * 1000);
+    return seconds;
+  }
+
   /** A stage said something; the first time, it begins. */
-  moved({ stage, note, done, total }) {
+  moved({ stage, note, done, total, seconds: at }) {
     this.note = note;
+    const from = this.#at(at);
     const known = this.stages.find((one) => one.stage === stage && one.until === null);
     if (known) Object.assign(known, { note, done, total });
-    else this.stages.push({ stage, note, done, total, from: this.elapsed, until: null });
+    else this.stages.push({ stage, note, done, total, from, until: null });
   }
 
   /** A stage has ended. */
-  ended({ stage }) {
+  ended({ stage, seconds: at }) {
     const known = this.stages.find((one) => one.stage === stage && one.until === null);
-    if (known) known.until = this.elapsed;
+    const until = this.#at(at);
+    if (known) known.until = until;
   }
 
   /** The time line so far. */

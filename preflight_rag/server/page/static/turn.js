@@ -3,6 +3,7 @@
 import { announce, h, icon, nodesOf, showNodes, toast } from "./dom.js";
 import { cards, doubt } from "./answer.js";
 import { ICONS, sentence, stageName } from "./route.js";
+import { Thumbs } from "./thumbs.js";
 import { Progress } from "./timeline.js";
 import { asMarkdown, asSentence, seconds } from "./words.js";
 
@@ -13,19 +14,72 @@ export class TurnView {
    */
   constructor(question, page) {
     Object.assign(this, { question, page, answer: null, progress: null, pace: 0 });
+    this.number = null;
+    this.verdict = null;
+    this.asked = h("div.asked-row");
     this.head = h("div.reply-head");
     this.body = h("div.answer");
     this.foot = h("div.reply-foot");
     this.element = h(
       "article.turn",
       {},
-      h("h2.asked", {}, h("span.sr-only", {}, "You asked: "), question),
+      this.asked,
       h("div.reply", {}, this.head, this.body, this.foot),
     );
+    this.#showAsked();
     this.element.addEventListener("click", (event) => {
       const mark = event.target.closest(".cite");
       if (mark) this.#evidence({ tab: "sources", n: Number(mark.dataset.n) });
     });
+  }
+
+  /** The question, with a way to put it in other words. */
+  #showAsked() {
+    const change = h("button.icon-button.small.change", { type: "button", "aria-label": "Change this question", title: "Change this question and ask again from here", onclick: () => this.#change() }, icon("edit"));
+    this.asked.replaceChildren(h("h2.asked", {}, h("span.sr-only", {}, "You asked: "), this.question), change, ...(this.origin ? [this.origin] : []));
+  }
+
+  #change() {
+    const input = h("textarea", { rows: "2", "aria-label": "The question in other words" });
+    input.value = this.question;
+    const send = () => {
+      const question = input.value.trim();
+      if (question) this.page.edited(this, question);
+    };
+    const back = () => this.#showAsked();
+    const form = h(
+      "form.change-form",
+      {},
+      input,
+      h("p.meta", {}, "The conversation goes on from here. The one before stays in the list."),
+      h("div.dialog-actions.start", {}, h("button.button.primary", { type: "submit" }, "Ask again"), h("button.button", { type: "button", onclick: back }, "Cancel")),
+    );
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      send();
+    });
+    input.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") {
+        event.stopPropagation();
+        back();
+      } else if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+        event.preventDefault();
+        send();
+      }
+    });
+    this.asked.replaceChildren(form);
+    input.focus();
+  }
+
+  /** The question was changed: a link leads to the conversation as it was. */
+  cameFrom(address) {
+    this.origin = h("a.origin", { href: address }, "Changed. See it as it was");
+    this.#showAsked();
+  }
+
+  /** The connection was lost, and is sought again. */
+  waits() {
+    this.note.textContent = "Connecting again";
   }
 
   #evidence(where = {}) {
@@ -83,6 +137,7 @@ export class TurnView {
   finish(answer, html, { quiet = false } = {}) {
     this.#end();
     this.answer = answer;
+    this.number = answer.turn;
     this.html(html ?? "");
     if (html === null || html === undefined) this.body.textContent = answer.answer;
     this.body.dataset.outcome = answer.outcome;
@@ -146,6 +201,7 @@ export class TurnView {
       act("copy", "Copy", () => this.#copy(answer)),
       act("again", "Ask again", () => this.page.again(this.question)),
       act("quote", "Evidence", () => this.#evidence()),
+      new Thumbs(this).element,
       sure,
       h("span.sure.time", {}, seconds(answer.receipt.seconds)),
     );

@@ -1,0 +1,65 @@
+"""Questions of one's own, made of the answers that people judged on the page (`preflight threads feedback`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from preflight_rag.state.values import Answer
+from preflight_rag.text.citations import MARKS
+
+if TYPE_CHECKING:
+    from preflight_rag.graph.ledger import Feedback, Turn
+    from preflight_rag.library.storage.catalogue import Catalogue
+
+
+def question_of(turn: Turn, feedback: Feedback, catalogue: Catalogue) -> dict[str, Any]:
+    """A judged turn as a line that `own` reads; what nobody vouches for is left out.
+
+    An answer that was called good is the right one, and what it cites are gold contexts; an abstention that was, says
+    that the library cannot answer. Of an answer that was called wrong its short form is a wrong one, and what the
+    person wrote in its place is right.
+    """
+    answer = Answer.model_validate(turn.result)
+    options = list(turn.settings.get("options") or [])
+    found: dict[str, Any] = {"id": f"{turn.thread_id}/{turn.turn}", "question": answer.standalone_question}
+    if options:
+        found["options"] = options
+    if feedback.expected:
+        found["answers"] = [feedback.expected]
+    elif feedback.good:
+        found |= _right(answer, is_choice=bool(options))
+    if not feedback.good and answer.short_answer:
+        found["wrong"] = [answer.short_answer]
+    contexts = [_context(citation.model_dump(), catalogue, good=feedback.good) for citation in answer.citations]
+    if contexts:
+        found["contexts"] = list({context["id"]: context for context in contexts}.values())
+    if label := " ".join(feedback.reason.split()):
+        found["label"] = label
+    return found
+
+
+def _right(answer: Answer, *, is_choice: bool) -> dict[str, Any]:
+    if answer.abstained:
+        return {"answerable": False}
+    if is_choice:
+        return {"right": answer.choice, "answerable": True} if answer.choice else {}
+    if answer.short_answer:
+        return {"answers": [answer.short_answer], "answerable": True}
+    if answer.outcome != "answered":
+        return {"answerable": True}
+    text = " ".join(MARKS.sub("", answer.answer).split())
+    return {"kind": "long", "answers": [text], "answerable": True}
+
+
+def _context(citation: dict[str, Any], catalogue: Catalogue, *, good: bool) -> dict[str, Any]:
+    """A cited passage, whole where the library still has it."""
+    passage = catalogue.passage(citation["passage_id"])
+    values = {
+        "id": citation["passage_id"],
+        "title": citation["title"],
+        "text": passage.text if passage else citation["quote"],
+        "date": citation["date"] or "",
+        "source": citation["source"],
+        "role": "gold" if good and citation["verified"] else "",
+    }
+    return {name: value for name, value in values.items() if value}
