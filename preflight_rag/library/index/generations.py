@@ -15,7 +15,7 @@ import shutil
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -117,10 +117,14 @@ def read_manifest(root: Path) -> Manifest | None:
         LibraryCorrupt: It cannot be read.
     """
     try:
-        return Manifest(**json.loads((root / MANIFEST).read_text(encoding="utf-8")))
+        manifest = Manifest(**json.loads((root / MANIFEST).read_text(encoding="utf-8")))
+        if Path(manifest.folder).name != manifest.folder:
+            raise ValueError("the folder of a generation lies beside its manifest")
+        files = {name: {"size": entry["size"], "sha256": entry["sha256"]} for name, entry in manifest.files.items()}
+        return replace(manifest, files=files)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise LibraryCorrupt(f"The index manifest {root / MANIFEST} cannot be read") from error
 
 

@@ -190,8 +190,8 @@ def test_damaged_files_never_answer(library, root, embedder, damage):
     draw = random.Random(7)
     expected = {query: library.search(query).fused for query in ("fever", "blood sugar", "aspirin cholesterol")}
     for _ in range(100):
-        files = sorted(path for path in current(root).rglob("*") if path.stat().st_size and path.suffix != ".lock")
-        path = draw.choice([path for path in files if path.is_file()])
+        files = sorted(path for path in root.rglob("*") if path.is_file() and path.stat().st_size)
+        path = draw.choice([path for path in files if path.suffix != ".lock"])
         before = path.read_bytes()
         path.write_bytes(damage(before, draw))
         if path.read_bytes() == before:
