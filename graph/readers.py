@@ -11,15 +11,14 @@ from preflight_rag.models.reading.extractive_reader import BUNDLED
 from preflight_rag.state.errors import UsageError
 
 if TYPE_CHECKING:
-    from langchain_core.language_models import BaseChatModel
-
     from preflight_rag.library.collection import Collection
+    from preflight_rag.models.chat.runnables import AnyModel
     from preflight_rag.models.embedding.embedder import Embedder
     from preflight_rag.models.reading.extractive_reader import ExtractiveReader
 
 
 def open_reader(
-    model: BaseChatModel | Reader | str | None,
+    model: AnyModel | Reader | str | None,
     embedder: Embedder,
     *,
     deadline: float = 120.0,
@@ -31,7 +30,8 @@ def open_reader(
     """The reader for a model.
 
     Args:
-        model: A LangChain chat model, a `Reader`, `provider:name`, `offline`, or None for what the environment says.
+        model: A LangChain chat model, another Runnable from messages to a message, a `Reader`, `provider:name`,
+            `offline`, or None for what the environment says.
         embedder: The library's embedder, which the offline reader compares sentences with.
         deadline: Seconds that one model call may take.
         temperature: Of a model that is opened here; one that is passed keeps its own.
@@ -57,14 +57,15 @@ def open_reader(
         return ChatReader(chat_model, deadline=deadline, context_window=context_window)
     if isinstance(model, Reader):
         return model
-    from langchain_core.language_models import BaseChatModel
+    from langchain_core.runnables import Runnable
 
-    if isinstance(model, BaseChatModel):
+    if isinstance(model, Runnable):
         from preflight_rag.models.chat.chat_reader import ChatReader
 
         return ChatReader(model, deadline=deadline, context_window=context_window)
     raise UsageError(
-        f"model={model!r} is no chat model", help='Pass a LangChain chat model, "provider:name" or "offline".'
+        f"model={model!r} is no chat model",
+        help='Pass a LangChain chat model, a Runnable that yields messages, "provider:name" or "offline".',
     )
 
 

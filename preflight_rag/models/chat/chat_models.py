@@ -7,7 +7,7 @@ import os
 import re
 import threading
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from preflight_rag.state.errors import (
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from openai.types import Model
 
+    from preflight_rag.models.chat.runnables import AnyModel
+
+M = TypeVar("M", bound="AnyModel")
 OFFLINE = "offline"
 DEFAULT_OPENAI_MODEL = "gpt-4.1-mini"
 MAX_RETRIES = 2
@@ -115,21 +118,39 @@ def _served(base_url: str, key: str, timeout: float) -> list[Model]:
 
 
 class ContextWindow:
-    """How many tokens a chat model reads and writes in one call, as far as somebody says so.
+    """How many tokens a model reads and writes in one call, as far as somebody says so.
 
-    That is the number given, else what the model's own server says in its list of models, else what LangChain knows of
-    the model. The server is asked beside what else has to be opened, so that no turn waits for it.
+    That is the number given, else the smallest of the chat models inside, since each of them may be asked.
 
     Args:
-        chat_model: The model.
+        model: A chat model, or a Runnable around some.
         given: What a person says; nobody is asked then.
     """
 
-    def __init__(self, chat_model: BaseChatModel, given: int | None = None) -> None:
-        self._model, self._found = chat_model, given
+    def __init__(self, model: AnyModel, given: int | None = None) -> None:
+        from preflight_rag.models.chat.runnables import models_in
+
+        self._given = given
+        self._windows = [] if given else [_Window(inner) for inner in models_in(model)]
+
+    def tokens(self) -> int | None:
+        """The number, or None where nobody says it, or no server has said it yet."""
+        known = [tokens for window in self._windows if (tokens := window.tokens()) is not None]
+        return self._given or min(known, default=None)
+
+
+class _Window:
+    """What one chat model's own server says in its list of models, else what LangChain knows of the model.
+
+    The server is asked beside what else has to be opened, so that no turn waits for it.
+    """
+
+    def __init__(self, chat_model: BaseChatModel) -> None:
+        self._model = chat_model
+        self._found: int | None = None
         self._asking: threading.Thread | None = None
         base_url = getattr(chat_model, "openai_api_base", None)
-        if given is None and base_url:
+        if base_url:
             self._asking = threading.Thread(target=self._ask, args=(str(base_url),), daemon=True)
             self._asking.start()
 
@@ -230,8 +251,19 @@ def refuses_temperature(error: Exception) -> bool:
     return getattr(error, "status_code", None) == 400 and "temperature" in str(error).lower()
 
 
+def without_temperature(model: AnyModel) -> AnyModel:
+    """The model with its servers' own temperature; itself where none of the chat models inside sets another one."""
+    from preflight_rag.models.chat.runnables import with_models
+
+    def plain(inner: BaseChatModel) -> BaseChatModel:
+        known = getattr(inner, "temperature", None)
+        return inner if known is None else inner.model_copy(update={"temperature": None})
+
+    return with_models(model, plain)
+
+
 class LoopLocalClients:
-    """Copies of a chat model, each with an HTTP client of its own, by event loop.
+    """Copies of a model, each with HTTP clients of its own, by event loop.
 
     A client's connections stay with the loop that opened them, and langchain-openai shares one client among all models
     of an address. An application that answers on a loop of its own, beside an agent on another one with the same model,
@@ -244,25 +276,33 @@ class LoopLocalClients:
 
     def __init__(self) -> None:
         self._copies: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[Any, Any]] = WeakKeyDictionary()
+        self._http: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Any]] = WeakKeyDictionary()
 
-    def of(self, model: BaseChatModel) -> BaseChatModel:
+    def of(self, model: M) -> M:
         """The model for the loop that runs; itself where it has no client of OpenAI's, or one that the user gave it."""
+        from preflight_rag.models.chat.runnables import with_models
+
         loop = asyncio.get_running_loop()
         original, copy = self._copies.get(loop, (None, None))
         if original is not model:
-            copy = _with_own_client(model)
+            clients = self._http.setdefault(loop, {})
+            copy = with_models(model, lambda inner: _with_own_client(inner, clients))
             self._copies[loop] = (model, copy)
-        own: BaseChatModel = copy
+        own: M = copy
         return own
 
 
-def _with_own_client(model: Any) -> Any:
+def _with_own_client(model: Any, clients: dict[str, Any]) -> Any:
+    """A copy of a chat model with one of the clients of a loop, which are kept by address and time limit."""
     client = getattr(model, "root_async_client", None)
     if client is None or getattr(model, "http_async_client", None) is not None:
         return model
     from openai import DefaultAsyncHttpxClient
 
-    own = client.with_options(http_client=DefaultAsyncHttpxClient(base_url=client.base_url, timeout=client.timeout))
+    kind = f"{client.base_url} {client.timeout!r}"
+    if kind not in clients:
+        clients[kind] = DefaultAsyncHttpxClient(base_url=client.base_url, timeout=client.timeout)
+    own = client.with_options(http_client=clients[kind])
     changes = {"root_async_client": own, "async_client": own.chat.completions, "stream_chunk_timeout": None}
     known = type(model).model_fields
     return model.model_copy(update={name: value for name, value in changes.items() if name in known})

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.messages.utils import count_tokens_approximately
 
-from preflight_rag.models.chat.chat_models import ContextWindow, LoopLocalClients, in_our_words, refuses_temperature
+from preflight_rag.models.chat.chat_models import (
+    ContextWindow,
+    LoopLocalClients,
+    in_our_words,
+    refuses_temperature,
+    without_temperature,
+)
+from preflight_rag.models.chat.runnables import AnyModel, as_message, config_for, models_in
 from preflight_rag.prompts import (
     answer_group,
     answer_plain,
@@ -34,8 +41,6 @@ from preflight_rag.text.plural import plural_question
 from preflight_rag.text.survival import corrections, lost, strays
 
 if TYPE_CHECKING:
-    from langchain_core.language_models import BaseChatModel
-
     from preflight_rag.models.reading.extractive_reader import ExtractiveReader
 
 _REFUSED = ("content_filter", "refusal", "safety")
@@ -44,6 +49,13 @@ LONG_PROMPT = 1000
 READ_SHARE = 0.5
 """Least share of the estimate that a server reports of a prompt that it has read whole; a guess: no language has eight
 characters a token."""
+
+
+@dataclass
+class _Asked:
+    """The model, shared by a reader and its likes with instructions: what is learned of it holds for all of them."""
+
+    model: AnyModel
 
 
 @dataclass(frozen=True)
@@ -56,10 +68,12 @@ class _Received:
 
 
 class ChatReader:
-    """Any LangChain chat model as a reader. No function calling is asked of it.
+    """Any LangChain chat model, or Runnable from messages to a message, as a reader.
+
+    No function calling is asked of it.
 
     Args:
-        chat_model: The model.
+        chat_model: The model, also behind `with_retry`, `with_fallbacks`, `bind` and the like.
         name: How receipts name it.
         deadline: Seconds that one call may take in all, retries and streaming included.
         context_window: Tokens that the model reads and writes in one call; None: as its server says.
@@ -70,13 +84,13 @@ class ChatReader:
 
     def __init__(
         self,
-        chat_model: BaseChatModel,
+        chat_model: AnyModel,
         *,
         name: str | None = None,
         deadline: float = 120.0,
         context_window: int | None = None,
     ) -> None:
-        self.chat_model = chat_model
+        self._asked = _Asked(chat_model)
         self.window = ContextWindow(chat_model, context_window)
         self.name = name or _name_of(chat_model)
         self.deadline = deadline
@@ -88,6 +102,11 @@ class ChatReader:
         told = copy(self)
         told._instructions = instructions
         return told
+
+    @property
+    def chat_model(self) -> AnyModel:
+        """The model that is asked."""
+        return self._asked.model
 
     async def rewrite(self, *, message: str, history: Sequence[Message]) -> Reply[Rewrite]:
         """The model's rewrite; what it leaves out is filled in by rule.
@@ -250,12 +269,16 @@ class ChatReader:
     async def _invoke(self, prompt: list[BaseMessage]) -> AIMessage:
         """The model's message; one that takes no temperature is asked without from then on."""
         try:
-            return await self._clients.of(self.chat_model).ainvoke(prompt)
+            return await self._reply(prompt)
         except Exception as error:
-            if not refuses_temperature(error) or getattr(self.chat_model, "temperature", None) is None:
+            if not refuses_temperature(error) or (plain := without_temperature(self.chat_model)) is self.chat_model:
                 raise
-        self.chat_model = self.chat_model.model_copy(update={"temperature": None})
-        return await self._clients.of(self.chat_model).ainvoke(prompt)
+        self._asked.model = plain
+        return await self._reply(prompt)
+
+    async def _reply(self, prompt: list[BaseMessage]) -> AIMessage:
+        model = self._clients.of(self.chat_model)
+        return as_message(await model.ainvoke(prompt, config_for(model)), self.name)
 
     def _unread(self, prompt: list[BaseMessage], usage: Usage) -> tuple[str, ...]:
         """A note where the server says that it has read much less than it was sent: some cut a prompt in silence."""
@@ -275,11 +298,18 @@ class ChatReader:
             if (whole := before_cut_quotes(text)) is not None:
                 return whole, (f"{self.name}'s reply was cut off in its quotes",)
             raise BadReply(f"{self.name}'s reply was cut off at its token limit", help="Raise the model's max_tokens.")
-        if reason is None and self.chat_model._llm_type == "openai-chat":
+        if reason is None and self._is_openais(metadata.get("model_provider")):
             raise BadReply(f"{self.name}'s reply ended before it was finished", help="Try again.")
         if not text.strip():
             raise BadReply(f"{self.name} sent an empty reply", help="Try again, or take another model.")
         return text, ()
+
+    def _is_openais(self, provider: str | None) -> bool:
+        """Whether a message comes from OpenAI's client, which says for each whole one why it ended."""
+        if provider is not None:
+            return provider == "openai"
+        kinds = {model._llm_type for model in models_in(self.chat_model)}
+        return kinds == {"openai-chat"}
 
     def _usage(self, prompt: list[BaseMessage], message: AIMessage, seconds: float) -> Usage:
         reported = message.usage_metadata
@@ -320,7 +350,11 @@ def add(a: Usage, b: Usage) -> Usage:
     )
 
 
-def _name_of(chat_model: BaseChatModel) -> str:
-    model = getattr(chat_model, "model_name", None) or getattr(chat_model, "model", None)
-    provider = chat_model._llm_type.removesuffix("-chat").removesuffix("-chat-model")
-    return f"{provider}:{model}" if model else provider
+def _name_of(model: AnyModel) -> str:
+    """The chat model that is asked first, as `provider:name`; of a Runnable without one, its own name."""
+    inside = models_in(model)
+    if not inside:
+        return model.get_name()
+    name = getattr(inside[0], "model_name", None) or getattr(inside[0], "model", None)
+    provider = inside[0]._llm_type.removesuffix("-chat").removesuffix("-chat-model")
+    return f"{provider}:{name}" if name else provider

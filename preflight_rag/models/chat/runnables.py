@@ -1,0 +1,123 @@
+"""Models behind wrappers: `with_retry`, `with_fallbacks`, `bind`, `with_config`, configurable fields, chains.
+
+A reader asks whatever Runnable it is given. What only a chat model itself can say (its name, its context window, the
+HTTP client that belongs to a loop) is asked of, or changed in, the chat models that stand inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables.base import RunnableSerializable
+from langchain_core.runnables.config import ensure_config
+
+from preflight_rag.state.errors import BadReply
+
+AnyModel = Runnable[Any, Any]
+Change = Callable[[BaseChatModel], BaseChatModel]
+OF_A_RUN = ("thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map")
+"""What `configurable` says of a graph's run: `init_chat_model` without named fields would take it as its own."""
+
+
+def with_models(model: AnyModel, change: Change) -> AnyModel:
+    """The same Runnable with every chat model inside changed; itself where none is.
+
+    Chat models in the code of a `RunnableLambda` are not seen.
+    """
+    changed: AnyModel = _with(
+        model, lambda inner: _Configured(inner, change) if _makes_models(inner) else change(inner)
+    )
+    return changed
+
+
+def models_in(model: AnyModel) -> list[BaseChatModel]:
+    """The chat models inside, first the one that is asked first; of one made at each call, as it is by default."""
+    found: list[BaseChatModel] = []
+
+    def note(inner: Any) -> Any:
+        if not _makes_models(inner):
+            found.append(inner)
+            return inner
+        with suppress(Exception):  # without a default model, or one whose key is not set: nothing is known of it
+            _with(inner._model(), note)
+        return inner
+
+    _with(model, note)
+    return found
+
+
+def as_message(reply: object, name: str) -> AIMessage:
+    """What a Runnable gave, as a model's message.
+
+    Raises:
+        BadReply: It is neither a message nor text.
+    """
+    if isinstance(reply, AIMessage):
+        return reply
+    if isinstance(reply, BaseMessage):
+        return AIMessage(reply.content, response_metadata=reply.response_metadata)
+    if isinstance(reply, str):
+        return AIMessage(reply)
+    raise BadReply(
+        f"{name} gave {type(reply).__name__}, not a message",
+        help="Give a chat model, or a Runnable from messages to a message.",
+    )
+
+
+def config_for(model: AnyModel) -> RunnableConfig | None:
+    """The config that a model is called with: of the `configurable` around it, what is not the graph's own."""
+    if isinstance(model, BaseChatModel):
+        return None
+    configurable = ensure_config().get("configurable", {})
+    own = {name: value for name, value in configurable.items() if not (name in OF_A_RUN or name.startswith("__"))}
+    return RunnableConfig(configurable=own)
+
+
+class _Configured(Runnable[Any, Any]):
+    """A model that is made anew at each call, as `init_chat_model` with configurable fields does, then changed."""
+
+    def __init__(self, maker: Any, change: Change) -> None:
+        self._maker, self._change = maker, change
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Make the model and ask it."""
+        return with_models(self._maker._model(config), self._change).invoke(input, config, **kwargs)
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Make the model and ask it."""
+        return await with_models(self._maker._model(config), self._change).ainvoke(input, config, **kwargs)
+
+
+def _makes_models(model: AnyModel) -> bool:
+    """Whether it is what `init_chat_model` gives for configurable fields; its class has no public name."""
+    return callable(getattr(type(model), "_model", None)) and type(model).__module__.startswith("langchain.")
+
+
+def _with(model: Any, change: Callable[[Any], Any]) -> Any:
+    """A Runnable with what is asked at last inside it changed: chat models, and what makes them."""
+    if isinstance(model, BaseChatModel) or _makes_models(model):
+        return change(model)
+    if not isinstance(model, RunnableSerializable):
+        return model
+    fields = {name: getattr(model, name) for name in type(model).model_fields}
+    changed = {name: _changed(value, change) for name, value in fields.items()}
+    new = {name: value for name, value in changed.items() if value is not fields[name]}
+    return model.model_copy(update=new) if new else model
+
+
+def _changed(value: Any, change: Callable[[Any], Any]) -> Any:
+    """A field's value with the Runnables inside changed; the same object where nothing is."""
+    if isinstance(value, Runnable):
+        return _with(value, change)
+    if type(value) in (list, tuple):
+        items = [_changed(item, change) for item in value]
+        return type(value)(items) if any(new is not old for new, old in zip(items, value, strict=True)) else value
+    if type(value) is dict:
+        pairs = {key: _changed(item, change) for key, item in value.items()}
+        return pairs if any(pairs[key] is not item for key, item in value.items()) else value
+    return value
