@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter, time
 from typing import TYPE_CHECKING, Any
@@ -29,27 +29,67 @@ from preflight_rag.graph.outcome import answer_of, receipt_of
 from preflight_rag.graph.readers import extractive_for
 from preflight_rag.graph.tracing import TurnSpan
 from preflight_rag.library.collection import Collection
-from preflight_rag.models.protocol import Reader
+from preflight_rag.models.chat.chat_models import OFFLINE
+from preflight_rag.models.protocol import Reader, sampled
 from preflight_rag.state.context import Context, Settings
 from preflight_rag.state.errors import (
+    AllPartitionsFailed,
+    ModelAuthError,
     ModelError,
+    ModelTimeout,
+    ModelUnavailable,
     PreflightError,
     ThreadNotFound,
     TurnError,
     TurnUnfinished,
+    UnknownModel,
     UsageError,
     first_line,
 )
 from preflight_rag.state.schema import Question
-from preflight_rag.state.values import Answer, Choice, Clarification, Receipt
+from preflight_rag.state.values import Answer, Choice, Clarification, Gap, Receipt
 
 if TYPE_CHECKING:
     from preflight_rag.library.collection import Collection
     from preflight_rag.library.pubmed import EntrezClient
 
-__all__ = ["Ask", "Choose", "Event", "ProgressEvent", "Request", "Resume", "StageEvent", "TokenEvent", "Turns"]
+__all__ = [
+    "Ask",
+    "Choose",
+    "Event",
+    "ModelUse",
+    "ProgressEvent",
+    "Request",
+    "Resume",
+    "StageEvent",
+    "TokenEvent",
+    "Turns",
+]
 
 ROLES = {"user": HumanMessage, "assistant": AIMessage, "system": SystemMessage}
+
+
+LOST = (ModelUnavailable, ModelTimeout, ModelAuthError, UnknownModel, AllPartitionsFailed)
+"""Errors after which a turn can be taken without its model; what is wrong with one reply alone is not among them."""
+
+
+@dataclass(frozen=True)
+class ModelUse:
+    """How a turn uses its model.
+
+    Attributes:
+        sampling: Options of each call, as LangChain's chat models take them, such as `{"temperature": 0.2}`.
+        or_offline: Whether the turn is taken by the offline reader where the model cannot be reached.
+        missing: Why the turn is taken without its model from the start; it stands among the answer's gaps.
+    """
+
+    sampling: Mapping[str, Any] = field(default_factory=dict)
+    or_offline: bool = False
+    missing: Gap | None = None
+
+    def lost(self, model: str, error: PreflightError) -> ModelUse:
+        """The same after the model could not be reached."""
+        return replace(self, missing=Gap(stage="model", item=model, error=str(error)))
 
 
 @dataclass(frozen=True)
@@ -64,6 +104,7 @@ class Ask:
             "system", which says how to write.
         model: The model of this turn by name; None for the one that the library was opened with.
         discard: Whether an earlier turn of the thread that was cut off is given up.
+        use: How the model is used; not recorded, so a turn that is resumed is finished as usual.
     """
 
     question: str
@@ -72,6 +113,7 @@ class Ask:
     history: Sequence[tuple[str, str]] = ()
     model: str | None = None
     discard: bool = False
+    use: ModelUse = field(default_factory=ModelUse)
 
     def check(self) -> None:
         """Raise UsageError unless the question and the history can be used."""
@@ -121,6 +163,12 @@ class _Start:
     ask: Ask
     reader: Reader
     given: Question | Command[Any] | None
+
+    @property
+    def can_go_offline(self) -> bool:
+        """Whether the turn may be begun again without its model; not one that goes on with work of before."""
+        new = self.given is not None and not isinstance(self.given, Command)
+        return new and self.ask.use.or_offline and not self.reader.by_rule
 
 
 class Turns:
@@ -188,17 +236,25 @@ class Turns:
             narrator = Narrator(tokens=tokens)
             span = TurnSpan(turn.question, turn.thread_id, turn.turn)
             try:
-                context = await self._context(start, span)
                 modes: list[StreamMode] = ["updates", "custom"]
                 if tokens and not start.ask.options:
                     modes.append("messages")
-                stream: Any = self.graph.astream(
-                    start.given, config, context=context, stream_mode=modes, durability="async"
-                )
-                async with aclosing(stream) as items:
-                    async for mode, payload in items:
-                        for event in narrator.events(mode, payload):
-                            yield event
+                while True:
+                    context = await self._context(start, span)
+                    stream: Any = self.graph.astream(
+                        start.given, config, context=context, stream_mode=modes, durability="async"
+                    )
+                    try:
+                        async with aclosing(stream) as items:
+                            async for mode, payload in items:
+                                for event in narrator.events(mode, payload):
+                                    yield event
+                        break
+                    except LOST as error:
+                        if not start.can_go_offline:
+                            raise
+                        start = await self._offline(start, error)
+                        yield ProgressEvent("rewrite", f"{error.message}; going on without it")
                 state = await self._state_after(turn, config)
                 seconds = perf_counter() - began
                 outcome = _outcome(start, state, narrator.question, seconds)
@@ -268,7 +324,13 @@ class Turns:
             )
         if last and last.status == "asking" and (labels := chosen(ask.question, _choices(last))):
             return await self._reopened(last, lambda _: Command(resume=labels))
-        reader = await asyncio.to_thread(self.reader, ask.model)
+        try:
+            reader = await asyncio.to_thread(self.reader, ask.model)
+        except LOST as error:
+            if not ask.use.or_offline:
+                raise
+            reader = await asyncio.to_thread(self.reader, OFFLINE)
+            ask = replace(ask, use=ask.use.lost(ask.model or "model", error))
         await self._close(last, discard=ask.discard)
         turn = await asyncio.to_thread(
             self.ledger.begin, thread_id, ask.question, settings=ask.recorded(), model=reader.name
@@ -332,11 +394,18 @@ class Turns:
             "recursion_limit": RECURSION_LIMIT,
         }
 
+    async def _offline(self, start: _Start, error: PreflightError) -> _Start:
+        """The same turn from its beginning, taken by the offline reader; its message has its id and comes once."""
+        reader = await asyncio.to_thread(self.reader, OFFLINE)
+        ask = replace(start.ask, use=start.ask.use.lost(start.reader.name, error))
+        return replace(start, ask=ask, reader=reader)
+
     async def _context(self, start: _Start, span: TurnSpan) -> Context:
         settings = start.ask.settings
         pubmed = self.pubmed() if self.pubmed is not None and settings.pubmed else None
         extractive = await asyncio.to_thread(extractive_for, start.reader, settings.extractive_reader)
-        return Context(start.reader, self.library, settings, pubmed, extractive, span.context)
+        reader = sampled(start.reader, start.ask.use.sampling)
+        return Context(reader, self.library, settings, pubmed, extractive, span.context)
 
     async def _failed(
         self, error: BaseException, start: _Start, config: RunnableConfig, seconds: float
@@ -368,7 +437,7 @@ def _outcome(
         return Clarification(
             thread_id=turn.thread_id, turn=turn.turn, question=question["question"], choices=tuple(question["choices"])
         )
-    return answer_of(
+    answer = answer_of(
         state,
         reader=start.reader,
         settings=start.ask.settings,
@@ -376,6 +445,8 @@ def _outcome(
         turn=turn.turn,
         seconds=seconds,
     )
+    missing = start.ask.use.missing
+    return answer.model_copy(update={"gaps": (missing, *answer.gaps)}) if missing else answer
 
 
 def _receipt_so_far(

@@ -7,6 +7,7 @@ import os
 import threading
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, aclosing, suppress
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ from preflight_rag.state.values import Answer, Clarification, Gap, Hit, Preview,
 
 if TYPE_CHECKING:
     from preflight_rag.graph.ledger import Ledger
-    from preflight_rag.graph.turns import Ask, Event, Request, Turns
+    from preflight_rag.graph.turns import Ask, Event, ModelUse, Request, Turns
     from preflight_rag.library.collection import Collection
     from preflight_rag.library.ingest import IngestReport
     from preflight_rag.library.pubmed import EntrezClient
@@ -254,15 +255,19 @@ class Preflight:
         tokens: bool = True,
         history: Sequence[tuple[str, str]] = (),
         model: str | None = None,
+        use: ModelUse | None = None,
         **settings: Any,
     ) -> AsyncGenerator[Event, None]:
         """Take one turn: `ProgressEvent`s, `StageEvent`s and `TokenEvent`s as they come, at last the `Answer`.
 
         The last event is a `Clarification` where the turn asks the person first. Closing the stream stops the turn.
         """
-        return self._stream(
-            lambda: self._ask(question, options, history, model, discard, settings), thread_id, tokens=tokens
-        )
+
+        def request() -> Ask:
+            made = self._ask(question, options, history, model, discard, settings)
+            return replace(made, use=use) if use else made
+
+        return self._stream(request, thread_id, tokens=tokens)
 
     def reply(
         self, thread_id: str, choice: str | Sequence[str], *, on_event: Callable[[Event], None] | None = None

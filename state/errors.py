@@ -42,7 +42,7 @@ Each carries `help`, the way out, and `retryable`: whether the same call may suc
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 
 class PreflightError(RuntimeError):
@@ -191,7 +191,25 @@ class ContextOverflow(ModelError):
 
 
 class BadReply(ModelError):
-    """The reply was cut off, refused, filtered, empty, or not a chat completion."""
+    """The reply was cut off, refused, filtered, empty, or not a chat completion.
+
+    Attributes:
+        reason: Why the model stopped, in OpenAI's words: "length", "content_filter", or "" for anything else.
+        partial: What there is of a reply that was cut off.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        help: str = "",
+        receipt: dict[str, Any] | None = None,
+        reason: Literal["length", "content_filter", ""] = "",
+        partial: str = "",
+    ) -> None:
+        super().__init__(message, help=help, receipt=receipt)
+        self.reason: Literal["length", "content_filter", ""] = reason
+        self.partial = partial
 
 
 class BudgetUsedUp(ModelError):

@@ -6,8 +6,8 @@ to be assumed about a reply are recorded with its value.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
 
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader
 from preflight_rag.state.context import Settings
@@ -90,6 +90,20 @@ class TakesInstructions(Protocol):
     def instructed(self, instructions: str) -> Reader:
         """The same reader, whose answers are written so."""
         ...
+
+
+@runtime_checkable
+class TakesSampling(Protocol):
+    """A reader whose model can be told how to choose its words."""
+
+    def sampled(self, options: Mapping[str, Any]) -> Reader:
+        """The same reader, whose model's calls have these options, such as `temperature`."""
+        ...
+
+
+def sampled(reader: Reader, options: Mapping[str, Any]) -> Reader:
+    """The reader whose model samples so; itself where nothing is said, or it has no model."""
+    return reader.sampled(options) if options and isinstance(reader, TakesSampling) else reader
 
 
 def instructed(reader: Reader, instructions: str) -> Reader:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.messages.utils import count_tokens_approximately
@@ -19,7 +19,7 @@ from preflight_rag.models.chat.chat_models import (
     refuses_temperature,
     without_temperature,
 )
-from preflight_rag.models.chat.runnables import AnyModel, as_message, config_for, models_in
+from preflight_rag.models.chat.runnables import AnyModel, as_message, config_for, models_in, takes_options
 from preflight_rag.prompts import (
     answer_group,
     answer_plain,
@@ -96,6 +96,7 @@ class ChatReader:
         self.deadline = deadline
         self._clients = LoopLocalClients()
         self._instructions = ""
+        self._sampling: dict[str, Any] = {}
 
     def instructed(self, instructions: str) -> ChatReader:
         """The same reader, whose answering prompts hold these instructions for how to write."""
@@ -107,6 +108,25 @@ class ChatReader:
     def chat_model(self) -> AnyModel:
         """The model that is asked."""
         return self._asked.model
+
+    @property
+    def takes_sampling(self) -> bool:
+        """Whether the model's calls take options; what a Runnable of any other kind would make of them is not known."""
+        return takes_options(self.chat_model)
+
+    def sampled(self, options: Mapping[str, Any]) -> ChatReader:
+        """The same reader, whose model's calls have these options, such as `temperature`."""
+        told = copy(self)
+        told._sampling = dict(options)
+        return told
+
+    async def complete(self, messages: Sequence[BaseMessage]) -> tuple[str, Usage]:
+        """The model's reply to messages of a caller's own, as it is.
+
+        Raises:
+            ModelError: There is no whole reply.
+        """
+        return await self._call([*messages])
 
     async def rewrite(self, *, message: str, history: Sequence[Message]) -> Reply[Rewrite]:
         """The model's rewrite; what it leaves out is filled in by rule.
@@ -271,14 +291,18 @@ class ChatReader:
         try:
             return await self._reply(prompt)
         except Exception as error:
-            if not refuses_temperature(error) or (plain := without_temperature(self.chat_model)) is self.chat_model:
+            plain = without_temperature(self.chat_model)
+            asked = "temperature" in self._sampling
+            if not refuses_temperature(error) or (plain is self.chat_model and not asked):
                 raise
         self._asked.model = plain
+        self._sampling = {name: value for name, value in self._sampling.items() if name != "temperature"}
         return await self._reply(prompt)
 
     async def _reply(self, prompt: list[BaseMessage]) -> AIMessage:
         model = self._clients.of(self.chat_model)
-        return as_message(await model.ainvoke(prompt, config_for(model)), self.name)
+        options = self._sampling if self.takes_sampling else {}
+        return as_message(await model.ainvoke(prompt, config_for(model), **options), self.name)
 
     def _unread(self, prompt: list[BaseMessage], usage: Usage) -> tuple[str, ...]:
         """A note where the server says that it has read much less than it was sent: some cut a prompt in silence."""
@@ -292,12 +316,14 @@ class ChatReader:
         metadata = message.response_metadata
         reason = metadata.get("finish_reason") or metadata.get("stop_reason") or metadata.get("done_reason")
         if message.additional_kwargs.get("refusal") or reason in _REFUSED:
-            raise BadReply(f"{self.name} refused to answer", help="Ask in other words, or take another model.")
+            help = "Ask in other words, or take another model."
+            raise BadReply(f"{self.name} refused to answer", help=help, reason="content_filter")
         text = str(message.text)
         if reason in ("length", "max_tokens"):
             if (whole := before_cut_quotes(text)) is not None:
                 return whole, (f"{self.name}'s reply was cut off in its quotes",)
-            raise BadReply(f"{self.name}'s reply was cut off at its token limit", help="Raise the model's max_tokens.")
+            problem, help = f"{self.name}'s reply was cut off at its token limit", "Raise the model's max_tokens."
+            raise BadReply(problem, help=help, reason="length", partial=text)
         if reason is None and self._is_openais(metadata.get("model_provider")):
             raise BadReply(f"{self.name}'s reply ended before it was finished", help="Try again.")
         if not text.strip():

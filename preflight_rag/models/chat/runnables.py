@@ -93,6 +93,14 @@ class _Configured(Runnable[Any, Any]):
         return await with_models(self._maker._model(config), self._change).ainvoke(input, config, **kwargs)
 
 
+def takes_options(model: Any) -> bool:
+    """Whether options of a call reach a chat model: one by itself, bound, repeated, or with fallbacks."""
+    if isinstance(model, BaseChatModel) or _makes_models(model):
+        return True
+    inner = getattr(model, "bound", None) or getattr(model, "runnable", None)
+    return inner is not None and isinstance(model, RunnableSerializable) and takes_options(inner)
+
+
 def _makes_models(model: AnyModel) -> bool:
     """Whether it is what `init_chat_model` gives for configurable fields; its class has no public name."""
     return callable(getattr(type(model), "_model", None)) and type(model).__module__.startswith("langchain.")

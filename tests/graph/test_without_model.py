@@ -1,0 +1,63 @@
+"""A turn whose model cannot be reached is taken by the offline reader where that is allowed, and says so."""
+
+import pytest
+from scripted_replies import Reply
+from scripted_server import ScriptedServer
+
+from preflight_rag import Preflight
+from preflight_rag.graph.turns import ModelUse
+from preflight_rag.state.errors import BadReply, ModelUnavailable
+
+QUESTION = "How hot is the planet Venus?"
+
+
+async def taken(app, **arguments):
+    return [event async for event in app.astream(QUESTION, thread_id="t", **arguments)]
+
+
+@pytest.mark.parametrize("route", ["plain", "map-reduce", "corg"])
+async def test_a_turn_goes_on_without_its_model_as_one_turn(own_folder, chat_reader, embedder, route):
+    with ScriptedServer(default=Reply("no", status=500)) as server:
+        with Preflight.open(own_folder, chat_reader(server), embedder=embedder, route=route) as app:
+            *_, answer = await taken(app, use=ModelUse(or_offline=True))
+            (row,) = app.ledger.turns("t")
+            state = await app._open_turns().graph.aget_state({"configurable": {"thread_id": "t"}})
+    assert (answer.gaps[0].stage, answer.receipt.model, row.status) == ("model", "preflight reader", "answered")
+    assert "HTTP 500" in answer.gaps[0].error
+    assert row.result["gaps"][0]["item"] == "openai:scripted"
+    assert answer.citations
+    assert [message.type for message in state.values["messages"]] == ["human", "ai"]
+
+
+async def test_without_leave_it_fails_as_before(own_folder, chat_reader, embedder):
+    with ScriptedServer(default=Reply("no", status=500)) as server:
+        with Preflight.open(own_folder, chat_reader(server), embedder=embedder, route="plain") as app:
+            with pytest.raises(ModelUnavailable):
+                await taken(app)
+
+
+async def test_a_reply_that_is_no_good_is_no_model_that_is_away(own_folder, chat_reader, embedder):
+    with ScriptedServer(default=Reply("cut", finish_reason="length")) as server:
+        with Preflight.open(own_folder, chat_reader(server), embedder=embedder, route="plain") as app:
+            with pytest.raises(BadReply) as caught:
+                await taken(app, use=ModelUse(or_offline=True))
+    assert (caught.value.reason, caught.value.partial) == ("length", "cut")
+
+
+async def test_a_model_that_dies_while_it_writes_leaves_the_evidence_below(own_folder, chat_reader, embedder):
+    dying = Reply("It is very hot there indeed, all over [1].", drop_after=3)
+    with ScriptedServer(default=dying) as server:
+        with Preflight.open(own_folder, chat_reader(server), embedder=embedder, route="plain") as app:
+            *events, answer = await taken(app, use=ModelUse(or_offline=True))
+    text = "".join(getattr(event, "text", "") for event in events)
+    assert answer.receipt.model == "preflight reader"
+    assert text.endswith(answer.answer)
+
+
+async def test_sampling_reaches_every_call(own_folder, chat_reader, embedder):
+    with ScriptedServer(default="Venus is hot [1].") as server:
+        with Preflight.open(own_folder, chat_reader(server), embedder=embedder, route="plain", rewrite="model") as app:
+            await taken(app, use=ModelUse(sampling={"temperature": 0.7, "seed": 3, "stop": ["END"]}))
+            bodies = [request.body for request in server.requests]
+    assert len(bodies) > 1
+    assert {(body["temperature"], body["seed"], body["stop"][0]) for body in bodies} == {(0.7, 3, "END")}
