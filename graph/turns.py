@@ -171,6 +171,13 @@ class _Start:
         return new and self.ask.use.or_offline and not self.reader.by_rule
 
 
+@dataclass
+class _Taking:
+    """A turn that is being taken; how it is, changes where its model is lost."""
+
+    start: _Start
+
+
 class Turns:
     """The turns of one library's conversations.
 
@@ -230,31 +237,16 @@ class Turns:
                 if isinstance(request, Ask)
                 else self._go_on(request, thread_id, last)
             )
-            turn, resumed = start.turn, isinstance(start.given, Command)
+            turn, resumed, taking = start.turn, isinstance(start.given, Command), _Taking(start)
             began = perf_counter() - (turn.seconds if resumed else 0.0)
             config = self._config(start)
             narrator = Narrator(tokens=tokens)
             span = TurnSpan(turn.question, turn.thread_id, turn.turn)
             try:
-                modes: list[StreamMode] = ["updates", "custom"]
-                if tokens and not start.ask.options:
-                    modes.append("messages")
-                while True:
-                    context = await self._context(start, span)
-                    stream: Any = self.graph.astream(
-                        start.given, config, context=context, stream_mode=modes, durability="async"
-                    )
-                    try:
-                        async with aclosing(stream) as items:
-                            async for mode, payload in items:
-                                for event in narrator.events(mode, payload):
-                                    yield event
-                        break
-                    except LOST as error:
-                        if not start.can_go_offline:
-                            raise
-                        start = await self._offline(start, error)
-                        yield ProgressEvent("rewrite", f"{error.message}; going on without it")
+                async with aclosing(self._taken(taking, config, narrator, span)) as events:
+                    async for event in events:
+                        yield event
+                start = taking.start
                 state = await self._state_after(turn, config)
                 seconds = perf_counter() - began
                 outcome = _outcome(start, state, narrator.question, seconds)
@@ -268,7 +260,7 @@ class Turns:
                     await asyncio.to_thread(self.ledger.ask, turn.id, clarification=outcome, receipt=receipt)
             except BaseException as error:
                 span.failed(error)
-                failure = await self._failed(error, start, config, perf_counter() - began)
+                failure = await self._failed(error, taking.start, config, perf_counter() - began)
                 if failure is error:
                     raise
                 raise failure from error
@@ -393,6 +385,37 @@ class Turns:
             "max_concurrency": start.ask.settings.max_concurrency,
             "recursion_limit": RECURSION_LIMIT,
         }
+
+    async def _taken(
+        self, taking: _Taking, config: RunnableConfig, narrator: Narrator, span: TurnSpan
+    ) -> AsyncGenerator[Event, None]:
+        """A turn's stages; where its model is lost and that is allowed, once more from the beginning without it."""
+        try:
+            async with aclosing(self._staged(taking.start, config, narrator, span)) as events:
+                async for event in events:
+                    yield event
+        except LOST as error:
+            if not taking.start.can_go_offline:
+                raise
+            taking.start = await self._offline(taking.start, error)
+            yield ProgressEvent("rewrite", f"{error.message}; going on without it")
+            async with aclosing(self._staged(taking.start, config, narrator, span)) as events:
+                async for event in events:
+                    yield event
+
+    async def _staged(
+        self, start: _Start, config: RunnableConfig, narrator: Narrator, span: TurnSpan
+    ) -> AsyncGenerator[Event, None]:
+        """What the graph's stages tell of a turn while they run."""
+        context = await self._context(start, span)
+        modes: list[StreamMode] = ["updates", "custom"]
+        if narrator.tokens and not start.ask.options:
+            modes.append("messages")
+        stream: Any = self.graph.astream(start.given, config, context=context, stream_mode=modes, durability="async")
+        async with aclosing(stream) as items:
+            async for mode, payload in items:
+                for event in narrator.events(mode, payload):
+                    yield event
 
     async def _offline(self, start: _Start, error: PreflightError) -> _Start:
         """The same turn from its beginning, taken by the offline reader; its message has its id and comes once."""
