@@ -24,7 +24,7 @@ from preflight_rag.graph.build import RECURSION_LIMIT, build_graph
 from preflight_rag.graph.checkpoints import SqliteCheckpointer
 from preflight_rag.graph.events import Event, Narrator, ProgressEvent, StageEvent, TokenEvent
 from preflight_rag.graph.ledger import Ledger, Turn
-from preflight_rag.graph.locks import thread_lock, validate_thread_id
+from preflight_rag.graph.locks import new_thread_id, thread_lock, validate_thread_id
 from preflight_rag.graph.outcome import answer_of, receipt_of
 from preflight_rag.graph.readers import extractive_for
 from preflight_rag.graph.tracing import TurnSpan
@@ -208,7 +208,7 @@ class Turns:
         self.graph = build_graph().compile(checkpointer=saver, name="preflight")
 
     async def run(
-        self, request: Request, *, thread_id: str, lock_wait: float = 30.0, tokens: bool = True
+        self, request: Request, *, thread_id: str | None = None, lock_wait: float = 30.0, tokens: bool = True
     ) -> AsyncGenerator[Event, None]:
         """Take or finish a turn: progress and stages, the answer's pieces, at last the answer or what is asked.
 
@@ -216,7 +216,7 @@ class Turns:
 
         Args:
             request: What is asked for.
-            thread_id: The conversation.
+            thread_id: The conversation; None for a new one, which the turn's outcome or its error names.
             lock_wait: Seconds to wait for another turn on the thread.
             tokens: Whether the answer's pieces are wanted.
 
@@ -227,7 +227,7 @@ class Turns:
             TurnUnfinished: The thread's last turn was cut off, and the request does not discard it.
             TurnError: There is nothing to go on with, or the turn failed.
         """
-        thread_id = validate_thread_id(thread_id)
+        thread_id = new_thread_id("turn") if thread_id is None else validate_thread_id(thread_id)
         if isinstance(request, Ask):
             request.check()
         async with thread_lock(self.folder, thread_id, wait=lock_wait):
@@ -443,7 +443,7 @@ class Turns:
         failure = error if isinstance(error, PreflightError) else _unexpected(error)
         snapshot = await self.graph.aget_state(config)
         receipt = _receipt_so_far(snapshot, turn, failure, start.ask.settings, start.reader, seconds)
-        failure.receipt = receipt.model_dump()
+        failure.receipt, failure.thread_id = receipt.model_dump(), turn.thread_id
         decision = snapshot.values.get("decision") if snapshot.next != ("rewrite",) else None
         await asyncio.to_thread(
             self.ledger.fail, turn.id, error=str(failure), receipt=failure.receipt, decision=decision or None

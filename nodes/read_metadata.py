@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
 
 from preflight_rag.conversation.metadata import read_cards
-from preflight_rag.library.search.retrieval import passage_reference
+from preflight_rag.library.search.retrieval import passage_reference, read_filter
 from preflight_rag.state.context import Context
 from preflight_rag.state.reading import Draft, Lookup
 from preflight_rag.state.schema import State
@@ -23,7 +23,8 @@ async def read_metadata(state: LookedUp, runtime: Runtime[Context]) -> State:
     """Answer from the card of the document that is meant, or pass the question on."""
     context = runtime.context
     lookup = Lookup.load(state["lookup"])
-    found = await asyncio.to_thread(read_cards, context.library, lookup, state.get("earlier"))
+    where, _ = read_filter(context.settings)
+    found = await asyncio.to_thread(read_cards, context.library, lookup, state.get("earlier"), where)
     if found is None:
         return {"onward": "retrieve"}
     cards = dict(enumerate(found.cards, 1))

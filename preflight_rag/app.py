@@ -16,6 +16,7 @@ from preflight_rag.background_loop import BackgroundLoop
 from preflight_rag.graph.readers import extractive_for, open_reader
 from preflight_rag.library import Library
 from preflight_rag.models.chat.chat_models import OFFLINE
+from preflight_rag.state.calls import narrowed
 from preflight_rag.state.context import Context, Settings
 from preflight_rag.state.errors import PreflightError, ReplyNeeded, UsageError
 from preflight_rag.state.values import Answer, Clarification, Gap, Hit, Preview, SearchResult, Summary
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from preflight_rag.models.protocol import Reader
 
 THREADS = "threads.db"
-DEFAULT_THREAD = "default"
 
 
 class Preflight:
@@ -139,7 +139,7 @@ class Preflight:
         Args:
             query: What to search for; it is not rewritten.
             k: How many passages.
-            **settings: Fields of `Settings` for this search, such as `where=("year>=2020",)`.
+            **settings: Fields of `Settings` for this search, such as `where=("year>=2020",)`, as for `ask`.
         """
         from preflight_rag.conversation.questions import check_question, normalised
         from preflight_rag.conversation.rewriter import QueryRewriter
@@ -213,7 +213,7 @@ class Preflight:
         self,
         question: str,
         *,
-        thread_id: str = DEFAULT_THREAD,
+        thread_id: str | None = None,
         options: Sequence[str] = (),
         discard: bool = False,
         history: Sequence[tuple[str, str]] = (),
@@ -225,18 +225,21 @@ class Preflight:
 
         Args:
             question: What to ask.
-            thread_id: The conversation; follow-ups on one thread are understood from it.
+            thread_id: The conversation; follow-ups on one thread are understood from it. None begins a new one, which
+                no other call goes on with unless it names `answer.thread_id`.
             options: The choices of a multiple-choice question; the answer's `choice` names one.
             discard: Drop an earlier turn of the thread that was cut off.
             history: `("user" | "assistant" | "system", text)` of earlier messages, for a thread without turns; what
                 "system" says is instructions for how to write.
             model: Another model for this turn, as `provider:name` or `offline`; opened once and kept.
             on_event: Called with each stage and each piece of the answer as it comes.
-            **settings: Fields of `Settings` for this turn, such as `route="plain"` or `k=8`.
+            **settings: Fields of `Settings` for this turn, such as `route="plain"` or `k=8`; conditions (`where`) come
+                on top of those that the application was opened with.
 
         Raises:
             ReplyNeeded: With `clarify` on, the turn asks which of many things is meant; `reply` goes on with it.
-            PreflightError: The turn could not be brought to an answer; `error.receipt` says what it cost.
+            PreflightError: The turn could not be brought to an answer; `error.receipt` says what it cost, and
+                `error.thread_id` where it can be resumed.
         """
         request = self._ask(question, options, history, model, discard, settings)
         return self._answer(request, thread_id, on_event)
@@ -249,7 +252,7 @@ class Preflight:
         self,
         question: str,
         *,
-        thread_id: str = DEFAULT_THREAD,
+        thread_id: str | None = None,
         options: Sequence[str] = (),
         discard: bool = False,
         tokens: bool = True,
@@ -260,7 +263,8 @@ class Preflight:
     ) -> AsyncGenerator[Event, None]:
         """Take one turn: `ProgressEvent`s, `StageEvent`s and `TokenEvent`s as they come, at last the `Answer`.
 
-        The last event is a `Clarification` where the turn asks the person first. Closing the stream stops the turn.
+        The last event is a `Clarification` where the turn asks the person first. Closing the stream stops the turn;
+        to resume it later, name its thread.
         """
 
         def request() -> Ask:
@@ -362,17 +366,16 @@ class Preflight:
         self.close()
 
     def _settings(self, changes: dict[str, Any]) -> Settings:
-        given = {name: value for name, value in changes.items() if value is not None}
-        return Settings.read({}, **{**self.settings.model_dump(), **given}) if given else self.settings
+        return narrowed(self.settings, changes)
 
-    def _answer(self, request: Request, thread_id: str, on_event: Callable[[Event], None] | None) -> Answer:
+    def _answer(self, request: Request, thread_id: str | None, on_event: Callable[[Event], None] | None) -> Answer:
         """The answer to a request, for plain code, which waits for the loop that all turns run on."""
         wait = self._lock_wait(request)
         turn = self._open_turns().run(request, thread_id=thread_id, lock_wait=wait, tokens=on_event is not None)
         return self._loop.call(_answer(turn, on_event))
 
     async def _stream(
-        self, request: Callable[[], Request], thread_id: str, *, tokens: bool
+        self, request: Callable[[], Request], thread_id: str | None, *, tokens: bool
     ) -> AsyncGenerator[Event, None]:
         """The events of a request, for asynchronous code; it is made, and may fail, when the first one is awaited."""
         made = request()

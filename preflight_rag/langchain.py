@@ -7,7 +7,8 @@ own. Every name of `__all__` can be imported from here, wherever it lives inside
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -18,7 +19,8 @@ from langchain_core.runnables.config import set_config_context
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 
 from preflight_rag.library.names import names_of
-from preflight_rag.state.context import Settings
+from preflight_rag.state.calls import checked_choices, chosen_of, configured, narrowed
+from preflight_rag.state.context import Context, Settings
 from preflight_rag.state.errors import PreflightError, UsageError
 from preflight_rag.state.reading import Source
 from preflight_rag.state.retrieval import Candidate
@@ -119,56 +121,89 @@ def __dir__() -> list[str]:
 
 
 def preflight_graph(
-    app: Preflight, *, checkpointer: Any = None, name: str = "preflight", **settings: Any
+    app: Preflight | Mapping[str, Preflight], *, checkpointer: Any = None, name: str = "preflight", **settings: Any
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """The graph over an application's library, to run as it is or as a node of your own graph; it needs no `context`.
 
     It takes `messages` and adds the answer to them; a graph around it that declares further channels of `State`, such
-    as `citations`, gets them too. The application's threads stay out of it.
+    as `citations`, gets them too. The application's threads stay out of it. A run's `configurable` may hold `k`,
+    `where` and `library`, and every other setting that callers may choose as `preflight_NAME`.
 
     Args:
-        app: Open as long as the graph is used.
-        checkpointer: Of a graph that runs by itself, yours. As a node: True keeps the conversation's state between
-            turns, in the checkpointer of the graph around it; None begins each turn anew, with its messages alone.
+        app: Open as long as the graph is used; or several by name, of which each run names one as `library`.
+        checkpointer: Of a graph that runs by itself, yours; a run that names no thread begins a new one. As a node:
+            True keeps the conversation's state between turns, in the checkpointer of the graph around it; None begins
+            each turn anew, with its messages alone.
         name: Of the graph.
         **settings: Fields of `Settings`, such as `route="plain"`.
-    """
-    from preflight_rag.graph.build import build_graph
 
-    context = app.context(**settings)
-    graph = build_graph(resolve=lambda _: context)
-    return graph.compile(checkpointer=checkpointer, name=name)
+    Raises:
+        UsageError: A setting is wrong; of a run, also one that callers may not choose.
+    """
+    from langgraph.config import get_config
+
+    from preflight_rag.graph.build import build_graph
+    from preflight_rag.graph.unnamed import OwnThreads
+
+    for each in app.values() if isinstance(app, Mapping) else [app]:
+        each.context(**settings)
+
+    def resolve(_: object) -> Context:
+        chosen, changes = _call(app, get_config(), settings)
+        changes.pop("thread_id", None)
+        return chosen.context(**changes)
+
+    graph = build_graph(resolve=resolve).compile(checkpointer=checkpointer, name=name)
+    return OwnThreads.of(graph)
 
 
 def preflight_tool(
-    app: Preflight,
+    app: Preflight | Mapping[str, Preflight],
     *,
     name: str = "search_documents",
     description: str = "Answers a question from the document collection, with citations. Ask one full question.",
+    **settings: Any,
 ) -> BaseTool:
     """A tool for agents: its content is the cited answer with its sources, its artifact the `Answer` as a dict.
 
     Documents that were read from files are named by their files' names, as a tool's messages may go to any client.
-    Questions of one conversation with the agent share a thread of the agent's thread id; without one each question is
-    a thread of its own. What goes wrong becomes the tool's content, so that the agent can go on.
+    Each call has a thread of its own, so calls of one step of an agent run side by side. One that is to go on with a
+    conversation is given its thread as `preflight_thread_id` in the run's `configurable`; calls on one thread wait for
+    each other. `configurable` may hold `k`, `where` and `library`, too, and every other setting that callers may
+    choose as `preflight_NAME`. What goes wrong becomes the tool's content, so that the agent can go on.
+
+    Args:
+        app: Open as long as the tool is used; or several by name, of which each run names one as `library`.
+        name: As the agent's model calls it.
+        description: What its model is told.
+        **settings: Fields of `Settings`, such as `route="plain"`.
     """
 
-    def content_of(answer: Answer) -> tuple[str, dict[str, Any]]:
-        shown = Answer.model_validate(names_of(app.library).shown(answer.model_dump()))
+    def turn(config: RunnableConfig) -> tuple[Preflight, dict[str, Any]]:
+        chosen, changes = _call(app, config, settings)
+        thread_id = changes.pop("thread_id", None) or _thread_of(config)
+        # To its end, without asking back, whatever became of the turn before.
+        return chosen, {**changes, "thread_id": thread_id, "discard": True, "clarify": False}
+
+    def content_of(chosen: Preflight, answer: Answer) -> tuple[str, dict[str, Any]]:
+        shown = Answer.model_validate(names_of(chosen.library).shown(answer.model_dump()))
         sources = [f'[{c.n}] {c.title or c.source} ({c.source}): "{c.quote}"' for c in shown.citations]
         return "\n".join([shown.answer, *sources]), shown.model_dump()
 
     def run(question: str, config: RunnableConfig) -> tuple[str, dict[str, Any]]:
         try:
+            chosen, changes = turn(config)
             with set_config_context(_apart(config)) as context:
-                return content_of(context.run(app.ask, question, **_turn(config)))
+                return content_of(chosen, context.run(chosen.ask, question, **changes))
         except PreflightError as error:
             raise ToolException(str(error)) from error
 
     async def arun(question: str, config: RunnableConfig) -> tuple[str, dict[str, Any]]:
         try:
+            chosen, changes = turn(config)
             with set_config_context(_apart(config)) as context:
-                return content_of(await asyncio.create_task(app.aask(question, **_turn(config)), context=context))
+                answer = await asyncio.create_task(chosen.aask(question, **changes), context=context)
+                return content_of(chosen, answer)
         except PreflightError as error:
             raise ToolException(str(error)) from error
 
@@ -176,7 +211,7 @@ def preflight_tool(
 
 
 def summarize_tool(
-    app: Preflight,
+    app: Preflight | Mapping[str, Preflight],
     *,
     tokens: int = 800,
     name: str = "summarize_document",
@@ -184,27 +219,58 @@ def summarize_tool(
 ) -> BaseTool:
     """A tool for agents: its content is the cited summary with its sentences, its artifact the `Summary` as a dict.
 
-    Only documents of the library can be named, no files. What cannot be summarised is said in the tool's content.
+    Only documents of the library can be named, no files; where the run's `configurable` holds `where`, only documents
+    that fit. What cannot be summarised is said in the tool's content.
+
+    Args:
+        app: Open as long as the tool is used; or several by name, of which each run names one as `library`.
+        tokens: Most tokens of the sentences that stand for the document.
+        name: As the agent's model calls it.
+        description: What its model is told.
     """
 
-    def run(document_id: str) -> tuple[str, dict[str, Any]]:
+    def run(document_id: str, config: RunnableConfig) -> tuple[str, dict[str, Any]]:
+        from preflight_rag.conversation.listing import document_fits
         from preflight_rag.graph.summarize import unknown_document
+        from preflight_rag.library.search.retrieval import read_filter
 
-        names = names_of(app.library)
         try:
+            chosen, changes = _call(app, config, {})
+            changes.pop("thread_id", None)
+            names = names_of(chosen.library)
             document = names.document_id(document_id)
-            if not app.library.document_passages(document):
-                raise unknown_document(app.library, document_id)
-            found = app.summarize(document, tokens=tokens)
+            where, _ = read_filter(chosen.context(**changes).settings)
+            if where is not None and not document_fits(chosen.library, document, where):
+                raise UsageError(f"there is no document {document_id[:200]!r}", help="Give an id that a search found.")
+            if not chosen.library.document_passages(document):
+                raise unknown_document(chosen.library, document_id)
+            found = chosen.summarize(document, tokens=tokens, **changes)
         except PreflightError as error:
             raise ToolException(str(error)) from error
         sources = [f'[{c.n}] "{c.quote}"' for c in found.citations]
         return "\n".join([found.summary, *sources]), names.shown(found.model_dump())
 
-    async def arun(document_id: str) -> tuple[str, dict[str, Any]]:
-        return await asyncio.to_thread(run, document_id)
+    async def arun(document_id: str, config: RunnableConfig) -> tuple[str, dict[str, Any]]:
+        return await asyncio.to_thread(run, document_id, config)
 
     return _tool(run, arun, name, description)
+
+
+def _call(
+    app: Preflight | Mapping[str, Preflight], config: RunnableConfig, settings: Mapping[str, Any]
+) -> tuple[Preflight, dict[str, Any]]:
+    """What a run's config chooses: the application, and the changes of its settings, with `thread_id` where given.
+
+    Raises:
+        UsageError: It chooses what it may not, or wrongly.
+    """
+    given = configured(config)
+    chosen: Preflight = chosen_of(app, given.pop("library", None))
+    thread_id = given.pop("thread_id", None)
+    own = narrowed(chosen.settings, settings)
+    choices = checked_choices(given, own)
+    where = narrowed(own, choices).where
+    return chosen, {**settings, **choices, "where": where, **({} if thread_id is None else {"thread_id": thread_id})}
 
 
 def _tool(run: Callable[..., Any], arun: Callable[..., Any], name: str, description: str) -> BaseTool:
@@ -219,11 +285,6 @@ def _tool(run: Callable[..., Any], arun: Callable[..., Any], name: str, descript
     )
 
 
-def _turn(config: RunnableConfig) -> dict[str, Any]:
-    """How an agent's question is asked: to its end, without asking back, whatever became of the one before."""
-    return {"thread_id": _thread_of(config), "discard": True, "clarify": False}
-
-
 def _apart(config: RunnableConfig) -> RunnableConfig:
     """What a turn inside an agent's run keeps of it: its callbacks, but for those that stream the agent's tokens."""
     callbacks = config.get("callbacks")
@@ -236,15 +297,13 @@ def _apart(config: RunnableConfig) -> RunnableConfig:
 
 
 def _thread_of(config: RunnableConfig) -> str:
-    """The agent's thread; where it has none, or one that cannot name a thread here, a thread for this one call."""
-    from uuid import uuid4
+    """The thread that a caller names who calls the tool by itself; in a graph that is the agent's, and not ours."""
+    from preflight_rag.graph.locks import new_thread_id, validate_thread_id
 
-    from preflight_rag.graph.locks import validate_thread_id
-
-    try:
-        return validate_thread_id(config.get("configurable", {}).get("thread_id"))
-    except UsageError:
-        return f"tool-{uuid4()}"
+    if "langgraph_node" not in config.get("metadata", {}):
+        with suppress(UsageError):
+            return validate_thread_id(config.get("configurable", {}).get("thread_id"))
+    return new_thread_id("tool")
 
 
 class RouterInput(TypedDict):

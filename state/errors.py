@@ -54,6 +54,9 @@ class PreflightError(RuntimeError):
         message: What went wrong, with the offending value.
         help: What the user can do about it.
         receipt: What the turn had spent when it failed, as `Receipt.model_dump()`, if it had started.
+
+    Attributes:
+        thread_id: The thread of the turn that failed, where it can be resumed, if it had started.
     """
 
     retryable: ClassVar[bool] = False
@@ -64,6 +67,7 @@ class PreflightError(RuntimeError):
         self.message = message
         self.help = help
         self.receipt = receipt
+        self.thread_id: str | None = None
 
     def __str__(self) -> str:
         text = f"{self.message}. {self.help}" if self.help else self.message

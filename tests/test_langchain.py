@@ -81,8 +81,8 @@ async def test_the_tool_gives_text_and_the_whole_answer(own_folder):
 
 
 async def test_an_agent_with_the_tool_and_the_same_model(own_folder):
-    """Its thread is the tool's thread, its stream holds no token of the tool's, its checkpointer nothing of ours."""
-    saver, config = InMemorySaver(), {"configurable": {"thread_id": "trip"}}
+    """Its stream holds no token of the tool's, its checkpointer nothing of ours; the tool's thread is the one named."""
+    saver, config = InMemorySaver(), {"configurable": {"thread_id": "trip", "preflight_thread_id": "trip"}}
     with ScriptedServer(agent_script(QUESTION)) as server:
         model = chat(server)
         with Preflight.open(own_folder, model, route="map-reduce", rewrite="rules") as app:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -46,11 +47,10 @@ def ask(
     settings: dict[str, Any],
 ) -> None:
     """Answer a question from the library, with citations."""
-    from uuid import uuid4
-
     from preflight_rag.app import Preflight
+    from preflight_rag.graph.locks import new_thread_id
 
-    thread_id = f"ask-{uuid4().hex[:12]}" if thread is None else thread
+    thread_id = new_thread_id("ask") if thread is None else thread
     with Preflight.open(library, model, embedder=embedder, create=_may_create(settings), **settings) as preflight:
         show.model_line(preflight.reader.name)
         answer = preflight.ask(question, thread_id=thread_id, options=option or (), discard=discard)
@@ -76,31 +76,40 @@ def _notes(preflight: Preflight) -> None:
 @with_settings(*TURN)
 def chat(
     library: LibraryOption = DEFAULT_LIBRARY,
-    thread: Annotated[str, typer.Option("--thread", "-t", help="The conversation.")] = "chat",
+    thread: Annotated[
+        str | None, typer.Option("--thread", "-t", help="A conversation to go on with, or the name of a new one.")
+    ] = None,
     model: ModelOption = None,
     embedder: EmbedderOption = None,
     *,
     settings: dict[str, Any],
 ) -> None:
-    """Hold a conversation in the terminal; an empty line or Ctrl-D ends it, and the same thread goes on later.
+    """Hold a conversation in the terminal; an empty line or Ctrl-D ends it.
+
+    Without --thread it is a new one, which --thread goes on with later; `preflight threads list` names all.
 
     With --clarify, a question about a name that many things share is answered with a numbered list; reply with a
     number, several numbers, a name, or "all".
     """
     from preflight_rag.app import Preflight
+    from preflight_rag.graph.locks import new_thread_id
 
     with Preflight.open(library, model, embedder=embedder, create=_may_create(settings), **settings) as preflight:
         show.model_line(preflight.reader.name)
         _notes(preflight)
-        _pick_up(preflight, thread)
+        thread_id = new_thread_id("chat") if thread is None else thread
+        _pick_up(preflight, thread_id)
         while question := _next_line():
             try:
-                _turn(preflight, question, thread)
+                _turn(preflight, question, thread_id)
             except ReplyNeeded as asked:
                 show.clarification(asked.clarification)
             except PreflightError as error:
                 typer.echo(f"preflight: {error}", err=True)
-    typer.echo(f"preflight: the conversation is kept as thread {thread!r}", err=True)
+        kept = bool(preflight.ledger.turns(thread_id))
+    if kept:
+        again = shlex.join(["preflight", "chat", "--library", str(library), "--thread", thread_id])
+        typer.echo(f"preflight: the conversation is kept; go on with: {again}", err=True)
 
 
 def _next_line() -> str:
@@ -116,7 +125,10 @@ def _pick_up(preflight: Preflight, thread: str) -> None:
 
     turns = preflight.ledger.turns(thread)
     if turns:
-        typer.echo(f"thread {thread!r} has {len(turns)} turns; the last question was: {turns[-1].question}", err=True)
+        last = f"{len(turns)} turn{'s' if len(turns) > 1 else ''}, the last question was: {turns[-1].question}"
+        typer.echo(f"preflight: going on with thread {thread!r}: {last} (a new one begins without --thread)", err=True)
+    else:
+        typer.echo(f"preflight: a new conversation, thread {thread!r} (--thread goes on with another)", err=True)
     if turns and turns[-1].status == "asking":
         show.clarification(Clarification.model_validate(turns[-1].clarification))
     if preflight.ledger.unfinished(thread):

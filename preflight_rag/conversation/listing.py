@@ -46,7 +46,7 @@ def list_matching(library: Collection, lookup: Lookup, where: Filter | None = No
     """
     rows = {row["id"]: row for row in library.documents() if _fits(row, lookup)}
     if where is not None:
-        rows = {name: row for name, row in rows.items() if _passes(library, name, where)}
+        rows = {name: row for name, row in rows.items() if document_fits(library, name, where)}
     scope = _counted(len(rows)) if lookup.topic else ""
     mentions, how = _mentions(library, lookup.topic, rows) if lookup.topic else ({}, "")
     chosen = [rows[name] for name in mentions] if lookup.topic else list(rows.values())
@@ -79,7 +79,8 @@ def _fits(row: Mapping[str, Any], lookup: Lookup) -> bool:
     return True
 
 
-def _passes(library: Collection, document_id: str, where: Filter) -> bool:
+def document_fits(library: Collection, document_id: str, where: Filter) -> bool:
+    """Whether a document fits a filter, by its first passage."""
     passages = library.document_passages(document_id)
     return bool(passages and library.fitting([passages[0].id], where))
 

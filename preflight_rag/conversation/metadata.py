@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from preflight_rag.conversation.listing import document_fits
 from preflight_rag.library.storage.cards import card_id, is_card
 from preflight_rag.state.errors import LibraryEmpty
 from preflight_rag.state.reading import Lookup
@@ -22,6 +23,7 @@ from preflight_rag.text.words import words
 
 if TYPE_CHECKING:
     from preflight_rag.library.collection import Collection
+    from preflight_rag.library.search.filters import Filter
 
 DEPTH = 50
 """Passages among which a document is looked for by its subject."""
@@ -60,17 +62,22 @@ class Known:
     value: str = ""
 
 
-def read_cards(library: Collection, lookup: Lookup, earlier: EarlierState | None = None) -> Known | None:
+def read_cards(
+    library: Collection, lookup: Lookup, earlier: EarlierState | None = None, where: Filter | None = None
+) -> Known | None:
     """What the metadata of the document that is meant say; None where no document is, or it does not say.
 
     Args:
         library: The collection.
         lookup: What is asked, and of which document.
         earlier: The last answer, whose source a question without a document of its own is about.
+        where: Only documents that fit this filter.
     """
     if not lookup.topic and not earlier:
         return Known(WHICH, (), ())
-    meant = _by_topic(library, lookup) if lookup.topic else _spoken_of(earlier, lookup)
+    meant = _by_topic(library, lookup, where) if lookup.topic else _spoken_of(earlier, lookup)
+    if where is not None:
+        meant = [name for name in meant if document_fits(library, name, where)]
     cards = library.passages([card_id(name) for name in meant])
     lines = [(card, line) for card in cards if (line := _line(card, lookup.fields))]
     if not lines:
@@ -96,12 +103,12 @@ def _spoken_of(earlier: EarlierState | None, lookup: Lookup) -> list[str]:
     return list(dict.fromkeys(citation["document_id"] for citation in citations))[:MOST_CANDIDATES]
 
 
-def _by_topic(library: Collection, lookup: Lookup) -> list[str]:
+def _by_topic(library: Collection, lookup: Lookup, where: Filter | None) -> list[str]:
     """The document that a topic names, or those that fit it alike."""
     if named := _by_identifier(library, lookup.topic):
         return named
     try:
-        found = library.search(lookup.topic, k=DEPTH).fused
+        found = library.search(lookup.topic, k=DEPTH, where=where).fused
     except LibraryEmpty:
         return []
     passages = library.passages([hit.passage_id for hit in found])

@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from preflight_rag.graph.events import ProgressEvent
+from preflight_rag.graph.locks import new_thread_id
 from preflight_rag.library.names import names_of
 from preflight_rag.mcp import collection
 from preflight_rag.state.context import Route
@@ -96,7 +96,7 @@ class Tool:
 
 async def ask(app: Preflight, given: Ask, owner: str, progress: Progress) -> tuple[str, BaseModel]:
     """One turn; `owner` is what the thread is stored under; it is not shown."""
-    thread_id = given.thread_id if given.thread_id is not None else f"mcp-{uuid4().hex[:12]}"
+    thread_id = given.thread_id if given.thread_id is not None else new_thread_id("mcp")
     settings: dict[str, Any] = {"route": given.route, "where": tuple(given.where) or None, "clarify": given.clarify}
     events = app.astream(
         given.question, thread_id=owner + thread_id, options=given.options, discard=True, tokens=False, **settings

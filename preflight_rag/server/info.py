@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from preflight_rag.server.errors import Refused
 from preflight_rag.server.gate import COOKIE, session_token
 from preflight_rag.server.service import METRICS_TYPE, Service, ServiceOf, UserOf
-from preflight_rag.server.turns import SETTINGS
+from preflight_rag.state.calls import CHOICES
 
 router = APIRouter()
 ROUTES = ("auto", "plain", "map-reduce", "corg")
@@ -39,7 +39,7 @@ def info(service: ServiceOf, user: UserOf) -> dict[str, Any]:
     from preflight_rag import __version__
 
     preflight, options = service.preflight, service.options
-    defaults = preflight.settings.model_dump(mode="json", include=set(SETTINGS))
+    defaults = preflight.settings.model_dump(mode="json", include=set(CHOICES))
     return {
         "version": __version__,
         "model": preflight.reader.name,

@@ -8,7 +8,6 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from typing import Any
-from uuid import uuid4
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
@@ -16,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.types import Receive, Scope, Send
 
 from preflight_rag.graph.events import ProgressEvent, StageEvent, TokenEvent
-from preflight_rag.graph.locks import validate_thread_id
+from preflight_rag.graph.locks import new_thread_id, validate_thread_id
 from preflight_rag.library.search.filters import Filter
 from preflight_rag.server.access import User
 from preflight_rag.server.errors import Refused, describe
@@ -34,32 +33,13 @@ from preflight_rag.server.service import (
     UserOf,
     is_last,
 )
+from preflight_rag.state.calls import CHOICES, checked_choices
 from preflight_rag.state.context import Settings
 from preflight_rag.state.values import Answer, Clarification
 
 router = APIRouter(prefix="/api", tags=["turns"])
-# Settings that callers may choose: none of them names a file or a model to load.
-SETTINGS = (
-    *("route", "k", "where", "since", "pubmed", "pubmed_documents", "recency", "rewrite", "enough_documents"),
-    *(
-        "pubmed_sources",
-        "subtree",
-        "reranker",
-        "rerank_candidates",
-        "diversity",
-        "preset",
-        "alpha",
-        "window",
-        "budget_tokens",
-    ),
-    *("compression", "ordering", "candidates", "fusion", "rrf_k", "preflight", "top_n", "threshold", "partition_size"),
-    *("map_prompt_tokens", "corg", "corg_threshold", "corg_mode", "relation_prompt_tokens", "keep_duplicates"),
-    *("keep_undescribed", "no_grouping", "no_reformulation", "random_duplicate", "prune", "check_citations"),
-    *("clarify", "clarify_above", "history_tokens", "instructions"),
-)
 OWN = ("route", "k", "where", "since", "pubmed", "instructions", "clarify")
 """Settings with a field of their own in a question's body."""
-RERANKERS = ("features", "reader", "none")
 HTML_SECONDS = 0.08  # between two renderings of a growing answer: a dozen a second look smooth
 EARLY_SECONDS = 0.15  # how long a stream's status waits for an error; wrong questions fail within milliseconds
 STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -120,15 +100,11 @@ def checked_settings(given: dict[str, Any]) -> dict[str, Any]:
         Refused: One of them is unknown, or not for callers: it would load files or models of their choice.
         UsageError: A value is wrong.
     """
-    for name, value in given.items():
-        if name not in SETTINGS:
-            why = "is set where the server is started" if name in Settings.model_fields else "is not known"
-            raise Refused(400, f"the setting {name[:80]!r} {why}", help="GET /api/info lists settings.")
-        if name == "reranker" and value is not None and value not in RERANKERS:
-            raise Refused(400, f"reranker={str(value)[:80]!r} is not offered", help=f"Use {', '.join(RERANKERS)}.")
-    found = {name: value for name, value in given.items() if value is not None}
-    numbers = Settings.read({}, **found)
-    Filter.parse(numbers.where, since=numbers.since)
+    if unknown := [name for name in given if name not in CHOICES]:
+        why = "is set where the server is started" if unknown[0] in Settings.model_fields else "is not known"
+        raise Refused(400, f"the setting {unknown[0][:80]!r} {why}", help="GET /api/info lists settings.")
+    found = checked_choices(given)
+    Filter.parse(Settings.read({}, **found).where, since=found.get("since"))
     return found
 
 
@@ -150,7 +126,7 @@ def with_instructions(settings: dict[str, Any], service: Service, *spoken: str) 
 async def ask(body: AskBody, request: Request, service: ServiceOf, user: UserOf) -> Response:
     """Take a turn: events start, progress, stage, token, html; at last answer, clarify, error or stopped."""
     goes_on = body.turn is None and body.thread_id is not None
-    shown = str(body.thread_id) if goes_on else f"chat-{uuid4().hex[:12]}"
+    shown = str(body.thread_id) if goes_on else new_thread_id("chat")
     thread_id = user.thread(validate_thread_id(shown))
     settings, model = with_instructions(body.turn_settings(), service), service.model_of(body.model)
 

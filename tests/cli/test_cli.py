@@ -122,12 +122,31 @@ def test_a_conversation_is_kept_listed_shown_and_deleted(run, own_folder):
     assert run("threads", "show", "trip", "-l", own_folder).exit_code == 1
 
 
-def test_chat_goes_on_until_an_empty_line(own_folder):
-    result = CliRunner().invoke(app, ["chat", "-l", str(own_folder)], input=f"{QUESTION}\nAnd Mercury?\n\n")
+def chat(folder, lines, *arguments):
+    result = CliRunner().invoke(app, ["chat", "-l", str(folder), *arguments], input=lines)
     assert result.exit_code == 0
+    return result
+
+
+def test_chat_goes_on_until_an_empty_line(own_folder):
+    """What it says at its end is how to go on."""
+    result = chat(own_folder, f"{QUESTION}\nAnd Mercury?\n\n")
     assert result.stdout.count("route:") == 2
-    again = CliRunner().invoke(app, ["chat", "-l", str(own_folder)], input="\n")
-    assert "has 2 turns" in again.stderr
+    (begun,) = re.findall(r"a new conversation, thread '(chat-\w+)'", result.stderr)
+    command = result.stderr.rpartition("go on with: preflight chat ")[2].split()
+    assert command == ["--library", str(own_folder), "--thread", begun]
+    again = chat(own_folder, "And Mars?\n\n", *command[2:])
+    assert f"going on with thread '{begun}': 2 turns, the last question was: And Mercury?" in again.stderr
+    assert "3 turns" in chat(own_folder, "\n", "-t", begun).stderr
+
+
+def test_chat_begins_a_new_conversation_where_no_thread_is_named(own_folder):
+    first, second = (chat(own_folder, f"{question}\n\n") for question in (QUESTION, "show me the first source"))
+    assert "venus.md" in first.stdout
+    assert "venus.md" not in second.stdout
+    named = chat(own_folder, "\n", "-t", "trip")
+    assert "a new conversation, thread 'trip'" in named.stderr
+    assert "is kept" not in named.stderr
 
 
 def test_chat_streams_a_models_answer_once(own_folder):

@@ -182,8 +182,8 @@ def test_another_model_for_a_turn_is_opened_once(own_folder, monkeypatch):
         assert app.ask(QUESTION, thread_id="c").receipt.model != "openai:other"
         assert app.ledger.last("a").model == "openai:other"
         with pytest.raises(UnknownModel):
-            app.ask(QUESTION, model="nonsense")
-        assert app.ledger.last("default") is None
+            app.ask(QUESTION, thread_id="d", model="nonsense")
+        assert app.ledger.last("d") is None
 
 
 def test_a_turn_is_resumed_with_the_model_that_it_was_asked_with(own_folder, monkeypatch):

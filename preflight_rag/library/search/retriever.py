@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
-from langchain_core.callbacks import CallbackManagerForRetrieverRun
+from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import RunnableConfig, ensure_config
 from pydantic import ConfigDict, Field, SkipValidation
 
 from preflight_rag.library.collection import Collection
 from preflight_rag.library.search.filters import Filter
 from preflight_rag.library.search.fusion import with_recency
 from preflight_rag.library.search.hybrid import CANDIDATES, TOP_K
+from preflight_rag.state.calls import chosen_of, configured, narrowed
+from preflight_rag.state.context import Settings
+
+OF_A_CALL = ("library", "k", "candidates", "where", "since", "recency")
+"""What one call may set, as an argument or in its `RunnableConfig`; other names there belong to other parts."""
 
 
 class LibraryRetriever(BaseRetriever):
@@ -22,28 +30,71 @@ class LibraryRetriever(BaseRetriever):
     the fused `score`, `cosine`, `bm25` and the places `dense_rank` and `lexical_rank`, beside the document's own
     metadata.
 
+    One call may have other numbers, as arguments or as `configurable` of its config. Its conditions (`where`) come on
+    top of the retriever's own. Over several libraries by name, each call says which.
+
     Example:
         retriever = LibraryRetriever(library=Library.open("library/"), k=8)
         documents = retriever.invoke("what lowers LDL cholesterol?")
+        newest = retriever.invoke("what lowers LDL cholesterol?", k=4, where=["year>=2020"])
+        same = retriever.invoke("what lowers LDL cholesterol?", {"configurable": {"k": 4, "where": ["year>=2020"]}})
 
     Raises:
-        UsageError: A filter cannot be read, names a field that no document has, or a date in no known form.
+        UsageError: A filter cannot be read, names a field that no document has, or a date in no known form; a number
+            of a call is out of range; or no library is named where there are several.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
-    library: Annotated[Collection, SkipValidation] = Field(description="An open `Library`, or another collection.")
+    library: Annotated[Collection | Mapping[str, Collection], SkipValidation] = Field(
+        description="An open `Library`, or another collection; or several by name."
+    )
     k: int = Field(default=TOP_K, ge=1, description="How many passages to return.")
     candidates: int = Field(default=CANDIDATES, ge=1, description="How many passages of each ranking are fused.")
     where: tuple[str, ...] = Field(default=(), description="Only passages whose metadata fit, such as year>=2020.")
     since: str | None = Field(default=None, description="Only documents dated at or after this day, month or year.")
     recency: float = Field(default=0.0, ge=0, le=1, description="Weight of a document's age in the ranking.")
 
+    def invoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
+        """The documents for a question; see `_get_relevant_documents` for what one call may set."""
+        return super().invoke(input, config, **{**_of_config(config), **kwargs})
+
+    async def ainvoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
+        """`invoke` for asynchronous code."""
+        return await super().ainvoke(input, config, **{**_of_config(config), **kwargs})
+
     def _get_relevant_documents(
-        self, query: str, *, run_manager: CallbackManagerForRetrieverRun | None = None
+        self,
+        query: str,
+        *,
+        run_manager: CallbackManagerForRetrieverRun | None = None,
+        library: str | None = None,
+        k: int | None = None,
+        candidates: int | None = None,
+        where: Sequence[str] | str | None = None,
+        since: str | None = None,
+        recency: float | None = None,
     ) -> list[Document]:
-        depth = max(self.k, self.candidates)
-        found = self.library.candidates(query, depth=depth, where=Filter.parse(self.where, since=self.since))
+        """Search.
+
+        Args:
+            query: What to search for.
+            run_manager: LangChain's.
+            library: The name of one of several libraries.
+            k: How many passages, instead of the retriever's own number; so for the others.
+            candidates: How many passages of each ranking are fused.
+            where: Conditions on top of the retriever's own.
+            since: Only documents dated at or after it.
+            recency: Weight of a document's age.
+        """
+        own = Settings.model_construct(
+            k=self.k, candidates=self.candidates, where=self.where, since=self.since, recency=self.recency
+        )
+        given = {"k": k, "candidates": candidates, "where": where, "since": since, "recency": recency}
+        numbers = narrowed(own, given)
+        depth = max(numbers.k, numbers.candidates)
+        collection: Collection = chosen_of(self.library, library)
+        found = collection.candidates(query, depth=depth, where=Filter.parse(numbers.where, since=numbers.since))
         return [
             Document(
                 id=candidate.passage.id,
@@ -65,5 +116,17 @@ class LibraryRetriever(BaseRetriever):
                     "bm25": candidate.bm25,
                 },
             )
-            for candidate in with_recency(found, self.recency)[: self.k]
+            for candidate in with_recency(found, numbers.recency)[: numbers.k]
         ]
+
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun | None = None, **given: Any
+    ) -> list[Document]:
+        """`_get_relevant_documents` in a thread of its own; LangChain's own does not pass the call's arguments on."""
+        sync = run_manager.get_sync() if run_manager is not None else None
+        return await asyncio.to_thread(self._get_relevant_documents, query, run_manager=sync, **given)
+
+
+def _of_config(config: RunnableConfig | None) -> dict[str, Any]:
+    """What a config, or that of the chain or graph around, sets for one search."""
+    return {name: value for name, value in configured(ensure_config(config)).items() if name in OF_A_CALL}

@@ -206,7 +206,7 @@ def test_a_retriever_that_fails(over, source, said):
         app.ask(QUESTION)
     assert said in str(failure.value)
     assert "\n" not in str(failure.value)
-    assert app.ledger.last("default").status == "failed"
+    assert app.ledger.last(failure.value.thread_id).status == "failed"
     with pytest.raises(RetrieverError):
         app.search(QUESTION)
 

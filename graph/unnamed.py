@@ -1,0 +1,45 @@
+"""A compiled graph with a checkpointer of its own that begins a new thread where the caller names none.
+
+LangGraph itself keeps what was run with `thread_id=None` under one thread, which every other such call then goes on
+with, and fails with a KeyError where `configurable` holds other names only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig, ensure_config
+from langchain_core.runnables.config import merge_configs
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.graph.state import CompiledStateGraph
+
+from preflight_rag.graph.locks import new_thread_id
+
+
+class OwnThreads(CompiledStateGraph[Any, Any, Any, Any]):
+    """A graph as `StateGraph.compile` makes it, whose calls without a thread each have their own."""
+
+    @classmethod
+    def of(cls, graph: CompiledStateGraph[Any, Any, Any, Any]) -> OwnThreads:
+        """The same graph, as `Pregel.copy` would make it."""
+        return cls(**{name: value for name, value in vars(graph).items() if name != "__orig_class__"})
+
+    def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:  # type: ignore[override]
+        """Run; `invoke` and `batch` come through here."""
+        return super().stream(input, self._with_thread(config), **kwargs)
+
+    def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:  # type: ignore[override]
+        """Run; `ainvoke` and `abatch` come through here."""
+        return super().astream(input, self._with_thread(config), **kwargs)
+
+    def _with_thread(self, config: RunnableConfig | None) -> RunnableConfig | None:
+        """The config, with a thread of its own; as a node of another graph it goes by that one's thread."""
+        merged = merge_configs(self.config, ensure_config(config))
+        inside = "langgraph_node" in merged.get("metadata", {})
+        if inside or not isinstance(self.checkpointer, BaseCheckpointSaver):
+            return config
+        given = merged.get("configurable", {})
+        if given.get("thread_id") not in (None, ""):
+            return config
+        return {**(config or {}), "configurable": {**given, "thread_id": new_thread_id("graph")}}

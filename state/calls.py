@@ -1,0 +1,98 @@
+"""What the caller of one turn may choose, over HTTP, in Studio, through a tool or a graph; all else is the operator's.
+
+A caller chooses numbers and ways. What names a file, an address or a model to load, and the limits that protect the
+machine, are set where the application is opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from preflight_rag.state.context import Settings
+from preflight_rag.state.errors import UsageError
+
+CHOICES = (
+    *("route", "k", "where", "since", "pubmed", "pubmed_documents", "recency", "rewrite", "enough_documents"),
+    *("pubmed_sources", "subtree", "reranker", "rerank_candidates", "diversity", "preset", "alpha", "window"),
+    *("budget_tokens", "compression", "ordering", "candidates", "fusion", "rrf_k", "preflight", "top_n", "threshold"),
+    *("partition_size", "map_prompt_tokens", "corg", "corg_threshold", "corg_mode", "relation_prompt_tokens"),
+    *("keep_duplicates", "keep_undescribed", "no_grouping", "no_reformulation", "random_duplicate", "prune"),
+    *("check_citations", "clarify", "clarify_above", "history_tokens", "instructions"),
+)
+"""Settings that callers may choose."""
+RERANKERS = ("features", "reader", "none")
+"""Those that are there already; any other name would load a model."""
+PREFIX = "preflight_"
+PLAIN = ("k", "where", "library")
+"""Names that are read from a run's `configurable` as they are; every other one needs the prefix, since the chain or the
+graph around may have a setting of that name."""
+
+
+def checked_choices(given: Mapping[str, Any], own: Settings | None = None) -> dict[str, Any]:
+    """The settings that a caller gives, those without a value left out.
+
+    Args:
+        given: Names and values.
+        own: The operator's settings; a reranker of theirs may be named, too.
+
+    Raises:
+        UsageError: One of them is unknown, not for callers, or has a wrong value.
+    """
+    for name, value in given.items():
+        if name not in CHOICES:
+            why = "is set where the server is started" if name in Settings.model_fields else "is not known"
+            raise UsageError(f"the setting {name[:80]!r} {why}", help="Callers may set route, k, where and the like.")
+        offered = (*RERANKERS, own.reranker) if own else RERANKERS
+        if name == "reranker" and value is not None and value not in offered:
+            raise UsageError(f"reranker={str(value)[:80]!r} is not offered", help=f"Use {', '.join(RERANKERS)}.")
+    found = {name: value for name, value in given.items() if value is not None}
+    Settings.read({}, **found)
+    return found
+
+
+def narrowed(own: Settings, changes: Mapping[str, Any]) -> Settings:
+    """The settings of one call: what it changes, over the application's own.
+
+    Its conditions (`where`) come on top of the application's: a call can look at less, never at more.
+
+    Raises:
+        UsageError: A setting is unknown, or a value is wrong.
+    """
+    given = {name: value for name, value in changes.items() if value is not None}
+    checked = Settings.read({}, **given)
+    changed = {name: getattr(checked, name) for name in given}
+    if "where" in changed:
+        changed["where"] = tuple(dict.fromkeys((*own.where, *changed["where"])))
+    return own.model_copy(update=changed)
+
+
+def configured(config: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What the `configurable` of a run's config says to us: `k`, `where` and `library`, and any name with the prefix.
+
+    Other names belong to other parts of the chain or the graph, and are left alone.
+    """
+    given: Mapping[str, Any] = (config or {}).get("configurable") or {}
+    plain = {name: given[name] for name in PLAIN if given.get(name) is not None}
+    ours = {name.removeprefix(PREFIX): value for name, value in given.items() if name.startswith(PREFIX)}
+    return plain | {name: value for name, value in ours.items() if value is not None}
+
+
+def chosen_of(offered: object, name: object, what: str = "library") -> Any:
+    """What a call is answered from: the one thing that there is, or of a mapping the one that the call names.
+
+    Which names there are is not said: they may be other people's.
+
+    Raises:
+        UsageError: Nothing is named, no such thing is offered, or there is nothing to choose from.
+    """
+    setting = f'config={{"configurable": {{"{what}": NAME}}}}'
+    if not isinstance(offered, Mapping):
+        if name is not None:
+            raise UsageError(f"the {what} {str(name)[:80]!r} cannot be chosen here", help="There is one; name none.")
+        return offered
+    if name is None:
+        raise UsageError(f"no {what} is named", help=f"Give {setting}.")
+    if not isinstance(name, str) or name not in offered:
+        raise UsageError(f"the {what} {str(name)[:80]!r} is not offered here", help=f"Give another name: {setting}.")
+    return offered[name]
