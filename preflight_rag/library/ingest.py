@@ -10,6 +10,8 @@ again. What cannot be stored never fails the caller: it is reported, and the pas
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import time
 import zlib
@@ -18,8 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
-from preflight_rag.library.loaders import load
-from preflight_rag.library.loaders.files import DEFAULT_MAX_BYTES, ONE_DOCUMENT, open_binary, suffix_of
+from preflight_rag.library.loaders import load, ocr
+from preflight_rag.library.loaders.files import DEFAULT_MAX_BYTES, ONE_DOCUMENT, PassedOver, open_binary, suffix_of
 from preflight_rag.library.storage.identity import content_hash, vector_key
 from preflight_rag.state.errors import DocumentError, EmptyDocument, PreflightError
 from preflight_rag.state.values import Document, Passage
@@ -32,6 +34,12 @@ if TYPE_CHECKING:
 BATCH_PASSAGES = 128
 BATCH_DOCUMENTS = 512
 """Documents wait for each other until so many passages, or documents, can be embedded at once; both are guesses."""
+GROUP_PASSAGES = 64
+"""So many are embedded at once, which takes about two seconds, between two looks at whether to stop."""
+READING = 0.2
+"""Part of the work on a file that reading it is, beside embedding; a guess, for the time that is left."""
+TEXT_SHARES = {".gz": 4.0, ".pdf": 0.1, ".docx": 0.3, ".epub": 0.3, ".pptx": 0.05, ".odp": 0.05, ".odt": 0.3}
+"""Bytes of text in a byte of a file, by its ending, where pictures or compression matter; guesses, for the same."""
 DEADLINE = 30.0
 """Seconds that a turn waits for documents found elsewhere to be stored, a guess at what a person waits."""
 REBUILD_PASSAGES = 20_000
@@ -55,41 +63,71 @@ class IngestEvent:
     """One step of an ingest.
 
     Attributes:
-        stage: "documents" while they are read, embedded and stored, then "index".
-        done: Documents stored, skipped or failed so far; in the stage "index" its steps so far.
+        stage: "reading" while a file is read and "embedding" while passages are, as often as there is something new to
+            say; "documents" after each document that is stored, skipped or failed; "index" at the end.
+        done: Pages of the file in hand, passages of the batch in hand, documents so far, or steps of the index so far.
         total: How many there are, or None where that is not known before they are read.
-        name: The document, or the step.
+        name: The file in hand (reading, embedding), the document, or the step.
+        bytes_done: Work done in all files, in bytes of them: a file that is half read and embedded counts for half.
+        bytes_total: Bytes of all files, known before the first is read; 0 where documents come from no file.
     """
 
-    stage: Literal["documents", "index"]
+    stage: Literal["reading", "embedding", "documents", "index"]
     done: int
     total: int | None
     name: str
+    bytes_done: int = 0
+    bytes_total: int = 0
 
 
 Progress: TypeAlias = Callable[[IngestEvent], None]
+Stop: TypeAlias = Callable[[], bool]
+"""Asked between pages, documents and groups of passages; true ends the run after what is in hand."""
 
 
 @dataclass
 class IngestReport:
-    """What an ingest did, in documents; `failed` holds `(source, reason)`."""
+    """What an ingest did, in documents.
+
+    Attributes:
+        failed: `(source, reason)` of each file or record that could not be taken in.
+        passed_over: `(path, reason)` of each file or folder, found in a folder, that is not read by its kind.
+        notes: `(source, note)` on documents that were taken in, but not all of them: pages that are pictures.
+        stopped: Whether the run was asked to stop before its end.
+        left: Files that were not begun, or not read to their end, because of that.
+    """
 
     added: int = 0
     updated: int = 0
     skipped: int = 0
     removed: int = 0
     failed: list[tuple[str, str]] = field(default_factory=list)
+    passed_over: list[tuple[str, str]] = field(default_factory=list)
+    notes: list[tuple[str, str]] = field(default_factory=list)
+    stopped: bool = False
+    left: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """The report as JSON values."""
-        failed = [{"source": source, "reason": reason} for source, reason in self.failed]
         return {
             "added": self.added,
             "updated": self.updated,
             "skipped": self.skipped,
             "removed": self.removed,
-            "failed": failed,
+            "failed": [{"source": source, "reason": reason} for source, reason in self.failed],
+            "passed_over": [{"source": source, "reason": reason} for source, reason in self.passed_over],
+            "notes": [{"source": source, "note": note} for source, note in self.notes],
+            "stopped": self.stopped,
+            "left": self.left,
         }
+
+
+class _Stopped(BaseException):
+    """Leaves a loader in the middle of a file; no `Exception`, so that no loader takes it for a fault of the file."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        super().__init__()
+        self.error = error
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +148,9 @@ class Ingestion:
         store: Where documents go.
         embedder: Embeds passages with their titles.
         splitter: Makes passages.
-        progress: Called for every document.
+        progress: Called for every document, and for pages and passages in between.
         total: Number of documents, where it is known.
+        stop: Whether to end the run; what is read by then is kept.
     """
 
     def __init__(
@@ -121,25 +160,72 @@ class Ingestion:
         splitter: Splitter,
         progress: Progress | None = None,
         total: int | None = None,
+        stop: Stop | None = None,
     ) -> None:
         self.report = IngestReport()
         self._store, self._embedder, self._splitter = store, embedder, splitter
         self._settings = splitter.settings()
         self._progress, self._total, self._done = progress, total, 0
+        self._stop = stop or (lambda: False)
+        self._work = _Work()
+        self._file = ""
         self._pending: list[_Pending] = []
         self._owners: dict[str, str] = {}
         self._read_whole: set[str] = set()
 
-    def add_files(self, files: Iterable[Path | DocumentError], max_bytes: int = DEFAULT_MAX_BYTES) -> None:
-        """Store every document of the files; an error in the place of a file is recorded."""
-        for file in files:
-            if isinstance(file, DocumentError):
-                self._fail(file.source, str(file))
-                continue
-            origin = file_origin(file)
+    def add_files(self, files: Sequence[Path | DocumentError | PassedOver], max_bytes: int = DEFAULT_MAX_BYTES) -> None:
+        """Store every document of the files; what stands in the place of a file is recorded."""
+        paths = [file for file in files if isinstance(file, Path)]
+        self._work = _Work(sum(map(_size, paths)))
+        try:
+            for file in files:
+                if isinstance(file, PassedOver):
+                    self.report.passed_over.append((str(file.path), file.reason))
+                elif isinstance(file, DocumentError):
+                    self._fail(file.source, str(file))
+                else:
+                    self._go_on()
+                    self._add_file(file, max_bytes)
+            self._flush()
+            self._store.drop_kept_vectors()
+        except _Stopped as stopped:
+            if stopped.error is not None:
+                raise stopped.error from None
+            self._flush(closing=True)
+            self.report.stopped = True
+            self.report.left = sum(not self._work.is_finished(file_origin(path)) for path in paths)
+
+    def _add_file(self, file: Path, max_bytes: int) -> None:
+        origin = file_origin(file)
+        self._file = str(file)
+        self._work.open(origin, _size(file))
+        self._say("reading", 0, None)
+        if not self._is_read_scan(file, origin):
             for document in self._documents_of(file, origin, max_bytes):
+                self._go_on()
+                self._work.read_characters(len(document.text))
                 self._add(storable(document), origin)
-        self._flush()
+        self._work.close(waits=bool(self._pending))
+
+    def _is_read_scan(self, file: Path, origin: str) -> bool:
+        """Whether this is a scan that has not changed since its text was recognised, which takes seconds a page."""
+        known, stored = self._store.meta(_scan_key(origin)), self._store.document(origin)
+        if known is None or stored is None or stored.origin != origin or origin in self._owners:
+            return False
+        if known != self._scan_version(file):
+            return False
+        self._owners[origin] = origin
+        self._read_whole.add(origin)
+        self.report.skipped += 1
+        self._advance(str(file))
+        return True
+
+    def _scan_version(self, file: Path) -> list[Any]:
+        """What decides the text that is recognised in a file, and how it is split; as JSON gives it back."""
+        with file.open("rb") as data:
+            digest = hashlib.file_digest(data, "sha256").hexdigest()
+        version: list[Any] = json.loads(json.dumps([digest, ocr.languages(), self._settings]))
+        return version
 
     def add_documents(self, documents: Iterable[Document]) -> None:
         """Store documents that come from no file."""
@@ -158,7 +244,7 @@ class Ingestion:
 
     def _documents_of(self, file: Path, origin: str, max_bytes: int) -> Iterator[Document]:
         try:
-            for item in load(file, max_bytes=max_bytes):
+            for item in load(file, max_bytes=max_bytes, on_page=self._on_page):
                 if isinstance(item, DocumentError):
                     self._fail(str(file), str(item))
                 else:
@@ -175,6 +261,7 @@ class Ingestion:
             self._fail(document.source or document.id, reason)
             return
         self._owners[document.id] = origin
+        self._note(document)
         stored = self._store.document(document.id)
         digest = content_hash(document, self._settings)
         if stored and stored.content_hash == digest:
@@ -192,6 +279,15 @@ class Ingestion:
         self._pending.append(_Pending(document, origin, digest, passages, is_new=stored is None))
         if len(self._pending) >= BATCH_DOCUMENTS or sum(len(item.passages) for item in self._pending) >= BATCH_PASSAGES:
             self._flush()
+
+    def _note(self, document: Document) -> None:
+        """Record what of a document was not read, or not surely."""
+        source = document.source or document.id
+        if unread := document.metadata.get("unread"):
+            self.report.notes.append((source, f"not read: {unread}"))
+        if pages := document.metadata.get("ocr_pages"):
+            many = f"{len(pages)} pages are pictures" if len(pages) > 1 else "1 page is a picture"
+            self.report.notes.append((source, f"{many}; the text was recognised, and may hold misread letters"))
 
     def _split(self, document: Document) -> list[Passage]:
         try:
@@ -215,22 +311,50 @@ class Ingestion:
             return f"The id {document_id!r} belongs to a document of {stored.origin}"
         return None
 
-    def _flush(self) -> None:
-        """Embed the waiting documents' passages and store each document in a transaction of its own."""
-        inputs = {
-            vector_key(passage): (passage.title, passage.text) for item in self._pending for passage in item.passages
-        }
-        vectors = self._store.embedded(list(inputs))
-        missing = [key for key in inputs if key not in vectors]
-        encoded = self._embedder.encode_passages([inputs[key] for key in missing])
-        vectors |= {key: row.astype("<f4").tobytes() for key, row in zip(missing, encoded, strict=True)}
+    def _flush(self, *, closing: bool = False) -> None:
+        """Embed the waiting documents' passages and store each document in a transaction of its own.
+
+        A run that is asked to stop keeps the vectors that it has for the next one, and the documents that are whole.
+        """
         pending, self._pending = self._pending, []
+        inputs = {vector_key(passage): (passage.title, passage.text) for item in pending for passage in item.passages}
+        vectors = self._store.embedded(list(inputs))
+        # Texts of like length are embedded together, which wastes least.
+        missing = sorted((key for key in inputs if key not in vectors), key=lambda key: len(inputs[key][1]))
+        for start in range(0, len(missing), GROUP_PASSAGES):
+            if self._stop() and not closing:
+                self._store.keep_vectors({key: vectors[key] for key in missing[:start]})
+                self._pending = [item for item in pending if all(vector_key(each) in vectors for each in item.passages)]
+                self._work.lose(item.origin for item in pending if item not in self._pending)
+                raise _Stopped
+            if len(missing) > GROUP_PASSAGES:
+                self._work.embedded(start / len(missing))
+                self._say("embedding", start, len(missing))
+            group = missing[start : start + GROUP_PASSAGES]
+            encoded = self._embedder.encode_passages([inputs[key] for key in group])
+            vectors |= {key: row.astype("<f4").tobytes() for key, row in zip(group, encoded, strict=True)}
+        self._work.embedded(1.0)
         for item in pending:
             rows = [(passage, vector_key(passage), vectors[vector_key(passage)]) for passage in item.passages]
             self._store.write_document(item.document, origin=item.origin, content_hash=item.content_hash, passages=rows)
+            if item.document.metadata.get("ocr_pages") and item.document.id == item.origin:
+                self._store.set_meta(_scan_key(item.origin), self._scan_version(Path(item.origin)))
             self.report.added += item.is_new
             self.report.updated += not item.is_new
             self._step(item.document)
+        self._work.flushed()
+
+    def _go_on(self) -> None:
+        if self._stop():
+            raise _Stopped
+
+    def _on_page(self, done: int, total: int) -> None:
+        self._go_on()
+        self._work.read_pages(done, total)
+        try:
+            self._say("reading", done, total)
+        except Exception as error:
+            raise _Stopped(error) from error
 
     def _fail(self, source: str, reason: str) -> None:
         self.report.failed.append((source, reason))
@@ -241,14 +365,101 @@ class Ingestion:
 
     def _advance(self, name: str) -> None:
         self._done += 1
+        self._say("documents", self._done, self._total, name)
+
+    def _say(
+        self, stage: Literal["reading", "embedding", "documents"], done: int, total: int | None, name: str = ""
+    ) -> None:
         if self._progress:
-            self._progress(IngestEvent("documents", self._done, self._total, name))
+            event = IngestEvent(stage, done, total, name or self._file, self._work.done, self._work.total)
+            self._progress(event)
 
 
-def count_documents(files: Sequence[Path | DocumentError]) -> int | None:
+class _Work:
+    """How much of all files is done, in bytes: reading a file is the part `READING` of the work on it."""
+
+    def __init__(self, total: int = 0) -> None:
+        self.total = total
+        self._finished: set[str] = set()
+        self._lost: set[str] = set()
+        self._finished_bytes = 0
+        self._waiting: dict[str, int] = {}
+        self._file, self._size, self._characters = "", 0, 0
+        self._read = self._stored = self._embedded = 0.0
+
+    @property
+    def done(self) -> int:
+        """Bytes that are done, at most `total`."""
+        embedded = self._stored + (self._read - self._stored) * self._embedded
+        in_hand = self._size * (READING * self._read + (1 - READING) * embedded)
+        waiting = sum(self._waiting.values()) * (READING + (1 - READING) * self._embedded)
+        return min(self.total, int(self._finished_bytes + waiting + in_hand))
+
+    def open(self, file: str, size: int) -> None:
+        """A file is begun."""
+        self._file, self._size, self._characters = file, size, 0
+        self._read = self._stored = self._embedded = 0.0
+
+    def read_pages(self, done: int, total: int) -> None:
+        """So many of its pages have been read."""
+        self._read = min(1.0, done / max(1, total))
+
+    def read_characters(self, count: int) -> None:
+        """A document of it has been read."""
+        self._characters += count
+        self._read = max(self._read, min(0.99, self._characters / max(1, self._size)))
+
+    def close(self, *, waits: bool) -> None:
+        """The file has been read to its end; with `waits` some of it is to be embedded yet."""
+        if waits:
+            self._waiting[self._file] = self._size
+        else:
+            self._finish(self._file, self._size)
+        self._size = 0
+
+    def embedded(self, share: float) -> None:
+        """Of what waits, so much is embedded."""
+        self._embedded = share
+
+    def flushed(self) -> None:
+        """All that waited is stored."""
+        for file, size in self._waiting.items():
+            self._finish(file, size)
+        self._waiting = {}
+        self._stored, self._embedded = self._read, 0.0
+
+    def lose(self, files: Iterable[str]) -> None:
+        """Of these files, something is not stored in this run."""
+        self._lost |= set(files)
+
+    def is_finished(self, file: str) -> bool:
+        """Whether a file was read to its end, and all of it stored."""
+        return file in self._finished and file not in self._lost
+
+    def _finish(self, file: str, size: int) -> None:
+        self._finished.add(file)
+        self._finished_bytes += size
+
+
+def _size(file: Path) -> int:
+    """Bytes of text that a file may hold, told by its size and kind."""
+    try:
+        size = file.stat().st_size
+    except OSError:
+        return 0
+    return int(size * next((share for suffix, share in TEXT_SHARES.items() if file.name.lower().endswith(suffix)), 1.0))
+
+
+def _scan_key(origin: str) -> str:
+    return f"scan:{origin}"
+
+
+def count_documents(files: Sequence[Path | DocumentError | PassedOver]) -> int | None:
     """How many documents, or failures, the files will give; None where only reading them can tell."""
     total = 0
     for file in files:
+        if isinstance(file, PassedOver):
+            continue
         if isinstance(file, DocumentError) or suffix_of(file) in ONE_DOCUMENT:
             total += 1
         elif suffix_of(file).startswith((".jsonl", ".ndjson")):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from preflight_rag.library.index.dense import FLAT_LIMIT, IndexKind, check_kind
 from preflight_rag.library.index.generations import CurrentIndex, Index
-from preflight_rag.library.ingest import DEADLINE, IngestReport, InternReport, Progress, unicode_text
+from preflight_rag.library.ingest import DEADLINE, IngestReport, InternReport, Progress, Stop, unicode_text
 from preflight_rag.library.loaders.files import DEFAULT_MAX_BYTES
 from preflight_rag.library.query.ladder import ENOUGH
 from preflight_rag.library.search.fusion import RRF_K
@@ -120,6 +120,7 @@ class Library(StoredCollection):
         prune: bool = False,
         progress: Progress | None = None,
         max_bytes: int = DEFAULT_MAX_BYTES,
+        stop: Stop | None = None,
     ) -> IngestReport:
         """Add or update the documents of files and folders, then swap in a new index.
 
@@ -131,11 +132,12 @@ class Library(StoredCollection):
             prune: Remove documents from under `paths` that are gone.
             progress: Called for each document, then for each step of the index.
             max_bytes: Larger files are refused.
+            stop: Asked again and again; once it is true the run ends, and what was done by then is kept and indexed.
 
         Raises:
             LibraryError: Another process holds the library, or it cannot be written.
         """
-        return self._writer.ingest(paths, prune=prune, progress=progress, max_bytes=max_bytes)
+        return self._writer.ingest(paths, prune=prune, progress=progress, max_bytes=max_bytes, stop=stop)
 
     def add(self, documents: Iterable[Document], *, progress: Progress | None = None) -> IngestReport:
         """Add or update documents that are in memory, then swap in a new index."""

@@ -17,6 +17,7 @@ from preflight_rag.library.ingest import (
     IngestReport,
     InternReport,
     Progress,
+    Stop,
     add_until,
     count_documents,
     known_documents,
@@ -69,15 +70,21 @@ class Writer:
         return kind
 
     def ingest(
-        self, paths: str | Path | Sequence[str | Path], *, prune: bool, progress: Progress | None, max_bytes: int
+        self,
+        paths: str | Path | Sequence[str | Path],
+        *,
+        prune: bool,
+        progress: Progress | None,
+        max_bytes: int,
+        stop: Stop | None = None,
     ) -> IngestReport:
         """Add or update the documents of files and folders; `prune` removes those that are gone."""
         given = [Path(path).expanduser() for path in ([paths] if isinstance(paths, (str, Path)) else paths)]
         with self.writing():
             files = list(find_files(given))
-            run = self._ingestion(progress, count_documents(files))
+            run = self._ingestion(progress, count_documents(files), stop)
             run.add_files(files, max_bytes)
-            if prune:
+            if prune and not run.report.stopped:
                 run.prune(given)
             self._refresh(progress)
         return run.report
@@ -162,12 +169,12 @@ class Writer:
         finally:
             lock.release()
 
-    def _ingestion(self, progress: Progress | None, total: int | None) -> Ingestion:
+    def _ingestion(self, progress: Progress | None, total: int | None, stop: Stop | None = None) -> Ingestion:
         recorded, embedder = self._store.meta("splitter"), self._embedder.get()
         splitter = open_splitter(self._splitter or (recorded or {"name": DEFAULT_SPLITTER})["name"], embedder)
         if recorded != splitter.settings():
             self._store.set_meta("splitter", splitter.settings())
-        return Ingestion(self._store, embedder, splitter, progress, total)
+        return Ingestion(self._store, embedder, splitter, progress, total, stop)
 
     def _refresh(self, progress: Progress | None) -> None:
         """Build a new index unless the current one is whole and up to date."""

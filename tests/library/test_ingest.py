@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from filelock import FileLock
 
-from preflight_rag.library import Library
+from preflight_rag.library import Library, ingest
 from preflight_rag.library.writer import LOCK
 from preflight_rag.state.errors import LibraryEmpty, LibraryError
 from preflight_rag.state.values import Document
@@ -59,7 +59,7 @@ def test_nothing_changed_builds_no_index(library, folder):
     library.ingest([folder])
     events = []
     library.ingest([folder], progress=events.append)
-    assert {event.stage for event in events} == {"documents"}
+    assert {event.stage for event in events} == {"reading", "documents"}
 
 
 def test_unchanged_passages_keep_their_vectors(library, monkeypatch):
@@ -178,7 +178,7 @@ def test_two_ingests_at_once_both_finish(library, folder, tmp_path):
 
 CHILD = """
 import os, signal, sys
-from preflight_rag.library import Library
+from preflight_rag.library import Library, ingest
 folder, documents, stage, done = sys.argv[1:]
 def die(event):
     if (event.stage, event.done) == (stage, int(done)):
@@ -315,3 +315,74 @@ def test_a_document_without_text_is_told(own):
 
 def test_nothing_is_nothing(own):
     assert own.intern([]).passages == ()
+
+
+@pytest.fixture
+def _small_batches(monkeypatch):
+    monkeypatch.setattr(ingest, "BATCH_PASSAGES", 6)
+    monkeypatch.setattr(ingest, "GROUP_PASSAGES", 4)
+
+
+def long_text(count, word):
+    return " ".join(f"The {word} number {number} was painted in the year {1500 + number}." for number in range(count))
+
+
+@pytest.mark.usefixtures("_small_batches")
+def test_progress_says_which_file_is_in_hand_and_how_much_of_all_is_done(library, folder):
+    (folder / "long.txt").write_text(long_text(200, "door"), encoding="utf-8")
+    events = []
+    library.ingest([folder], progress=events.append)
+    size = sum(path.stat().st_size for path in folder.iterdir())
+    files = [event for event in events if event.stage != "index"]
+    assert {event.bytes_total for event in files} == {size}
+    done = [event.bytes_done for event in files]
+    assert done == sorted(done)
+    assert done[-1] > 0.99 * size
+    embedding = [event for event in events if event.stage == "embedding"]
+    assert len(embedding) > 1
+    assert embedding[0].name == str(folder / "long.txt")
+    assert embedding[1].done > 0
+
+
+def test_what_is_passed_over_is_in_the_report(library, folder):
+    (folder / "photo.jpg").write_bytes(b"x")
+    report = library.ingest([folder])
+    assert report.failed == []
+    assert report.to_json()["passed_over"] == [
+        {"source": str(folder / "photo.jpg"), "reason": report.passed_over[0][1]}
+    ]
+
+
+@pytest.mark.usefixtures("_small_batches")
+def test_a_stopped_run_keeps_what_is_done_and_the_next_goes_on(library, folder):
+    for number in range(3):
+        (folder / f"x{number}.txt").write_text(long_text(100, f"gate{number}"), encoding="utf-8")
+    stored = []
+
+    def progress(event):
+        stored.extend([event.name] if event.stage == "documents" else [])
+
+    report = library.ingest([folder], progress=progress, stop=lambda: len(stored) >= 3)
+    assert report.stopped
+    assert (report.added, report.left) == (3, 2)
+    assert library.verify() == []
+    assert len(list(library.documents())) == 3
+    assert "caffeine" in first(library, "what is in green tea?").text
+    rest = library.ingest([folder])
+    assert (rest.added, rest.skipped, rest.stopped, rest.left) == (2, 3, False, 0)
+
+
+@pytest.mark.usefixtures("_small_batches")
+def test_a_document_that_was_being_embedded_is_not_embedded_again(library, tmp_path, monkeypatch):
+    path = tmp_path / "book.txt"
+    path.write_text(long_text(150, "door"), encoding="utf-8")
+    encoded = []
+    encode = library.embedder.encode_passages
+    monkeypatch.setattr(library.embedder, "encode_passages", lambda texts: encoded.extend(texts) or encode(texts))
+    report = library.ingest([path], stop=lambda: len(encoded) >= 4)
+    assert (report.added, report.left, report.stopped) == (0, 1, True)
+    before = len(encoded)
+    assert before == 4
+    assert library.ingest([path]).added == 1
+    assert len(encoded) == len(library.all_passage_ids())
+    assert library.verify() == []

@@ -10,7 +10,16 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
-from preflight_rag.library.loaders.files import DEFAULT_MAX_BYTES, LOADERS, SUFFIXES, check, find_files, suffix_of
+from preflight_rag.library.loaders.files import (
+    DEFAULT_MAX_BYTES,
+    LOADERS,
+    PAGED,
+    SUFFIXES,
+    Pages,
+    check,
+    find_files,
+    suffix_of,
+)
 from preflight_rag.state.errors import DocumentError, EmptyDocument, UnreadableDocument
 from preflight_rag.state.values import Document
 
@@ -19,12 +28,15 @@ __all__ = ["DEFAULT_MAX_BYTES", "SUFFIXES", "find_files", "load"]
 _LOADER_OF = {suffix: name for name, suffixes in LOADERS.items() for suffix in suffixes}
 
 
-def load(path: Path, *, max_bytes: int = DEFAULT_MAX_BYTES) -> Iterator[Document | DocumentError]:
+def load(
+    path: Path, *, max_bytes: int = DEFAULT_MAX_BYTES, on_page: Pages | None = None
+) -> Iterator[Document | DocumentError]:
     """The documents of one file, read as they are asked for.
 
     Args:
         path: A file whose ending is one of `SUFFIXES`.
         max_bytes: Largest size, after decompression, that is read.
+        on_page: Called after each page, where a file has pages.
 
     Yields:
         Documents, and a `DocumentError` in the place of each record that cannot be read.
@@ -39,7 +51,8 @@ def load(path: Path, *, max_bytes: int = DEFAULT_MAX_BYTES) -> Iterator[Document
         if name == "xml":
             name = import_module(".xml", __name__).xml_loader(path)
         module = import_module(f".{'text' if name == 'markdown' else name}", __name__)
-        for item in getattr(module, f"load_{name}")(path, max_bytes):
+        paged = {"on_page": on_page} if on_page and name in PAGED else {}
+        for item in getattr(module, f"load_{name}")(path, max_bytes, **paged):
             found = True
             yield item
     except DocumentError:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from preflight_rag.library.loaders.fields import clean, file_document, iso_date, people, title_like
-from preflight_rag.library.loaders.files import too_large
+from preflight_rag.library.loaders.files import open_archive
 from preflight_rag.library.loaders.xml import XMLSyntaxError, parse_xml
-from preflight_rag.state.errors import DocumentTooLarge, EncryptedDocument, UnreadableDocument
+from preflight_rag.state.errors import UnreadableDocument
 from preflight_rag.state.values import Document
 from preflight_rag.text.tables import expand_spans, table_lines
 
@@ -22,7 +21,6 @@ _WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 _COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 _CAPTION = re.compile(r"(?:table|tab\.|exhibit|schedule)\s+[\dIVX]", re.IGNORECASE)
-_OLE = b"\xd0\xcf\x11\xe0"
 _BREAKS = {f"{_WORD}tab": " ", f"{_WORD}br": "\n", f"{_WORD}cr": "\n", f"{_WORD}noBreakHyphen": "-"}
 _WRAPPERS = tuple(f"{_WORD}{name}" for name in ("sdt", "sdtContent", "ins", "moveTo", "smartTag", "customXml"))
 _SKIPPED = (f"{_COMPATIBILITY}Fallback", f"{_WORD}pPr", f"{_WORD}rPr", f"{_WORD}del", f"{_WORD}moveFrom")
@@ -36,21 +34,12 @@ def load_docx(path: Path, max_bytes: int) -> Iterator[Document]:
         UnreadableDocument: It is no Word document.
         DocumentTooLarge: It unpacks to more than `max_bytes`.
     """
-    with path.open("rb") as file:
-        if file.read(4) == _OLE:
-            raise EncryptedDocument(
-                f"{path} is protected by a password, or is an old .doc", help="Save it as an open .docx"
-            )
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open_archive(path, max_bytes, "Word document") as archive:
             names = set(archive.namelist())
             wanted = [name for name in ("word/document.xml", "docProps/core.xml") if name in names]
-            if sum(archive.getinfo(name).file_size for name in wanted) > max_bytes:
-                raise too_large(path, max_bytes)
             parts = {name: parse_xml(archive.read(name)) for name in wanted}
-    except DocumentTooLarge:
-        raise
-    except (zipfile.BadZipFile, XMLSyntaxError, NotImplementedError, RuntimeError) as error:
+    except XMLSyntaxError as error:
         raise UnreadableDocument(f"{path} is no readable Word document: {error}") from error
     if "word/document.xml" not in parts:
         raise UnreadableDocument(f"{path} is no Word document: it has no word/document.xml")

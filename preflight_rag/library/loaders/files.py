@@ -4,36 +4,83 @@ from __future__ import annotations
 
 import gzip
 import os
+import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, TypeAlias, cast
 
 from preflight_rag.state.errors import (
     DocumentError,
     DocumentTooLarge,
     EmptyDocument,
+    EncryptedDocument,
     UnreadableDocument,
     UnsupportedDocument,
 )
 
 LOADERS = {
     "docx": (".docx",),
+    "epub": (".epub",),
     "html": (".htm", ".html", ".xhtml"),
+    "json_file": (".json",),
     "jsonl": (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz"),
+    "mail": (".eml", ".mbox"),
     "markdown": (".markdown", ".md"),
+    "odf": (".odp", ".ods", ".odt"),
     "pdf": (".pdf",),
+    "pptx": (".pptx",),
+    "rtf": (".rtf",),
     "table": (".csv", ".tsv"),
     "text": (".text", ".txt"),
+    "xlsx": (".xlsm", ".xlsx"),
     "xml": (".nxml", ".nxml.gz", ".xml", ".xml.gz"),
 }
 """Loader to the endings of the files that it reads: module `name` with `load_name`, but Markdown's is in `text`."""
 SUFFIXES = tuple(sorted(suffix for suffixes in LOADERS.values() for suffix in suffixes))
-ONE_DOCUMENT = (".docx", ".htm", ".html", ".markdown", ".md", ".pdf", ".text", ".txt", ".xhtml")
+_SEVERAL = ("json_file", "jsonl", "table", "xml")
+ONE_DOCUMENT = tuple(
+    sorted({suffix for name in LOADERS if name not in _SEVERAL for suffix in LOADERS[name]} - {".mbox"})
+)
 """Endings of files that hold one document each; others may hold any number."""
+OFFICE = {".pptx": "pptx", ".rtf": "striprtf", ".xlsm": "openpyxl", ".xlsx": "openpyxl"}
+"""Endings whose loaders need a module of the extra `office`."""
+PAGED = frozenset({"pdf", "pptx"})
+"""Loaders that say how many pages they have read."""
+Pages: TypeAlias = Callable[[int, int], None]
+"""Called with the number of pages that were read, and how many there are."""
 DEFAULT_MAX_BYTES = 200 * 1024 * 1024
 """Largest file that is read, a guess at what no text needs."""
 LIBRARY_FILE = "library.db"
+_TEXT_PARTS = (".xml", ".rels", ".html", ".htm", ".xhtml", ".opf", ".ncx")
+_OLE = b"\xd0\xcf\x11\xe0"
+
+_OTHER_KINDS = {
+    "a picture; put it into a PDF to have its text recognised": (
+        ".bmp .gif .heic .ico .jpeg .jpg .png .svg .tif .tiff .webp"
+    ),
+    "sound; its words have to be written down first": ".aac .flac .m4a .mp3 .ogg .opus .wav .wma",
+    "a film; its words have to be written down first": ".avi .m4v .mkv .mov .mp4 .mpeg .mpg .webm .wmv",
+    "an old Word document; save it as .docx": ".doc .dot",
+    "an old Excel workbook; save it as .xlsx": ".xls .xlsb",
+    "an old PowerPoint presentation; save it as .pptx": ".pps .ppt",
+    "a document of Apple's programs; export it as .pdf": ".key .numbers .pages",
+    "a mail of Outlook's; save it as .eml": ".msg .ost .pst",
+    "a Kindle book; convert it to .epub": ".azw .azw3 .mobi",
+    "an archive; unpack it first": ".7z .bz2 .gz .rar .tar .tgz .xz .zip",
+}
+_REASONS = {suffix: reason for reason, suffixes in _OTHER_KINDS.items() for suffix in suffixes.split()}
+
+
+@dataclass(frozen=True, slots=True)
+class PassedOver:
+    """A file or folder that was found in a folder and is not read."""
+
+    path: Path
+    reason: str
 
 
 def suffix_of(path: Path) -> str:
@@ -43,16 +90,17 @@ def suffix_of(path: Path) -> str:
     return Path(name.removesuffix(ending)).suffix + ending if ending == ".gz" else ending
 
 
-def find_files(paths: Sequence[Path]) -> Iterator[Path | DocumentError]:
+def find_files(paths: Sequence[Path]) -> Iterator[Path | DocumentError | PassedOver]:
     """The files to load, sorted within each folder, each once; an error for a named path that cannot be one.
 
     Folders are walked without following links. In them, hidden entries, files of other kinds, and folders that hold a
-    library are passed over silently.
+    library are passed over, and said to be.
     """
     seen: set[str] = set()
     for path in paths:
         for found in _walk(path) if path.is_dir() else _named(path):
-            key = str(found) if isinstance(found, DocumentError) else os.path.abspath(found)
+            place = found.path if isinstance(found, PassedOver) else found
+            key = str(place) if isinstance(place, DocumentError) else os.path.abspath(place)
             if key not in seen:
                 seen.add(key)
                 yield found
@@ -67,17 +115,35 @@ def _named(path: Path) -> Iterator[Path | DocumentError]:
         yield path
 
 
-def _walk(folder: Path) -> Iterator[Path | DocumentError]:
+def _walk(folder: Path) -> Iterator[Path | DocumentError | PassedOver]:
     errors: list[OSError] = []
     for root, folders, files in os.walk(folder, onerror=errors.append):
-        folders[:] = [] if LIBRARY_FILE in files else sorted(name for name in folders if not name.startswith("."))
-        if LIBRARY_FILE not in files:
-            for name in sorted(files):
-                path = Path(root, name)
-                if not name.startswith(".") and suffix_of(path) in SUFFIXES:
-                    yield path
+        if LIBRARY_FILE in files:
+            folders[:] = []
+            yield PassedOver(Path(root), "a library of Preflight RAG's")
+            continue
+        for name in sorted(name for name in folders if name.startswith(".")):
+            yield PassedOver(Path(root, name), "hidden")
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(files):
+            path = Path(root, name)
+            reason = why_not_read(path)
+            yield PassedOver(path, reason) if reason else path
     for error in errors:
         yield UnreadableDocument(f"{error.filename!r} cannot be listed: {error.strerror}", source=str(error.filename))
+
+
+def why_not_read(path: Path) -> str:
+    """Why a file in a folder is passed over, by its name; "" where it is read."""
+    suffix = suffix_of(path)
+    if path.name.startswith("."):
+        return "hidden"
+    if path.name.startswith("~$"):
+        return "an office program's mark that the document is open"
+    if suffix in SUFFIXES:
+        package = OFFICE.get(suffix)
+        return f"needs pip install 'preflight-rag[office]' ({package})" if package and not find_spec(package) else ""
+    return _REASONS.get(suffix) or _REASONS.get(Path(suffix).suffix) or "no loader reads this kind of file"
 
 
 def check(path: Path, max_bytes: int) -> None:
@@ -101,6 +167,13 @@ def check(path: Path, max_bytes: int) -> None:
         raise UnreadableDocument(f"{path} cannot be opened: {error.strerror or error}") from error
     if size == 0:
         raise EmptyDocument(f"{path} is empty")
+    package = OFFICE.get(suffix_of(path))
+    if package and not find_spec(package):
+        raise UnsupportedDocument(
+            f"{path}: {suffix_of(path)} files need {package}, which is not installed",
+            help="pip install 'preflight-rag[office]'",
+            source=str(path),
+        )
     if size > max_bytes:
         raise too_large(path, max_bytes, size)
 
@@ -108,9 +181,12 @@ def check(path: Path, max_bytes: int) -> None:
 def unsupported(path: Path) -> UnsupportedDocument:
     """The error for a file of a kind that no loader reads."""
     kind = suffix_of(path)
+    reason = _REASONS.get(kind)
     return UnsupportedDocument(
-        f"{path} has {f'the ending {kind!r}' if kind else 'no ending'}, which no loader reads",
-        help=f"Convert it to one of: {' '.join(SUFFIXES)}",
+        f"{path} is {reason}"
+        if reason
+        else f"{path} has {f'the ending {kind!r}' if kind else 'no ending'}, which no loader reads",
+        help="" if reason else f"Convert it to one of: {' '.join(SUFFIXES)}",
         source=str(path),
     )
 
@@ -141,3 +217,35 @@ def read_bytes(path: Path, max_bytes: int) -> bytes:
 def open_binary(path: Path) -> IO[bytes]:
     """The file opened for reading, through gzip when its name ends in `.gz`."""
     return cast("IO[bytes]", gzip.open(path, "rb")) if path.name.lower().endswith(".gz") else path.open("rb")
+
+
+@contextmanager
+def open_archive(path: Path, max_bytes: int, kind: str) -> Iterator[zipfile.ZipFile]:
+    """The zip archive that an office document or a book is.
+
+    Args:
+        path: The file.
+        max_bytes: Most bytes that its texts may unpack to, by what the archive says of them; pictures do not count.
+        kind: What it is, with its article, for errors.
+
+    Raises:
+        EncryptedDocument: It is protected by a password, or of the format before.
+        DocumentTooLarge: It unpacks to more.
+        UnreadableDocument: It is no archive, or a part of it is damaged.
+    """
+    with path.open("rb") as file:
+        if file.read(4) == _OLE:
+            raise EncryptedDocument(
+                f"{path} is protected by a password, or of an older format than its ending says",
+                help="Open it, and save a copy without a password",
+            )
+    try:
+        with zipfile.ZipFile(path) as archive:
+            texts = (part for part in archive.infolist() if part.filename.lower().endswith(_TEXT_PARTS))
+            if sum(part.file_size for part in texts) > max_bytes:
+                raise too_large(path, max_bytes)
+            yield archive
+    except DocumentError:  # Which is a RuntimeError, too.
+        raise
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, zlib.error) as error:
+        raise UnreadableDocument(f"{path} is no readable {kind}: {error}") from error

@@ -12,7 +12,7 @@ from preflight_rag.library.loaders.encoding import decode
 from preflight_rag.library.loaders.fields import file_document, iso_date, one_line, people, tidy
 from preflight_rag.library.loaders.files import read_bytes
 from preflight_rag.state.values import Document
-from preflight_rag.text.tables import BAR, expand_spans, table_lines
+from preflight_rag.text.tables import BAR, expand_spans, is_row, table_lines
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup
@@ -87,6 +87,33 @@ def load_html(path: Path, max_bytes: int) -> Iterator[Document]:
             **({"url": address} if address else {}),
         },
     )
+
+
+def readable_text(page: str) -> str:
+    """The text of a page that is a letter or a chapter, with its tables as lines, and nothing dropped as navigation."""
+    return _visible_text(_parsed(page))
+
+
+def chapter(data: bytes, path: Path) -> list[tuple[str, str]]:
+    """`(style, block)` of a book's page: "heading", "row" of a table, or "" for a paragraph."""
+    declared = _CHARSET.search(data[:4096])
+    soup = _parsed(decode(data, path, declared=(declared[1] or declared[2]).decode() if declared else None))
+    headings = {one_line(each.get_text(" ")) for each in soup.find_all(["h1", "h2", "h3"])}
+    blocks = []
+    for line in _visible_text(soup).split("\n"):
+        style = "heading" if one_line(line) in headings else "row" if is_row(line) else ""
+        blocks.append((style, line))
+    return blocks
+
+
+def _parsed(page: str) -> BeautifulSoup:
+    from bs4 import BeautifulSoup, XMLParsedAsHTMLWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", XMLParsedAsHTMLWarning)
+        soup = BeautifulSoup(page, "lxml")
+    _write_tables(soup)
+    return soup
 
 
 def _properties(soup: BeautifulSoup) -> dict[str, list[str]]:

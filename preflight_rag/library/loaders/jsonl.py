@@ -43,7 +43,7 @@ def load_jsonl(path: Path, max_bytes: int) -> Iterator[Document | DocumentError]
     first_lines: dict[str, int] = {}
     for number, line in _lines(path, max_bytes):
         try:
-            document = _document(path, number, _record(path, number, line))
+            document = record_document(path, f"{path}, line {number}", _record(path, number, line))
         except DocumentError as error:
             yield error
             continue
@@ -96,9 +96,17 @@ def _record(path: Path, number: int, line: str) -> dict[str, Any]:
     return record
 
 
-def _document(path: Path, number: int, record: dict[str, Any]) -> Document:
-    """The record's document; its fields move to where the library looks for them."""
-    where = f"{path}, line {number}"
+def record_document(path: Path, where: str, record: dict[str, Any]) -> Document:
+    """A record's document; its fields move to where the library looks for them.
+
+    Args:
+        path: The file that holds it.
+        where: Its place in the file, for errors.
+        record: Its fields.
+
+    Raises:
+        DocumentError: It has no id, or no text.
+    """
     rest = {key: _cleaned(value) for key, value in record.items()}
     ids = [rest.pop(key) for key in _IDS if key in rest]
     name = next((str(value).strip() for value in ids if isinstance(value, str | int) and str(value).strip()), "")

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from preflight_rag.library.loaders import ocr
 from preflight_rag.library.loaders.fields import file_document, iso_date, one_line, people, title_like
+from preflight_rag.library.loaders.files import Pages
 from preflight_rag.library.loaders.layout import (
     HYPHEN,
     is_table_row,
@@ -27,22 +29,38 @@ _NO_TITLE = re.compile(
 )
 _FIGURES_BEHIND = re.compile(r"[\d)%—–-]\s+[$(]*\d[\d.,]*[)%]*\s*$|^[$(]*\d[\d.,]*[)%]*\s*$")
 _DOI = re.compile(r"(?:doi\.org/|\bdoi:?\s*)(10\.\d{4,9}/[^\s\"<>]+)", re.IGNORECASE)
+LEAST_LETTERS = 12
+"""A page with fewer has a number or a stamp beside its picture, at most; a guess."""
 _INCLUDED = ("subject", "keywords", "creator", "producer", "total_pages")
 
 
-def load_pdf(path: Path, max_bytes: int) -> Iterator[Document]:
-    """The PDF as one document.
+def load_pdf(path: Path, max_bytes: int, on_page: Pages | None = None) -> Iterator[Document]:
+    """The PDF as one document; pages that are pictures are recognised where tesseract is installed.
+
+    `metadata["ocr_pages"]` are those that were, `metadata["unread"]` says which could not be read.
 
     Raises:
         EncryptedDocument: It opens with a password only.
-        EmptyDocument: It has no text layer.
+        EmptyDocument: It has no text.
         UnreadableDocument: PDFium cannot read it.
     """
-    pages, properties = _read(path)
+    pages, properties = _read(path, on_page)
+    scanned = _scanned(path, pages)
+    read: list[int] = []
+    if scanned and ocr.languages():
+        read = _recognise(path, pages, scanned, on_page)
     if not any(char.isalnum() for page in pages for char in page):
-        raise EmptyDocument(
-            f"{path} has no text layer on its {len(pages)} pages (scanned?)", help="Run it through OCR first"
-        )
+        if scanned and not ocr.languages():
+            counted = "its page is a picture" if len(pages) == 1 else f"its {len(pages)} pages are pictures"
+            raise EmptyDocument(f"{path} is scanned: {counted}", help=f"To read them, {ocr.INSTALL}")
+        raise EmptyDocument(f"{path} has no text on its {len(pages)} pages")
+    left = [] if ocr.languages() else scanned
+    noted: dict[str, Any] = _identifiers(pages[0])
+    if read:
+        noted["ocr_pages"] = read
+    if left:
+        counted = "1 page is a picture" if len(left) == 1 else f"{len(left)} pages are pictures"
+        noted["unread"] = f"{counted}: {ocr.INSTALL}"
     text, starts = _joined(pages)
     title = one_line(properties.get("title", ""))
     yield file_document(
@@ -52,24 +70,74 @@ def load_pdf(path: Path, max_bytes: int) -> Iterator[Document]:
         date=iso_date(properties.get("creationdate") or properties.get("moddate")),
         authors=people(properties.get("author", "")),
         pages=starts,
-        metadata={**{key: properties[key] for key in _INCLUDED if properties.get(key)}, **_identifiers(pages[0])},
+        metadata={
+            **{key: properties[key] for key in _INCLUDED if properties.get(key)},
+            **_identifiers(pages[0]),
+            **noted,
+        },
     )
 
 
-def _read(path: Path) -> tuple[list[str], dict[str, Any]]:
+def _read(path: Path, on_page: Pages | None) -> tuple[list[str], dict[str, Any]]:
     """The text of each page and the document's properties. PDFium tries the empty password by itself."""
     from pypdfium2 import PdfiumError
 
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*langchain-community.*", category=DeprecationWarning)
         from langchain_community.document_loaders import PyPDFium2Loader
+    loaded = []
     try:
-        loaded = PyPDFium2Loader(path).load()
+        for page in PyPDFium2Loader(path).lazy_load():
+            loaded.append(page)
+            if on_page:
+                on_page(len(loaded), int(page.metadata.get("total_pages") or len(loaded)))
     except PdfiumError as error:
         if "password" in str(error).lower() or "security" in str(error).lower():
             raise EncryptedDocument(f"{path} needs a password", help="Save a copy without one") from error
         raise UnreadableDocument(f"{path} is no readable PDF: {error}", help="Open it in a viewer to check") from error
     return _with_tables(path, [page.page_content for page in loaded]), dict(loaded[0].metadata) if loaded else {}
+
+
+def _scanned(path: Path, pages: list[str]) -> list[int]:
+    """Numbers, from 0, of pages without text that show a picture."""
+    blank = [number for number, text in enumerate(pages) if sum(char.isalnum() for char in text) < LEAST_LETTERS]
+    if not blank:
+        return []
+    from pypdfium2 import PdfDocument
+    from pypdfium2.raw import FPDF_PAGEOBJ_IMAGE
+
+    found = []
+    document = PdfDocument(path)
+    try:
+        for number in blank:
+            page = document[number]
+            if next(page.get_objects(filter=[FPDF_PAGEOBJ_IMAGE], max_depth=3), None) is not None:
+                found.append(number)
+            page.close()
+    finally:
+        document.close()
+    return found
+
+
+def _recognise(path: Path, pages: list[str], scanned: list[int], on_page: Pages | None) -> list[int]:
+    """Put the recognised text in the place of scanned pages; the numbers, from 1, of those that had any."""
+    from pypdfium2 import PdfDocument
+
+    read = []
+    document = PdfDocument(path)
+    try:
+        for done, number in enumerate(scanned, 1):
+            page = document[number]
+            text = ocr.recognised(page)
+            page.close()
+            if sum(char.isalnum() for char in text) >= LEAST_LETTERS:
+                pages[number] = text
+                read.append(number + 1)
+            if on_page:
+                on_page(len(pages) - len(scanned) + done, len(pages))
+    finally:
+        document.close()
+    return read
 
 
 def _identifiers(first_page: str) -> dict[str, str]:

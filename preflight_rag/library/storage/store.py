@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -299,7 +299,26 @@ class Store:
     def embedded(self, keys: Sequence[str]) -> dict[str, bytes]:
         """Vectors that are stored already, by the key of what was embedded."""
         sql = "SELECT input, vector FROM vectors WHERE input IN ({marks})"
-        return {row[0]: row[1] for row in self._rows_in(sql, list(keys))}
+        found = {row[0]: row[1] for row in self._rows_in(sql, list(keys))}
+        if self._has_kept():
+            sql = "SELECT input, vector FROM kept_vectors WHERE input IN ({marks})"
+            found |= {row[0]: row[1] for row in self._rows_in(sql, list(keys))}
+        return found
+
+    def keep_vectors(self, vectors: Mapping[str, bytes]) -> None:
+        """Keep vectors of passages that are not stored, for the next run, by the key of what was embedded."""
+        with self._guard(), self._database.atomic():
+            self._connection.execute("CREATE TABLE IF NOT EXISTS kept_vectors (input TEXT PRIMARY KEY, vector BLOB)")
+            self._connection.executemany("INSERT OR REPLACE INTO kept_vectors VALUES (?, ?)", vectors.items())
+
+    def drop_kept_vectors(self) -> None:
+        """Forget vectors that an earlier run kept."""
+        if self._has_kept():
+            with self._guard():
+                self._connection.execute("DROP TABLE kept_vectors")
+
+    def _has_kept(self) -> bool:
+        return bool(self._rows("SELECT 1 FROM sqlite_master WHERE name = 'kept_vectors'"))
 
     def matrix(self, dimension: int) -> tuple[np.ndarray, np.ndarray]:
         """Rows (n,) int64 and vectors (n, dimension) float32 of all passages, ordered by row.

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from preflight_rag.library.loaders import SUFFIXES, find_files, load
+from preflight_rag.library.loaders.files import PassedOver
 from preflight_rag.state.errors import (
     DocumentError,
     DocumentTooLarge,
@@ -33,7 +34,30 @@ def test_library_folder_is_passed_over(tmp_path: Path) -> None:
     (library / "library.db").touch()
     (library / "index" / "manifest.txt").write_text("x")
     (tmp_path / "a.txt").write_text("x")
-    assert list(find_files([tmp_path])) == [tmp_path / "a.txt"]
+    assert list(find_files([tmp_path])) == [tmp_path / "a.txt", PassedOver(library, "a library of Preflight RAG's")]
+
+
+def test_what_is_passed_over_is_said_with_its_reason(tmp_path: Path) -> None:
+    names = ("a.txt", "b.doc", "c.JPG", "d.xyz", "noending", ".hidden.txt", "~$a.docx", "e.tar.gz", ".git/x.txt")
+    for name in names:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x")
+    found = {each.path.name: each.reason for each in find_files([tmp_path]) if isinstance(each, PassedOver)}
+    assert set(found) == {"b.doc", "c.JPG", "d.xyz", "noending", ".hidden.txt", "~$a.docx", "e.tar.gz", ".git"}
+    assert "save it as .docx" in found["b.doc"]
+    assert "a picture" in found["c.JPG"]
+    assert "unpack it" in found["e.tar.gz"]
+    assert found["d.xyz"] == "no loader reads this kind of file"
+
+
+def test_a_kind_whose_library_is_missing_is_passed_over_with_the_extra(tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "a.xlsx").write_text("x")
+    monkeypatch.setattr("preflight_rag.library.loaders.files.find_spec", lambda name: None)
+    (passed,) = find_files([tmp_path])
+    assert isinstance(passed, PassedOver)
+    assert "pip install 'preflight-rag[office]'" in passed.reason
+    with pytest.raises(UnsupportedDocument, match=r"preflight-rag\[office\]"):
+        list(load(tmp_path / "a.xlsx"))
 
 
 def test_each_file_comes_once(tmp_path: Path) -> None:
@@ -74,7 +98,14 @@ def test_loop_of_links_ends(tmp_path: Path) -> None:
         ("other.xml", b"<rss></rss>", UnsupportedDocument),
         ("truncated.jsonl.gz", gzip.compress(b'{"id": 1, "text": "a"}\n' * 40)[:-9], UnreadableDocument),
         ("not-gzip.jsonl.gz", b'{"id": 1, "text": "a"}', UnreadableDocument),
-        ("image.epub", b"x", UnsupportedDocument),
+        ("broken.epub", b"x", UnreadableDocument),
+        ("broken.xlsx", b"PK\x03\x04 nothing", UnreadableDocument),
+        ("broken.pptx", b"PK\x03\x04 nothing", UnreadableDocument),
+        ("broken.odt", b"PK\x03\x04 nothing", UnreadableDocument),
+        ("broken.rtf", b"no rich text", UnreadableDocument),
+        ("broken.eml", b"no mail at all", UnreadableDocument),
+        ("broken.json", b"{", UnreadableDocument),
+        ("image.cbz", b"x", UnsupportedDocument),
         ("noending", b"x", UnsupportedDocument),
     ],
 )

@@ -70,8 +70,8 @@ def test_encrypted_files(tmp_path: Path, password: str, opens: bool) -> None:
             list(load(path))
 
 
-def test_scanned_pages_are_named_as_such(tmp_path: Path) -> None:
-    with pytest.raises(EmptyDocument, match="no text layer on its 2 pages"):
+def test_blank_pages_are_no_document(tmp_path: Path) -> None:
+    with pytest.raises(EmptyDocument, match="no text on its 2 pages"):
         list(load(make_pdf(tmp_path / "a.pdf", ["", ""])))
 
 

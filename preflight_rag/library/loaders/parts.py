@@ -1,0 +1,45 @@
+"""A document that is put together from blocks: headings, paragraphs, lists, rows of tables, pages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+TOGETHER = ("list", "row")
+"""Styles whose blocks follow each other without a blank line."""
+
+
+@dataclass
+class Parts:
+    """Collects blocks in reading order, with where headings and pages begin; `length` counts characters so far."""
+
+    sections: list[list[Any]] = field(default_factory=list)
+    pages: list[tuple[int, int]] = field(default_factory=list)
+    _pieces: list[str] = field(default_factory=list)
+    length: int = 0
+    _previous: str = ""
+
+    def add(self, block: str, style: str = "") -> None:
+        """Append a block; one of the style "heading" opens a section, "list" and "row" stand close."""
+        if not block.strip():
+            return
+        together = style == self._previous and style in TOGETHER
+        separator = "" if not self._pieces else "\n" if together else "\n\n"
+        self._previous = style
+        if style == "heading":
+            self.sections.append([self.length + len(separator), block])
+        self._pieces += [separator, block]
+        self.length += len(separator) + len(block)
+
+    def page(self, number: int) -> None:
+        """A page, slide or sheet begins."""
+        self.pages.append((number, self.length + (2 if self._pieces else 0)))
+        self._previous = ""
+
+    def joined(self) -> str:
+        """The whole text."""
+        return "".join(self._pieces)
+
+    def metadata(self) -> dict[str, Any]:
+        """What the headings add to a document's metadata."""
+        return {"sections": self.sections} if self.sections else {}

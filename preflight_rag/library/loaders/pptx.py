@@ -1,0 +1,132 @@
+"""PowerPoint presentations through python-pptx: each slide a page, with its tables, charts and notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from preflight_rag.library.loaders.fields import clean, file_document, iso_date, one_line, people
+from preflight_rag.library.loaders.files import Pages, open_archive
+from preflight_rag.library.loaders.parts import Parts
+from preflight_rag.state.errors import UnreadableDocument
+from preflight_rag.state.values import Document
+from preflight_rag.text.tables import expand_spans, table_lines
+
+if TYPE_CHECKING:
+    from pptx.chart.chart import Chart
+    from pptx.slide import Slide
+    from pptx.table import Table
+
+_DEEPEST = 20
+"""Groups of shapes within each other that are followed; a guess."""
+
+
+def load_pptx(path: Path, max_bytes: int, on_page: Pages | None = None) -> Iterator[Document]:
+    """The presentation as one document; titles of slides are its headings.
+
+    Raises:
+        EncryptedDocument: It is protected by a password.
+        UnreadableDocument: python-pptx cannot read it.
+        DocumentTooLarge: It unpacks to more than `max_bytes`.
+    """
+    with open_archive(path, max_bytes, "PowerPoint presentation"):
+        pass
+    from pptx import Presentation
+
+    try:
+        opened = Presentation(str(path))
+        slides = list(opened.slides)
+    except Exception as error:
+        raise UnreadableDocument(
+            f"{path} is no readable PowerPoint presentation: {type(error).__name__}: {error}"
+        ) from error
+    parts, pictures = Parts(), []
+    for number, slide in enumerate(slides, 1):
+        before = parts.length
+        _add_slide(parts, number, slide)
+        if parts.length == before and _has_picture(slide.shapes):
+            pictures.append(number)
+        if on_page:
+            on_page(number, len(slides))
+    properties = opened.core_properties
+    unread = f"slides that hold pictures only: {', '.join(map(str, pictures))}" if pictures else ""
+    title = one_line(properties.title or "")
+    yield file_document(
+        path,
+        parts.joined(),
+        title="" if title.lower() in ("powerpoint presentation", "powerpoint-präsentation") else title,
+        date=iso_date(properties.modified or properties.created),
+        authors=people(properties.author or ""),
+        pages=tuple(parts.pages),
+        metadata={**parts.metadata(), **({"unread": unread} if unread else {})},
+    )
+
+
+def _add_slide(parts: Parts, number: int, slide: Slide) -> None:
+    parts.page(number)
+    title = slide.shapes.title
+    heading = one_line(title.text_frame.text) if title is not None and title.has_text_frame else ""
+    parts.add(heading, "heading")
+    for shape in _shapes(slide.shapes, 0):
+        if title is None or shape.shape_id != title.shape_id:
+            _add_shape(parts, shape, heading)
+    if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
+        notes = one_line(slide.notes_slide.notes_text_frame.text)
+        parts.add(f"Notes: {notes}" if notes else "")
+
+
+def _add_shape(parts: Parts, shape: Any, heading: str) -> None:
+    if getattr(shape, "has_table", False) or getattr(shape, "has_chart", False):
+        for line in _table(shape.table, heading) if shape.has_table else _chart(shape.chart, heading):
+            parts.add(line, "row")
+    elif shape.has_text_frame:
+        lines = [text for paragraph in shape.text_frame.paragraphs if (text := one_line(clean(paragraph.text)))]
+        for line in lines:
+            parts.add(f"- {line}" if len(lines) > 1 else line, "list" if len(lines) > 1 else "")
+
+
+def _shapes(shapes: Any, depth: int) -> Iterator[Any]:
+    """All shapes, those in groups too."""
+    for shape in shapes:
+        if hasattr(shape, "shapes"):
+            if depth < _DEEPEST:
+                yield from _shapes(shape.shapes, depth + 1)
+        else:
+            yield shape
+
+
+def _has_picture(shapes: Any) -> bool:
+    return any(hasattr(shape, "image") for shape in _shapes(shapes, 0))
+
+
+def _table(table: Table, heading: str) -> list[str]:
+    rows = [
+        [
+            (one_line(cell.text), cell.span_width, cell.span_height)
+            if cell.is_merge_origin
+            else (one_line(cell.text), 1, 1)
+            for cell in row.cells
+            if not cell.is_spanned
+        ]
+        for row in table.rows
+    ]
+    return table_lines(expand_spans(rows), caption=heading, header_rows=1 if table.first_row else None)
+
+
+def _chart(chart: Chart, heading: str) -> list[str]:
+    """A chart's figures as a table: a row for each category, a column for each series."""
+    try:
+        title = one_line(chart.chart_title.text_frame.text) if chart.has_title else ""
+        plot = chart.plots[0]
+        categories = [one_line(category) for category in plot.categories]
+        series = [(one_line(each.name or ""), list(each.values)) for each in plot.series]
+    except (AttributeError, IndexError, KeyError, NotImplementedError, TypeError, ValueError):
+        return []
+    if not categories or not series:
+        return []
+    grid = [["", *(name or title or "value" for name, _ in series)]]
+    for place, category in enumerate(categories):
+        values = [values[place] if place < len(values) else None for _, values in series]
+        grid.append([category, *("" if value is None else f"{value:.10g}" for value in values)])
+    return table_lines(grid, caption=title or heading, header_rows=1, headings=False)
