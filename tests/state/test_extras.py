@@ -13,7 +13,12 @@ from preflight_rag.state.errors import UsageError
 from preflight_rag.state.extras import EXTRAS, require_extra
 
 PYPROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-MODULE = {"ir-measures": "ir_measures", "markdown-it-py": "markdown_it", "scikit-learn": "sklearn"}
+MODULE = {
+    "ir-measures": "ir_measures",
+    "markdown-it-py": "markdown_it",
+    "python-pptx": "pptx",
+    "scikit-learn": "sklearn",
+}
 """Modules by distribution, where the name differs in more than a hyphen."""
 WITHOUT = """
 import sys
@@ -70,6 +75,17 @@ def test_a_question_needs_no_extra(demo_folder, tmp_path):
     done = run_without(missing | {"onnx", "opentelemetry"}, *question, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "Venus" in done.stdout
+
+
+def test_office_files_are_passed_over_with_the_extra_that_reads_them(demo_folder, tmp_path):
+    folder = tmp_path / "files"
+    folder.mkdir()
+    (folder / "a.txt").write_text("Moss has no roots.", encoding="utf-8")
+    for name in ("b.xlsx", "c.pptx", "d.rtf"):
+        (folder / name).write_text("x")
+    done = run_without(EXTRAS["office"], "ingest", str(folder), "--library", str(tmp_path / "l"), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("pip install 'preflight-rag[office]'") == 3
 
 
 def test_the_python_door_of_the_server_says_it_too(monkeypatch):
