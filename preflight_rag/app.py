@@ -416,7 +416,7 @@ class Preflight:
             self._warming.start()
         return Ask(question, settings, options, history, model, discard)
 
-    def _reader_of(self, model: str | None) -> Reader:
+    def reader_of(self, model: str | None) -> Reader:
         """The reader for a model's name, opened at its first use; None names the library's own.
 
         Raises:
@@ -459,7 +459,7 @@ class Preflight:
         saver = await self._resources.enter_async_context(open_checkpointer(self.folder / THREADS))
         ledger = Ledger(self.folder / THREADS)
         self._resources.callback(ledger.close)
-        return Turns(self.folder, saver, ledger, self.library, self._reader_of, self.pubmed)
+        return Turns(self.folder, saver, ledger, self.library, self.reader_of, self.pubmed)
 
     def pubmed(self) -> EntrezClient:
         """The client of NCBI, made at first use."""

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from preflight_rag.cli import show
 from preflight_rag.cli.main import DEFAULT_LIBRARY, EmbedderOption, LibraryOption, ModelOption, app, command
 from preflight_rag.cli.options import TURN, with_settings
-from preflight_rag.state.errors import LibraryMissing
+from preflight_rag.models.chat.chat_models import OFFLINE, model_name
+from preflight_rag.state.errors import LibraryMissing, ModelError, ModelTimeout, ModelUnavailable
+
+if TYPE_CHECKING:
+    from preflight_rag.app import Preflight
 from preflight_rag.state.extras import require_extra
 
 
@@ -41,14 +46,13 @@ def serve(
 ) -> None:
     """Serve the library: a web page, an HTTP API, and OpenAI's API for any client of it."""
     require_extra("serve", "preflight serve")
-    from preflight_rag.app import Preflight
     from preflight_rag.server import ServerOptions
     from preflight_rag.server.access import is_local
     from preflight_rag.server.app import serve as run
     from preflight_rag.server.service import MEGABYTE
 
     try:
-        preflight = Preflight.open(library, model, embedder=embedder, create=create, **settings)
+        preflight, problem = _opened(library, model, embedder=embedder, create=create, **settings)
     except LibraryMissing as error:
         help = "Make one with `preflight ingest PATH`, or an empty one with --create."
         raise LibraryMissing(error.message, help=help) from None
@@ -56,14 +60,28 @@ def serve(
         require_keys=not is_local(host),
         cors=tuple(cors or ()),
         offered=tuple(offer or ()),
+        wanted=model_name(model) if problem else None,
+        problem=str(problem) if problem else None,
         rate=rate,
         turns=turns,
         upload_bytes=upload_mb * MEGABYTE,
     )
     with preflight:
         show.model_line(preflight.reader.name)
+        if problem:
+            typer.echo(f"preflight: {problem} Until then answers show what the documents say.", err=True)
         run(preflight, host=host, port=port, options=options, access_log=not quiet, started=_tell)
     typer.echo("preflight: the server has ended", err=True)
+
+
+def _opened(library: Path, model: str | None, **how: Any) -> tuple[Preflight, ModelError | None]:
+    """The application; where its model cannot be reached, without it, and why."""
+    from preflight_rag.app import Preflight
+
+    try:
+        return Preflight.open(library, model, **how), None
+    except (ModelUnavailable, ModelTimeout) as error:
+        return Preflight.open(library, OFFLINE, **how), error
 
 
 def _tell(url: str) -> None:

@@ -36,6 +36,7 @@ def create_app(preflight: Preflight, options: ServerOptions | None = None) -> Fa
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         await asyncio.to_thread(lambda: service.preflight.ledger)
         await asyncio.to_thread(remove_incoming, service.preflight.folder / UPLOADS)
+        service.watch.look(now=True)
         warming = asyncio.create_task(asyncio.to_thread(service.preflight.library.warm))
         try:
             yield

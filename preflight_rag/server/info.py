@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from html import escape
 from typing import Any
@@ -42,7 +43,8 @@ def info(service: ServiceOf, user: UserOf) -> dict[str, Any]:
     defaults = preflight.settings.model_dump(mode="json", include=set(CHOICES))
     return {
         "version": __version__,
-        "model": preflight.reader.name,
+        "model": service.watch.name,
+        "model_problem": service.watch.problem,
         "models": service.models(),
         "routes": list(ROUTES),
         "library": _library(service),
@@ -83,19 +85,22 @@ def sign_out(request: Request, service: ServiceOf) -> Response:
 
 
 @router.get("/health", tags=["server"])
-def health(request: Request, service: ServiceOf) -> JSONResponse:
-    """Whether the server can answer; who is not signed in learns no more than that."""
+async def health(request: Request, service: ServiceOf) -> JSONResponse:
+    """Whether the server can answer, "degraded" without its model; who is not signed in learns no more than that."""
     try:
-        stats = service.preflight.library.stats()
+        stats = await asyncio.to_thread(service.preflight.library.stats)
     except Exception:
         return JSONResponse({"status": "broken", "library": "cannot be read"}, 503)
+    service.watch.look()
+    status = "degraded" if service.watch.problem else "ok"
     if request.state.user is None:
-        return JSONResponse({"status": "ok"})
+        return JSONResponse({"status": status})
     index = stats["index"] or {}
     waiting = index.get("waiting_documents", 0)
     state = "ready" if stats["index"] and not waiting else "waiting" if stats["passages"] else "empty"
-    details = {"library": _library(service), "model": service.preflight.reader.name, "index": state}
-    return JSONResponse({"status": "ok", **details, "notes": service.preflight.library.notes})
+    details = {"library": _library(service), "model": service.watch.name, "index": state}
+    problem = {"model_problem": service.watch.problem}
+    return JSONResponse({"status": status, **details, **problem, "notes": service.preflight.library.notes})
 
 
 @router.get("/metrics", tags=["server"])

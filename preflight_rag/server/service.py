@@ -23,6 +23,7 @@ from preflight_rag.library.names import DocumentNames, names_of
 from preflight_rag.models.chat.chat_models import OFFLINE
 from preflight_rag.server.access import KeyRing, Rates, Sessions, User
 from preflight_rag.server.errors import Refused
+from preflight_rag.server.model_watch import ModelWatch
 from preflight_rag.state.errors import PreflightError
 from preflight_rag.state.values import Answer, Clarification
 
@@ -45,6 +46,8 @@ class ServerOptions:
             library has one.
         cors: Origins whose pages may call the API with a key.
         offered: Models besides the server's own that people may choose for a turn.
+        wanted: The server's model, where the application had to be opened without it.
+        problem: Why it had to be.
         body_bytes: Longest JSON body.
         upload_bytes: Longest upload, all its files together.
         body_seconds: How long the next piece of a body may take.
@@ -58,6 +61,8 @@ class ServerOptions:
     require_keys: bool = False
     cors: tuple[str, ...] = ()
     offered: tuple[str, ...] = ()
+    wanted: str | None = None
+    problem: str | None = None
     body_bytes: int = MEGABYTE
     upload_bytes: int = 200 * MEGABYTE
     body_seconds: float = 30.0
@@ -359,6 +364,7 @@ class Service:
         self.running = RunningTurns(options.turns, options.turn_seconds, self.metrics, self.names)
         self.changing = asyncio.Lock()
         self.conversations = Conversations()
+        self.watch = ModelWatch(preflight, options.wanted, options.problem)
         self.closing = False
         self.working: set[asyncio.Task[Any]] = set()
         self._needs_key = options.require_keys
@@ -389,9 +395,8 @@ class Service:
 
     def models(self) -> list[str]:
         """Models that people may choose, the server's own first."""
-        reader = self.preflight.reader
-        offline = [] if reader.by_rule else [OFFLINE]
-        return list(dict.fromkeys([reader.name, *offline, *self.options.offered]))
+        offline = [] if self.preflight.reader.by_rule and self.options.wanted is None else [OFFLINE]
+        return list(dict.fromkeys([self.watch.name, *offline, *self.options.offered]))
 
     def model_of(self, name: str | None) -> str | None:
         """A model that was asked for, None for the server's own.
@@ -399,7 +404,7 @@ class Service:
         Raises:
             Refused: It is not offered.
         """
-        if name is None or name == self.preflight.reader.name:
+        if name is None or name == self.watch.name:
             return None
         if name not in (*self.models(), OFFLINE):
             raise Refused(
@@ -424,9 +429,10 @@ class Service:
         """
         self.closing = True
         await self.running.close()
+        await self.watch.close()
         async with self.changing:
             self.keys.close()
-            del self.preflight, self.catalogue, self.names
+            del self.preflight, self.catalogue, self.names, self.watch
 
 
 def service_of(request: Request) -> Service:

@@ -136,7 +136,7 @@ async def ask(body: AskBody, request: Request, service: ServiceOf, user: UserOf)
                 raise Refused(400, "turn names a turn of a thread", help="Give thread_id with it.", param="turn")
             earlier = user.thread(body.thread_id)
             await asyncio.to_thread(service.preflight.fork_thread, earlier, body.turn, thread_id)
-        events = service.preflight.astream(
+        events = service.watch.turn(
             body.question,
             thread_id=thread_id,
             options=body.options,

@@ -1,0 +1,153 @@
+"""Whether the server's language model can be reached; while it cannot, turns are taken without it and say so."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing, suppress
+from typing import Any
+
+from preflight_rag.app import Preflight
+from preflight_rag.graph.events import Event
+from preflight_rag.graph.turns import LOST, ModelUse
+from preflight_rag.models.chat.chat_models import OFFLINE, in_our_words
+from preflight_rag.models.chat.chat_reader import ChatReader
+from preflight_rag.models.protocol import Reader
+from preflight_rag.state.errors import PreflightError
+from preflight_rag.state.values import Answer, Gap
+
+log = logging.getLogger("preflight.server")
+PROBE_SECONDS = 5.0  # that a model's server has to list its models: as when a context window is asked for
+AGAIN_SECONDS = 15.0  # between two looks at a model that is away; a guess: people notice no shorter one
+MODEL = "model"
+"""The stage under which an answer's gaps say that its model was away."""
+
+
+class ModelWatch:
+    """Keeps what is known of the server's own model.
+
+    A turn whose model is lost is taken without it (`ModelUse.or_offline`). From then on turns do not wait for the
+    model, until a look at its server beside them says that it is there. What a look cannot see, such as a server that
+    lists its models and fails to answer, stays a problem until a turn has been answered.
+
+    Args:
+        preflight: The application.
+        wanted: The model by its name, where the application had to be opened without it.
+        problem: Why.
+
+    Attributes:
+        problem: What is wrong with the model; None while nothing is, or where none is wanted.
+        away: Whether turns are taken without it.
+    """
+
+    def __init__(self, preflight: Preflight, wanted: str | None = None, problem: str | None = None) -> None:
+        self._preflight, self._wanted = preflight, wanted
+        self._name = (wanted or preflight.reader.name).rstrip(":")
+        self.problem = problem
+        self.away = problem is not None
+        self._seen = self.away  # by a look, which then also sees that it is over
+        self._looked = time.monotonic()
+        self._looking: asyncio.Task[None] | None = None
+
+    @property
+    def name(self) -> str:
+        """The model that turns are meant to be taken with."""
+        return self._name
+
+    def reader(self) -> Reader:
+        """The model's reader.
+
+        Raises:
+            ModelError: It cannot be opened.
+        """
+        return self._preflight.reader_of(self._wanted)
+
+    async def turn(
+        self, question: str, *, model: str | None = None, sampling: dict[str, Any] | None = None, **arguments: Any
+    ) -> AsyncGenerator[Event, None]:
+        """`Preflight.astream`, without the server's own model while that is away; another one that is named is asked.
+
+        Args:
+            question: What to ask.
+            model: Another model, by its name.
+            sampling: Options of the model's calls.
+            **arguments: As for `astream`.
+        """
+        given = sampling or {}
+        use = ModelUse(given, or_offline=True) if model is None else ModelUse(given)
+        asked = self._wanted if model is None else model
+        if model is None and self.away and self.problem is not None:
+            self.look()
+            asked, use = OFFLINE, ModelUse(missing=Gap(stage=MODEL, item=self.name, error=self.problem))
+        async with aclosing(self._preflight.astream(question, model=asked, use=use, **arguments)) as events:
+            async for event in events:
+                if isinstance(event, Answer) and model is None and asked != OFFLINE:
+                    self._learn(event)
+                yield event
+
+    def lost(self, problem: str) -> None:
+        """Note that the model could not be reached, and look whether it is away for good."""
+        self.problem, self.away, self._seen = problem, True, False
+        self.look(now=True)
+
+    def look(self, *, now: bool = False) -> None:
+        """See in the background whether the model is there, if it is away and was not looked for just now."""
+        due = now or (self.away and time.monotonic() - self._looked >= AGAIN_SECONDS)
+        if due and (self._looking is None or self._looking.done()):
+            self._looked = time.monotonic()
+            self._looking = asyncio.create_task(self._look())
+
+    async def close(self) -> None:
+        """Look no more."""
+        if self._looking is not None:
+            self._looking.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._looking
+
+    def _learn(self, answer: Answer) -> None:
+        away = next((gap for gap in answer.gaps if gap.stage == MODEL), None)
+        if away is not None:
+            self.lost(away.error)
+        elif answer.receipt.model_calls:
+            self.worked()
+
+    def worked(self) -> None:
+        """Note that the model has answered."""
+        self.problem, self.away = None, False
+
+    async def _look(self) -> None:
+        try:
+            reader = await asyncio.to_thread(self.reader)
+            self._name = reader.name
+            await _reach(reader)
+        except LOST as error:
+            self.problem, self.away, self._seen = str(error), True, True
+        except PreflightError as error:  # of another kind, which the next turn says better
+            log.info("looking for the model: %s", error)
+            self.away = False
+        else:
+            self.away = False
+            if self._seen:
+                self.problem = None
+
+
+async def _reach(reader: Reader) -> None:
+    """Ask a model's server for its models, if it speaks OpenAI's API; any reply but a refusal shows that it is there.
+
+    Raises:
+        ModelError: It cannot be reached, fails, or refuses the key.
+    """
+    client = getattr(reader.chat_model, "root_client", None) if isinstance(reader, ChatReader) else None
+    if client is None:
+        return
+    ask: Callable[[], Any] = client.with_options(timeout=PROBE_SECONDS, max_retries=0).models.list
+    try:
+        await asyncio.to_thread(ask)
+    except Exception as error:  # the SDK's errors and whatever a server's reply makes of its parser
+        if getattr(error, "status_code", None) in (404, 405, 429, 501):
+            return
+        failure = in_our_words(error, reader.name)
+        if isinstance(failure, LOST):
+            raise failure from error
