@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from preflight_rag.library.index.vocabulary import Vocabulary
     from preflight_rag.library.search.filters import Filter
 
+MOST_TAGS, TAG_CHARACTERS = 30, 60  # of one document: guesses, far above what people give
+
 
 class Library(StoredCollection):
     """A collection of documents: ingest, hybrid search, passages by id. Open one with `Library.open`.
@@ -155,6 +157,17 @@ class Library(StoredCollection):
         """
         return self._writer.intern(documents, deadline)
 
+    def set_tags(self, document_id: str, tags: Sequence[str]) -> bool:
+        """Give a document tags in the place of those that it has, for filters; false where there is no such document.
+
+        They stay when the document is read again.
+
+        Raises:
+            UsageError: A tag cannot be one.
+            LibraryError: Another process holds the library, or it cannot be written.
+        """
+        return self._writer.set_tags(document_id, check_tags(tags))
+
     def rebuild(self) -> None:
         """Rebuild the index from the database."""
         self._writer.rebuild()
@@ -263,6 +276,22 @@ class Library(StoredCollection):
             if len(found) >= limit or depth >= hits:
                 return found[:limit], hits
             depth *= 4
+
+
+def check_tags(tags: Sequence[str]) -> list[str]:
+    """The tags as they are kept: in one line each, none twice.
+
+    Raises:
+        UsageError: There are too many, one is too long, or one holds a comma or a quote, which filters give a meaning.
+    """
+    found = {" ".join(tag.split()).casefold(): " ".join(tag.split()) for tag in tags if tag.strip()}
+    if len(found) > MOST_TAGS:
+        raise UsageError(f"{len(found)} tags are too many for one document", help=f"Use {MOST_TAGS} at most.")
+    for tag in found.values():
+        if len(tag) > TAG_CHARACTERS or any(mark in tag for mark in ',"()|'):
+            help = f"Use up to {TAG_CHARACTERS} characters, without commas, quotes, brackets and |."
+            raise UsageError(f"{tag[:80]!r} cannot be a tag", help=help)
+    return list(found.values())
 
 
 def own_library(collection: Collection) -> Library:

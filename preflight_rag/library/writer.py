@@ -125,6 +125,11 @@ class Writer:
                 self._build()
         return found
 
+    def set_tags(self, document_id: str, tags: Sequence[str]) -> bool:
+        """Give a document other tags; no index is built for that. False where there is no such document."""
+        with self.writing():
+            return self._store.set_tags(document_id, tags)
+
     def rebuild(self) -> None:
         """Rebuild the index from the database."""
         with self.writing():

@@ -13,10 +13,11 @@ from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
 
 from preflight_rag.app import Preflight
+from preflight_rag.library.storage.catalogue import UPLOADS
 from preflight_rag.server import errors, info, library, openai, threads, turns
 from preflight_rag.server.access import KeyRing, bind, check_bind
 from preflight_rag.server.gate import Gate
-from preflight_rag.server.library import UPLOADS, remove_incoming
+from preflight_rag.server.library import remove_incoming
 from preflight_rag.server.page import page_router
 from preflight_rag.server.service import ServerOptions, Service
 

@@ -112,7 +112,7 @@ class Gate:
 
     def _limited(self, scope: Scope, headers: Headers, receive: Receive) -> Receive:
         options = self.service.options
-        upload = scope["path"] == UPLOADS
+        upload = _is_upload(scope)
         limit = options.upload_bytes if upload else options.body_bytes
         refused = Refused(413, f"the body is longer than {limit:,} bytes", help="Send less at once.")
         length = headers.get("content-length", "0")
@@ -208,12 +208,16 @@ def _host(host: str) -> str:
         return ""
 
 
+def _is_upload(scope: Scope) -> bool:
+    return scope["path"] == UPLOADS and scope["method"] == "POST"
+
+
 def _check_kind(scope: Scope, headers: Headers) -> None:
     """Bodies are JSON, uploads are forms."""
     length = headers.get("content-length")
     if length == "0" or (length is None and "transfer-encoding" not in headers):
         return
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-    wanted = "multipart/form-data" if scope["path"] == UPLOADS else "application/json"
+    wanted = "multipart/form-data" if _is_upload(scope) else "application/json"
     if kind != wanted:
         raise Refused(415, f"the body is {kind[:80] or 'of no type'}", help=f"Send it as {wanted}.")

@@ -34,7 +34,7 @@ from preflight_rag.library.library import own_library
 from preflight_rag.library.loaders import SUFFIXES
 from preflight_rag.library.loaders.files import suffix_of
 from preflight_rag.library.names import DocumentNames
-from preflight_rag.library.storage.catalogue import CatalogueEntry
+from preflight_rag.library.storage.catalogue import UPLOADS, CatalogueEntry
 from preflight_rag.server.errors import Refused, describe, error_response
 from preflight_rag.server.service import Service, ServiceOf, UserOf, WriterOf
 from preflight_rag.server.turns import STILL_HERE, STREAM_HEADERS, checked_settings, event
@@ -44,9 +44,9 @@ router = APIRouter(prefix="/api", tags=["library"])
 AS_TEXT = (".htm", ".html", ".xhtml", ".md", ".markdown", ".txt", ".text")
 SANDBOX = "default-src 'none'; sandbox"
 INLINE_PDF = "default-src 'none'; object-src 'self'; style-src 'unsafe-inline'; frame-ancestors 'none'"
-UPLOADS = "uploads"
 INCOMING = ".incoming"
 NAME_BYTES = 120  # file systems allow 255; a path needs room for the folders above
+MOST_SOURCES = 500  # tags, and folders, that are listed: a guess at what a person looks through
 MOST_FILES = 1000  # of one request: a guess
 # Of what is no file, which nobody reads, but Starlette's parser keeps in memory: guesses, far above what a page sends.
 MOST_FIELDS, FIELD_BYTES = 100, 10_000
@@ -83,6 +83,7 @@ class DocumentRow(BaseModel):
     gone: bool
     url: str | None
     added: str
+    tags: tuple[str, ...]
 
 
 class DocumentPage(BaseModel):
@@ -109,10 +110,15 @@ class SearchBody(BaseModel):
 def documents(
     service: ServiceOf,
     query: str = "",
+    id: str | None = None,
     offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
 ) -> DocumentPage:
-    """Documents whose title, id or source holds the query, the latest first."""
+    """Documents whose title, id or source holds the query, the latest first; or the one of an id."""
+    if id is not None:
+        entry = service.catalogue.document(service.names.document_id(id))
+        found = [entry] if entry else []
+        return DocumentPage(documents=[_row(each, service.names) for each in found], total=len(found))
     found, total = service.catalogue.documents(query, offset=offset, limit=limit)
     return DocumentPage(documents=[_row(each, service.names) for each in found], total=total)
 
@@ -132,6 +138,53 @@ async def upload(request: Request, service: ServiceOf, _user: WriterOf) -> Respo
     except PreflightError as error:
         return error_response(error, request.url.path)
     return JSONResponse(report.to_json())
+
+
+class TagsBody(BaseModel):
+    """A document's tags, in the place of those that it has."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    tags: list[str]
+
+
+class SourceCount(BaseModel):
+    """A tag or a folder, as the filter fields `tags` and `folder` take it, and how many documents it has."""
+
+    name: str
+    documents: int
+
+
+class Sources(BaseModel):
+    """What a question can be narrowed to, besides single documents."""
+
+    documents: int
+    tags: list[SourceCount]
+    folders: list[SourceCount]
+
+
+@router.get("/sources")
+def sources(service: ServiceOf) -> Sources:
+    """Tags and folders of the documents, for conditions such as `tags in (a, b)` and `folder = papers/2021`."""
+
+    def counted(found: dict[str, int]) -> list[SourceCount]:
+        return [SourceCount(name=name, documents=count) for name, count in found.items()][:MOST_SOURCES]
+
+    catalogue = service.catalogue
+    documents = catalogue.counts()["documents"]
+    return Sources(documents=documents, tags=counted(catalogue.tags()), folders=counted(catalogue.folders()))
+
+
+@router.patch("/documents")
+async def tag(id: str, body: TagsBody, service: ServiceOf, _user: WriterOf) -> DocumentRow:
+    """Give a document tags in the place of those that it has; filters find it by them."""
+    name = await asyncio.to_thread(service.names.document_id, id)
+    async with service.changing:
+        changed = await asyncio.to_thread(own_library(service.preflight.library).set_tags, name, body.tags)
+    entry = await asyncio.to_thread(service.catalogue.document, name)
+    if not changed or entry is None:
+        raise Refused(404, f"there is no document {id[:100]!r}", help="GET /api/documents lists them.")
+    return _row(entry, service.names)
 
 
 @router.delete("/documents", status_code=204)

@@ -2,8 +2,9 @@
 
 A filter is a list of conditions that must all hold. A field is `id`, `title`, `source`, `author`, `date` or `year` of
 the document, `id` or `page` of the passage, or any key of the metadata of either; of a list (authors, keywords, MeSH
-headings) one fitting entry is enough. Text is compared without regard to case, numbers as numbers, dates as intervals
-of days.
+headings, tags) one fitting entry is enough. An `id` that is a file's path fits by the path's end, too, such as
+`2021/paper.pdf`, and `folder` is any run of the folders that lead to the file. Text is compared without regard to case,
+numbers as numbers, dates as intervals of days.
 
 In the database each condition is one query whose text is constant: names and values are bound parameters, and how a
 value compares is decided by the condition itself, which SQLite calls as a function.
@@ -36,10 +37,15 @@ ALIASES = {"author": "authors", "document_id": "id", "document": "id"}
 DATE_FIELDS = ("date", "year")
 NUMBERS = ("page",)
 
+OR = " || "
+"""Stands between conditions of which one must hold."""
+
 _EXAMPLE = "Write FIELD OP VALUE with one of = != < <= > >= ~ in, such as year>=2020; repeat --where for more"
 _IN = re.compile(r"\s*([^<>=!~()]+?)\s+in\s*\((.*)\)\s*", re.IGNORECASE | re.DOTALL)
 _COMPARED = re.compile(r"\s*([^<>=!~()]+?)\s*(<=|>=|!=|==|=|<|>|~)\s*(.*?)\s*", re.DOTALL)
 _PRESENT = re.compile(r"\s*(!?)\s*([^<>=!~()\s][^<>=!~()]*?)\s*")
+_PATH = re.compile(r"/|~/|[A-Za-z]:[\\/]|\\\\")
+_BETWEEN = re.compile(r"[/\\]+")
 _QUOTED = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([^,]*))\s*(?:,|$)""")
 
 
@@ -123,10 +129,31 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True)
+class AnyOf:
+    """Conditions of which at least one must hold."""
+
+    conditions: tuple[Condition, ...]
+
+    def __str__(self) -> str:
+        return OR.join(map(str, self.conditions))
+
+    @property
+    def name(self) -> str:
+        """The field that they are all about, or ""."""
+        names = {condition.name for condition in self.conditions}
+        return names.pop() if len(names) == 1 else ""
+
+    @property
+    def is_negative(self) -> bool:
+        """It asks for something, even where a condition in it does not."""
+        return False
+
+
+@dataclass(frozen=True, slots=True)
 class Filter:
     """Conditions that must all hold; hashable, so that a library can remember what fits."""
 
-    conditions: tuple[Condition, ...]
+    conditions: tuple[Condition | AnyOf, ...]
 
     def __str__(self) -> str:
         return " and ".join(map(str, self.conditions))
@@ -140,14 +167,15 @@ class Filter:
 
         Args:
             where: Each `FIELD OP VALUE` with one of = != < <= > >= ~ (contains), `FIELD in (A, B)`, `FIELD` (present)
-                or `!FIELD` (absent). Values with commas or spaces at their ends go into quotes.
+                or `!FIELD` (absent), or several of these with ` || ` between them, of which one must hold. Values with
+                commas or spaces at their ends go into quotes.
             since: Only documents that may be of this day, month or year or later; undated ones are left out.
             until: Only documents that may be of this day, month or year or earlier.
 
         Raises:
             UsageError: A condition cannot be read, a date is in no known form, or a value of the wrong kind.
         """
-        conditions = [_parsed(text) for text in ([where] if isinstance(where, str) else where)]
+        conditions = [_any_parsed(text) for text in ([where] if isinstance(where, str) else where)]
         if since is not None:
             conditions.append(Condition("date", ">=", str(parse_date(since))))
         if until is not None:
@@ -161,7 +189,12 @@ class Filter:
 
     def fits(self, metadata: Mapping[str, object]) -> bool:
         """Whether metadata in memory fit: those of any LangChain document, with `date`, `title`, `page` among them."""
-        return all(_holds(condition, metadata) for condition in self.conditions)
+        return all(_any_holds(condition, metadata) for condition in self.conditions)
+
+
+def _any_parsed(text: str) -> Condition | AnyOf:
+    parts = text.split(OR)
+    return _parsed(text) if len(parts) == 1 else AnyOf(tuple(map(_parsed, parts)))
 
 
 def _parsed(text: str) -> Condition:
@@ -177,16 +210,42 @@ def _parsed(text: str) -> Condition:
     raise UsageError(f"The filter {text!r} cannot be read", help=_EXAMPLE)
 
 
+def _any_holds(condition: Condition | AnyOf, metadata: Mapping[str, object]) -> bool:
+    if isinstance(condition, AnyOf):
+        return any(_holds(each, metadata) for each in condition.conditions)
+    return _holds(condition, metadata)
+
+
 def _holds(condition: Condition, metadata: Mapping[str, object]) -> bool:
     folded = {key.lower(): value for key, value in metadata.items()}
     name = condition.name.lower()
     values = _entries(folded.get(name, folded.get(condition.field.lower())))
     if name == "id":
         values += [folded[key] for key in ("document_id", "passage_id") if key in folded]
+        values += [tail for value in values for tail in _tails(value)]
+    elif name == "folder" and values == [None]:
+        values = list(_folders(folded.get("source"))) or values
     elif name == "date" and values == [None]:
         values = _entries(folded.get("year"))
     fits = condition.predicate()
     return any(fits(value) for value in values) is not condition.is_negative
+
+
+def _tails(value: object) -> list[str]:
+    """The shorter names of a document whose id is a file's path: the path's ends."""
+    if not isinstance(value, str) or not _PATH.match(value):
+        return []
+    parts = [part for part in _BETWEEN.split(value) if part]
+    return ["/".join(parts[-length:]) for length in range(1, len(parts))]
+
+
+def _folders(value: object) -> list[str]:
+    """Names of the folders that lead to a file: every run of them, and the whole path."""
+    if not isinstance(value, str) or not _PATH.match(value):
+        return []
+    parts = [part for part in _BETWEEN.split(value) if part][:-1]
+    runs = ["/".join(parts[start:end]) for end in range(1, len(parts) + 1) for start in range(end)]
+    return [*runs, *(value[: value.find(part) + len(part)] for part in parts)]
 
 
 def _entries(value: object) -> list[object]:
@@ -288,6 +347,7 @@ _COLUMNS = {
     "date": _OF_DOCUMENT.format(documents="SELECT id FROM documents WHERE fits('text', date)"),
     "authors": _OF_DOCUMENT.format(documents="SELECT id FROM documents WHERE fits('array', authors)"),
     "page": "SELECT row FROM passages WHERE fits('integer', page)",
+    "folder": _OF_DOCUMENT.format(documents="SELECT id FROM documents WHERE origin != '' AND fits('text', origin)"),
 }
 _KEYS = """
 SELECT DISTINCT m.key FROM documents d, json_each(d.metadata) m WHERE d.retired IS NULL
@@ -297,7 +357,7 @@ _DATES = """
 SELECT coalesce(d.date, (SELECT m.value FROM json_each(d.metadata) m WHERE m.key = 'year' COLLATE NOCASE)), count(*)
 FROM documents d WHERE d.retired IS NULL GROUP BY 1
 """
-_NOT_FIELDS = ("sections",)
+_NOT_FIELDS = ("sections", "tagged")
 
 
 class FilterIndex:
@@ -306,7 +366,7 @@ class FilterIndex:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._lock = Lock()
-        self._known: OrderedDict[tuple[Filter, int], np.ndarray] = OrderedDict()
+        self._known: OrderedDict[tuple[Filter, int, int], np.ndarray] = OrderedDict()
 
     def rows(self, where: Filter) -> np.ndarray:
         """Rows (n,) int64 of the passages that fit, ascending, retired ones included.
@@ -314,7 +374,7 @@ class FilterIndex:
         Raises:
             UsageError: No document has one of the fields.
         """
-        key = (where, self._store.generation())
+        key = (where, self._store.generation(), self._store.tagged())
         with self._lock:
             if key in self._known:
                 self._known.move_to_end(key)
@@ -344,9 +404,11 @@ class FilterIndex:
         rows = set.intersection(*wanted) if wanted else {row[0] for row in self._store.select(_ROWS)}
         return np.array(sorted(rows.difference(*unwanted)), dtype=np.int64)
 
-    def _rows_with(self, condition: Condition) -> set[int]:
+    def _rows_with(self, condition: Condition | AnyOf) -> set[int]:
         """Rows of the passages that have a value which the condition's predicate fits."""
-        fits, name = _of_json(condition.predicate()), condition.name.lower()
+        if isinstance(condition, AnyOf):
+            return set().union(*map(self._rows_of_any, condition.conditions))
+        fits, name = _of_json(_of_path(condition)), condition.name.lower()
         if name in DATE_FIELDS:
             queries: list[tuple[str, tuple[str, ...]]] = [(_COLUMNS["date"], ()), (_UNDATED_KEY, ("year",))]
         elif name in _COLUMNS:
@@ -357,6 +419,11 @@ class FilterIndex:
         if not found and name not in (*DATE_FIELDS, *_COLUMNS):
             self._check_field(condition.field)
         return found
+
+    def _rows_of_any(self, condition: Condition) -> set[int]:
+        """Rows of the passages for which one condition of several holds."""
+        rows = self._rows_with(condition)
+        return {row[0] for row in self._store.select(_ROWS)} - rows if condition.is_negative else rows
 
     def _check_field(self, name: str) -> None:
         fields = self.fields()
@@ -369,6 +436,14 @@ class FilterIndex:
         raise UsageError(
             f"No document has the field {name!r}", help=f"{guess}Fields here: {', '.join([*close, *others])}"
         )
+
+
+def _of_path(condition: Condition) -> Predicate:
+    """The condition's predicate; of an id it is asked about shorter names, too, of a folder about those of a file."""
+    fits, name = condition.predicate(), condition.name.lower()
+    if name == "id":
+        return lambda value: fits(value) or any(map(fits, _tails(value)))
+    return (lambda value: any(map(fits, _folders(value)))) if name == "folder" else fits
 
 
 def _of_json(predicate: Predicate) -> Callable[[str, Any], bool]:

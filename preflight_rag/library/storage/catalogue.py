@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from preflight_rag.library.loaders.files import ONE_DOCUMENT, suffix_of
@@ -15,9 +17,12 @@ if TYPE_CHECKING:
 
     from preflight_rag.library.storage.store import Store
 
+UPLOADS = "uploads"
+"""Folder of the library for what was uploaded to its server."""
+
 _ROW = """SELECT id, title, source, date, origin, added_at, json_extract(metadata, '$.doi') AS doi,
     json_extract(metadata, '$.pmcid') AS pmcid, json_extract(metadata, '$.pmid') AS pmid,
-    json_extract(metadata, '$.url') AS url,
+    json_extract(metadata, '$.url') AS url, json_extract(metadata, '$.tags') AS tags,
     (SELECT count(*) FROM passages WHERE document_id = d.id AND retired IS NULL) AS passages,
     (SELECT coalesce(sum(tokens), 0) FROM passages WHERE document_id = d.id AND retired IS NULL) AS tokens
     FROM documents d"""
@@ -35,6 +40,7 @@ class CatalogueEntry:
         gone: Whether there was such a file, which is no longer there.
         url: Where it can be read in the open web, or None.
         added: When it was stored, ISO 8601 in UTC.
+        tags: What people, or its own metadata, file it under.
     """
 
     id: str
@@ -49,6 +55,7 @@ class CatalogueEntry:
     gone: bool
     url: str | None
     added: str
+    tags: tuple[str, ...] = ()
 
 
 class Catalogue:
@@ -93,6 +100,32 @@ class Catalogue:
         sql = "SELECT 1 FROM documents WHERE retired IS NULL AND origin = :origin LIMIT 1"
         return bool(self._select(sql, {"origin": origin}))
 
+    def tags(self) -> dict[str, int]:
+        """How many documents there are of each tag."""
+        sql = """SELECT trim(m.value) AS tag, count(*) FROM documents d, json_each(d.metadata, '$.tags') m
+            WHERE d.retired IS NULL AND m.type = 'text' AND trim(m.value) != '' GROUP BY 1 ORDER BY 1 COLLATE NOCASE"""
+        return {row[0]: row[1] for row in self._select(sql, {})}
+
+    def folders(self) -> dict[str, int]:
+        """How many documents there are in each folder and below it, by names that the filter field `folder` takes.
+
+        A name begins with the last folder that all files have in common; of a single folder there is nothing to choose.
+        """
+        sql = "SELECT origin FROM documents WHERE retired IS NULL AND origin != ''"
+        parents = [PurePath(row[0]).parent for row in self._select(sql, {})]
+        uploads = self._store.path.parent.absolute() / UPLOADS
+        own = [parent for parent in parents if not parent.is_relative_to(uploads)]
+        found = {f"{uploads.parent.name}/{UPLOADS}": len(parents) - len(own)} if len(own) < len(parents) else {}
+        if len({parent.anchor for parent in own}) == 1:
+            common = PurePath(os.path.commonpath(own))
+            for parent in own:
+                for folder in (parent, *parent.parents):
+                    if not folder.is_relative_to(common):
+                        break
+                    name = "/".join((common.name, *folder.relative_to(common).parts)).strip("/")
+                    found[name] = found.get(name, 0) + 1
+        return dict(sorted(found.items())) if len(found) > 1 else {}
+
     def kinds(self) -> dict[str, int]:
         """How many documents there are of each kind of file."""
         found: dict[str, int] = {}
@@ -127,6 +160,14 @@ def _kind(origin: str) -> str:
     return suffix_of(Path(origin)).removesuffix(".gz").removeprefix(".") if origin else ""
 
 
+def _tags(value: object) -> tuple[str, ...]:
+    """The tags of a document's metadata as SQLite extracts them: a list as JSON, or one text."""
+    if not isinstance(value, str):
+        return ()
+    read = json.loads(value) if value.startswith("[") else [value]
+    return tuple(tag.strip() for tag in read if isinstance(tag, str) and tag.strip())
+
+
 def _leads_out(path: Path) -> bool:
     """Whether a file is a link to one outside its folder, which may be any file of this machine."""
     try:
@@ -152,4 +193,5 @@ def _entry(row: sqlite3.Row) -> CatalogueEntry:
         gone=of_one and path is not None and not path.exists(),
         url=link_of(row["source"], {key: row[key] for key in ("doi", "pmcid", "pmid", "url")}),
         added=row["added_at"],
+        tags=_tags(row["tags"]),
     )

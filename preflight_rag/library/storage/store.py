@@ -157,6 +157,36 @@ class Store:
         """Number of the last write of a document."""
         return int(self.meta("generation") or 0)
 
+    def tagged(self) -> int:
+        """Number of the last change of a document's tags, which changes nothing that is indexed."""
+        return int(self.meta("tagged") or 0)
+
+    def set_tags(self, document_id: str, tags: Sequence[str]) -> bool:
+        """Give a document tags in the place of those that it has; false where there is no such document."""
+        with self._guard(), self._database.atomic():
+            metadata = self._metadata(document_id)
+            if metadata is None:
+                return False
+            metadata.pop("tags", None)
+            changed = {**metadata, **({"tags": list(tags)} if tags else {}), "tagged": True}
+            self._connection.execute(
+                "UPDATE documents SET metadata = ? WHERE id = ?", (json.dumps(changed), document_id)
+            )
+            self.set_meta("tagged", self.tagged() + 1)
+            return True
+
+    def _metadata(self, document_id: str) -> dict[str, Any] | None:
+        rows = self._rows("SELECT metadata FROM documents WHERE id = ? AND retired IS NULL", (document_id,))
+        return dict(json.loads(rows[0][0])) if rows else None
+
+    def _with_tags(self, document: Document) -> Document:
+        """A document that is stored again, with the tags that somebody gave it by hand."""
+        known = self._metadata(document.id)
+        if not known or not known.get("tagged"):
+            return document
+        own = {name: known[name] for name in ("tags", "tagged") if name in known}
+        return document.model_copy(update={"metadata": {**document.metadata, **own}})
+
     def document(self, document_id: str) -> StoredDocument | None:
         """What is known of a document, or None where it is not in the library."""
         rows = self._rows("SELECT content_hash, origin FROM documents WHERE id = ? AND retired IS NULL", (document_id,))
@@ -202,6 +232,7 @@ class Store:
             passages: Each with the key of what was embedded and the vector's bytes.
         """
         with self._transaction() as generation:
+            document = self._with_tags(document)
             self._connection.execute(UPSERT_DOCUMENT, document_row(document, content_hash, origin, generation))
             self._connection.execute(
                 "UPDATE passages SET retired = ? WHERE document_id = ? AND retired IS NULL", (generation, document.id)

@@ -8,6 +8,7 @@ import { lay, lift, readdress } from "./layers.js";
 import { Library } from "./library.js";
 import { login } from "./login.js";
 import { Settings } from "./settings.js";
+import { Sources } from "./sources.js";
 import { Threads } from "./threads.js";
 import { plural, sentences } from "./words.js";
 
@@ -18,14 +19,15 @@ whenKeyIsWanted(login);
 
 let info = { limits: {} };
 let suggestions = [];
-const settings = new Settings();
+const sources = new Sources();
+const settings = new Settings(sources);
 const evidence = new Evidence({ onOpen: () => panel("evidence", true), onClose: () => panel("evidence", false), partitionSize: () => settings.partitionSize() });
 const threads = new Threads({
   current: () => (find("library").hidden ? chat.id : null),
   onDeleted: (id) => id === chat.id && go("#/"),
   onRenamed: (id, title) => id === chat.id && (find("chat-title").textContent = title),
 });
-const library = new Library({ onChange: loadInfo, limits: () => info.limits ?? {}, onAsk: () => go("#/") });
+const library = new Library({ onChange: loadInfo, limits: () => info.limits ?? {}, onAsk: () => go("#/"), onAskOf: askOf, onGone: () => sources.checked().catch(() => {}) });
 const chat = new Chat({ evidence, settings, threads, go, welcome: () => welcome({ library: info.library, write: info.write ?? true, suggestions, onAsk: (question) => chat.ask(question), onFiles: addFiles }) });
 
 /** What the server is, what it offers, and what could be asked first. */
@@ -38,6 +40,12 @@ async function loadInfo() {
   const { documents: some } = documents ? await call("/api/documents?limit=3") : { documents: [] };
   suggestions = some.filter(({ title }) => title).map(({ title }) => `Tell me about “${title.replace(/\.$/, "")}”.`);
   if (!chat.id && !chat.runs.size) chat.startNew();
+}
+
+/** Ask of one document alone. */
+function askOf(id, name) {
+  sources.only(id, name);
+  go("#/");
 }
 
 function addFiles(files) {
@@ -192,6 +200,7 @@ async function begin() {
   try {
     await loadInfo();
     await threads.refresh();
+    await sources.checked();
   } catch (error) {
     const retry = h("button.button", { type: "button", onclick: () => location.reload() }, "Try again");
     find("turns").replaceChildren(h("p.notice.error", { role: "alert" }, sentences(error)), retry);

@@ -110,10 +110,10 @@ export async function confirmed(title, text, action) {
   return answer === true;
 }
 
-/** Ask for one line of text. Resolves with it, or null. */
-export function promptFor(title, label, value) {
+/** Ask for one line of text. Resolves with it, or null; with `required: false` also with none. */
+export function promptFor(title, label, value, { required = true } = {}) {
   return dialog(title, (close) => {
-    const input = h("input", { type: "text", value, maxlength: "200", "data-first": true, required: true });
+    const input = h("input", { type: "text", value, maxlength: "500", "data-first": true, required });
     const form = h(
       "form",
       {},
@@ -122,7 +122,7 @@ export function promptFor(title, label, value) {
     );
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      if (input.value.trim()) close(input.value.trim());
+      if (input.value.trim() || !required) close(input.value.trim());
     });
     return form;
   });

@@ -1,7 +1,7 @@
 /** The library: adding files, what is in it, taking documents out. */
 
 import { ApiError, call, events } from "./api.js";
-import { announce, confirmed, find, h, icon, toast } from "./dom.js";
+import { announce, confirmed, find, h, icon, promptFor, toast } from "./dom.js";
 import { basename, day, plural, sentences } from "./words.js";
 
 const PAGE = 50;
@@ -81,14 +81,28 @@ export class Library {
     if (aloud) announce(plural(found.total, "document"));
   }
 
-  #row({ id, title, name: file_name, source, date, passages, file }) {
+  #row({ tags = [], id, title, name: file_name, source, date, passages, file }) {
     const origin = file_name || basename(source || id);
     const name = title || origin;
     const address = `/api/documents/file?id=${encodeURIComponent(id)}`;
+    const ask = h("button.icon-button.small", { type: "button", "aria-label": `Ask this document: ${name}`, title: "Ask this document alone", onclick: () => this.page.onAskOf(id, name) }, icon("chat"));
+    const label = h("button.icon-button.small", { type: "button", "aria-label": `Tags: ${name}`, title: "Tags", onclick: () => this.#tag(id, name, tags) }, icon("tag"));
     const remove = h("button.icon-button.small", { type: "button", "aria-label": `Delete: ${name}`, title: "Delete", onclick: () => this.#delete(id, name) }, icon("bin"));
     const heading = file ? h("a", { href: address, target: "_blank", rel: "noopener" }, name) : name;
     const meta = [origin !== name && origin, date && day(date), plural(passages, "passage")].filter(Boolean).join(" · ");
-    return h("li", {}, icon("file"), h("div", {}, h("h2", {}, heading), h("p.meta", {}, meta)), this.write ? remove : null);
+    return h("li", {}, icon("file"), h("div", {}, h("h2", {}, heading), h("p.meta", {}, meta), tags.length ? h("p.tags", {}, tags.map((one) => h("span.tag", {}, one))) : null), h("span.row-acts", {}, ask, this.write ? [label, remove] : null));
+  }
+
+  async #tag(id, name, tags) {
+    const given = await promptFor(`Tags of “${name}”`, "Tags, with commas between them", tags.join(", "), { required: false });
+    if (given === null) return;
+    try {
+      await call(`/api/documents?id=${encodeURIComponent(id)}`, { method: "PATCH", json: { tags: given.split(",") } });
+    } catch (error) {
+      toast(sentences(error));
+    }
+    await this.#list({});
+    this.page.onGone();
   }
 
   async #delete(id, name) {
@@ -96,6 +110,7 @@ export class Library {
     try {
       await call(`/api/documents?id=${encodeURIComponent(id)}`, { method: "DELETE" });
       toast("Deleted.");
+      this.page.onGone();
     } catch (error) {
       toast(sentences(error));
     }

@@ -15,7 +15,9 @@ const NOTES = {
 };
 
 export class Settings {
-  constructor() {
+  /** @param {{ where: () => string | null }} sources */
+  constructor(sources) {
+    this.sources = sources;
     this.info = { models: [], routes: Object.keys(ROUTES), settings: {}, limits: {} };
     try {
       this.chosen = JSON.parse(localStorage.getItem(KEY)) ?? {};
@@ -41,6 +43,8 @@ export class Settings {
     const { route, model, k, where, since, pubmed, clarify } = this.chosen;
     const given = { route: route === "auto" ? undefined : route, model, k, since, pubmed, clarify };
     const lines = (where ?? "").split("\n").map((line) => line.trim()).filter(Boolean);
+    const picked = this.sources.where();
+    if (picked) lines.push(picked);
     if (lines.length) given.where = lines;
     return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined && value !== "" && value !== null));
   }
@@ -57,10 +61,10 @@ export class Settings {
 
   #show() {
     find("quick-route").value = this.chosen.route ?? "auto";
-    const { where, since } = this.body();
-    const filters = (where?.length ?? 0) + (since ? 1 : 0);
-    const parts = [filters ? plural(filters, "filter") : "All documents", this.body().pubmed ? "PubMed" : null, this.chosen.model ?? this.info.model];
-    find("quick-summary").textContent = parts.filter(Boolean).join(" · ");
+    const { where = "", since } = this.chosen;
+    const filters = where.split("\n").filter((line) => line.trim()).length + (since ? 1 : 0);
+    const parts = [filters ? plural(filters, "filter") : null, this.body().pubmed ? "PubMed" : null, modelName(this.chosen.model ?? this.info.model)];
+    find("quick-summary").textContent = parts.filter(Boolean).join(" · ") || "Settings";
   }
 
   /** The dialog. */
@@ -107,7 +111,7 @@ export class Settings {
   }
 
   #reading(chosen, settings) {
-    const models = this.info.models.length > 1 ? [h("label.field", {}, h("span", {}, "Model"), h("select", { name: "model" }, this.info.models.map((name) => h("option", { value: name, selected: name === (chosen.model ?? this.info.model) }, name))))] : [];
+    const models = this.info.models.length > 1 ? [h("label.field", {}, h("span", {}, "Model"), h("select", { name: "model" }, this.info.models.map((name) => h("option", { value: name, selected: name === (chosen.model ?? this.info.model) }, modelName(name)))))] : [];
     return h(
       "fieldset",
       {},
@@ -128,6 +132,9 @@ export class Settings {
     return h("p.account", {}, `Signed in as ${this.info.user}. `, h("button.quiet-button", { type: "button", onclick: leave }, "Sign out"));
   }
 }
+
+/** A model as people call it: without who offers it. */
+export const modelName = (name) => (name === "offline" ? "No language model" : (name ?? "").replace(/^[a-z_]+:/, ""));
 
 function check(name, label, checked) {
   return h("label.check", {}, h("input", { type: "checkbox", name, checked: Boolean(checked) }), h("span", {}, label));

@@ -1,0 +1,75 @@
+"""Which documents a question is asked of: picked on the page by name, tags and folders."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+
+@pytest.fixture
+def stones(visit, scripted_url):
+    """A page over four stones, without what rewrites a question."""
+    return visit(scripted_url(default="It is a rock [1].", rewrite="off"))
+
+
+def asked_of(page, ask, question="Which rock is it?"):
+    """What a question was asked of, as its request says, and whose titles its answer cites or shows."""
+    with page.expect_request("**/api/ask") as asked:
+        ask(page, question)
+    return asked.value.post_data_json.get("where")
+
+
+def test_a_question_is_asked_of_ticked_documents(stones, ask, scripted_url):
+    assert asked_of(stones, ask) is None
+    stones.get_by_role("button", name="Documents that are asked: All documents").click()
+    dialog = stones.get_by_role("dialog")
+    dialog.get_by_label("basalt").check()
+    dialog.get_by_label("Search documents").fill("sla")
+    expect(dialog.locator(".documents-picked .pick")).to_have_count(1)
+    dialog.get_by_label("slate").check()
+    dialog.get_by_role("button", name="Ask 2 documents").click()
+    expect(stones.locator("#sources-summary")).to_have_text("2 documents")
+    stones.reload()
+    expect(stones.locator("#sources-summary")).to_have_text("2 documents")
+    assert asked_of(stones, ask) == ['id in ("basalt.txt", "slate.txt")']
+    prompt = str(scripted_url.model.requests[-1].body)
+    assert "Basalt is a rock" in prompt
+    assert "Pumice" not in prompt
+    stones.get_by_role("button", name="Documents that are asked").click()
+    stones.get_by_role("dialog").get_by_role("button", name="All documents").click()
+    assert asked_of(stones, ask) is None
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+def test_documents_are_tagged_and_asked_by_tag(visit, scripted_url, ask, narrow):
+    url = scripted_url(default="It is a rock [1].", rewrite="off")
+    page = visit(url, path="/#/library", narrow=narrow)
+    for name in ("basalt", "pumice"):
+        page.get_by_role("button", name=f"Tags: {name}").click()
+        page.get_by_label("Tags, with commas between them").fill("volcano, dark")
+        page.keyboard.press("Enter")
+        expect(page.locator(".documents > li", has_text=name).locator(".tag")).to_have_text(["volcano", "dark"])
+    page.goto(url)
+    page.get_by_role("button", name="Documents that are asked").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label(re.compile("volcano")).check()
+    dialog.get_by_label("slate").check()
+    dialog.get_by_role("button", name="Ask “volcano” and 1 document").click()
+    assert asked_of(page, ask) == ['id in ("slate.txt") || tags in ("volcano")']
+    prompt = str(scripted_url.model.requests[-1].body)
+    assert all(stone in prompt for stone in ("Basalt", "Pumice", "Slate"))
+    assert "Marble" not in prompt
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_one_document_is_asked_from_the_library_until_it_is_deleted(stones, ask):
+    stones.get_by_role("link", name="Library").click()
+    stones.get_by_role("button", name="Ask this document: marble").click()
+    expect(stones.locator("#sources-summary")).to_have_text("1 document")
+    assert asked_of(stones, ask) == ['id in ("marble.txt")']
+    stones.get_by_role("link", name="Library").click()
+    stones.get_by_role("button", name="Delete: marble").click()
+    stones.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(stones.locator(".documents > li")).to_have_count(3)
+    stones.get_by_role("link", name="Ask").click()
+    expect(stones.locator("#sources-summary")).to_have_text("All documents")
