@@ -209,7 +209,7 @@ def _host(host: str) -> str:
 
 
 def _is_upload(scope: Scope) -> bool:
-    return scope["path"] == UPLOADS and scope["method"] == "POST"
+    return (scope["path"], scope["method"]) == (UPLOADS, "POST")
 
 
 def _check_kind(scope: Scope, headers: Headers) -> None:
