@@ -5,18 +5,24 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from types import FrameType
 from typing import TYPE_CHECKING
 
 import anyio
+from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
+from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend, RequireAuthMiddleware
 from mcp.server.auth.provider import AccessToken
-from mcp.server.auth.settings import AuthSettings
 from mcp.server.stdio import stdio_server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
-from pydantic import AnyHttpUrl
+from starlette.applications import Starlette
 from starlette.datastructures import Headers
+from starlette.middleware import Middleware
+from starlette.middleware.authentication import AuthenticationMiddleware
 from starlette.responses import PlainTextResponse
+from starlette.routing import Route
 
 from preflight_rag.mcp.server import make_server
 from preflight_rag.server.access import KeyRing, bind, check_bind, same_origin
@@ -27,6 +33,7 @@ if TYPE_CHECKING:
     from preflight_rag.app import Preflight
 
 PATH = "/mcp"
+OWN_NAMES = ("127.0.0.1:*", "localhost:*", "[::1]:*")
 CLOSING_SECONDS = 5  # how long Ctrl-C waits for open connections
 
 
@@ -84,17 +91,42 @@ def http_app(app: Preflight, host: str, keys: KeyRing) -> ASGIApp:
         UsageError: The host is not this machine's own, and the library has no keys.
     """
     check_bind(host, keys)
-    server = make_server(app)
-    if not keys.any():
-        return server.streamable_http_app(streamable_http_path=PATH, host="127.0.0.1")
-    web = server.streamable_http_app(
-        streamable_http_path=PATH,
-        host=host,
-        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
-        auth=AuthSettings(issuer_url=AnyHttpUrl("http://127.0.0.1"), resource_server_url=None),
-        token_verifier=_Verifier(keys),
+    with_keys = keys.any()
+    sessions = StreamableHTTPSessionManager(make_server(app), security_settings=_transport_security(with_keys))
+
+    @asynccontextmanager
+    async def lifespan(_web: Starlette) -> AsyncIterator[None]:
+        async with sessions.run():
+            yield
+
+    if not with_keys:
+        return Starlette(routes=[Route(PATH, _Endpoint(sessions))], lifespan=lifespan)
+    known = [
+        Middleware(AuthenticationMiddleware, backend=BearerAuthBackend(_Verifier(keys))),
+        Middleware(AuthContextMiddleware),
+    ]
+    route = Route(PATH, RequireAuthMiddleware(_Endpoint(sessions), required_scopes=[]))
+    return _OwnOrigin(Starlette(routes=[route], middleware=known, lifespan=lifespan))
+
+
+def _transport_security(with_keys: bool) -> TransportSecuritySettings:
+    """Without keys only this machine's own names are served, so that no outside name can be pointed here."""
+    if with_keys:
+        return TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    origins = [f"http://{name}" for name in OWN_NAMES]
+    return TransportSecuritySettings(
+        enable_dns_rebinding_protection=True, allowed_hosts=list(OWN_NAMES), allowed_origins=origins
     )
-    return _OwnOrigin(web)
+
+
+class _Endpoint:
+    """The protocol's sessions as an application; a route would take a method of theirs for an endpoint of its kind."""
+
+    def __init__(self, sessions: StreamableHTTPSessionManager) -> None:
+        self._sessions = sessions
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._sessions.handle_request(scope, receive, send)
 
 
 class _Verifier:

@@ -10,15 +10,12 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 import anyio
-import mcp_types as types
-from mcp.server import Server
-from mcp.server.context import ServerRequestContext
-from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from preflight_rag import __version__
-from preflight_rag.mcp import collection
+from preflight_rag.mcp import collection, sdk
+from preflight_rag.mcp.sdk import Call
 from preflight_rag.mcp.tools import TOOLS, Tool, read_arguments
 from preflight_rag.state.errors import PreflightError, UsageError
 
@@ -36,8 +33,6 @@ PAGE = 100  # resources in one page of the list
 STOPPING_SECONDS = 10.0  # how long a cancelled call waits for its turn to end
 logger = logging.getLogger(__name__)
 
-Request = ServerRequestContext[Any, Any]
-
 
 class Handlers:
     """Answers the protocol's requests from one library.
@@ -49,77 +44,70 @@ class Handlers:
     def __init__(self, app: Preflight) -> None:
         self.app = app
 
-    async def list_tools(self, context: Request, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+    async def list_tools(self, call: Call, params: dict[str, Any]) -> dict[str, Any]:
         """All tools with their schemas."""
-        return types.ListToolsResult(tools=[_described(name, tool) for name, tool in TOOLS.items()])
+        return {"tools": [_described(name, tool) for name, tool in TOOLS.items()]}
 
-    async def call_tool(self, context: Request, params: types.CallToolRequestParams) -> types.CallToolResult:
+    async def call_tool(self, call: Call, params: dict[str, Any]) -> dict[str, Any]:
         """Run a tool; what goes wrong is one line, as the tool's error."""
-        tool = TOOLS.get(params.name)
+        name = params["name"]
+        tool = TOOLS.get(name)
         if tool is None:
             known = ", ".join(TOOLS)
-            raise MCPError(types.INVALID_PARAMS, f"There is no tool {params.name[:100]!r}. The tools are: {known}.")
+            raise sdk.protocol_error(sdk.INVALID_PARAMS, f"There is no tool {name[:100]!r}. The tools are: {known}.")
         try:
-            given = read_arguments(tool, params.arguments or {})
-            text, value = await _stoppable(tool.run(self.app, given, owner_of(context), _Progress(context).send))
+            given = read_arguments(tool, params.get("arguments") or {})
+            text, value = await _stoppable(tool.run(self.app, given, owner_of(call), _Progress(call).send))
         except PreflightError as error:
             return _failed(str(error))
         except Exception as error:
-            logger.exception("the tool %s failed", params.name)
-            return _failed(f"{params.name} failed: {type(error).__name__}. The server's log says more.")
-        content = types.TextContent(type="text", text=text)
-        return types.CallToolResult(content=[content], structured_content=value.model_dump(mode="json", by_alias=True))
+            logger.exception("the tool %s failed", name)
+            return _failed(f"{name} failed: {type(error).__name__}. The server's log says more.")
+        return {"content": [_text(text)], "structuredContent": value.model_dump(mode="json", by_alias=True)}
 
-    async def list_resources(
-        self, context: Request, params: types.PaginatedRequestParams | None
-    ) -> types.ListResourcesResult:
+    async def list_resources(self, call: Call, params: dict[str, Any]) -> dict[str, Any]:
         """A page of the documents; the cursor is the number of those before it."""
-        offset = _offset(params.cursor if params else None)
+        offset = _offset(params.get("cursor"))
         page = await asyncio.to_thread(collection.documents, self.app.library, "", offset, PAGE)
         resources = [
-            types.Resource(
-                uri=DOCUMENTS + quote(row.document_id, safe=""),
-                name=row.document_id,
-                title=row.title or row.document_id,
-                description=f"{row.source}, passages: {row.passages}" + (f", {row.date}" if row.date else ""),
-                mime_type="text/plain",
-            )
+            {
+                "uri": DOCUMENTS + quote(row.document_id, safe=""),
+                "name": row.document_id,
+                "title": row.title or row.document_id,
+                "description": f"{row.source}, passages: {row.passages}" + (f", {row.date}" if row.date else ""),
+                "mimeType": "text/plain",
+            }
             for row in page.documents
         ]
         more = offset + PAGE < page.total
-        return types.ListResourcesResult(resources=resources, next_cursor=str(offset + PAGE) if more else None)
+        return {"resources": resources, "nextCursor": str(offset + PAGE) if more else None}
 
-    async def list_templates(
-        self, context: Request, params: types.PaginatedRequestParams | None
-    ) -> types.ListResourceTemplatesResult:
+    async def list_templates(self, call: Call, params: dict[str, Any]) -> dict[str, Any]:
         """What can be read by its id."""
-        documents = types.ResourceTemplate(
-            uri_template=DOCUMENTS + "{document_id}",
-            name="document",
-            description="The text of a document, by its id, percent-encoded.",
-            mime_type="text/plain",
-        )
-        passages = types.ResourceTemplate(
-            uri_template=PASSAGES + "{passage_id}",
-            name="passage",
-            description="The text of a passage, by the id in a citation.",
-            mime_type="text/plain",
-        )
-        return types.ListResourceTemplatesResult(resource_templates=[documents, passages])
+        documents = {
+            "uriTemplate": DOCUMENTS + "{document_id}",
+            "name": "document",
+            "description": "The text of a document, by its id, percent-encoded.",
+            "mimeType": "text/plain",
+        }
+        passages = {
+            "uriTemplate": PASSAGES + "{passage_id}",
+            "name": "passage",
+            "description": "The text of a passage, by the id in a citation.",
+            "mimeType": "text/plain",
+        }
+        return {"resourceTemplates": [documents, passages]}
 
-    async def read_resource(
-        self, context: Request, params: types.ReadResourceRequestParams
-    ) -> types.ReadResourceResult:
+    async def read_resource(self, call: Call, params: dict[str, Any]) -> dict[str, Any]:
         """A document's or a passage's text."""
-        uri = str(params.uri)
+        uri = params["uri"]
         try:
             text = await asyncio.to_thread(self._text_of, uri)
         except UsageError as error:
-            raise MCPError(types.INVALID_PARAMS, str(error), {"uri": uri[:1000]}) from None
+            raise sdk.protocol_error(sdk.INVALID_PARAMS, str(error), {"uri": uri[:1000]}) from None
         except PreflightError as error:
-            raise MCPError(types.INTERNAL_ERROR, str(error), {"uri": uri[:1000]}) from None
-        contents = types.TextResourceContents(uri=uri, text=text, mime_type="text/plain")
-        return types.ReadResourceResult(contents=[contents])
+            raise sdk.protocol_error(sdk.INTERNAL_ERROR, str(error), {"uri": uri[:1000]}) from None
+        return {"contents": [{"uri": uri, "text": text, "mimeType": "text/plain"}]}
 
     def _text_of(self, uri: str) -> str:
         if uri.startswith(DOCUMENTS):
@@ -132,36 +120,34 @@ class Handlers:
 class _Progress:
     """Sends progress to a client that asked for it."""
 
-    def __init__(self, context: Request) -> None:
-        self._context = context
+    def __init__(self, call: Call) -> None:
+        self._call = call
         self._count = 0
 
     async def send(self, note: str) -> None:
         """Send one sentence; the number that goes with it only ever grows."""
         self._count += 1
-        await self._context.session.report_progress(self._count, None, note)
+        await self._call.report_progress(self._count, note)
 
 
-def make_server(app: Preflight) -> Server[Any]:
-    """The server of one library, for any transport."""
+def make_server(app: Preflight) -> Any:
+    """The SDK's server of one library, for any transport."""
     handlers = Handlers(app)
-    return Server(
-        "preflight-rag",
-        title="Preflight RAG",
-        version=__version__,
-        instructions=INSTRUCTIONS,
-        on_list_tools=handlers.list_tools,
-        on_call_tool=handlers.call_tool,
-        on_list_resources=handlers.list_resources,
-        on_list_resource_templates=handlers.list_templates,
-        on_read_resource=handlers.read_resource,
+    answered = {
+        "list_tools": handlers.list_tools,
+        "call_tool": handlers.call_tool,
+        "list_resources": handlers.list_resources,
+        "list_resource_templates": handlers.list_templates,
+        "read_resource": handlers.read_resource,
+    }
+    return sdk.make_server(
+        answered, name="preflight-rag", title="Preflight RAG", version=__version__, instructions=INSTRUCTIONS
     )
 
 
-def owner_of(context: Request) -> str:
+def owner_of(call: Call) -> str:
     """What a caller's threads are stored under: `NAME/` for a key's owner, nothing without keys."""
-    user = getattr(context.request, "scope", {}).get("user")
-    return f"{user.username}/" if user is not None and user.is_authenticated else ""
+    return f"{call.user}/" if call.user is not None else ""
 
 
 async def _stoppable(work: Coroutine[Any, Any, tuple[str, BaseModel]]) -> tuple[str, BaseModel]:
@@ -176,29 +162,36 @@ async def _stoppable(work: Coroutine[Any, Any, tuple[str, BaseModel]]) -> tuple[
         raise
 
 
-def _failed(line: str) -> types.CallToolResult:
-    return types.CallToolResult(content=[types.TextContent(type="text", text=line)], is_error=True)
+def _text(line: str) -> dict[str, Any]:
+    return {"type": "text", "text": line}
+
+
+def _failed(line: str) -> dict[str, Any]:
+    return {"content": [_text(line)], "isError": True}
 
 
 def _offset(cursor: str | None) -> int:
     if cursor is None:
         return 0
     if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 12):
-        raise MCPError(types.INVALID_PARAMS, f"The cursor {cursor[:50]!r} is none that was given out.")
+        raise sdk.protocol_error(sdk.INVALID_PARAMS, f"The cursor {cursor[:50]!r} is none that was given out.")
     return int(cursor)
 
 
-def _described(name: str, tool: Tool) -> types.Tool:
-    hints = types.ToolAnnotations(
-        read_only_hint=name != "ask", destructive_hint=False, open_world_hint=False, idempotent_hint=name != "ask"
-    )
-    return types.Tool(
-        name=name,
-        description=tool.description,
-        input_schema=tool.takes.model_json_schema(),
-        output_schema=_schema(tool.returns),
-        annotations=hints,
-    )
+def _described(name: str, tool: Tool) -> dict[str, Any]:
+    reads = name != "ask"
+    return {
+        "name": name,
+        "description": tool.description,
+        "inputSchema": tool.takes.model_json_schema(),
+        "outputSchema": _schema(tool.returns),
+        "annotations": {
+            "readOnlyHint": reads,
+            "destructiveHint": False,
+            "openWorldHint": False,
+            "idempotentHint": reads,
+        },
+    }
 
 
 def _schema(kinds: tuple[type[BaseModel], ...]) -> dict[str, Any]:

@@ -11,12 +11,8 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import httpx
-import httpx2
 import pytest
-from mcp import Client
-from mcp.client.stdio import StdioServerParameters
-from mcp.client.streamable_http import streamable_http_client
-from mcp.shared.exceptions import MCPError
+from mcp_client import MODES, MCPError, in_process, over_http, over_stdio
 from scripted_server import Reply, ScriptedServer
 
 from preflight_rag import Preflight
@@ -57,23 +53,18 @@ def web(folder, *flags, model="offline", **variables):
 async def connected(transport, folder, *, model="offline", mode="auto", **variables):
     """A client of a server process of the library."""
     if transport == "stdio":
-        name, *rest = command(folder, model=model)
-        with open(os.devnull, "w") as nowhere:
-            from mcp.client.stdio import stdio_client
-
-            parameters = StdioServerParameters(command=name, args=rest, env=dict(os.environ) | variables)
-            async with Client(stdio_client(parameters, errlog=nowhere), mode=mode) as client:
-                yield client
+        async with over_stdio(command(folder, model=model), variables, mode) as client:
+            yield client
     else:
         with web(folder, model=model, **variables) as url:
-            async with Client(url, mode=mode) as client:
+            async with over_http(url, mode) as client:
                 yield client
 
 
 @asynccontextmanager
 async def here(app):
     """A client of a server in this process."""
-    async with Client(mcp_server.make_server(app)) as client:
+    async with in_process(mcp_server.make_server(app)) as client:
         yield client
 
 
@@ -81,7 +72,7 @@ def text_of(result):
     return result.content[0].text
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("transport", TRANSPORTS)
 async def test_a_conversation_of_two_turns_with_progress(transport, mode, own_folder):
     notes, counts = [], []
@@ -196,7 +187,7 @@ def scripted(server):
     return {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "key", "PREFLIGHT_EXTRACTIVE_READER": "none"}
 
 
-@pytest.mark.parametrize(("transport", "mode"), [("stdio", "auto"), ("stdio", "legacy"), ("http", "auto")])
+@pytest.mark.parametrize(("transport", "mode"), [*(("stdio", mode) for mode in MODES), ("http", "auto")])
 async def test_a_cancelled_call_stops_the_turn_and_the_thread_goes_on(transport, mode, own_folder):
     rules = [("planet Venus", Reply("late", delay=30), 1)]
     ask = {"question": QUESTION, "thread_id": "t", "route": "plain"}
@@ -298,9 +289,8 @@ def test_a_signal_ends_the_server_and_its_turn_can_be_finished(own_folder, numbe
 
 
 async def ask_with(url, key, question, thread):
-    async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"}, timeout=60) as http:
-        async with Client(streamable_http_client(url, http_client=http)) as client:
-            return await client.call_tool("ask", {"question": question, "thread_id": thread})
+    async with over_http(url, key=key) as client:
+        return await client.call_tool("ask", {"question": question, "thread_id": thread})
 
 
 async def test_keys_open_the_http_server_and_keep_conversations_apart(own_folder):
