@@ -16,6 +16,7 @@ from langgraph.runtime import Runtime, get_runtime
 from langgraph.types import Overwrite
 
 from preflight_rag.background_loop import BackgroundLoop
+from preflight_rag.graph.answer_stream import answer_stream
 from preflight_rag.graph.progress import begun, ended
 from preflight_rag.graph.tracing import stage_span
 from preflight_rag.state.context import Context
@@ -81,7 +82,10 @@ class Stage(Runnable[Any, State]):
         started = time.time()
         begun(self.name, input, runtime)
         with stage_span(self.name, context.trace) as span:
-            update = await self._node(input, runtime.override(context=context))
+            with answer_stream(self.name) as stream:
+                update = await self._node(input, runtime.override(context=context))
+                if stream is not None:
+                    stream.ended(update)
             spent = update.get("spent") or [{"stage": self.name, **Usage().model_dump()}]
             rows = spent.value if isinstance(spent, Overwrite) else spent
             span.done(input, rows, update)

@@ -50,11 +50,10 @@ class VisibleText:
         text = self._before_quotes(_THOUGHT.sub("", reply))
         if text.rstrip().endswith("<") or re.search(r"<[a-z]*$", text, re.IGNORECASE):
             text = text[: text.rindex("<")]
-        text = _OPEN_MARK.sub("", text)
-        lines = text.splitlines(keepends=True)
+        lines = _OPEN_MARK.sub("", text).splitlines(keepends=True)
         while lines and _may_be_hidden(lines[-1]):
             lines.pop()
-        return "".join(lines).rstrip()
+        return _OPEN_MARK.sub("", "".join(lines)).rstrip()  # a mark may be open over a line that waits
 
     def _before_quotes(self, text: str) -> str:
         lines = text.splitlines(keepends=True)

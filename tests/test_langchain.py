@@ -5,6 +5,7 @@ import sys
 
 import pytest
 from langchain.agents import create_agent
+from langchain_core.messages import HumanMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableLambda, RunnablePassthrough
@@ -157,7 +158,7 @@ async def test_the_graph_runs_for_plain_and_for_asynchronous_callers(scripted_ap
     plain, awaited = graph.invoke(asked), await graph.ainvoke(asked)
     assert plain["answer"] == awaited["answer"] == "Venus has about 465 °C [1]."
     pieces = [message.content for message, facts in graph.stream(asked, stream_mode="messages")]
-    assert "".join(pieces).startswith("Venus has about 465 °C [1].")
+    assert "".join(pieces) == "Venus has about 465 °C [1]."
     assert len(pieces) > 5
     assert [state["answer"] for state in graph.batch([asked, asked])] == [plain["answer"]] * 2
 
@@ -186,6 +187,44 @@ async def test_as_a_node_of_a_graph_around_it(scripted_app):
     state = (await graph.aget_state(config)).values
     assert set(state) == {"messages", "citations", "abstained", "mine"}
     assert state["citations"][0]["title"] == "Venus, the hottest planet"
+
+
+RAW = [
+    ("<extracts>", 'It is about 465 °C there [1].\nQUOTES\n[1] "about 465 °C"'),
+    ("You read a few numbered", "It has about 465 °C [1].\nANSWER: 465 °C"),
+    ("You answer questions from", 'Venus has about 465 °C [1].\nQUOTES\n[1] "about 465 °C"'),
+]
+
+
+@pytest.mark.parametrize("route", ["plain", "map-reduce", "corg"])
+@pytest.mark.parametrize("memory", [None, True])
+async def test_the_messages_of_a_graph_around_it_are_the_answer_and_nothing_else(own_folder, route, memory):
+    """Twice in one stream: with chunks put together by id, as clients do, it is what the state holds."""
+    with ScriptedServer(RAW, default="Context2 - Distracting") as server:
+        with Preflight.open(own_folder, chat(server), route=route, rewrite="rules") as app:
+            graph = StateGraph(MessagesState)
+            graph.add_node("documents", preflight_graph(app, checkpointer=memory))
+            graph.add_node("ask", lambda _: {"messages": [HumanMessage(QUESTION)]})
+            graph.add_node("again", preflight_graph(app, checkpointer=memory))
+            graph.add_edge(START, "documents")
+            graph.add_edge("documents", "ask")
+            graph.add_edge("ask", "again")
+            compiled = graph.compile(checkpointer=InMemorySaver())
+            config = {"configurable": {"thread_id": "1"}}
+            given = {"messages": [HumanMessage(QUESTION)]}
+            shown: dict[str, str] = {}
+            async for _, (message, _facts) in compiled.astream(given, config, stream_mode="messages", subgraphs=True):
+                if message.type != "human":
+                    shown[message.id] = shown.get(message.id, "") + message.text
+            plain = [
+                m.text for m, _ in compiled.stream(given, {"configurable": {"thread_id": "2"}}, stream_mode="messages")
+            ]
+            state = (await compiled.aget_state(config)).values
+    answers = {message.id: message.text for message in state["messages"] if message.type == "ai"}
+    assert shown == answers
+    assert len(answers) == 2
+    assert all("QUOTES" not in text and "ANSWER" not in text for text in shown.values())
+    assert [text for text in plain if text != QUESTION] == [*answers.values()]
 
 
 @pytest.mark.parametrize("memory", [None, True])

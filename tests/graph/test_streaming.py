@@ -5,14 +5,14 @@ import time
 import pytest
 from broken_bow import QUESTION as BOW
 from broken_bow import script
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessageChunk, HumanMessage
+from langchain_core.messages import HumanMessage
 from langchain_openai import ChatOpenAI
 from scripted_server import Reply, ScriptedServer
 
 from preflight_rag import Answer, Preflight, ProgressEvent, TokenEvent, build_graph
-from preflight_rag.graph.events import Narrator, Screen, not_shown
+from preflight_rag.graph.answer_stream import Screen, not_shown
 from preflight_rag.models.chat.chat_reader import ChatReader
 from preflight_rag.state.context import Context, Settings
 from preflight_rag.state.errors import ModelUnavailable
@@ -135,6 +135,7 @@ async def test_progress_is_in_the_graphs_own_custom_stream(library, chat_reader)
     assert [item["note"] for item in items if item["stage"] == "map_context"][-1] == "reading partitions: 4 of 4"
 
 
+@example("1a[\n1]a", [1, 5], 0)
 @given(st.text("ab [1].\n", max_size=40), st.lists(st.integers(1, 6), max_size=12), st.integers(0, 30))
 def test_a_message_that_is_made_again_is_shown_once(text, cuts, stop):
     screen, shown = Screen(), ""
@@ -149,15 +150,13 @@ def test_a_message_that_is_made_again_is_shown_once(text, cuts, stop):
     assert shown == once.feed("m", text) + once.finish()
 
 
-def test_a_reply_that_differs_from_the_one_begun_waits_for_the_end():
-    narrator = Narrator(tokens=True)
-    where = {"langgraph_node": "answer_plain"}
-    events = []
-    for id, text in (("1", "Hot and"), ("2", "Cold [1]"), ("2", ".")):
-        events += narrator.events("messages", (AIMessageChunk(text, id=id), where))
-    events += narrator.events("updates", {"answer_plain": {}})
-    events += narrator.rest("Cold [1].")
-    assert said(events) == "Hot and\n\nCold [1]."
+async def test_a_reply_that_differs_from_the_one_begun_waits_for_the_end(own_folder):
+    broken = Reply("Hot [1] and very dry [2].", drop_after=3)
+    with ScriptedServer([("<passages>", broken, 1)], default="Cold [1].") as server:
+        chat = ChatOpenAI(base_url=server.url, api_key="k", model="m", max_retries=0, timeout=20)
+        with Preflight.open(own_folder, chat.with_retry(stop_after_attempt=2), route="plain") as app:
+            events = [event async for event in app.astream(QUESTION)]
+    assert said(events) == "Hot [1] and\n\nCold [1]."
 
 
 @pytest.mark.parametrize(

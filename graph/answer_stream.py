@@ -1,0 +1,193 @@
+"""The answer in the `messages` stream: what a person may read of it, each part once, under one message's id.
+
+A model's raw replies hold quotes for the parser, choice lines and what single partitions say; they are kept out of the
+stream (LangGraph's tag `nostream`). Of the stages whose reply is the answer, the visible text is put in instead, as it
+is written; the stage that ends the turn adds what is still missing and gives its message the same id, so that a client
+which puts chunks together by id, in a graph around this one too, has the answer and nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import Context, copy_context
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+from weakref import WeakKeyDictionary
+
+from langchain_core.callbacks import BaseCallbackHandler, BaseCallbackManager
+from langchain_core.messages import AIMessage, AIMessageChunk
+from langchain_core.outputs import ChatGenerationChunk
+from langchain_core.runnables.config import var_child_runnable_config
+from langgraph.config import get_config
+from langgraph.constants import TAG_NOSTREAM
+from langgraph.graph.message import push_message
+
+from preflight_rag.prompts.visible import VisibleText
+from preflight_rag.text.citations import MARK
+
+ANSWERING = ("answer_plain", "reduce_context", "converse")
+"""Stages whose model's reply is the answer."""
+FIRST = "rewrite"
+"""The stage that a turn begins with: a graph around this one may take several within one stream."""
+_HANDLER = "StreamMessagesHandler"
+"""LangGraph's own handler of a stream in the mode `messages`, a new one for each stream."""
+_UNCOUNTED = re.compile(rf"{MARK.pattern}|[\s.]+")
+
+
+@dataclass
+class Told:
+    """What one stream has been told of one turn's answer."""
+
+    id: str = field(default_factory=lambda: f"answer-{uuid4()}")
+    text: str = ""
+
+
+_TOLD: WeakKeyDictionary[BaseCallbackHandler, dict[str, Told]] = WeakKeyDictionary()
+
+
+class AnswerStream(BaseCallbackHandler):
+    """One stage's part in the stream; without a stream in the mode `messages` it does nothing.
+
+    Args:
+        stage: The stage's name.
+        told: What the stream knows already.
+        context: Where LangGraph finds the stage's own config.
+    """
+
+    run_inline = True  # in the order of the tokens
+
+    def __init__(self, stage: str, told: Told, context: Context) -> None:
+        self._answering, self._told, self._context = stage in ANSWERING, told, context
+        self._screen = Screen()
+
+    def on_llm_new_token(self, token: str, *, chunk: Any = None, run_id: Any = None, **kwargs: Any) -> None:
+        """Tell what has become readable with a piece of the model's reply."""
+        if self._answering and isinstance(chunk, ChatGenerationChunk):
+            self._tell(self._screen.feed(chunk.message.id or str(run_id), str(chunk.message.text)))
+
+    def ended(self, update: Mapping[str, Any]) -> None:
+        """Tell the rest: of the reply, and where the update holds the answer, of that."""
+        if self._answering:
+            self._tell(self._screen.finish())
+        answer = next((each for each in update.get("messages") or () if isinstance(each, AIMessage)), None)
+        if answer is None or not self._told.text:
+            return
+        answer.id = self._told.id
+        self._push(not_shown(self._told.text, str(answer.text)))
+
+    def _tell(self, text: str) -> None:
+        if text and self._screen.opens and self._told.text:
+            text = "\n\n" + text.lstrip()
+        if text:
+            self._screen.opens = False
+            self._push(text)
+
+    def _push(self, text: str) -> None:
+        if text:
+            self._told.text += text
+            self._context.run(push_message, AIMessageChunk(text, id=self._told.id), state_key=None)
+
+
+@contextmanager
+def answer_stream(stage: str) -> Iterator[AnswerStream | None]:
+    """What tells of a stage's answer, while the stage runs within it; None where nobody listens."""
+    config, context = get_config(), copy_context()
+    callbacks = config.get("callbacks")
+    told = _told_by(callbacks, config, begins=stage == FIRST)
+    if told is None or not isinstance(callbacks, BaseCallbackManager):
+        yield None
+        return
+    stream, within = AnswerStream(stage, told, context), callbacks.copy()
+    within.add_handler(stream, inherit=True)
+    tags = [*(config.get("tags") or ()), TAG_NOSTREAM]
+    before = var_child_runnable_config.set({**config, "callbacks": within, "tags": tags})
+    try:
+        yield stream
+    finally:
+        var_child_runnable_config.reset(before)
+
+
+def _told_by(callbacks: object, config: Mapping[str, Any], *, begins: bool) -> Told | None:
+    """What the stream that listens has been told of this graph's answer; where a turn begins, nothing."""
+    handlers = callbacks.handlers if isinstance(callbacks, BaseCallbackManager) else ()
+    listening = (each for each in handlers if any(kind.__name__ == _HANDLER for kind in type(each).__mro__))
+    if (handler := next(listening, None)) is None:
+        return None
+    graph = str((config.get("metadata") or {}).get("langgraph_checkpoint_ns") or "").rpartition("|")[0]
+    answers = _TOLD.setdefault(handler, {})
+    if begins or graph not in answers:
+        answers[graph] = Told()
+    return answers[graph]
+
+
+class Screen:
+    """The visible text of one stage's reply; a reply that is made again goes on where the first one stopped.
+
+    Attributes:
+        opens: Whether nothing of this stage has been shown.
+    """
+
+    def __init__(self) -> None:
+        self.opens = True
+        self._message: str | None = None
+        self._visible = VisibleText()
+        self._shown = self._again = ""
+
+    def feed(self, message: str | None, piece: str) -> str:
+        """What may be shown with this piece of the message of that id."""
+        if message != self._message and self._message is not None:
+            self._visible, self._again = VisibleText(), ""
+        self._message = message
+        return self._fresh(self._visible.feed(piece))
+
+    def finish(self) -> str:
+        """The rest, when the stage has ended."""
+        return self._fresh(self._visible.finish())
+
+    def _fresh(self, text: str) -> str:
+        """The part of the text that has not been shown; none of a reply that differs from the one before it."""
+        self._again += text
+        if not self._again.startswith(self._shown):
+            return ""
+        fresh = self._again[len(self._shown) :]
+        self._shown = self._again
+        return fresh
+
+
+def not_shown(shown: str, answer: str) -> str:
+    """What is to be written below a text so that it ends with the answer; citation marks and spaces do not count.
+
+    A text that ends with the beginning of the answer is gone on with; below any other one the whole answer is set.
+    """
+    if not shown.strip():
+        return answer
+    before, wanted = _bare(shown), _bare(answer)
+    if before.endswith(wanted):
+        return ""
+    begun = next((text for text in (before, *_tails(shown)) if text and wanted.startswith(text)), None)
+    if begun is None:
+        return f"\n\n{answer}"
+    return _after(answer, len(begun))
+
+
+def _tails(shown: str) -> Iterator[str]:
+    """The text from each of its paragraphs on, the longest first."""
+    for paragraph in re.finditer(r"\n\n", shown):
+        yield _bare(shown[paragraph.end() :])
+
+
+def _bare(text: str) -> str:
+    return _UNCOUNTED.sub("", text)
+
+
+def _after(answer: str, count: int) -> str:
+    """The answer behind its first so many characters that count, and behind the marks that follow them."""
+    at = 0
+    while count and at < len(answer):
+        uncounted = _UNCOUNTED.match(answer, at)
+        at = uncounted.end() if uncounted else at + 1
+        count -= not uncounted
+    return re.sub(rf"\A(?:\s?{MARK.pattern})*\.?", "", answer[at:])
