@@ -4,6 +4,7 @@ import re
 
 import pytest
 from broken_bow import documents, script
+from fpdf import FPDF
 from playwright.sync_api import expect
 
 from preflight_rag.state.values import Document
@@ -128,3 +129,43 @@ def test_of_many_documents_eight_are_drawn_and_the_rest_on_demand(visit, scripte
     expect(page.locator(".graph-summary")).to_contain_text("16 documents")
     page.get_by_role("button", name="Show 8 more").click()
     expect(rows).to_have_count(16)
+
+
+def test_marks_of_one_document_are_one_chip_with_its_pages(visit, scripted_url, ask, tmp_path):
+    path = tmp_path / "survey.pdf"
+    document = FPDF()
+    document.set_font("Helvetica", size=12)
+    for text in (
+        "Basalt is a rock that is hard. " * 60,
+        "Pumice is a rock that is light. " * 60,
+        "Marble is white. " * 60,
+    ):
+        document.add_page()
+        document.multi_cell(0, 8, fact * 60)
+    document.output(str(path))
+    other = tmp_path / "slate.txt"
+    other.write_text("Slate is a rock that is flat.", encoding="utf-8")
+    page = visit(scripted_url(default="Basalt is hard, slate is flat [1, 2, 3, 4, 5].", files=[path, other], k=16))
+    ask(page, "Which rocks are hard, light and flat?")
+    answer = page.evaluate("id => fetch(`/api/threads/${id}`).then(r => r.json())", page.url.split("/t/")[1])
+    cited = answer["turns"][0]["answer"]["citations"]
+    assert [one["n"] for one in cited] == [1, 2, 3, 4, 5]
+    documents = list(dict.fromkeys(one["document_id"] for one in cited))
+    chips = page.locator(".chip")
+    expect(chips).to_have_count(len(documents))
+    for place, document_id in enumerate(documents):
+        of_one = [one for one in cited if one["document_id"] == document_id]
+        assert spread(chips.nth(place).locator(".n").inner_text()) == [one["n"] for one in of_one]
+        if pages := sorted({one["page"] for one in of_one if one["page"]}):
+            assert spread(chips.nth(place).locator(".chip-more").inner_text().split("p. ")[1]) == pages
+    marks = page.locator(".answer .cite")
+    assert [n for mark in marks.all_inner_texts() for n in spread(mark)] == [1, 2, 3, 4, 5]
+    assert marks.count() <= 3
+    chips.first.click()
+    expect(page.locator("[aria-expanded=true] .n").first).to_contain_text("1")
+
+
+def spread(text):
+    """The numbers of `1, 3–5`."""
+    ends = [[int(number) for number in part.split("–")] for part in text.split(",")]
+    return [n for first, *last in ends for n in range(first, (last or [first])[0] + 1)]

@@ -1,7 +1,7 @@
 /** An answer on the page: cards where there are several, and a line under what its sources do not support. */
 
 import { h, icon } from "./dom.js";
-import { day, light } from "./words.js";
+import { byDocument, light, nameOf, ranges, sourceNumbers, yearAndPages } from "./words.js";
 
 /** Sets of groups of which the answer says that their sources contradict each other; any other is a set of its own. */
 export function sides(answer) {
@@ -24,14 +24,14 @@ export function sides(answer) {
 function card(group, answer, withQuote) {
   const cited = answer.citations.filter(({ n }) => group.citations.includes(n));
   const [first] = cited;
-  const mark = ({ n }) => h("button.cite", { type: "button", "data-n": String(n), "aria-label": `Source ${n}` }, String(n));
+  const mark = (of) => h("button.cite", { type: "button", "data-n": String(of[0].n), "aria-label": sourceNumbers(of) }, ranges(of.map(({ n }) => n)));
   return h(
     "article.card",
     {},
     h("h3", {}, group.entity, group.descriptor ? h("span.descriptor", {}, group.descriptor) : null),
     h("div.card-answer", { class: group.answer.length <= 40 ? "short" : null }, light(group.answer)),
     withQuote && first ? h("blockquote", {}, first.quote) : null,
-    h("p.card-foot", {}, h("span.marks", {}, cited.map(mark)), h("span", {}, [first?.title, day(first?.date)].filter(Boolean).join(" · "))),
+    h("p.card-foot", {}, h("span.marks", {}, byDocument(cited).map(mark)), h("span", {}, first ? [nameOf(first), yearAndPages(cited)].filter(Boolean).join(" · ") : "")),
   );
 }
 
@@ -50,6 +50,24 @@ export function cards(answer) {
       ),
     );
   return h("div.groups", {}, against, alone.length ? h("div.cards", {}, alone) : null);
+}
+
+/** Marks of one document that stand side by side become one mark; their numbers stay those of the text. */
+export function joinMarks(root, citations) {
+  const documents = new Map(byDocument(citations).flatMap((cited) => cited.map(({ n }) => [n, cited])));
+  for (const mark of root.querySelectorAll(".cite")) {
+    const cited = documents.get(Number(mark.dataset.n));
+    const joined = [mark];
+    for (let next = mark.nextSibling; cited && mark.isConnected && next; next = joined.at(-1).nextSibling) {
+      if (!next.matches?.(".cite") || documents.get(Number(next.dataset.n)) !== cited) break;
+      joined.push(next);
+    }
+    if (joined.length < 2) continue;
+    const numbers = joined.map((one) => Number(one.dataset.n));
+    mark.textContent = ranges(numbers);
+    mark.setAttribute("aria-label", `Sources ${ranges(numbers)}`);
+    joined.slice(1).forEach((one) => one.remove());
+  }
 }
 
 const plain = (text) => text.replace(/[*_`#]|\[\d+\]/g, "").replace(/\s+/g, " ").trim();

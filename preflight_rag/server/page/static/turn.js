@@ -1,11 +1,11 @@
 /** One turn of the conversation: the question, what happens meanwhile, the answer, and what can be done with it. */
 
 import { announce, h, icon, nodesOf, showNodes, toast } from "./dom.js";
-import { cards, doubt } from "./answer.js";
+import { cards, doubt, joinMarks } from "./answer.js";
 import { ICONS, sentence, stageName } from "./route.js";
 import { Thumbs } from "./thumbs.js";
 import { Progress } from "./timeline.js";
-import { asMarkdown, asSentence, seconds } from "./words.js";
+import { asMarkdown, asSentence, byDocument, nameOf, ranges, seconds, sourceNumbers, yearAndPages } from "./words.js";
 
 export class TurnView {
   /**
@@ -146,6 +146,7 @@ export class TurnView {
     this.head.replaceChildren(
       h("button.route", { type: "button", title: "How it was read", onclick: () => this.#evidence({ tab: "how" }) }, icon(ICONS[answer.route.name] ?? "plain"), h("span", {}, inWords)),
     );
+    joinMarks(this.body, answer.citations);
     if (answer.groups.length > 1) this.#asCards(answer);
     doubt(this.body, answer.statements);
     const sources = answer.groups.length > 1 ? [] : this.#sources(answer);
@@ -177,18 +178,14 @@ export class TurnView {
   }
 
   #sources(answer) {
-    const chip = ({ n, title, document_id: id, verified }) =>
-      h(
-        "li",
-        {},
-        h(
-          "button.chip",
-          { type: "button", class: verified ? null : "unverified", onclick: () => this.#evidence({ tab: "sources", n }), "aria-label": `Source ${n}: ${title || id}${verified ? "" : ", quote not found"}` },
-          h("span.n", {}, String(n)),
-          h("span.chip-title", {}, title || id),
-        ),
-      );
-    return answer.citations.length ? [h("ul.chips", { "aria-label": "Sources" }, answer.citations.map(chip))] : [];
+    const chip = (cited) => {
+      const [name, more] = [nameOf(cited[0]), yearAndPages(cited)];
+      const sure = cited.every(({ verified }) => verified);
+      const label = `${sourceNumbers(cited)}: ${[name, more].filter(Boolean).join(", ")}${sure ? "" : ", quote not found"}`;
+      const parts = [h("span.n", {}, ranges(cited.map(({ n }) => n))), h("span.chip-title", {}, name), more ? h("span.chip-more", {}, more) : null];
+      return h("li", {}, h("button.chip", { type: "button", class: sure ? null : "unverified", onclick: () => this.#evidence({ tab: "sources", n: cited[0].n }), "aria-label": label }, parts));
+    };
+    return answer.citations.length ? [h("ul.chips", { "aria-label": "Sources" }, byDocument(answer.citations).map(chip))] : [];
   }
 
   #actions(answer) {

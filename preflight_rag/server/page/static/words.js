@@ -58,6 +58,38 @@ export function webLink(url) {
   return h("a.quiet-button.web", { href: url, target: "_blank", rel: "noopener noreferrer" }, icon("open"), `Open at ${SITES[hostname] ?? hostname}`);
 }
 
+/** Numbers in a row as people write them: `1, 3–5`. */
+export function ranges(numbers) {
+  const runs = [];
+  for (const one of [...new Set(numbers)].sort((a, b) => a - b)) {
+    if (runs.at(-1)?.[1] === one - 1) runs.at(-1)[1] = one;
+    else runs.push([one, one]);
+  }
+  return runs.map(([first, last]) => (first === last ? `${first}` : last === first + 1 ? `${first}, ${last}` : `${first}–${last}`)).join(", ");
+}
+
+/** The citations of each document, documents in the order in which they are first cited. */
+export function byDocument(citations) {
+  const found = new Map();
+  for (const one of citations) {
+    const key = one.document_id || one.passage_id || `${one.n}`;
+    found.set(key, [...(found.get(key) ?? []), one]);
+  }
+  return [...found.values()];
+}
+
+/** What a document is called: its title, else its file's name. */
+export const nameOf = ({ title, source, document_id: id }) => title || basename(source || id || "A document");
+
+/** Which sources these are, for those who hear the page: `Sources 1, 2`. */
+export const sourceNumbers = (cited) => `${cited.length === 1 ? "Source" : "Sources"} ${ranges(cited.map(({ n }) => n))}`;
+
+/** A document's year and the pages that are cited of it: `2021 · p. 3, 7`. */
+export function yearAndPages(cited) {
+  const pages = cited.map(({ page }) => page).filter(Boolean);
+  return [/^\d{4}/.exec(cited[0].date ?? "")?.[0], pages.length && `p. ${ranges(pages)}`].filter(Boolean).join(" · ");
+}
+
 /** A text in code points, as the server counts them, cut at these offsets. */
 export function cut(text, start, end) {
   const points = Array.from(text);
