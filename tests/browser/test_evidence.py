@@ -135,11 +135,7 @@ def test_marks_of_one_document_are_one_chip_with_its_pages(visit, scripted_url, 
     path = tmp_path / "survey.pdf"
     document = FPDF()
     document.set_font("Helvetica", size=12)
-    for text in (
-        "Basalt is a rock that is hard. " * 60,
-        "Pumice is a rock that is light. " * 60,
-        "Marble is white. " * 60,
-    ):
+    for fact in ("Basalt is a rock that is hard. ", "Pumice is a rock that is light. ", "Marble is white. "):
         document.add_page()
         document.multi_cell(0, 8, fact * 60)
     document.output(str(path))
@@ -169,3 +165,55 @@ def spread(text):
     """The numbers of `1, 3–5`."""
     ends = [[int(number) for number in part.split("–")] for part in text.split(",")]
     return [n for first, *last in ends for n in range(first, (last or [first])[0] + 1)]
+
+
+TITLES = [
+    "Bows",
+    "WWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWW",
+    "The population of Broken Bow and of all surrounding settlements as it was counted, estimated and counted again",
+    "石の町の人口についての調査報告書、その増加と減少の原因に関する長い考察",
+]
+OVERLAPS = """
+(where) => {
+    const graph = document.querySelector(`${where} .graph`);
+    const rect = (node) => {
+        const { left, top, right, bottom } = node.getBoundingClientRect();
+        return { name: `${node.getAttribute("class")} ${node.textContent}`, left, top, right, bottom };
+    };
+    const all = (names) => [...graph.querySelectorAll(names)].map(rect);
+    const cross = (a, b, from, to) => a[to] > b[from] + 0.5 && b[to] > a[from] + 0.5;
+    const meet = (a, b) => cross(a, b, "left", "right") && cross(a, b, "top", "bottom");
+    const pairs = (some) => some.flatMap((a, i) => some.slice(i + 1).map((b) => [a, b]));
+    const overlapping = (some) => pairs(some).filter(([a, b]) => meet(a, b)).map(([a, b]) => [a.name, b.name]);
+    const holds = (b, a) => a.left >= b.left && a.right <= b.right && a.top >= b.top && a.bottom <= b.bottom;
+    const [boxes, pills] = [all(".box"), all(".pill")];
+    const own = all(".box-name, .box-descriptor, .node-title");
+    return {
+        documents: all(".dot").length,
+        labelled: pills.length > 2,
+        labels: overlapping([...own, ...all(".dot"), ...pills]),
+        boxes: overlapping([...boxes, ...pills]),
+        outside: own.filter((a) => !boxes.some((box) => holds(box, a))).map((a) => a.name),
+    };
+}
+"""
+APART = {"documents": 12, "labelled": True, "labels": [], "boxes": [], "outside": []}
+
+
+@pytest.mark.parametrize("narrow", [False, True], ids=["1280", "360"])
+def test_nothing_overlaps_in_a_picture_of_twelve_documents(visit, scripted_url, ask, narrow):
+    facts = ["A1", "B2", "C3", "A1", "A4", "B2", "C5", "-7", "B6", "A1", "C3", "-8"]
+    found = [
+        each.model_copy(update={"title": f"{each.title}. {TITLES[n % 4]}"}) for n, each in enumerate(documents(facts))
+    ]
+    page = visit(scripted_url(script(facts, notes=True), documents=found, route="corg"), narrow=narrow)
+    ask(page, QUESTION)
+    page.locator(".turn-actions").get_by_role("button", name="Evidence").click()
+    page.get_by_role("tab", name="Relations").click()
+    page.get_by_role("button", name="Show 4 more").click()
+    expect(page.locator(".graph .dot")).to_have_count(12)
+    assert page.evaluate(OVERLAPS, "#evidence") == APART
+    assert page.locator("#evidence-body").evaluate("body => body.scrollWidth - body.clientWidth") == 0
+    page.get_by_role("button", name="Enlarge").click()
+    expect(page.get_by_role("dialog").locator(".graph .dot")).to_have_count(12)
+    assert page.evaluate(OVERLAPS, "dialog") == APART

@@ -2,7 +2,7 @@
 
 import { call, whenKeyIsWanted } from "./api.js";
 import { Chat, welcome } from "./chat.js";
-import { announce, find, h } from "./dom.js";
+import { announce, deadEnd, find, h, wayTo } from "./dom.js";
 import { Evidence } from "./evidence.js";
 import { lay, lift, readdress } from "./layers.js";
 import { Library } from "./library.js";
@@ -39,7 +39,7 @@ async function loadInfo() {
   find("where").textContent = `${name} · ${plural(documents, "document")}`;
   const { documents: some } = documents ? await call("/api/documents?limit=3") : { documents: [] };
   suggestions = some.filter(({ title }) => title).map(({ title }) => `Tell me about “${title.replace(/\.$/, "")}”.`);
-  if (!chat.id && !chat.runs.size) chat.startNew();
+  if (!chat.id && !chat.runs.size && find("turns").querySelector(".welcome")) chat.startNew();
 }
 
 /** Ask of one document alone. */
@@ -81,6 +81,8 @@ function route() {
     document.title = "Library - Preflight RAG";
   } else if (hash.startsWith("#/t/")) {
     chat.open(decodeURIComponent(hash.slice(4)));
+  } else if (hash !== "#/") {
+    chat.startNew(deadEnd("There is nothing at this address.", wayTo("#/", "New conversation"), wayTo("#/library", "Library")));
   } else {
     chat.startNew();
     if (threadsColumn.matches) find("question").focus();

@@ -1,7 +1,7 @@
 /** The conversation: opening one, asking, streaming, stopping, going on. */
 
 import { ApiError, call, events, OFFLINE, thread } from "./api.js";
-import { find, h, toast } from "./dom.js";
+import { deadEnd, find, h, toast, wayTo } from "./dom.js";
 import { TurnView } from "./turn.js";
 import { sentences } from "./words.js";
 
@@ -91,11 +91,11 @@ export class Chat {
     };
   }
 
-  /** An empty conversation; its id comes with its first answer. */
-  startNew() {
+  /** An empty conversation, or what is shown in its place; its id comes with its first answer. */
+  startNew(instead = null) {
     this.id = null;
     this.opened += 1;
-    this.turns.replaceChildren(this.page.welcome());
+    this.turns.replaceChildren(instead ?? this.page.welcome());
     this.#titled("");
     this.page.evidence.clear();
     this.#controls();
@@ -122,9 +122,7 @@ export class Chat {
     try {
       found = await call(thread(id));
     } catch (error) {
-      if (opened !== this.opened) return;
-      toast(sentences(error));
-      this.page.go("#/");
+      if (opened === this.opened) this.#dead(error, id);
       return;
     }
     if (opened !== this.opened) return;
@@ -144,6 +142,18 @@ export class Chat {
     const shown = views.findLast((view) => view.answer);
     if (shown) this.page.evidence.show(shown, { open: false });
     else this.page.evidence.clear();
+  }
+
+  /** The address names a conversation that cannot be shown; what is asked now begins a new one. */
+  #dead(error, id) {
+    this.id = null;
+    const gone = error.status === 404;
+    const again = h("button.button", { type: "button", onclick: () => this.open(id) }, "Try again");
+    const text = gone ? "This conversation is no longer here: it was deleted, or the link is wrong." : sentences(error);
+    this.turns.replaceChildren(deadEnd(text, gone ? null : again, wayTo("#/", "New conversation")));
+    this.#titled("");
+    this.page.evidence.clear();
+    this.#controls();
   }
 
   #restored({ turn, question, status, answer, html, error, clarification, feedback }) {

@@ -59,6 +59,14 @@ export function announce(text) {
   find("status").textContent = text;
 }
 
+/** What stands in the place of something that is no longer there: one line, and the ways out. */
+export function deadEnd(text, ...ways) {
+  return h("div.dead-end", {}, icon("none"), h("p", { role: "alert" }, text), h("p.dead-ways", {}, ways));
+}
+
+/** A way out: a link within the page, as a button. */
+export const wayTo = (hash, text) => h("a.button", { href: hash }, text);
+
 let fading = 0;
 
 /** A short notice for eyes and ears that goes away by itself. */

@@ -9,6 +9,7 @@ import { fileAddress, openPdf } from "./viewer.js";
 import { cut, place, plural, sentences, webLink } from "./words.js";
 
 const TABS = { sources: "Sources", relations: "Relations", how: "How it was read" };
+const PASSAGE_GONE = "This passage is no longer in the library: its document was changed or taken out. The quote above is what it said.";
 const passages = new Map();
 
 /** A passage with its surroundings, asked for once. */
@@ -146,7 +147,7 @@ export class Evidence {
       content.replaceChildren(...inContext(await passage(found.passage_id), found));
       find(`quote-${n}`).hidden = found.verified;
     } catch (error) {
-      content.replaceChildren(h("p.verdict", {}, icon("warn"), sentences(error)));
+      content.replaceChildren(h("p.verdict", {}, icon("warn"), error.status === 404 ? PASSAGE_GONE : sentences(error)));
     }
     content.hidden = false;
     (content.querySelector("mark") ?? content).scrollIntoView({ block: "center" });

@@ -1,7 +1,8 @@
 /**
- * The relations of COrg as a picture: documents as rows in boxes, one box for each answer, in two columns; what relates
- * them runs through the space between, relations of one kind together. The same input gives the same picture. Of more
- * than `MOST` documents the first are shown, the cited ones before others; all on demand.
+ * The relations of COrg as a picture: documents as rows in boxes, one box for each answer, in one column or, where there
+ * is room, two; what relates them runs through the space beside or between, relations of one kind together. Texts are
+ * measured, so that none runs into another, and the same input gives the same picture. Of more than `MOST` documents the
+ * first are shown, the cited ones before others; all on demand.
  */
 
 import { h, svg } from "./dom.js";
@@ -15,10 +16,11 @@ export const KINDS = {
 };
 
 export const MOST = 8;
-const HEAD = 42;
+const HEAD = 44;
 const GAP = 18;
-const LINE = 14;
-const CHARACTER = 6.3;
+const LINE = 15;
+const TWO_COLUMNS = 520; // below it titles would have less room than half a column gives them: a guess
+const FONTS = { name: "600 13px", small: "12px", pill: "550 11px" }; // as 4-evidence.css has them
 
 /** The id that relations have of a cited passage's context: its own, or its document's first passage. */
 export function contextOf(answer) {
@@ -62,17 +64,27 @@ function first(boxes, most) {
   });
 }
 
-/** Where everything stands in a picture of this width. Pure: values in, values out. */
-export function layout(boxes, relations, width) {
-  const gutter = Math.max(102, Math.round(width * 0.29));
-  const breadth = (width - gutter) / 2;
-  const bottoms = [0, 0];
+let measured = null;
+
+/** The width of a text as it will be drawn. */
+function width(text, font) {
+  measured ??= document.createElement("canvas").getContext("2d");
+  measured.font = `${font} ${getComputedStyle(document.body).fontFamily}`;
+  return measured.measureText(text).width;
+}
+
+/** Where everything stands in a picture of this width. */
+export function layout(boxes, relations, room) {
+  const columns = room < TWO_COLUMNS ? 1 : 2;
+  const gutter = columns === 1 ? 112 : Math.max(120, Math.round(room * 0.26));
+  const breadth = (room - gutter) / columns;
+  const bottoms = Array.from({ length: columns }, () => 0);
   const placed = boxes.map((box) => {
-    const column = bottoms[1] < bottoms[0] ? 1 : 0;
-    const [x, top] = [column ? width - breadth : 0, bottoms[column]];
+    const column = bottoms.indexOf(Math.min(...bottoms));
+    const [x, top] = [column ? room - breadth : 0, bottoms[column]];
     let y = top + HEAD;
     const passages = box.passages.map((passage) => {
-      const title = lines(passage.title, Math.floor((breadth - 50) / CHARACTER), 3);
+      const title = lines(passage.title, breadth - 54, FONTS.small, 3);
       const height = title.length * LINE + 14;
       y += height;
       return { ...passage, title, y: y - height / 2 };
@@ -81,9 +93,11 @@ export function layout(boxes, relations, width) {
     return { ...box, passages, column, x, y: top, width: breadth, height: y + 4 - top, side: column ? x : x + breadth, ends: 0 };
   });
   const { between, within } = bundles(placed, relations);
-  const edges = between.map((bundle) => ({ ...bundle, ...curve(bundle, gutter) }));
-  label(edges);
-  return { width, height: Math.max(...bottoms) - GAP, boxes: placed, edges, within };
+  const ends = between.map((bundle) => [end(bundle.first, bundle.count), end(bundle.last, bundle.count)]);
+  const spans = ends.map(([from, to]) => Math.abs(from.y - to.y)).sort((one, other) => one - other);
+  const edges = between.map((bundle, place) => ({ ...bundle, ...curve(ends[place], gutter, spans) }));
+  label(edges, placed, room);
+  return { width: room, height: Math.max(...bottoms) - GAP, boxes: placed, edges, within };
 }
 
 /** Relations between two boxes run together where they are of one kind; those within a box join its passages. */
@@ -114,10 +128,10 @@ function end({ box, passage }, count) {
   return { x: box.side, y: count === 1 ? passage.y : box.y + box.height / 2 + (box.ends - 1) * 13 - 6, column: box.column };
 }
 
-/** A curve through the space between the columns. */
-function curve({ first, last, count }, gutter) {
-  const [from, to] = [end(first, count), end(last, count)];
-  const reach = gutter * (from.column === to.column ? 0.75 : 0.5);
+/** A curve through the space between the columns; between two boxes of one column the longer ones go farther out. */
+function curve([from, to], gutter, spans) {
+  const rank = spans.indexOf(Math.abs(from.y - to.y)) / Math.max(spans.length - 1, 1);
+  const reach = gutter * (from.column === to.column ? 0.4 + 0.75 * rank : 0.5);
   const inner = (point) => point.x + (point.column ? -reach : reach);
   const [c1, c2] = [inner(from), inner(to)];
   const at = (t) => {
@@ -127,27 +141,44 @@ function curve({ first, last, count }, gutter) {
   return { path: `M${from.x} ${from.y}C${c1} ${from.y} ${c2} ${to.y} ${to.x} ${to.y}`, at };
 }
 
-/** Give each curve its label where none stands yet; where there is no room the line's style has to say it. */
-function label(edges) {
-  const taken = [];
+const SPOTS = Array.from({ length: 41 }, (_, place) => 0.5 + (place % 2 ? 1 : -1) * Math.ceil(place / 2) * 0.022);
+
+/** Give each curve its label where nothing else stands; where there is no room the line's style has to say it. */
+function label(edges, boxes, room) {
+  const apart = (one, other) => one.x + one.width + 3 <= other.x || other.x + other.width + 3 <= one.x || one.y + one.height + 3 <= other.y || other.y + other.height + 3 <= one.y;
+  const taken = [...boxes];
   for (const edge of edges) {
-    const spot = [0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74].map(edge.at).find(({ y }) => taken.every((other) => Math.abs(other - y) > 21));
-    if (spot) taken.push(spot.y);
-    edge.spot = spot ?? null;
+    edge.name = KINDS[edge.kind].name + (edge.count > 1 ? ` ×${edge.count}` : "") + (edge.inferred ? "*" : "");
+    const broad = Math.ceil(width(edge.name, FONTS.pill)) + 14;
+    const pill = (t) => {
+      const { x, y } = edge.at(t);
+      return { x: x - broad / 2, y: y - 9, width: broad, height: 18 };
+    };
+    edge.spot = SPOTS.map(pill).find((one) => one.x >= 0 && one.x + one.width <= room && one.y >= 0 && taken.every((other) => apart(one, other))) ?? null;
+    if (edge.spot) taken.push(edge.spot);
   }
 }
 
-/** A text in at most so many lines of so many characters. */
-function lines(text, room, most) {
+/** A text in at most so many lines, each as broad as the room at most. */
+function lines(text, room, font, most) {
+  const fits = (line) => width(line, font) <= room;
   const found = [""];
   for (const word of text.split(/\s+/)) {
     const longer = `${found.at(-1)} ${word}`.trim();
-    if (longer.length <= room || !found.at(-1)) found[found.length - 1] = longer;
-    else found.push(word);
+    if (fits(longer)) {
+      found[found.length - 1] = longer;
+      continue;
+    }
+    if (found.at(-1)) found.push("");
+    for (const character of word) {
+      if (!fits(found.at(-1) + character) && found.at(-1)) found.push("");
+      found[found.length - 1] += character;
+    }
   }
-  const kept = found.slice(0, most).map((line) => (line.length > room ? `${line.slice(0, room - 1)}…` : line));
-  if (found.length > most) kept[most - 1] = `${kept[most - 1].slice(0, room - 1).trimEnd()}…`;
-  return kept;
+  if (found.length <= most) return found;
+  let last = found[most - 1];
+  while (last && !fits(`${last}…`)) last = last.slice(0, -1);
+  return [...found.slice(0, most - 1), `${last.trimEnd()}…`];
 }
 
 function text(name, x, y, content, anchor = "start") {
@@ -157,23 +188,28 @@ function text(name, x, y, content, anchor = "start") {
 }
 
 function drawBox(box) {
-  const room = (each) => Math.floor((box.width - 20) / each);
-  const [entity] = lines(box.entity, room(CHARACTER + 1), 1);
-  const [descriptor = ""] = lines(box.descriptor, room(CHARACTER), 1);
+  const [entity] = lines(box.entity, box.width - 24, FONTS.name, 1);
+  const [descriptor] = lines(box.descriptor, box.width - 24, FONTS.small, 1);
   const title = svg("title");
   title.textContent = [box.entity, box.descriptor].filter(Boolean).join(", ");
   const frame = { class: box.aside ? "box aside" : "box", x: box.x + 1, y: box.y + 1, width: box.width - 2, height: box.height - 2, rx: 12 };
   const parts = [svg("rect", frame), text("box-name", box.x + 12, box.y + (descriptor ? 20 : 27), entity)];
-  if (descriptor) parts.push(text("box-descriptor", box.x + 12, box.y + 35, descriptor));
+  if (descriptor) parts.push(text("box-descriptor", box.x + 12, box.y + 37, descriptor));
   return svg("g", {}, title, ...parts);
 }
 
 function drawPassage({ n, title, y }, box) {
   const top = y + 4 - ((title.length - 1) * LINE) / 2;
+  const name = text("node-title", box.x + 42, top, "");
+  for (const [place, line] of title.entries()) {
+    const part = svg("tspan", { x: box.x + 42, y: top + place * LINE });
+    part.textContent = line;
+    name.append(part);
+  }
   return [
     svg("circle", { class: n ? "dot" : "dot aside", cx: box.x + 23, cy: y, r: 11 }),
     text("dot-number", box.x + 23, y + 4, n ? String(n) : "–", "middle"),
-    ...title.map((line, place) => text("node-title", box.x + 42, top + place * LINE, line)),
+    name,
   ];
 }
 
@@ -186,12 +222,10 @@ function drawWithin({ kind, box, ys: [from, to] }) {
   return stroke(kind, near ? `M${x} ${from + 12}V${to - 12}` : `M${x - 10} ${from + 6}C${x - 22} ${from + 20} ${x - 22} ${to - 20} ${x - 10} ${to - 6}`);
 }
 
-function drawLabel({ kind, spot, count, inferred }) {
+function drawLabel({ kind, spot, name }) {
   if (!spot) return [];
-  const name = KINDS[kind].name + (count > 1 ? ` ×${count}` : "") + (inferred ? "*" : "");
-  const half = name.length * 2.75 + 7;
-  const pill = { class: `pill ${kind}`, x: spot.x - half, y: spot.y - 9, width: half * 2, height: 18, rx: 9 };
-  return [svg("rect", pill), text(`pill-name ${kind}`, spot.x, spot.y + 3.8, name, "middle")];
+  const pill = { class: `pill ${kind}`, x: spot.x, y: spot.y, width: spot.width, height: spot.height, rx: 9 };
+  return [svg("rect", pill), text(`pill-name ${kind}`, spot.x + spot.width / 2, spot.y + 12.8, name, "middle")];
 }
 
 /** In one sentence, what the picture shows. */

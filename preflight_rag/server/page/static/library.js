@@ -81,7 +81,7 @@ export class Library {
     if (aloud) announce(plural(found.total, "document"));
   }
 
-  #row({ tags = [], id, title, name: file_name, source, date, passages, file }) {
+  #row({ tags = [], id, title, name: file_name, source, date, passages, file, gone }) {
     const origin = file_name || basename(source || id);
     const name = title || origin;
     const address = `/api/documents/file?id=${encodeURIComponent(id)}`;
@@ -89,7 +89,7 @@ export class Library {
     const label = h("button.icon-button.small", { type: "button", "aria-label": `Tags: ${name}`, title: "Tags", onclick: () => this.#tag(id, name, tags) }, icon("tag"));
     const remove = h("button.icon-button.small", { type: "button", "aria-label": `Delete: ${name}`, title: "Delete", onclick: () => this.#delete(id, name) }, icon("bin"));
     const heading = file ? h("a", { href: address, target: "_blank", rel: "noopener" }, name) : name;
-    const meta = [origin !== name && origin, date && day(date), plural(passages, "passage")].filter(Boolean).join(" · ");
+    const meta = [origin !== name && origin, date && day(date), plural(passages, "passage"), gone && "its file is no longer there"].filter(Boolean).join(" · ");
     return h("li", {}, icon("file"), h("div", {}, h("h2", {}, heading), h("p.meta", {}, meta), tags.length ? h("p.tags", {}, tags.map((one) => h("span.tag", {}, one))) : null), h("span.row-acts", {}, ask, this.write ? [label, remove] : null));
   }
 
