@@ -22,7 +22,7 @@ def test_all_files_together_are_small():
 def test_a_module_is_short_and_says_what_it_is(path):
     text = path.read_text(encoding="utf-8")
     assert text.startswith("/*")
-    assert len(text.splitlines()) <= 300
+    assert len(text.splitlines()) <= 400
     assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function", text)
     assert not re.search(r"https?://(?!www\.w3\.org/)", text)
 
