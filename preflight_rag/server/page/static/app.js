@@ -34,6 +34,7 @@ const chat = new Chat({ evidence, settings, threads, go, welcome: () => welcome(
 async function loadInfo() {
   info = await call("/api/info");
   settings.offered(info);
+  tellOfModel(info.model_problem);
   library.allow(info.write ?? true);
   const { name, documents } = info.library;
   find("where").textContent = `${name} · ${plural(documents, "document")}`;
@@ -47,6 +48,17 @@ function askOf(id, name) {
   sources.only(id, name);
   go("#/");
 }
+
+/** Say above the question that the language model is away, and why; null takes that back. */
+function tellOfModel(problem) {
+  find("model-away").hidden = !problem;
+  find("model-problem").textContent = problem ? `The language model is away, so answers show what the documents say, word for word. ${problem}` : "";
+}
+
+addEventListener("preflight-answer", ({ detail: { gaps, receipt } }) => {
+  const away = gaps.find(({ stage }) => stage === "model");
+  if (away || receipt.model === info.model) tellOfModel(away?.error);
+});
 
 function addFiles(files) {
   if (!files.length || info.write === false) return;

@@ -284,8 +284,10 @@ export class Chat {
     else if (name === "stage") view.ended(data);
     else if (name === "html") view.html(data.html);
     else if (name === "clarify") view.clarify(data);
-    else if (name === "answer") view.finish(data.answer, data.html);
-    else if (name === "error") view.fail(data);
+    else if (name === "answer") {
+      view.finish(data.answer, data.html);
+      dispatchEvent(new CustomEvent("preflight-answer", { detail: data.answer }));
+    } else if (name === "error") view.fail(data);
     else if (name === "stopped") view.stopped();
     run.ended ||= ["clarify", "answer", "error", "stopped"].includes(name);
   }
