@@ -167,16 +167,18 @@ def not_shown(shown: str, answer: str) -> str:
     before, wanted = _bare(shown), _bare(answer)
     if before.endswith(wanted):
         return ""
-    begun = next((text for text in (before, *_tails(shown)) if text and wanted.startswith(text)), None)
+    begun = next((text for text in (before, *_tails(shown, before)) if text and wanted.startswith(text)), None)
     if begun is None:
         return f"\n\n{answer}"
     return _after(answer, len(begun))
 
 
-def _tails(shown: str) -> Iterator[str]:
-    """The text from each of its paragraphs on, the longest first."""
-    for paragraph in re.finditer(r"\n\n", shown):
-        yield _bare(shown[paragraph.end() :])
+def _tails(shown: str, bare: str) -> Iterator[str]:
+    """The bare text from each of its paragraphs on, the longest first."""
+    at = 0
+    for paragraph in shown.split("\n\n")[:-1]:
+        at += len(_bare(paragraph))
+        yield bare[at:]
 
 
 def _bare(text: str) -> str:

@@ -42,10 +42,12 @@ in one question, change nothing else, and reply with that question alone.
 
 PLURAL_USER = "Question: {question}"
 
+_SPACE = r"[^\S\n]*+"
 _LABEL = re.compile(
-    r"^\s*(?:\#{1,6}\s+)?(?:\*\*|__)?(?:answers?|lines?)(?:\*\*|__)?\s*:\s*(?:\*\*|__)?\s*$", re.I | re.M
+    rf"^{_SPACE}(?:\#{{1,6}}[^\S\n]++)?(?:\*\*|__)?(?:answers?|lines?)(?:\*\*|__)?{_SPACE}:{_SPACE}(?:\*\*|__)?{_SPACE}$",
+    re.I | re.M,
 )
-_BULLET = re.compile(r"^\s*(?:[-*•·]|\d{1,2}[.)])\s+", re.MULTILINE)
+_BULLET = re.compile(rf"^{_SPACE}(?:[-*•·]|\d{{1,2}}[.)])[^\S\n]++", re.MULTILINE)
 
 
 def render(*, question: str, sources: Sequence[Source], instructions: str = "") -> list[BaseMessage]:

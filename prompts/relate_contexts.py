@@ -98,8 +98,10 @@ _CLOSEST = 0.8
 """Similarity (difflib) from which a word counts as a misspelt relation: "counterfactal" is, "counter" is not."""
 _LONGEST_WORDS = 12
 """Words up to which a line without a reference may name a relation; a guess: longer ones are prose."""
+JSON_STARTS = 200
+"""Brackets of a reply that are tried as the beginning of JSON; each costs a look through the rest. A guess."""
 _CONTEXTS = r"\b(?:contexts?|kontexte?|ctx|passages?|documents?|docs?|c)"
-_NUMBER = r"\s*(?:no\.?|nr\.?|number)?[\s#_:(\[-]*\d{1,3}\b[)\]]?"
+_NUMBER = r"\s*+(?:no\.?|nr\.?|number)?[\s#_:(\[-]*+\d{1,3}\b[)\]]?"
 _MORE = r"(?:(?:contexts?|kontexte?|ctx|c)[\s#_]*)?\d{1,3}\b(?![.,%]?\d)"
 _REFERENCE = re.compile(
     rf"{_CONTEXTS}{_NUMBER}(?:\s*(?:,|;|&|\+|/|\band\b|\bund\b)\s*{_MORE}|\s*[-–]\s*\d{{1,3}}\b(?![.,%]?\d))*",
@@ -304,12 +306,17 @@ def _read_json(text: str, count: int, into: RelationReply) -> bool:
 
 def _json_values(text: str) -> Iterator[Any]:
     decoder, at = json.JSONDecoder(), 0
-    while (match := re.compile(r"[\[{]").search(text, at)) is not None:
+    for _ in range(JSON_STARTS):
+        match = re.compile(r"[\[{]").search(text, at)
+        if match is None:
+            return
         try:
             value, at = decoder.raw_decode(text, match.start())
             yield value
         except ValueError:
             at = match.end()
+        except RecursionError:  # brackets in brackets in brackets: no reply, and no error of the turn's
+            return
 
 
 def _read_value(value: Any, key: str | None, count: int, into: RelationReply) -> None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from string import whitespace
 
 from preflight_rag.prompts.fences import letter
 from preflight_rag.state.reading import Draft
@@ -23,18 +24,21 @@ from preflight_rag.text.citations import JOINT_MARK, separate_marks, without_mar
 NOT_FOUND = "NOT IN THE PASSAGES"
 NO_INFORMATION = "NO RELEVANT INFORMATION"
 
-QUOTES_HEADING = re.compile(r"^[\s#*_>-]*(?:supporting\s+)?quotes?[\s*_]*:?[\s*_]*$", re.IGNORECASE)
-_CHOICE = re.compile(r"^[\s#*_>-]*(?:final\s+)?(?:choice|answer)[\s*_]*:[\s*_]*\(?(.+?)[\s*_)]*$", re.IGNORECASE)
-_DISPUTED = re.compile(r"^[\s#*_>-]*disputed[\s*_]*:[\s*_]*(.*?)[\s*_]*$", re.IGNORECASE)
+# Models go round in circles: every pattern here takes linear time over any reply (tests/faults). Hence the possessive
+# repeats (`*+`), and ends that are stripped off what matched rather than matched.
+QUOTES_HEADING = re.compile(r"^[\s#*_>-]*+(?:supporting\s++)?quotes?[\s*_]*+:?[\s*_]*+$", re.IGNORECASE)
+_CHOICE = re.compile(r"^[\s#*_>-]*+(?:final\s++)?(?:choice|answer)[\s*_]*+:[\s*_]*\(?(.+)$", re.IGNORECASE)
+_DISPUTED = re.compile(r"^[\s#*_>-]*+disputed[\s*_]*+:(.*)$", re.IGNORECASE)
 _NO_ANSWER = frozenset(
     {"", "-", "–", "—", "none", "null", "n/a", "na", "unknown", "unclear", "nothing", "no answer", "not stated"}
     | {"not given", "not mentioned", "not settled", "none of them", "not answered", "cannot be answered", "?"}
 )
 """What an `ANSWER: ` or `DISPUTED: ` line says where it names nothing; "no" is an answer to a yes/no question."""
-_QUOTE = re.compile(r"^[\s*_>-]*(?:\d+[.)]\s+)?[\[(](\d+)[\])][\s:–—-]*(.+?)\s*$")
-_ANSWER_LABEL = re.compile(r"^\s*[#*_]*\s*answer\s*[*_]*\s*:\s*[*_]*\s*", re.IGNORECASE)
+_QUOTE = re.compile(r"^[\s*_>-]*+(?:\d+[.)]\s++)?[\[(](\d{1,6})[\])][\s:–—-]*(.+)$")
+_ANSWER_LABEL = re.compile(r"^\s*+[#*_]*+\s*+answer\s*+[*_]*+\s*+:\s*+[*_]*+\s*+", re.IGNORECASE)
 _LONE_THOUGHT = re.compile(r"^.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 """The thoughts of a model whose server has swallowed the tag that opens them."""
+_THOUGHTS_END = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 _THINKING = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 
 
@@ -47,7 +51,9 @@ def says(phrase: str, text: str) -> bool:
 
 def clean(reply: str) -> str:
     """A reply without a reasoning model's thoughts, code fences around the whole, and outer space."""
-    text = _LONE_THOUGHT.sub("", _THINKING.sub("", reply)).strip()
+    ends = [end.end() for end in _THOUGHTS_END.finditer(reply)] or [0]
+    thinking, rest = reply[: ends[-1]], reply[ends[-1] :]  # behind the last end there is no thought to look for
+    text = _LONE_THOUGHT.sub("", _THINKING.sub("", thinking) + rest).strip()
     fence = re.fullmatch(r"```\w*\n(.*?)\n?```", text, re.DOTALL)
     return fence[1].strip() if fence else text
 
@@ -93,9 +99,14 @@ def split_choice(text: str, options: Sequence[str]) -> tuple[str, str | None]:
     """Text without its choice line, and the option named there."""
     lines = text.splitlines()
     for i in range(len(lines) - 1, -1, -1):
-        if (match := _CHOICE.match(lines[i])) and (choice := match_option(match[1], options)) is not None:
+        if (match := _CHOICE.match(lines[i])) and (choice := match_option(_named(match), options)) is not None:
             return "\n".join(lines[:i] + lines[i + 1 :]).strip(), choice
     return text, None
+
+
+def _named(match: re.Match[str]) -> str:
+    """What a `CHOICE: ` or `ANSWER: ` line names, without the markup behind it."""
+    return match[1].rstrip(f"{whitespace}*_)") or match[1][:1]
 
 
 def match_option(named: str, options: Sequence[str]) -> str | None:
@@ -116,8 +127,8 @@ def split_answer(text: str, options: Sequence[str] = ()) -> tuple[str, str]:
     lines = text.splitlines()
     for i in range(len(lines) - 1, -1, -1):
         if match := _CHOICE.match(lines[i]):
-            named = without_marks(match[1]).strip(" .*_`\"'")
-            answer = (match_option(match[1], options) or "") if options else named
+            named = without_marks(_named(match)).strip(" .*_`\"'")
+            answer = (match_option(_named(match), options) or "") if options else named
             nothing = named.casefold() in _NO_ANSWER or says(NO_INFORMATION, named) or says(NOT_FOUND, named)
             return "\n".join(lines[:i] + lines[i + 1 :]).strip(), "" if nothing else answer
     return text, ""
@@ -127,7 +138,7 @@ def split_dispute(text: str) -> tuple[str, bool]:
     """Text without its `DISPUTED: ` line, and whether there is one that names something."""
     found = [match for line in text.splitlines() if (match := _DISPUTED.match(line))]
     kept = "\n".join(line for line in text.splitlines() if not _DISPUTED.match(line)) if found else text
-    return kept, any(match[1].strip(" .*_`\"'").casefold() not in _NO_ANSWER for match in found)
+    return kept, any(match[1].strip(f"{whitespace}.*_`\"'").casefold() not in _NO_ANSWER for match in found)
 
 
 def choices_line(options: Sequence[str]) -> str:

@@ -52,7 +52,7 @@ MOST_PARTS, MOST_CONCEPTS, MOST_EXPRESSIONS = 4, 8, 8
 """What is taken of a reply; guesses, above what the prompt asks for, against models that go round in circles."""
 _LABEL = re.compile(
     r"^[\s*_#>-]*(?:\d+[.)]\s*)?(?P<label>(?:standalone |rewritten )?(?:question|message)|(?:sub-?question|part)s?"
-    r"|(?:key )?concepts?|search(?:es| expressions?)?|kind)[\s*_]*\d*[\s*_]*:[\s*_]*",
+    r"|(?:key )?concepts?|search(?:es| expressions?)?|kind)[\s*_]*+\d*+[\s*_]*+:[\s*_]*+",
     re.IGNORECASE,
 )
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
@@ -78,7 +78,7 @@ def parse(reply: str) -> Rewrite | None:
     if not 0 < len(question) <= LONGEST_REPLY:
         return None
     parts = [_unquoted(text) for text in said["part"]]
-    named = [text.strip() for line in said["concept"] for text in re.split(r"[;|]|,(?![^(]*\))", line)]
+    named = [text.strip() for line in said["concept"] for text in re.split(r"[;|]|,(?![^(]{0,200}\))", line)]
     concepts = [_unquoted(text) for text in named]
     searches = [text.strip(" `*") for text in said["search"]]
     return Rewrite(

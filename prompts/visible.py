@@ -15,58 +15,131 @@ _HIDDEN = tuple(
     phrase.lower()
     for phrase in ("quotes", "quote", "supporting quotes", "choice", "disputed", NOT_FOUND, NO_INFORMATION)
 )
-_OPEN_MARK = re.compile(r"\[[\d,;\s–-]*$")
-_LABELLED = re.compile(r"(?:(?:^|\n)\W*(?:choice|disputed)\W*:[^\n]*)+$", re.IGNORECASE)
+_LONGEST_HEADING = 200
+"""Characters of a line after which it is either hidden or not (a guess): headings and labels are shorter."""
+_OPEN_MARK = re.compile(r"\[[\d,;\s–-]{0,200}$")
+_LABELLED = re.compile(r"\W*+(?:choice|disputed)[^\w:]*+:", re.IGNORECASE)
 _LONE_THOUGHT = re.compile(r"^.*</think(?:ing)?>\s*", re.DOTALL | re.IGNORECASE)
 _THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>\s*|$)", re.DOTALL | re.IGNORECASE)
+_ENDED_THOUGHT = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>\s*", re.DOTALL | re.IGNORECASE)
+_OPENING, _ENDING = (re.compile(rf"<{slash}think(?:ing)?>", re.IGNORECASE) for slash in ("", "/"))
+_LONGEST_TAG = len("</thinking>")
 
 
 class VisibleText:
-    """Feed it the reply's pieces; it gives back what may be shown, each character once."""
+    """Feed it the reply's pieces; it gives back what may be shown, each character once.
+
+    What is shown for good is forgotten, so that each piece costs what is still undecided, not the whole reply: a model
+    that repeats one character to its limit, or thinks for long, takes no more time than another.
+    """
 
     def __init__(self) -> None:
-        self._reply = ""
+        self._held = ""
+        self._waiting: list[str] = []
         self._shown = 0
+        self._is_inside_line = False
+        self._is_hiding = False
+        self._has_begun = False
+        self._is_behind_thought = False
         self._numbers: dict[str, int] = {}
 
     def feed(self, piece: str) -> str:
         """The text that has become showable with this piece."""
-        self._reply += piece
-        self._drop_lone_thought()
-        return self._release(self._settled(self._reply))
+        self._waiting.append(piece)
+        if not piece.strip() or (self._is_hiding and "\n" not in piece):
+            return ""
+        self._take_in()
+        fresh = self._release(self._settled(_THOUGHT.sub("", self._held)))
+        self._forget()
+        return fresh
 
     def finish(self) -> str:
         """The rest, when the reply has ended."""
-        text = _LABELLED.sub("", self._before_quotes(_THOUGHT.sub("", self._reply)).rstrip()).rstrip()
-        return "" if _may_be_hidden(text) else self._release(text)
+        self._take_in()
+        lines = self._before_quotes(_THOUGHT.sub("", self._held)).rstrip().splitlines(keepends=True)
+        while lines and not self._is_continued(lines) and _is_for_the_parser(lines[-1]):
+            lines.pop()
+        text = "".join(lines).rstrip()
+        return "" if not self._has_begun and _may_be_hidden(text) else self._release(text)
+
+    def _take_in(self) -> None:
+        """Bring what waits to what is held, without thoughts that have ended and the inside of one that has not.
+
+        Ended thoughts are looked for up to the last end alone, an open one behind it: else every tag that opens one
+        costs a look through all that follows.
+        """
+        held, kept = self._held + "".join(self._waiting), ""
+        self._waiting = []
+        if self._is_behind_thought:
+            held = held.lstrip()
+        if ends := [end.end() for end in _ENDING.finditer(held)]:
+            kept, held = _ENDED_THOUGHT.sub("", held[: ends[-1]]), held[ends[-1] :]
+            if _ENDING.search(kept, max(len(kept) - _LONGEST_TAG, 0)) is None:
+                held = held.lstrip()
+                self._is_behind_thought = True
+        self._is_behind_thought = self._is_behind_thought and not held
+        if opening := _OPENING.search(held):
+            held = held[: opening.end()] + held[opening.end() :][-_LONGEST_TAG:]
+        held = kept + held
+        self._held = held
+        self._drop_lone_thought()
 
     def _drop_lone_thought(self) -> None:
         """Begin anew behind thoughts that no tag opened: what was shown of them cannot be taken back."""
-        text = _THOUGHT.sub("", self._reply)
+        text = _THOUGHT.sub("", self._held)
         if _LONE_THOUGHT.match(text):
-            self._reply, self._shown, self._numbers = _LONE_THOUGHT.sub("", text), 0, {}
+            self._held, self._shown, self._numbers = _LONE_THOUGHT.sub("", text), 0, {}
+            self._is_inside_line = self._has_begun = False
 
     def _settled(self, reply: str) -> str:
-        text = self._before_quotes(_THOUGHT.sub("", reply))
-        if text.rstrip().endswith("<") or re.search(r"<[a-z]*$", text, re.IGNORECASE):
+        text = self._before_quotes(reply)
+        if text.rstrip().endswith("<") or re.search(r"</?[a-z]*$", text, re.IGNORECASE):
             text = text[: text.rindex("<")]
         lines = _OPEN_MARK.sub("", text).splitlines(keepends=True)
-        while lines and _may_be_hidden(lines[-1]):
+        self._is_hiding = bool(lines) and len(lines[-1]) > _LONGEST_HEADING and self._may_hide_last(lines)
+        while lines and self._may_hide_last(lines):
             lines.pop()
         return _OPEN_MARK.sub("", "".join(lines)).rstrip()  # a mark may be open over a line that waits
 
+    def _may_hide_last(self, lines: list[str]) -> bool:
+        return not self._is_continued(lines) and _may_be_hidden(lines[-1])
+
+    def _is_continued(self, lines: list[str]) -> bool:
+        """Whether the last line is the only one and its beginning has been shown."""
+        return self._is_inside_line and len(lines) == 1
+
     def _before_quotes(self, text: str) -> str:
         lines = text.splitlines(keepends=True)
-        at = next((i for i, line in enumerate(lines) if line.endswith("\n") and QUOTES_HEADING.match(line)), len(lines))
-        return "".join(lines[:at])
+        first = 1 if self._is_inside_line else 0
+        headings = (
+            i for i, line in enumerate(lines) if i >= first and line.endswith("\n") and QUOTES_HEADING.match(line)
+        )
+        return "".join(lines[: next(headings, len(lines))])
 
     def _release(self, text: str) -> str:
         fresh = separate_marks(text[self._shown :])
         self._shown = max(self._shown, len(text))
+        self._has_begun = self._has_begun or bool(fresh)
         return MARK.sub(lambda mark: f"[{self._numbers.setdefault(mark[1], len(self._numbers) + 1)}]", fresh)
+
+    def _forget(self) -> None:
+        """Drop whole lines that are shown, and of a long line what is shown of it."""
+        if self._shown > len(self._held) or _THOUGHT.search(self._held):
+            return
+        if cut := self._held.rfind("\n", 0, self._shown) + 1:
+            self._held, self._shown, self._is_inside_line = self._held[cut:], self._shown - cut, False
+        if self._shown > _LONGEST_HEADING:
+            self._held, self._shown, self._is_inside_line = self._held[self._shown :], 0, True
+
+
+def _is_for_the_parser(line: str) -> bool:
+    """Whether a line at the end of a reply is a label, a heading without quotes, or blank."""
+    return not line.strip() or bool(_LABELLED.match(line) or QUOTES_HEADING.match(line))
 
 
 def _may_be_hidden(line: str) -> bool:
     """Whether a line is, or may become, one that is not shown (blank lines wait for what follows them)."""
-    letters = re.sub(r"[^a-z ]+", "", line.lower()).strip()
+    letters = re.sub(r"[^a-z ]+", "", line[:_LONGEST_HEADING].lower()).strip()
+    if not letters and len(line) > _LONGEST_HEADING:
+        return not line.strip()
     return any(phrase.startswith(letters) or letters.startswith(phrase) for phrase in _HIDDEN)

@@ -38,7 +38,6 @@ DIFFERENT = "the sources give different answers:"
 LONGEST_QUOTE = 300
 """Characters of a quote beside an answer; a guess: two sentences."""
 
-_CITED = re.compile(rf"(.*?)({MARKS.pattern})", re.DOTALL)
 _LABEL = re.compile(r"^\W*([^:\n]{1,90}?)[*_]{0,2}\s*:[*_]{0,2}\s+")
 _DATE = re.compile(r"\d{4}(?:-\d\d){0,2}")
 
@@ -175,7 +174,10 @@ def _about(draft: GroupDraft, groups: Groups) -> tuple[str, str | None]:
 def _statements(draft: GroupDraft, groups: Groups) -> Iterable[tuple[str, list[int]]]:
     """The statements of a group's text with the ranks they cite; without marks, those of the context that says it."""
     for line in draft["text"].splitlines():
-        cited = [(statement.strip(" .;,"), marks) for statement, marks in _CITED.findall(line)]
+        cited, at = [], 0
+        for marked in MARKS.finditer(line):
+            cited.append((line[at : marked.start()].strip(" .;,"), marked[0]))
+            at = marked.end()
         if cited:
             for statement, marks in cited:
                 if re.search(r"\w", statement):

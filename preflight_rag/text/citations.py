@@ -20,10 +20,10 @@ from preflight_rag.text.links import link_of
 from preflight_rag.text.quotes import locate, strongest, support
 from preflight_rag.text.sentences import sentence_spans
 
-MARK = re.compile(r"\[(\d+)\]")
-MARKS = re.compile(r"(?:\s*\[\d+\])+")
+MARK = re.compile(r"\[(\d{1,6})\]")
+MARKS = re.compile(r"(?<!\s)\s*\[\d{1,6}\](?:\s*+\[\d{1,6}\])*|\[\d{1,6}\](?:\s*+\[\d{1,6}\])*")
 """Marks in a row, with the space before each."""
-JOINT_MARK = re.compile(r"\[(\s*\d+(?:\s*[,;]\s*\d+|\s*[-–]\s*\d+)*\s*)\]")
+JOINT_MARK = re.compile(r"\[(\s*\d{1,6}(?:\s*[,;]\s*\d{1,6}|\s*[-–]\s*\d{1,6})*\s*)\]")
 """A mark of one or several numbers, as models write them."""
 MOST_IN_RANGE = 100
 """Numbers that `[2-4]` may stand for; in a longer range, as `[1990-2020]`, only the ends are marks."""
@@ -139,8 +139,7 @@ def attributed(text: str, passages: Mapping[int, Passage]) -> tuple[str, list[st
         best = strongest(sentence, bodies)
         mark = "" if best is None else f" [{ranks[best]}]"
         matched = matched or bool(mark)
-        closing = re.search(r"[.!?]*$", sentence)
-        cut = start + (closing.start() if closing else len(sentence))
+        cut = start + len(sentence.rstrip(".!?"))
         out += text[at:cut] + mark + text[cut:end]
         at = end
     how = "its citations were matched by their words" if matched else "no passage matches it"

@@ -26,7 +26,7 @@ SUPPORT_COVERAGE = 0.6
 
 _SAME = str.maketrans({"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "–": "-", "—": "-", "\u00a0": " "})
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-_ELLIPSIS = re.compile(r"\s*(?:\.{3}|…|\[\.{3}\]|\[…\])\s*")
+_ELLIPSIS = re.compile(r"(?<!\s)\s*+(?:\.{3}|…|\[\.{3}\]|\[…\])\s*")
 
 Span = tuple[int, int]
 
