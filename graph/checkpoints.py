@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -22,6 +21,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from preflight_rag.graph.ledger import BUSY_SECONDS, make_database, translated_errors
+from preflight_rag.graph.offered import own_folder
 from preflight_rag.state.errors import UsageError
 
 CLOSING_BUSY_MILLISECONDS = 1000
@@ -315,21 +315,10 @@ async def _open(path: Path) -> SqliteCheckpointer:
 
 @asynccontextmanager
 async def studio_saver() -> AsyncIterator[SqliteCheckpointer]:
-    """The checkpointer for `langgraph.json`: that of the library in `studio_folder()`."""
-    folder = await asyncio.to_thread(studio_folder)
+    """The checkpointer for `langgraph.json`: that of the library in `own_folder()`."""
+    folder = await asyncio.to_thread(own_folder)
     async with open_checkpointer(folder / "threads.db") as saver:
         yield saver
-
-
-def studio_folder() -> Path:
-    """The library of `langgraph dev`: what PREFLIGHT_LIBRARY names, else ./my-library where one is, else the demo's.
-
-    ./library was the command line's default before; a library that lies there is still opened.
-    """
-    if named := os.environ.get("PREFLIGHT_LIBRARY"):
-        return Path(named)
-    usual = (Path("my-library"), Path("library"))
-    return next((folder for folder in usual if (folder / "library.db").is_file()), Path("demo-library"))
 
 
 def _names(config: RunnableConfig | None) -> dict[str, Any]:

@@ -1,34 +1,39 @@
 """The graph for LangGraph Studio and the LangGraph server: `langgraph dev` in a clone.
 
 It is compiled without a checkpointer, as the server asks; `langgraph.json` names the one that persists to SQLite. What
-an assistant can be set to are the fields of `Settings`, with the library and the model by their names.
+an assistant can be set to are the fields of `Settings` that callers may choose, and one each of the libraries and
+models that the operator offers, by its name.
 """
 
 from __future__ import annotations
 
 import os
-from functools import lru_cache
+from functools import cache, lru_cache
+from pathlib import Path
 from typing import Any
 
 from pydantic import ConfigDict, Field
 
 from preflight_rag.graph.build import build_graph
-from preflight_rag.graph.checkpoints import studio_folder
+from preflight_rag.graph.offered import Offered
 from preflight_rag.graph.readers import extractive_for, open_reader
 from preflight_rag.library import Library
 from preflight_rag.library.pubmed import EntrezClient
 from preflight_rag.models.protocol import Reader
-from preflight_rag.state.context import Context, Settings
+from preflight_rag.state.calls import CHOICES, RERANKERS, checked_choices, narrowed
+from preflight_rag.state.context import ENVIRONMENT_PREFIX, Context, Settings
 from preflight_rag.state.errors import UsageError
 
 FIRST = ("library", "model", "instructions", "route", "k", "clarify", "pubmed")
 """What is shown first, in this order; the rest follows stage by stage."""
-HIDDEN = ("keep_turns", "lock_wait", "max_concurrency")
-"""Settings of the turns' own keeper; the server has its own for these."""
+NUMBERS = ("deadline", "temperature", "context_window", "rerank_deadline")
+"""What may be tried out here besides what every caller may choose: none of it names anything."""
+OPERATORS = tuple(name for name in Settings.model_fields if name not in (*CHOICES, *NUMBERS))
+"""Settings that only the operator's PREFLIGHT_… variables set: files, models, and limits."""
 ASKING = ("rewrite", "converse", "answer_plain", "map_context", "reduce_context", "relate_contexts", "answer_group")
 WRITING = ("converse", "answer_plain", "reduce_context", "answer_group")
 STAGES: dict[tuple[str, ...], tuple[str, ...]] = {
-    ("rewrite",): ("rewrite", "mesh", "max_question_chars"),
+    ("rewrite",): ("rewrite",),
     ("rewrite", "converse"): ("history_tokens",),
     ("retrieve",): (
         *("library", "k", "candidates", "fusion", "rrf_k", "where", "since", "recency", "subtree"),
@@ -40,7 +45,7 @@ STAGES: dict[tuple[str, ...], tuple[str, ...]] = {
         *("route", "preflight", "top_n", "threshold"),
         *("partition_size", "map_prompt_tokens", "corg", "corg_threshold"),
     ),
-    ASKING: ("model", "deadline", "temperature", "context_window", "extractive_reader"),
+    ASKING: ("model", "deadline", "temperature", "context_window"),
     ("relate_contexts",): ("corg_mode", "relation_prompt_tokens", "no_reformulation"),
     ("organize_contexts",): ("keep_duplicates", "keep_undescribed", "no_grouping", "random_duplicate"),
     WRITING: ("instructions",),
@@ -51,7 +56,11 @@ STAGES: dict[tuple[str, ...], tuple[str, ...]] = {
 
 
 def _for_studio(schema: dict[str, Any]) -> None:
-    """Order the fields, say which stages they are about, and show as defaults what the environment sets."""
+    """Order the fields, say which stages they are about, and show as defaults what the environment sets.
+
+    The operator's settings are shown, too, without their values: the server drops what a schema does not have without
+    a word, and who sets them is to be told that they may not.
+    """
     plain, now = schema["properties"], StudioContext().model_dump()
     stages = {name: nodes for nodes, names in STAGES.items() for name in names}
     ordered = [*FIRST, *(name for names in STAGES.values() for name in names if name not in FIRST)]
@@ -59,6 +68,13 @@ def _for_studio(schema: dict[str, Any]) -> None:
         name: {**_without_null(plain[name]), "default": now[name], "langgraph_nodes": list(stages[name])}
         for name in ordered
     }
+    schema["properties"]["library"]["enum"] = list(OFFERED.libraries)
+    schema["properties"]["model"]["enum"] = list(OFFERED.models)
+    schema["properties"]["reranker"]["enum"] = list(dict.fromkeys([now["reranker"], *RERANKERS]))
+    for name in OPERATORS:
+        field = {key: value for key, value in _without_null(plain[name]).items() if key in ("title", "type")}
+        told = f"Set where the server is started, by {ENVIRONMENT_PREFIX}{name.upper()}."
+        schema["properties"][name] = {**field, "description": told, "readOnly": True, "langgraph_nodes": []}
 
 
 def _without_null(field: dict[str, Any]) -> dict[str, Any]:
@@ -67,7 +83,8 @@ def _without_null(field: dict[str, Any]) -> dict[str, Any]:
     return {**{name: value for name, value in field.items() if name != "anyOf"}, **(kinds[0] if kinds else {})}
 
 
-_FOLDER = str(studio_folder())
+OFFERED = Offered.read()
+"""Read once: looking at folders would block the server's event loop."""
 
 
 class StudioContext(Settings):
@@ -75,47 +92,62 @@ class StudioContext(Settings):
 
     model_config = ConfigDict(json_schema_extra=_for_studio)
 
-    library: str = Field(default="", title="Library", description="The library's folder.")
+    library: str = Field(default="", title="Library", description="One of the libraries that are offered, by name.")
     model: str = Field(
-        default="",
-        title="Model",
-        description="provider:name, offline, or empty for what the environment says.",
-        examples=["offline", "openai:gpt-4.1-mini"],
+        default="", title="Model", description="One of the models that are offered; empty: what the environment says."
     )
 
     def __init__(self, **given: Any) -> None:
         known = type(self).model_fields
         if unknown := sorted(given.keys() - known):
             raise UsageError(f"unknown settings {unknown!r}", help=f"Known are {sorted(known)!r}.")
-        given = {name: value for name, value in given.items() if value != ""}
-        library = given.pop("library", None) or os.environ.get("PREFLIGHT_LIBRARY") or _FOLDER
-        model = given.pop("model", None) or os.environ.get("PREFLIGHT_MODEL") or ""
+        given = {name: value for name, value in given.items() if value not in ("", None)}
+        own = Settings.read()
+        library = given.pop("library", None) or next(iter(OFFERED.libraries))
+        model = given.pop("model", None) or OFFERED.models[0]
         for name, value in (("library", library), ("model", model)):
             if not isinstance(value, str):
                 raise UsageError(f"setting {name} = {value!r} is not valid", help="Give a text.")
-        super().__init__(**{**Settings.read(**given).model_dump(), "library": library, "model": model})
+        OFFERED.library(library)
+        OFFERED.check_model(model)
+        changed = {name: value for name, value in given.items() if name not in OPERATORS or value != getattr(own, name)}
+        numbers = {name: changed.pop(name) for name in NUMBERS if name in changed}
+        settings = narrowed(own, {**checked_choices(changed, own), **numbers})
+        super().__init__(**{**settings.model_dump(), "library": library, "model": model})
 
 
 def resolve(given: Any) -> Context:
     """The context of a run out of an assistant's fields; libraries and readers stay open between runs.
 
     Raises:
-        PreflightError: A setting is unknown or wrong, or the library or the model cannot be opened.
+        PreflightError: A setting is unknown, wrong or the operator's, or the library or the model is not offered or
+            cannot be opened.
     """
     studio = given if isinstance(given, StudioContext) else StudioContext(**(given or {}))
     settings = Settings.model_validate(studio.model_dump(exclude={"library", "model"}))
     of_model = settings.deadline, settings.temperature, settings.context_window
-    library, reader = _opened(studio.library, studio.model, settings.extractive_reader, *of_model)
+    library = _library(OFFERED.library(studio.library))
+    reader = _reader(library, studio.model, settings.extractive_reader, *of_model)
     extractive = extractive_for(reader, settings.extractive_reader)
     return Context(reader, library, settings, _entrez() if settings.pubmed else None, extractive)
 
 
+@cache
+def _library(folder: Path) -> Library:
+    """One of those that are offered, opened once: a run may still use it however many others are opened."""
+    return Library.open(folder)
+
+
 @lru_cache(maxsize=8)
-def _opened(
-    folder: str, model: str, extractive_reader: str, deadline: float, temperature: float, context_window: int | None
-) -> tuple[Library, Reader]:
-    library = Library.open(folder)
-    return library, open_reader(
+def _reader(
+    library: Library,
+    model: str,
+    extractive_reader: str,
+    deadline: float,
+    temperature: float,
+    context_window: int | None,
+) -> Reader:
+    return open_reader(
         model or None,
         library.embedder,
         deadline=deadline,

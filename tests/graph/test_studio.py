@@ -17,7 +17,10 @@ from plain_turn import STAGES
 
 from preflight_rag.graph import studio
 from preflight_rag.graph.build import build_graph
+from preflight_rag.graph.offered import Offered
 from preflight_rag.graph.studio import StudioContext, resolve
+from preflight_rag.library import Library
+from preflight_rag.state.calls import CHOICES
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import UsageError
 
@@ -38,7 +41,13 @@ def dev(folder, log):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    environment = os.environ | {"PREFLIGHT_LIBRARY": str(folder), "PREFLIGHT_MODEL": "offline"}
+    second = f"stones={folder.parent / 'second'}"
+    environment = os.environ | {
+        "PREFLIGHT_LIBRARY": str(folder),
+        "PREFLIGHT_MODEL": "offline",
+        "PREFLIGHT_LIBRARIES": second,
+        "PREFLIGHT_MODELS": "openai:small",
+    }
     command = [Path(sys.executable).parent / "langgraph", "dev", "--no-browser", "--no-reload", "--port", str(port)]
     with log.open("ab") as output:
         process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, stderr=output)
@@ -67,12 +76,22 @@ def folder(demo_folder, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def second(folder, embedder):
+    """Another library that the operator offers, as `stones`, and one beside it that is not offered."""
+    (folder.parent / "basalt.md").write_text("# Basalt\n\nBasalt is a hard, dark stone.", encoding="utf-8")
+    for name in ("second", "secret"):
+        with Library.open(folder.parent / name, embedder=embedder, create=True) as library:
+            library.ingest([folder.parent / "basalt.md"])
+    return folder.parent / "second"
+
+
+@pytest.fixture(scope="module")
 def log(folder):
     return folder.parent / "server.log"
 
 
 @pytest.fixture(scope="module")
-def url(folder, log):
+def url(folder, second, log):
     with dev(folder, log) as found:
         yield found
 
@@ -141,13 +160,22 @@ def test_settings_have_controls(client, assistant):
     assert (fields["k"]["minimum"], fields["k"]["maximum"], fields["k"]["default"]) == (1, 200, 16)
     assert fields["clarify"]["type"] == "boolean"
     assert fields["budget_tokens"]["type"] == "integer"
-    assert fields["model"]["default"] == "offline"
-    assert all(field["description"] and field["langgraph_nodes"] for field in fields.values())
+    assert (fields["library"]["enum"], fields["library"]["default"]) == (["library", "stones"], "library")
+    assert (fields["model"]["enum"], fields["model"]["default"]) == (["offline", "openai:small"], "offline")
+    assert fields["reranker"]["enum"] == ["features", "reader", "none"]
+    own = {name for name, field in fields.items() if field.get("readOnly")}
+    assert own == set(studio.OPERATORS)
+    assert all(f"PREFLIGHT_{name.upper()}" in fields[name]["description"] for name in own)
+    assert not any("default" in fields[name] for name in own)
+    assert all(field["description"] for field in fields.values())
+    assert all(field["langgraph_nodes"] for name, field in fields.items() if name not in own)
 
 
 def test_every_setting_is_shown_at_stages_that_there_are():
     shown = {name for names in studio.STAGES.values() for name in names}
-    assert shown | set(studio.HIDDEN) == Settings.model_fields.keys() | {"library", "model"}
+    assert shown == {*CHOICES, *studio.NUMBERS, "library", "model"}
+    assert {*shown, *studio.OPERATORS} == Settings.model_fields.keys() | {"library", "model"}
+    assert {"mesh", "extractive_reader"} <= set(studio.OPERATORS)
     assert {node for nodes in studio.STAGES for node in nodes} <= build_graph().nodes.keys()
     assert sum(len(names) for names in studio.STAGES.values()) == len(shown)
 
@@ -222,9 +250,21 @@ def test_a_question_back_is_an_interrupt_that_a_reply_resumes(client, assistant,
     ("question", "context", "line"),
     [
         ("How hot is Venus?", {"k": 0}, "setting k = 0 is not valid: input should be greater than or equal to 1"),
-        ("How hot is Venus?", {"library": "nowhere"}, "nowhere"),
-        ("How hot is Venus?", {"model": "nobody:x"}, "nobody"),
         (" ", {}, "the question is empty"),
+        (
+            "How hot is Venus?",
+            {"library": "nowhere"},
+            "the library 'nowhere' is not offered here. Choose one of",
+        ),
+        ("How hot is Venus?", {"library": "SECRET"}, "is not offered here"),
+        ("How hot is Venus?", {"library": "../secret"}, "'../secret' is not offered here"),
+        ("How hot is Venus?", {"model": "nobody:x"}, "the model 'nobody:x' is not offered here"),
+        ("How hot is Venus?", {"model": "openai:large"}, "PREFLIGHT_MODELS offers others, where the server is started"),
+        ("How hot is Venus?", {"mesh": "/etc/passwd"}, "the setting 'mesh' is set where the server is started"),
+        ("How hot is Venus?", {"extractive_reader": "evil/model"}, "'extractive_reader' is set where"),
+        ("How hot is Venus?", {"reranker": "evil/model"}, "reranker='evil/model' is not offered"),
+        ("How hot is Venus?", {"max_question_chars": 10**9}, "'max_question_chars' is set where"),
+        ("How hot is Venus?", {"max_concurrency": 256}, "'max_concurrency' is set where"),
     ],
 )
 def test_what_is_wrong_is_told_in_a_line_and_the_thread_goes_on(client, assistant, thread, question, context, line):
@@ -233,6 +273,29 @@ def test_what_is_wrong_is_told_in_a_line_and_the_thread_goes_on(client, assistan
     assert line in error["message"]
     assert "\n" not in error["message"]
     assert client.runs.wait(thread, assistant, input=QUESTION)["answer"]
+
+
+@pytest.mark.parametrize("way", ["context", "configurable", "assistant"])
+def test_a_caller_chooses_among_the_libraries_that_are_offered_and_opens_no_other(
+    client, assistant, thread, folder, way
+):
+    """By a run's context, its config, or an assistant of the caller's own."""
+
+    def run(library):
+        given = {"library": library}
+        used = assistant
+        if way == "assistant":
+            used, given = client.assistants.create("preflight", context=given)["assistant_id"], {}
+        if way == "configurable":
+            return client.runs.stream(thread, used, input=asked("What is basalt?"), config={"configurable": given})
+        return client.runs.stream(thread, used, input=asked("What is basalt?"), context=given)
+
+    answers = [part.data["answer"] for part in run("stones") if part.event == "values" and part.data.get("answer")]
+    assert "hard, dark stone" in answers[-1]
+    secret = str((folder.parent / "secret").resolve())
+    (error,) = [part.data for part in run(secret) if part.event == "error"]
+    assert "is not offered here" in error["message"]
+    assert not (folder.parent / "secret" / "threads.db").exists()
 
 
 def test_a_conversation_outlives_the_server(own_folder, tmp_path):
@@ -250,18 +313,48 @@ def test_a_conversation_outlives_the_server(own_folder, tmp_path):
     assert "Mercury" in state["standalone_question"]
 
 
-def test_an_assistants_fields_become_a_context(own_folder):
-    context = resolve({"library": str(own_folder), "model": "offline", "k": 4})
+@pytest.fixture
+def offers(monkeypatch):
+    """Lets the operator's environment be another one than that in which the tests began."""
+
+    def offers(**environ):
+        for name, value in environ.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setattr(studio, "OFFERED", Offered.read())
+
+    return offers
+
+
+def test_an_assistants_fields_become_a_context(own_folder, offers):
+    offers(PREFLIGHT_LIBRARY=str(own_folder))
+    context = resolve({"library": own_folder.name, "model": "offline", "k": 4})
     assert (context.settings.k, context.reader.name) == (4, "preflight reader")
-    assert resolve(StudioContext(library=str(own_folder), model="offline")).library is context.library
+    assert resolve(StudioContext(model="offline")).library is context.library
 
 
-def test_what_is_not_given_is_as_the_environment_says(monkeypatch):
-    monkeypatch.setenv("PREFLIGHT_K", "5")
-    monkeypatch.setenv("PREFLIGHT_LIBRARY", "elsewhere")
-    assert (StudioContext().k, StudioContext(k=7).k, StudioContext(mesh="").mesh) == (5, 7, None)
+def test_what_is_not_given_is_as_the_environment_says(offers):
+    offers(PREFLIGHT_LIBRARY="elsewhere", PREFLIGHT_K="5", PREFLIGHT_WHERE="year>=2020", PREFLIGHT_MESH="mesh.xml")
+    offers(PREFLIGHT_RERANKER="medcpt")
+    assert (StudioContext().k, StudioContext(k=7).k, StudioContext(mesh="").mesh) == (5, 7, "mesh.xml")
+    assert StudioContext(mesh="mesh.xml", reranker="medcpt").reranker == "medcpt"
+    assert StudioContext(where=["title ~ heart"]).where == ("year>=2020", "title ~ heart")
+    assert StudioContext(temperature=0.5, deadline=9).temperature == 0.5
     assert StudioContext().library == "elsewhere"
     assert StudioContext.model_json_schema()["properties"]["k"]["default"] == 5
+
+
+def test_the_operator_names_libraries_and_models(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    environ = {"PREFLIGHT_LIBRARIES": "papers; b=/data/papers;", "PREFLIGHT_MODELS": "openai:m;offline"}
+    offered = Offered.read(environ)
+    assert offered.libraries == {"papers": Path("papers"), "b": Path("/data/papers")}
+    assert offered.models == ("", "offline", "openai:m")
+    own = Offered.read({**environ, "PREFLIGHT_LIBRARY": "/data/papers", "PREFLIGHT_MODEL": "openai:m"})
+    assert list(own.libraries) == ["b", "papers"]
+    assert own.models == ("openai:m", "offline")
+    assert list(Offered.read({}).libraries) == ["demo-library"]
+    with pytest.raises(UsageError, match="two libraries named 'papers'"):
+        Offered.read({"PREFLIGHT_LIBRARIES": "a/papers;b/papers"})
 
 
 @pytest.mark.parametrize("wrong", [{"colour": "red"}, {"k": 0}, {"route": "fast"}, {"library": 3}])

@@ -1,0 +1,99 @@
+"""What `langgraph dev` offers: the operator's libraries and models, which assistants choose by name.
+
+    PREFLIGHT_LIBRARY=papers                             the library, instead of ./my-library or the demo's
+    PREFLIGHT_LIBRARIES="papers;trials=/data/trials"     further ones; by the folder's name, unless another is given
+    PREFLIGHT_MODELS="openai:gpt-4.1-mini;ollama:qwen3"  further models
+
+Whoever reaches the server can set an assistant to anything, so a path or a model of a caller's choice is refused.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from preflight_rag.models.chat.chat_models import OFFLINE
+from preflight_rag.state.errors import UsageError
+
+LIBRARY, LIBRARIES = "PREFLIGHT_LIBRARY", "PREFLIGHT_LIBRARIES"
+MODEL, MODELS = "PREFLIGHT_MODEL", "PREFLIGHT_MODELS"
+
+
+@dataclass(frozen=True)
+class Offered:
+    """What callers may choose.
+
+    Attributes:
+        libraries: Folders by name, that of the operator's own library first.
+        models: Names; the first is the operator's own, empty for what the environment says.
+    """
+
+    libraries: Mapping[str, Path]
+    models: tuple[str, ...]
+
+    @classmethod
+    def read(cls, environ: Mapping[str, str] | None = None) -> Offered:
+        """What the environment says.
+
+        Raises:
+            UsageError: Two folders have one name.
+        """
+        environ = os.environ if environ is None else environ
+        own, listed = own_folder(environ), _listed(environ)
+        named = next((name for name, folder in listed if folder.absolute() == own.absolute()), own.absolute().name)
+        found = {named: own}
+        for name, folder in listed:
+            if found.setdefault(name, folder).absolute() != folder.absolute():
+                help = f"Write name=folder for one of them, as in {name}-2={folder}."
+                raise UsageError(f"{LIBRARIES} has two libraries named {name!r}", help=help)
+        models = [environ.get(MODEL) or "", OFFLINE, *_entries(environ, MODELS)]
+        return cls(found, tuple(dict.fromkeys(models)))
+
+    def library(self, name: str) -> Path:
+        """The folder of a library.
+
+        Raises:
+            UsageError: No library of that name is offered.
+        """
+        if name not in self.libraries:
+            raise _refused("library", name, self.libraries, LIBRARIES)
+        return self.libraries[name]
+
+    def check_model(self, name: str) -> None:
+        """Raise UsageError unless the model is offered."""
+        if name not in self.models:
+            raise _refused("model", name, filter(None, self.models), MODELS)
+
+
+def own_folder(environ: Mapping[str, str] | None = None) -> Path:
+    """The library that is used where none is named.
+
+    What PREFLIGHT_LIBRARY says, else ./my-library where one is, else the first of PREFLIGHT_LIBRARIES, else the demo's.
+    ./library was the command line's default before; a library that lies there is still opened.
+    """
+    environ = os.environ if environ is None else environ
+    if named := environ.get(LIBRARY):
+        return Path(named)
+    usual = [Path("my-library"), Path("library")]
+    listed = [folder for _, folder in _listed(environ)]
+    return next((folder for folder in usual if (folder / "library.db").is_file()), [*listed, Path("demo-library")][0])
+
+
+def _refused(what: str, name: str, offered: Iterable[str], variable: str) -> UsageError:
+    help = f"Choose one of: {', '.join(offered)}. {variable} offers others, where the server is started."
+    return UsageError(f"the {what} {name[:80]!r} is not offered here", help=help)
+
+
+def _listed(environ: Mapping[str, str]) -> list[tuple[str, Path]]:
+    found = []
+    for entry in _entries(environ, LIBRARIES):
+        name, equals, folder = (part.strip() for part in entry.partition("="))
+        path = Path(folder if equals else name)
+        found.append((name if equals else path.absolute().name, path))
+    return found
+
+
+def _entries(environ: Mapping[str, str], variable: str) -> list[str]:
+    return [part.strip() for part in environ.get(variable, "").split(";") if part.strip()]
