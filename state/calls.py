@@ -34,11 +34,14 @@ def checked_choices(given: Mapping[str, Any], own: Settings | None = None) -> di
 
     Args:
         given: Names and values.
-        own: The operator's settings; a reranker of theirs may be named, too.
+        own: The operator's settings. A reranker of theirs may be named, too; NCBI, whom a question is sent to and whose
+            documents are kept, is asked only where they say so.
 
     Raises:
-        UsageError: One of them is unknown, not for callers, or has a wrong value.
+        UsageError: One of them is unknown, not for callers, not switched on, or has a wrong value.
     """
+    if own is not None and given.get("pubmed") and not own.pubmed:
+        raise UsageError("PubMed is not searched here", help="It is switched on where the server is started: --pubmed.")
     for name, value in given.items():
         if name not in CHOICES:
             why = "is set where the server is started" if name in Settings.model_fields else "is not known"

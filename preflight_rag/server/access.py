@@ -186,9 +186,13 @@ class KeyRing:
             if self._connection is None:
                 if not self.path.exists():
                     return []
-                self._connection = sqlite3.connect(self.path, timeout=30, check_same_thread=False)
-                self._connection.row_factory = sqlite3.Row
-                self._connection.execute(_TABLE)
+                connection = sqlite3.connect(self.path, timeout=2, check_same_thread=False)
+                if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'keys'").fetchone():
+                    # An empty file is what is left of a damaged one, not a server that needs no key.
+                    connection.close()
+                    raise sqlite3.DatabaseError("the file has no table of keys")
+                connection.row_factory = sqlite3.Row
+                self._connection = connection
             return self._connection.execute(sql, parameters).fetchall()
 
     @contextmanager

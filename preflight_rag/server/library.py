@@ -248,7 +248,7 @@ def passage(passage_id: str, service: ServiceOf) -> dict[str, Any]:
 def search(body: SearchBody, service: ServiceOf, user: UserOf) -> dict[str, Any]:
     """Retrieval only: the rankings, what preflight would do, and the passages that would go on."""
     given = {"where": body.where, "since": body.since, "pubmed": body.pubmed, **body.settings}
-    found = service.preflight.search(body.query, body.k, **checked_settings(given))
+    found = service.preflight.search(body.query, body.k, **checked_settings(given, service))
     ids = {hit.passage_id for hit in (*found.selected, *found.fused, *found.dense, *found.lexical)}
     passages = {each.id: each for each in service.preflight.library.passages(sorted(ids))}
     names = {"title", "text", "document_id", "source", "date", "page"}

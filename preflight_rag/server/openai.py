@@ -145,7 +145,7 @@ async def complete(
     """Take a turn as a chat completion; sources are footnotes, and structured in the extra field `preflight`."""
     route = route_of(body.model)
     conversation = conversation_of(body)
-    settings = checked_settings(body.settings | ({"route": route} if route else {}))
+    settings = checked_settings(body.settings | ({"route": route} if route else {}), service)
     settings = with_instructions(settings, service, *conversation.instructions)
     given = body.thread_id or x_preflight_thread
     known = given or await asyncio.to_thread(_known_thread, service, user, conversation)

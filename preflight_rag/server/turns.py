@@ -87,13 +87,14 @@ class AskBody(GoOnBody):
     )
     discard: bool = Field(default=False, description="Drop an earlier turn of the thread that was cut off.")
 
-    def turn_settings(self) -> dict[str, Any]:
+    def turn_settings(self, service: Service) -> dict[str, Any]:
         """The settings of the turn."""
         own = {name: getattr(self, name) for name in OWN}
-        return checked_settings({**self.settings, **{name: value for name, value in own.items() if value is not None}})
+        given = {**self.settings, **{name: value for name, value in own.items() if value is not None}}
+        return checked_settings(given, service)
 
 
-def checked_settings(given: dict[str, Any]) -> dict[str, Any]:
+def checked_settings(given: dict[str, Any], service: Service) -> dict[str, Any]:
     """The settings that were given, those without a value left out.
 
     Raises:
@@ -103,7 +104,7 @@ def checked_settings(given: dict[str, Any]) -> dict[str, Any]:
     if unknown := [name for name in given if name not in CHOICES]:
         why = "is set where the server is started" if unknown[0] in Settings.model_fields else "is not known"
         raise Refused(400, f"the setting {unknown[0][:80]!r} {why}", help="GET /api/info lists settings.")
-    found = checked_choices(given)
+    found = checked_choices(given, service.preflight.settings)
     Filter.parse(Settings.read({}, **found).where, since=found.get("since"))
     return found
 
@@ -128,7 +129,7 @@ async def ask(body: AskBody, request: Request, service: ServiceOf, user: UserOf)
     goes_on = body.turn is None and body.thread_id is not None
     shown = str(body.thread_id) if goes_on else new_thread_id("chat")
     thread_id = user.thread(validate_thread_id(shown))
-    settings, model = with_instructions(body.turn_settings(), service), service.model_of(body.model)
+    settings, model = with_instructions(body.turn_settings(service), service), service.model_of(body.model)
 
     async def start() -> AsyncGenerator[Event, None]:
         if body.turn is not None:

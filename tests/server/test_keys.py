@@ -7,7 +7,7 @@ from serving import running
 
 from preflight_rag.server import ServerOptions
 from preflight_rag.server.access import KeyRing
-from preflight_rag.state.errors import UsageError
+from preflight_rag.state.errors import LibraryError, UsageError
 
 
 @pytest.fixture
@@ -50,6 +50,14 @@ def test_a_revoked_key_is_nobodys(ring):
 def test_a_name_that_cannot_be_one(ring, name):
     with pytest.raises(UsageError):
         ring.add(name)
+
+
+def test_an_emptied_file_of_keys_is_damaged_and_opens_nothing(ring, small_folder):
+    ring.add("anna")
+    ring.close()
+    (small_folder / "keys.db").write_bytes(b"")
+    with pytest.raises(LibraryError, match="cannot be used"):
+        ring.any()
 
 
 def test_a_name_has_one_key(ring):

@@ -47,6 +47,8 @@ def error_of(response):
         (b'{"question": "x", "settings": {"extractive_reader": "evil/model"}}', "'extractive_reader'"),
         (b'{"question": "x", "settings": {"reranker": "evil/model"}}', "'evil/model'"),
         (b'{"question": "x", "settings": {"colour": 1}}', "'colour' is not known"),
+        (b'{"question": "x", "pubmed": true}', "PubMed is not searched here"),
+        (b'{"question": "x", "settings": {"pubmed": true}}', "PubMed is not searched here"),
         (b'{"question": "x", "thread_id": "  "}', "blank"),
         (b'{"question": "x", "thread_id": "a\\u0000b"}', "control characters"),
         (b'{"question": "' + b"x" * 9000 + b'"}', "8,?000"),

@@ -106,7 +106,7 @@ export class Settings {
       h("legend", {}, "Which documents"),
       h("label.field", {}, h("span", {}, "Only where", h("small", {}, " one condition a line")), where),
       h("label.field", {}, h("span", {}, "Not older than"), h("input", { name: "since", value: chosen.since ?? "", placeholder: "2020, 2020-06 or 2020-06-30", autocomplete: "off" })),
-      check("pubmed", "Also search PubMed, live", chosen.pubmed ?? settings.pubmed),
+      settings.pubmed ? check("pubmed", "Also search PubMed, live", chosen.pubmed ?? true) : null,
     );
   }
 
@@ -149,7 +149,7 @@ function read(form) {
     k: text("k") ? Number(text("k")) : undefined,
     where: text("where"),
     since: text("since"),
-    pubmed: fields.has("pubmed"),
+    pubmed: form.elements.pubmed ? fields.has("pubmed") : undefined,
     clarify: fields.has("clarify"),
   };
 }
