@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import uvicorn
+from fpdf import FPDF
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
@@ -37,15 +38,48 @@ CHOSEN = {
     "two-answers-light-narrow": "two-answers-narrow.png",
     "answer-dark-narrow": "answer-dark-narrow.png",
     "relations-dark-narrow": "relations-dark-narrow.png",
+    "pdf-light-wide": "pdf.png",
+    "pdf-dark-narrow": "pdf-dark-narrow.png",
 }
 DROPPED = ["penicillin.md", "venus.md", "lake-baikal.md"]
+
+
+REPORT = (
+    """The Harrow suspension bridge: a survey
+
+The first plans for a crossing of the Harrow were drawn after the flood of 1911, when the ferry sank at its mooring. Three
+designs were put before the council; two of them were for stone arches, which the bed of the river would not have borne.""",
+    """Opening and use
+
+The Harrow suspension bridge was opened on 4 May 1931 by the engineer Ruth Calder. It is 412 metres long and carries two
+lanes of traffic and a footpath across the river. In its first year 118,000 vehicles crossed it.
+
+The cables were replaced in 1974, and the deck was made wider in 1992, when the toll was given up.""",
+)
+
+
+def report(folder: Path) -> Path:
+    """A PDF of two pages, since the demo's documents have none."""
+    document = FPDF()
+    for text in REPORT:
+        title, *paragraphs = text.split("\n\n")
+        document.add_page()
+        document.set_font("Times", style="B", size=18)
+        document.multi_cell(0, 12, title, new_x="LMARGIN", new_y="NEXT")
+        document.set_font("Times", size=13)
+        for paragraph in paragraphs:
+            document.multi_cell(0, 8, paragraph.replace("\n", " "), new_x="LMARGIN", new_y="NEXT")
+            document.ln(4)
+    path = folder / "harrow-bridge.pdf"
+    document.output(str(path))
+    return path
 
 
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
     """The address of a server over a new library of the demo's documents."""
     with Preflight.open(folder / "demo", "offline", create=True) as preflight, socket.socket() as listening:
-        preflight.ingest([DOCUMENTS])
+        preflight.ingest([DOCUMENTS, report(folder)])
         listening.bind(("127.0.0.1", 0))
         server = uvicorn.Server(uvicorn.Config(create_app(preflight), log_config=None))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
@@ -94,7 +128,7 @@ def steps(page: Page, url: str) -> Iterator[str]:
     page.goto(f"{url}/#/")
     ask(page, "How many people live in Springfield?")
     yield "two-answers"
-    evidence(page, "How it was read")
+    evidence(page, "How this was answered")
     yield "how"
     page.keyboard.press("Escape")
     page.goto(f"{url}/#/")
@@ -107,6 +141,15 @@ def steps(page: Page, url: str) -> Iterator[str]:
     page.locator(".answer .cite").first.click(trial=page.viewport_size["width"] < 1180)
     page.wait_for_timeout(400)
     yield "contradiction"
+    page.goto(f"{url}/#/")
+    ask(page, "When was the Harrow suspension bridge opened?")
+    page.locator(".answer .cite").first.click()
+    page.get_by_role("button", name="Open the PDF at page 2").click()
+    page.locator(".viewer [data-drawn]").wait_for()
+    page.wait_for_timeout(300)
+    yield "pdf"
+    page.keyboard.press("Escape")
+    page.keyboard.press("Escape")
     page.click("#open-settings")
     yield "settings"
     page.keyboard.press("Escape")

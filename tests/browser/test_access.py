@@ -40,7 +40,7 @@ def test_axe_finds_nothing_serious_in_any_view(visit, demo_url, ask, dark, narro
     expect(page.locator(".graph")).to_be_visible()
     page.get_by_text("As a table").click()
     check("relations")
-    page.get_by_role("tab", name="How it was read").click()
+    page.get_by_role("tab", name="How this was answered").click()
     page.locator(".numbers summary").click()
     check("how")
     page.keyboard.press("Escape")

@@ -16,8 +16,8 @@ edges => Object.fromEntries(
 )
 """
 WAYS = [
-    ("Which planet is the hottest?", "Read in one go, since both searches agree on the top passages."),
-    ("Who wrote Hamlet?", "Read in 4 parts, since the key passage might have been lost"),
+    ("Which planet is the hottest?", "Read in one go, since two ways of searching found the same passages."),
+    ("Who wrote Hamlet?", "Read in 4 parts, so that nothing is overlooked among so much text"),
     (QUESTION, "Compared and grouped, since several things go by this name"),
     ("Hello", "Answered from the conversation, without a search."),
 ]
@@ -30,7 +30,7 @@ def test_the_way_is_told_in_one_sentence_with_the_numbers_on_demand(visit, demo_
     route = page.locator(".route")
     expect(route).to_contain_text(told)
     route.click()
-    expect(page.get_by_role("tab", name="How it was read")).to_have_attribute("aria-selected", "true")
+    expect(page.get_by_role("tab", name="How this was answered")).to_have_attribute("aria-selected", "true")
     expect(page.locator(".timeline li").first).to_be_visible()
     expect(page.locator(".numbers table")).to_be_hidden()
     page.locator(".numbers summary").click()
@@ -42,11 +42,11 @@ def test_a_time_line_runs_while_the_answer_is_made(visit, scripted_url, ask):
 
     page = visit(scripted_url(default=Reply("Hard [1].", delay=2.0)))
     ask(page, "How is basalt?", wait=False)
-    page.get_by_title("Show the stages").click()
+    page.get_by_title("Show the steps").click()
     expect(page.locator(".timeline .live")).to_contain_text("Reading and answering")
     expect(page.locator(".timeline li").first).to_contain_text("Understanding the question")
     page.locator(".turn-actions").wait_for()
-    page.get_by_role("tab", name="How it was read").click()
+    page.get_by_role("tab", name="How this was answered").click()
     expect(page.locator(".timeline")).to_contain_text(re.compile(r"1 call · \d+ tokens"))
 
 
@@ -65,7 +65,7 @@ def test_a_quote_that_is_nowhere_is_marked_as_such(visit, scripted_url, ask):
     ask(page, "How is basalt?")
     expect(page.locator(".notice").last).to_contain_text("One quote was not found in the source.")
     page.locator(".chip").click()
-    expect(page.locator(".source.unverified .verdict")).to_have_text("This quote was not found in the passage.")
+    expect(page.locator(".source.unverified .verdict")).to_have_text("These words were not found in the source.")
     expect(page.locator("mark")).to_have_count(0)
 
 

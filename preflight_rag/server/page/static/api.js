@@ -11,7 +11,7 @@ export class ApiError extends Error {
 export const OFFLINE = {
   code: "offline",
   message: "The server cannot be reached.",
-  help: "Check that `preflight serve` is running, then try again.",
+  help: "Check that it still runs, then try again.",
 };
 
 let askForKey = null;

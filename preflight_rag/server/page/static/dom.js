@@ -61,7 +61,7 @@ export function announce(text) {
 
 /** What stands in the place of something that is no longer there: one line, and the ways out. */
 export function deadEnd(text, ...ways) {
-  return h("div.dead-end", {}, icon("none"), h("p", { role: "alert" }, text), h("p.dead-ways", {}, ways));
+  return h("div.dead-end", {}, icon("none"), h("div", { role: "alert" }, h("h1", {}, text)), h("p.dead-ways", {}, ways));
 }
 
 /** A way out: a link within the page, as a button. */

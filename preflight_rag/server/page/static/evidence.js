@@ -8,7 +8,7 @@ import { finished } from "./timeline.js";
 import { fileAddress, openPdf } from "./viewer.js";
 import { cut, place, plural, sentences, webLink } from "./words.js";
 
-const TABS = { sources: "Sources", relations: "Relations", how: "How it was read" };
+const TABS = { sources: "Sources", relations: "Relations", how: "How this was answered" };
 const PASSAGE_GONE = "This passage is no longer in the library: its document was changed or taken out. The quote above is what it said.";
 const passages = new Map();
 
@@ -36,7 +36,7 @@ export class Evidence {
     this.turn = null;
     this.root.replaceChildren(
       this.#head([]),
-      h("div.evidence-empty", {}, icon("quote"), h("p", {}, "What an answer stands on appears here: each source word for word, and how it was read.")),
+      h("div.evidence-empty", {}, icon("quote"), h("p", {}, "What an answer stands on appears here: each source word for word, and how it was answered.")),
     );
   }
 
@@ -106,7 +106,7 @@ export class Evidence {
     const doubted = answer.statements.filter((statement) => statement.supported === false);
     const list = answer.citations.length
       ? answer.citations.map((found) => this.#source(found))
-      : [h("p.empty-note", {}, answer.abstained ? "The documents do not answer this question, so there is nothing to cite." : "This answer cites no passage.")];
+      : [h("p.empty-note", {}, answer.abstained ? "The documents do not answer this question, so there is nothing to cite." : "This answer cites no source.")];
     return [...(doubted.length ? [doubts(doubted)] : []), ...list];
   }
 
@@ -125,7 +125,7 @@ export class Evidence {
       { class: found.verified ? null : "unverified" },
       h("h3", {}, toggle),
       h("p.meta", {}, place(found)),
-      found.verified ? null : h("p.verdict", {}, icon("warn"), "This quote was not found in the passage."),
+      found.verified ? null : h("p.verdict", {}, icon("warn"), "These words were not found in the source."),
       h("blockquote.quote", { id: `quote-${found.n}` }, found.quote),
       content,
     );
@@ -151,7 +151,7 @@ export class Evidence {
     }
     content.hidden = false;
     (content.querySelector("mark") ?? content).scrollIntoView({ block: "center" });
-    announce(`Source ${n}: ${found.title || found.document_id}. ${found.verified ? "The quote is highlighted." : "The quote was not found in the passage."}`);
+    announce(`Source ${n}: ${found.title || found.document_id}. ${found.verified ? "The quote is highlighted." : "Its words were not found in the source."}`);
   }
 
   #relations(body) {
@@ -191,7 +191,7 @@ export class Evidence {
     return [
       h("p.route-sentence", {}, icon(ICONS[route.name] ?? "plain"), sentence(answer, size)),
       numbers(route),
-      h("h3", {}, "Time line"),
+      h("h3", {}, "Steps"),
       finished(receipt),
       h("p.meta", {}, cost(receipt).join(" · ")),
       ...saved(receipt.saved),
@@ -254,7 +254,7 @@ function saved({ calls, input_tokens: tokens, why }) {
 function searched(answer) {
   const queries = listed("Searched for", answer.queries);
   const spelling = listed("Spelling", answer.corrections.map(([was, now]) => `${was} → ${now}`));
-  const rungs = listed("Search expressions", answer.expressions.map((rung) => `${rung.where}: ${rung.expression}, ${plural(rung.hits, "hit")}${rung.note ? ` (${rung.note})` : ""}`));
+  const rungs = listed("Searches, from narrow to wide", answer.expressions.map((rung) => `${rung.where}: ${rung.expression}, ${plural(rung.hits, "hit")}${rung.note ? ` (${rung.note})` : ""}`));
   return [...queries, ...spelling, ...rungs];
 }
 

@@ -9,7 +9,7 @@ import { h, svg } from "./dom.js";
 import { plural } from "./words.js";
 
 export const KINDS = {
-  counterfactual: { name: "differs", long: "answer differently", inWords: "answering differently", dash: "" },
+  counterfactual: { name: "disagree", long: "answer differently", inWords: "answering differently", dash: "" },
   distracting: { name: "different", long: "speak of different things of one name", inWords: "speaking of different things of one name", dash: "7 5" },
   duplicated: { name: "the same", long: "say the same", inWords: "saying the same", dash: "1 5" },
   ambiguous: { name: "unclear", long: "do not say what they speak of", inWords: "not saying what they speak of", dash: "12 4 2 4" },
@@ -267,7 +267,7 @@ export function legend(relations) {
     "ul.legend",
     {},
     kinds.map((kind) => h("li", {}, sample(kind), KINDS[kind].long)),
-    relations.some((relation) => relation.inferred) ? h("li", {}, "* inferred from other pairs, at least in part") : null,
+    relations.some((relation) => relation.inferred) ? h("li", {}, "* follows from other pairs, at least in part") : null,
   );
 }
 
@@ -279,7 +279,7 @@ export function table(answer, titles) {
     return one ? `${one.n ? `[${one.n}] ` : ""}${one.title}` : id;
   };
   const row = ({ a, b, kind, inferred }) =>
-    h("tr", {}, h("td", {}, name(a)), h("td", {}, (KINDS[kind]?.name ?? "unrelated") + (inferred ? " (inferred)" : "")), h("td", {}, name(b)));
+    h("tr", {}, h("td", {}, name(a)), h("td", {}, (KINDS[kind]?.name ?? "unrelated") + (inferred ? " (follows from other pairs)" : "")), h("td", {}, name(b)));
   const heads = ["Document", "Relation", "Document"].map((head) => h("th", { scope: "col" }, head));
   return h(
     "details.numbers",

@@ -25,7 +25,7 @@ export class Library {
 
   #build() {
     const pick = h("input.sr-only", { type: "file", multiple: true, id: "files", onchange: () => this.#picked(pick) });
-    this.drop = h("div.drop.large", {}, pick, icon("upload"), h("label", { for: "files" }, h("strong", {}, "Choose files"), " or drop them here"), h("p.meta", {}, "PDF, Word, HTML, Markdown, text, CSV, JSON lines, PubMed and PMC XML"));
+    this.drop = h("div.drop.large", {}, pick, icon("upload"), h("label", { for: "files" }, h("strong", {}, "Choose files"), " or drop them here"), h("p.meta", {}, "PDF, Word and other office documents, web pages, e-books, mail, text, tables, records of PubMed"));
     this.uploads = h("div.uploads", { "aria-live": "polite" });
     this.figures = h("dl.figures");
     this.search = h("input", { type: "search", id: "document-search", placeholder: "Search documents", autocomplete: "off" });
@@ -48,9 +48,9 @@ export class Library {
 
   async #figures() {
     try {
-      const { documents, passages, tokens, kinds } = await call("/api/stats");
+      const { documents, passages, kinds } = await call("/api/stats");
       const count = (value) => (value ?? 0).toLocaleString("en");
-      const figures = [["documents", count(documents)], ["passages", count(passages)], ["tokens", count(tokens)]];
+      const figures = [["documents", count(documents)], ["passages", count(passages)]];
       const sorts = Object.entries(kinds ?? {}).sort(([, one], [, other]) => other - one).slice(0, 4);
       if (sorts.length > 1) figures.push(["kinds of file", sorts.map(([kind, many]) => `${kind.toUpperCase()} ${count(many)}`).join(" · ")]);
       this.figures.replaceChildren(...figures.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));

@@ -13,7 +13,7 @@ async function ask() {
     const form = h(
       "form",
       {},
-      h("p", {}, "This server is for those who have a key. It was shown once when it was made with ", h("code", {}, "preflight keys add"), "."),
+      h("p", {}, "This page is for people who have a key. Whoever runs it can give you one."),
       h("label.field", {}, h("span", {}, "Key"), input),
       wrong,
       h("div.dialog-actions", {}, h("button.button.primary", { type: "submit" }, "Enter")),

@@ -14,12 +14,12 @@ export const STAGES = {
   answer_plain: "Reading and answering",
   map_context: "Reading the parts",
   reduce_context: "Putting the parts together",
-  relate_contexts: "Comparing passages",
-  organize_contexts: "Grouping passages",
+  relate_contexts: "Comparing documents",
+  organize_contexts: "Grouping what agrees",
   clarify: "Asking which is meant",
-  answer_group: "Answering each group",
+  answer_group: "Answering each of several",
   aggregate_groups: "Setting answers side by side",
-  cite: "Checking citations",
+  cite: "Checking the quotes",
   abstain: "Finding no answer",
   converse: "Answering from the conversation",
   list_documents: "Looking through all documents",
@@ -45,7 +45,7 @@ export function sentence(answer, size = 4) {
   if (route.name === "plain") return `Read in one go${route.forced ? AS_ASKED : `, since ${plainly(route, first)}.`}`;
   if (route.name === "map_reduce") {
     const how = `Read in ${plural(parts(route, size), "part")}`;
-    return `${how}${route.forced ? AS_ASKED : ", since the key passage might have been lost among the others."}`;
+    return `${how}${route.forced ? AS_ASKED : ", so that nothing is overlooked among so much text."}`;
   }
   return `Compared and grouped${route.forced ? AS_ASKED : `, since ${differing(first, answer.relations)}.`}`;
 }
@@ -54,9 +54,9 @@ function plainly(route, reason) {
   const few = /^only (\d+) passages?/.exec(reason);
   if (few) return few[1] === "1" ? "only one passage was found" : `only ${few[1]} passages were found`;
   if (/fit one map prompt/.test(reason)) return "the passages are short";
-  if (/\bagree \(IoU/.test(reason)) return "both searches agree on the top passages";
-  if ((route.iou ?? 0) >= 0.5) return "both searches agree on the top passages";
-  return "the key passage most likely stands among the first";
+  if (/\bagree \(IoU/.test(reason)) return "two ways of searching found the same passages";
+  if ((route.iou ?? 0) >= 0.5) return "two ways of searching found the same passages";
+  return "the answer most likely stands in the first passages found";
 }
 
 function differing(reason, relations) {
@@ -67,11 +67,11 @@ function differing(reason, relations) {
   const answers = /different (numbers|answers|dates)|written \d+ years? apart|edited copy/.test(reason);
   if (names && answers) return "several things go by this name, with different answers";
   if (names) return "several things go by this name";
-  return answers ? "passages disagree" : "passages speak of different things";
+  return answers ? "documents disagree" : "documents speak of different things";
 }
 
 function escalated(route, then, size) {
-  const why = /verified/.test(then) ? "no quote could be verified" : "that found nothing";
+  const why = /verified/.test(then) ? "none of its quotes stood in the documents" : "that found nothing";
   return `First read in one go; ${why}, so it was read again in ${plural(parts(route, size), "part")}.`;
 }
 
@@ -90,6 +90,22 @@ const SIGNALS = {
   risk_uncovered: "Question not covered",
   risk_untitled: "Question not in titles",
 };
+
+/** What is missing when a stage reports a gap; the report itself stands under "How this was answered". */
+const GAPS = {
+  model: "The language model could not be reached, so this was answered without it.",
+  rewrite: "The question was taken as it stands.",
+  instructions: "Some of the instructions for answers were not followed.",
+  retrieve: "One of the searches failed, so something may be missing.",
+  map_context: "Some parts could not be read, so something may be missing.",
+  relate_contexts: "Some documents could not be compared.",
+  answer_group: "Some of several answers could not be given.",
+  aggregate_groups: "Some of several answers could not be given.",
+  cite: "Some quotes could not be checked as usual.",
+};
+
+/** What is missing from an answer, one line for each kind. */
+export const gapsInWords = (gaps) => [...new Set(gaps.map(({ stage, item }) => GAPS[item] ?? GAPS[stage] ?? "Part of the work did not go as usual."))];
 
 /** The numbers behind the sentence, for those who open them. */
 export function numbers(route) {

@@ -8,10 +8,10 @@ import { plural } from "./words.js";
 const KEY = "preflight.settings";
 
 const NOTES = {
-  auto: "Each question is read in the way that its passages call for.",
-  plain: "All passages in one go: the quickest.",
-  "map-reduce": "A few passages at a time, then put together: for what hides among much.",
-  corg: "Passages are compared first: for several things of one name, and for contradictions.",
+  auto: "Each question is read in the way that suits what is found.",
+  plain: "All that is found in one go: the quickest.",
+  "map-reduce": "A little at a time, then put together: for what hides among much.",
+  corg: "Documents are compared first: for several things of one name, and for contradictions.",
 };
 
 export class Settings {
@@ -94,7 +94,7 @@ export class Settings {
       const input = h("input", { type: "radio", name: "route", value: name, checked: (chosen.route ?? "auto") === name });
       return h("label.radio", {}, input, h("span", {}, h("strong", {}, ROUTES[name] ?? name), h("small", {}, NOTES[name])));
     };
-    return h("fieldset", {}, h("legend", {}, "How passages are read"), this.info.routes.map(option));
+    return h("fieldset", {}, h("legend", {}, "How documents are read"), this.info.routes.map(option));
   }
 
   #sources(chosen, settings) {
@@ -104,9 +104,9 @@ export class Settings {
       "fieldset",
       {},
       h("legend", {}, "Which documents"),
-      h("label.field", {}, h("span", {}, "Only where", h("small", {}, " one condition a line")), where),
       h("label.field", {}, h("span", {}, "Not older than"), h("input", { name: "since", value: chosen.since ?? "", placeholder: "2020, 2020-06 or 2020-06-30", autocomplete: "off" })),
       settings.pubmed ? check("pubmed", "Also search PubMed, live", chosen.pubmed ?? true) : null,
+      h("details.more", { open: Boolean(chosen.where) }, h("summary", {}, "Conditions"), h("label.field", {}, h("span", {}, "Only where", h("small", {}, " one condition a line")), where)),
     );
   }
 

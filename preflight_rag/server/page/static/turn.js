@@ -2,10 +2,10 @@
 
 import { announce, h, icon, nodesOf, showNodes, toast } from "./dom.js";
 import { cards, doubt, joinMarks } from "./answer.js";
-import { ICONS, sentence, stageName } from "./route.js";
+import { gapsInWords, ICONS, sentence, stageName } from "./route.js";
 import { Thumbs } from "./thumbs.js";
 import { Progress } from "./timeline.js";
-import { asMarkdown, asSentence, byDocument, nameOf, ranges, seconds, sourceNumbers, yearAndPages } from "./words.js";
+import { asMarkdown, asSentence, byDocument, helpOf, nameOf, ranges, seconds, sourceNumbers, yearAndPages } from "./words.js";
 
 export class TurnView {
   /**
@@ -93,7 +93,7 @@ export class TurnView {
     this.answer = null;
     this.note = h("span.note", {}, "Sending");
     this.clock = h("span.clock", { "aria-hidden": "true" });
-    const stages = h("button.progress", { type: "button", title: "Show the stages", onclick: () => this.#evidence({ tab: "how" }) }, h("span.pulse", { "aria-hidden": "true" }), this.note, this.clock);
+    const stages = h("button.progress", { type: "button", title: "Show the steps", onclick: () => this.#evidence({ tab: "how" }) }, h("span.pulse", { "aria-hidden": "true" }), this.note, this.clock);
     this.head.replaceChildren(stages);
     this.body.replaceChildren();
     this.foot.replaceChildren();
@@ -120,8 +120,7 @@ export class TurnView {
   moved(event) {
     this.progress.moved(event);
     const count = event.total ? ` (${event.done ?? 0} of ${event.total})` : "";
-    const note = event.note && !/\d+ of \d+/.test(event.note) ? event.note + count : event.note || stageName(event.stage) + count;
-    this.note.textContent = note.replace(/^./, (first) => first.toUpperCase());
+    this.note.textContent = stageName(event.stage) + count;
   }
 
   ended(event) {
@@ -144,7 +143,7 @@ export class TurnView {
     this.body.classList.toggle("with-short", Boolean(answer.short_answer));
     const inWords = sentence(answer, this.page.partitionSize());
     this.head.replaceChildren(
-      h("button.route", { type: "button", title: "How it was read", onclick: () => this.#evidence({ tab: "how" }) }, icon(ICONS[answer.route.name] ?? "plain"), h("span", {}, inWords)),
+      h("button.route", { type: "button", title: "How this was answered", onclick: () => this.#evidence({ tab: "how" }) }, icon(ICONS[answer.route.name] ?? "plain"), h("span", {}, inWords)),
     );
     joinMarks(this.body, answer.citations);
     if (answer.groups.length > 1) this.#asCards(answer);
@@ -173,7 +172,7 @@ export class TurnView {
     }
     const loose = answer.citations.filter((citation) => !citation.verified).length;
     if (loose) found.push(`${loose === 1 ? "One quote was" : `${loose} quotes were`} not found in the source.`);
-    if (answer.gaps.length) found.push(`Something is missing: ${answer.gaps[0].error}${answer.gaps.length > 1 ? ` (and ${answer.gaps.length - 1} more)` : ""}`);
+    if (answer.gaps.length) found.push(...gapsInWords(answer.gaps));
     return found.map((text) => h("p.notice", {}, icon("warn"), h("span", {}, text)));
   }
 
@@ -241,7 +240,8 @@ export class TurnView {
   }
 
   /** The turn failed: what happened, what helps, and a way to go on. */
-  fail({ code, message, help }, { resumable = false } = {}) {
+  fail({ code, message, help: forAnyone }, { resumable = false } = {}) {
+    const help = helpOf({ help: forAnyone });
     this.#end();
     if (code === "turn_unfinished") {
       const drop = h("button.button", { type: "button", onclick: () => this.page.again(this.question, { discard: true }) }, "Drop it and ask this");
@@ -249,7 +249,7 @@ export class TurnView {
       this.foot.replaceChildren(h("p.notice", { role: "alert" }, icon("warn"), h("span", {}, "An earlier answer in this conversation was not finished.")), h("div.dialog-actions.start", {}, back, drop));
       return;
     }
-    this.#offer(h("p.notice.error", { role: "alert" }, icon("warn"), h("span", {}, h("strong", {}, asSentence(message)), help ? ` ${asSentence(help)}` : "")), resumable);
+    this.#offer(h("p.notice.error", { role: "alert" }, icon("warn"), h("span", {}, h("strong", {}, asSentence(message)), help ? ` ${help}` : "")), resumable);
   }
 
   #offer(notice, resumable) {

@@ -10,8 +10,14 @@ export const number = (value, digits = 2) =>
 /** A line as a sentence: its first letter large, a full stop at its end. */
 export const asSentence = (line) => line.trim().replace(/^./, (first) => first.toUpperCase()).replace(/([^.!?])$/, "$1.");
 
+/** Ways out that are for programs: calls of the API and commands. */
+const FOR_PROGRAMS = /\/api\b|`preflight /;
+
+/** What helps, where it is for people; else nothing. */
+export const helpOf = ({ help }) => (help && !FOR_PROGRAMS.test(help) ? asSentence(help) : "");
+
 /** What went wrong and what helps, as sentences. */
-export const sentences = ({ message, help }) => [message, help].filter(Boolean).map(asSentence).join(" ");
+export const sentences = (error) => [error.message && asSentence(error.message), helpOf(error)].filter(Boolean).join(" ");
 
 /** Seconds as people say them: `40 ms`, `1.3 s`, `2 min 5 s`. */
 export function seconds(value) {
