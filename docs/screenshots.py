@@ -47,8 +47,9 @@ DROPPED = ["penicillin.md", "venus.md", "lake-baikal.md"]
 REPORT = (
     """The Harrow suspension bridge: a survey
 
-The first plans for a crossing of the Harrow were drawn after the flood of 1911, when the ferry sank at its mooring. Three
-designs were put before the council; two of them were for stone arches, which the bed of the river would not have borne.""",
+The first plans for a crossing of the Harrow were drawn after the flood of 1911, when the ferry sank at its mooring.
+Three designs were put before the council; two of them were for stone arches, which the bed of the river would not have
+borne.""",
     """Opening and use
 
 The Harrow suspension bridge was opened on 4 May 1931 by the engineer Ruth Calder. It is 412 metres long and carries two

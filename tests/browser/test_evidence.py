@@ -63,7 +63,7 @@ def test_a_quote_is_marked_where_it_stands_whatever_comes_before_it(visit, scrip
 def test_a_quote_that_is_nowhere_is_marked_as_such(visit, scripted_url, ask):
     page = visit(scripted_url(default='Zebras sing at night [1].\n\nQUOTES\n[1] "Zebras sing at night in Milan."'))
     ask(page, "How is basalt?")
-    expect(page.locator(".notice").last).to_contain_text("One quote was not found in the source.")
+    expect(page.locator(".reply-foot .notice").last).to_contain_text("One quote was not found in the source.")
     page.locator(".chip").click()
     expect(page.locator(".source.unverified .verdict")).to_have_text("These words were not found in the source.")
     expect(page.locator("mark")).to_have_count(0)
@@ -73,7 +73,7 @@ def test_a_statement_that_its_source_does_not_support_is_shown_as_such(visit, sc
     reply = 'Venus is the home of seven million penguins [1].\n\nQUOTES\n[1] "Basalt is a rock that is hard."'
     page = visit(scripted_url(default=reply))
     ask(page, "How is basalt?")
-    expect(page.locator(".notice").first).to_contain_text("supported by the cited sources")
+    expect(page.locator(".reply-foot .notice").first).to_contain_text("supported by the cited sources")
     page.get_by_role("button", name="Evidence").click()
     expect(page.locator(".doubts")).to_contain_text("Venus is the home of seven million penguins")
     marked = page.evaluate("[...CSS.highlights.values()].flatMap(all => [...all].map(String))")
