@@ -17,6 +17,13 @@ SHOWN = {
     "4_agent.py": ("1,642 metres", "lake-baikal.md"),
     "5_node.py": ("retrieve", "between 60 and 100", "sources)"),
     "6_your_vector_store.py": ("5 mg", "Trial 7, trial.pdf, page 3, 2023-04-01", "('canteen.md', 1)"),
+    "7_tenants.py": (
+        "28 days",
+        "retrieved: # Holidays\n\nSouth Ltd",
+        "refused: no library is named",
+        "'mesh' is set where",
+    ),
+    "8_side_by_side.py": ("1,642 metres", "penicillin.md", "= What is a normal resting heart rate for children?"),
 }
 
 
@@ -51,7 +58,7 @@ def served(monkeypatch):
     return serve
 
 
-def test_there_are_six_short_ones():
+def test_they_are_short():
     assert [example.name for example in EXAMPLES] == list(SHOWN)
     assert all(len(example.read_text(encoding="utf-8").splitlines()) <= 60 for example in EXAMPLES)
 

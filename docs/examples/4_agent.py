@@ -40,9 +40,10 @@ with Preflight.open(given.library, given.reader) as app:
         system_prompt="Look facts up with the tool. Keep its [n] marks and name the sources.",
         checkpointer=InMemorySaver(),
     )
-    # The agent's thread is the tool's thread too: what it asked before is known when it asks again. An error, such as
-    # a model that cannot be reached, comes back as the tool's text, and the agent goes on.
-    config = {"configurable": {"thread_id": "example-4"}}
+    # Calls of the tool stand alone, so those of one step run side by side; with a thread of the tool's own, what it was
+    # asked before is known when it is asked again. An error, such as a model that cannot be reached, comes back as the
+    # tool's text, and the agent goes on.
+    config = {"configurable": {"thread_id": "example-4", "preflight_thread_id": "example-4"}}
     for question in QUESTIONS:
         result = agent.invoke({"messages": [("user", question)]}, config)
         print(f"> {question}\n{result['messages'][-1].content}\n")
