@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from preflight_rag.cli import show
 from preflight_rag.cli.main import (
+    DATABASE,
     DEFAULT_LIBRARY,
     EmbedderOption,
     JsonOption,
@@ -16,6 +20,7 @@ from preflight_rag.cli.main import (
     ModelOption,
     app,
     command,
+    nothing_left_behind,
 )
 from preflight_rag.cli.options import SEARCH, TURN, with_settings
 from preflight_rag.state.errors import PreflightError, ReplyNeeded
@@ -47,11 +52,10 @@ def ask(
     settings: dict[str, Any],
 ) -> None:
     """Answer a question from the library, with citations."""
-    from preflight_rag.app import Preflight
     from preflight_rag.graph.locks import new_thread_id
 
     thread_id = new_thread_id("ask") if thread is None else thread
-    with Preflight.open(library, model, embedder=embedder, create=_may_create(settings), **settings) as preflight:
+    with _opened(library, model, embedder, settings) as preflight:
         show.model_line(preflight.reader.name)
         answer = preflight.ask(question, thread_id=thread_id, options=option or (), discard=discard)
         _notes(preflight)
@@ -61,9 +65,17 @@ def ask(
         show.answer(answer, explain=explain)
 
 
-def _may_create(settings: dict[str, Any]) -> bool:
-    """With PubMed a question needs no library beforehand: what is found makes one."""
-    return bool(settings.get("pubmed"))
+@contextmanager
+def _opened(library: Path, model: str | None, embedder: str | None, settings: dict[str, Any]) -> Iterator[Preflight]:
+    """The library; with PubMed none is needed beforehand, what is found makes one, and nothing found makes none."""
+    from preflight_rag.app import Preflight
+
+    create = bool(settings.get("pubmed"))
+    with nothing_left_behind(library):
+        if create and not (library.expanduser() / DATABASE).is_file():
+            typer.echo(f"preflight: there is no library at {library}; what PubMed gives makes one", err=True)
+        with Preflight.open(library, model, embedder=embedder, create=create, **settings) as preflight:
+            yield preflight
 
 
 def _notes(preflight: Preflight) -> None:
@@ -91,10 +103,9 @@ def chat(
     With --clarify, a question about a name that many things share is answered with a numbered list; reply with a
     number, several numbers, a name, or "all".
     """
-    from preflight_rag.app import Preflight
     from preflight_rag.graph.locks import new_thread_id
 
-    with Preflight.open(library, model, embedder=embedder, create=_may_create(settings), **settings) as preflight:
+    with _opened(library, model, embedder, settings) as preflight:
         show.model_line(preflight.reader.name)
         _notes(preflight)
         thread_id = new_thread_id("chat") if thread is None else thread
@@ -137,24 +148,23 @@ def _pick_up(preflight: Preflight, thread: str) -> None:
 
 
 def _turn(preflight: Preflight, question: str, thread: str) -> None:
+    """One turn; on a terminal the answer's Markdown is drawn as it comes, elsewhere it stays as it is."""
     from preflight_rag.graph.turns import StageEvent, TokenEvent
 
-    streamed: list[str] = []
+    with show.streamed_answer() as stream:
 
-    def on_event(event: Any) -> None:
-        if isinstance(event, TokenEvent):
-            streamed.append(event.text)
-            typer.echo(event.text, nl=False)
-        elif isinstance(event, StageEvent) and event.stage == "preflight":
-            decision = event.update["decision"]
-            typer.echo(f"[{show.way(decision['name'], decision['reason'])}]", err=True)
-        elif isinstance(event, StageEvent) and event.update.get("escalations"):
-            typer.echo(f"\n[{event.update['escalations'][-1]['reason']}]", err=True)
+        def on_event(event: Any) -> None:
+            if isinstance(event, TokenEvent):
+                stream.add(event.text)
+            elif isinstance(event, StageEvent) and event.stage == "preflight":
+                decision = event.update["decision"]
+                stream.note(f"[{show.way(decision['name'], decision['reason'])}]")
+            elif isinstance(event, StageEvent) and event.update.get("escalations"):
+                stream.note(f"[{event.update['escalations'][-1]['reason']}]")
 
-    answer = preflight.ask(question, thread_id=thread, on_event=on_event)
-    if streamed:
-        typer.echo("")
-    show.answer(answer, with_text=not "".join(streamed).strip().endswith(answer.answer.strip()))
+        answer = preflight.ask(question, thread_id=thread, on_event=on_event)
+        stream.end(answer.answer)
+    show.answer(answer, with_text=False)
 
 
 @app.command(epilog='Example: preflight search "boiling point" --library my-library --json')
@@ -169,9 +179,7 @@ def search(
     settings: dict[str, Any],
 ) -> None:
     """Retrieve only: dense, lexical and fused rankings, and what preflight would do."""
-    from preflight_rag.app import Preflight
-
-    with Preflight.open(library, "offline", embedder=embedder, create=_may_create(settings), **settings) as preflight:
+    with _opened(library, "offline", embedder, settings) as preflight:
         found = preflight.search(query)
         passages = preflight.library.passages([hit.passage_id for hit in found.selected])
         _notes(preflight)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from preflight_rag.cli import show
-from preflight_rag.cli.main import DEFAULT_LIBRARY, JsonOption, LibraryOption, app, command
+from preflight_rag.cli.main import DEFAULT_LIBRARY, JsonOption, LibraryOption, app, can_ask, command, confirmed
 from preflight_rag.state.extras import require_extra
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def calibrate(
     ] = RECALL,
     seed: Annotated[int, typer.Option("--seed", help="Random seed of the questions that are made.")] = 0,
     try_only: Annotated[bool, typer.Option("--try", help="Only say what would change.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Write it without asking.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Fit the preflight's risk of a lost key passage to the library, from questions with known documents."""
@@ -46,14 +47,20 @@ def calibrate(
     from preflight_rag.routing.known_questions import make_questions, read_questions
     from preflight_rag.routing.library_risk import write_model
 
+    asked = (f"Use what is found for {library} from now on?", "--yes, or give --try to write nothing")
+    if not (yes or try_only):
+        can_ask(*asked)
     with Library.open(library) as collection:
         known = read_questions(questions) if questions else make_questions(collection, count, seed=seed)
         found = _with_progress(collection, known, made=questions is None, recall=recall)
-        path = None if try_only else write_model(library, found.model)
+    if not json:
+        _tell(found, recall)
+    path = None
+    if not try_only and (yes or confirmed(*asked)):
+        path = write_model(library, found.model)
     if json:
         show.as_json({**found.to_json(), "written": str(path) if path else None})
         return
-    _tell(found, recall)
     typer.echo(f"written to {path}; delete it to go back" if path else "nothing was written")
 
 

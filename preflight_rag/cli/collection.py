@@ -1,14 +1,31 @@
-"""`ingest` and `library stats|verify|rebuild|delete-document`."""
+"""`ingest` and `library list|remove|stats|verify|rebuild|delete-document`."""
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from threading import Event
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from preflight_rag.cli import show
-from preflight_rag.cli.main import DEFAULT_LIBRARY, EmbedderOption, JsonOption, LibraryOption, app, command
+from preflight_rag.cli.main import (
+    DATABASE,
+    DEFAULT_LIBRARY,
+    EmbedderOption,
+    JsonOption,
+    LibraryOption,
+    app,
+    command,
+    confirmed,
+    nothing_left_behind,
+)
 from preflight_rag.state.errors import LibraryError, UsageError
 
 if TYPE_CHECKING:
@@ -16,7 +33,10 @@ if TYPE_CHECKING:
     from preflight_rag.library.index.dense import IndexKind
     from preflight_rag.library.ingest import IngestEvent, IngestReport
     from preflight_rag.library.splitting import SplitterName
+    from preflight_rag.library.storage.catalogue import CatalogueEntry
 
+MOST_NAMED = 100_000
+"""Documents whose names are compared with a given one; a guess."""
 library_commands = typer.Typer(help="The collection itself.", no_args_is_help=True)
 app.add_typer(library_commands, name="library")
 
@@ -24,7 +44,9 @@ app.add_typer(library_commands, name="library")
 @app.command(epilog="Example: preflight ingest papers/ notes.md records.jsonl.gz --library my-library")
 @command
 def ingest(
-    paths: Annotated[list[Path], typer.Argument(help="Files, folders, or .jsonl(.gz) records.")],
+    paths: Annotated[
+        list[Path], typer.Argument(help="Files and folders; docs/documents.md has the kinds that are read.")
+    ],
     library: LibraryOption = DEFAULT_LIBRARY,
     prune: Annotated[bool, typer.Option("--prune", help="Remove documents of these paths that are gone.")] = False,
     json: JsonOption = False,
@@ -37,47 +59,169 @@ def ingest(
         ),
     ] = None,
     max_mb: Annotated[int, typer.Option("--max-mb", min=1, help="Largest file that is read, in megabytes.")] = 200,
+    names: Annotated[
+        bool, typer.Option("--names", help="Name every file that is not read, not only their kinds.")
+    ] = False,
 ) -> None:
-    """Add or update documents; unchanged ones are skipped, and one bad file stops nothing."""
+    """Add or update documents; unchanged ones are skipped, and one bad file stops nothing.
+
+    Ctrl-C ends it after what is in hand: what was done is kept, and the same command goes on.
+    """
     from preflight_rag.library import Library
 
     named = cast("SplitterName | None", splitter)
-    with Library.open(library, embedder=embedder, create=True, splitter=named) as collection:
-        report = _with_progress(collection, paths, prune=prune, max_bytes=max_mb * 1024 * 1024)
-        passages = collection.stats()["passages"]
+    _check_paths(paths, library)
+    with nothing_left_behind(library), Library.open(library, embedder=embedder, create=True, splitter=named) as opened:
+        report = _watched(opened, paths, prune=prune, max_bytes=max_mb * 1024 * 1024)
+        passages = opened.stats()["passages"]
     if json:
         show.as_json(report.to_json())
     else:
-        _summary(report, library, passages)
+        show.ingested(report, library, passages, names=names)
+    if report.stopped:
+        raise typer.Exit(130)
     if report.failed and not (report.added or report.updated or report.skipped):
         raise typer.Exit(1)
 
 
-def _with_progress(collection: Library, paths: list[Path], *, prune: bool, max_bytes: int) -> IngestReport:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+def _check_paths(paths: list[Path], library: Path) -> None:
+    """Refuse a call none of whose paths exists, before a library is made for it."""
+    missing = [path for path in paths if not os.path.lexists(path.expanduser())]
+    if len(missing) == len(paths):
+        named = ", ".join(repr(str(path)) for path in missing[:5])
+        there = "" if (library / DATABASE).is_file() else f"; no library was made at {library}"
+        raise LibraryError(f"{named} {'does' if len(missing) == 1 else 'do'} not exist{there}", help="Check the path.")
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("reading")
+
+def _watched(collection: Library, paths: list[Path], *, prune: bool, max_bytes: int) -> IngestReport:
+    """Ingest with a bar on a terminal; the first Ctrl-C ends it after what is in hand, the second at once."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (TaskProgressColumn(), BarColumn(bar_width=24), TimeRemainingColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=console, transient=True) as bar, _stops() as stopped:
+        task = bar.add_task("looking for files", total=None)
 
         def show_event(event: IngestEvent) -> None:
-            name = Path(event.name).name[-40:]
-            bar.update(task, completed=event.done, total=event.total, description=f"{event.stage} {name}")
+            if stopped.is_set() and not bar.tasks[task].fields.get("stopping"):
+                bar.update(task, stopping=True)
+                console.print("stopping after what is in hand; Ctrl-C again stops at once", highlight=False)
+            done, total = (event.done, event.total) if event.stage == "index" else (event.bytes_done, event.bytes_total)
+            bar.update(task, completed=done, total=total or None, description=_in_hand(event))
 
-        return collection.ingest(paths, prune=prune, progress=show_event, max_bytes=max_bytes)
+        return collection.ingest(
+            [path.expanduser() for path in paths],
+            prune=prune,
+            progress=show_event,
+            max_bytes=max_bytes,
+            stop=stopped.is_set,
+        )
 
 
-def _summary(report: IngestReport, library: Path, passages: int) -> None:
-    typer.echo(
-        f"added {report.added}, updated {report.updated}, skipped {report.skipped} unchanged, "
-        f"removed {report.removed}, failed {len(report.failed)}"
-    )
-    for source, reason in report.failed:
-        typer.echo(f"failed: {reason}" if source in reason else f"failed: {source}: {reason}")
-    typer.echo(f"{library} now holds {passages:,} passages.")
-    if passages:
-        typer.echo(f'Ask: preflight ask "..." --library {library}')
+def _in_hand(event: IngestEvent) -> str:
+    """What is being done, as the bar says it."""
+    from rich.markup import escape
+
+    if event.stage == "index":
+        return "making the index"
+    name = escape(Path(event.name).name[-36:])
+    if event.stage == "embedding":
+        return f"{name}: {event.done:,} of {event.total:,} passages embedded"
+    if event.stage == "reading":
+        return f"{name}: page {event.done} of {event.total}" if event.total else f"{name}: reading"
+    of = f" of {event.total:,}" if event.total else ""
+    return f"{name} ({event.done:,}{of} documents)"
+
+
+@contextmanager
+def _stops() -> Iterator[Event]:
+    """An event that the first Ctrl-C sets; the second one interrupts. In other threads nothing is changed."""
+    stopped = Event()
+
+    def stop(_number: int, _frame: Any) -> None:
+        stopped.set()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield stopped
+        return
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        yield stopped
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@library_commands.command("list", epilog="Example: preflight library list --find malaria --library my-library")
+@command
+def list_documents(
+    library: LibraryOption = DEFAULT_LIBRARY,
+    find: Annotated[str, typer.Option("--find", help="Only those whose title, id or source holds this.")] = "",
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Most documents.")] = 100,
+    json: JsonOption = False,
+) -> None:
+    """List the documents, the latest first."""
+    from preflight_rag.library import Library
+    from preflight_rag.library.names import names_of
+
+    with Library.open(library) as collection:
+        found, total = collection.catalogue.documents(find, limit=limit)
+        called = {each.id: names_of(collection).name(each.id) for each in found}
+    if json:
+        rows = [{**asdict(each), "file": str(each.file) if each.file else None} for each in found]
+        show.as_json({"documents": rows, "total": total})
+        return
+    show.documents(found, called, total, find)
+
+
+@library_commands.command("remove", epilog="Example: preflight library remove notes.md --library my-library")
+@command
+def remove(
+    documents: Annotated[list[str], typer.Argument(metavar="DOCUMENT...", help="Ids, paths, file names or titles.")],
+    library: LibraryOption = DEFAULT_LIBRARY,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Remove documents with their passages; the files themselves stay."""
+    from preflight_rag.library import Library
+
+    with Library.open(library) as collection:
+        found = {entry.id: entry for name in documents for entry in _named(collection, name)}
+        for entry in found.values():
+            passages = f"{entry.passages:,} passage{'s' if entry.passages != 1 else ''}"
+            typer.echo("  ".join(dict.fromkeys(part for part in (entry.title, entry.id, passages) if part)))
+        counted = f"{len(found)} documents" if len(found) > 1 else "this document"
+        if not yes and not confirmed(f"Remove {counted} from {library}?", "--yes"):
+            raise typer.Exit(1)
+        collection.delete_documents(list(found))
+    typer.echo(f"removed {len(found)} document{'s' if len(found) != 1 else ''} from {library}")
+
+
+def _named(collection: Library, name: str) -> list[CatalogueEntry]:
+    """The documents that a name means: an id or a path, else a file name, else a title; all records of a file.
+
+    Raises:
+        UsageError: There is none, or several that are not of one file.
+    """
+    from preflight_rag.library.names import names_of
+
+    catalogue, path = collection.catalogue, str(Path(name).expanduser().absolute())
+    for exact in (path, names_of(collection).document_id(name)):
+        if entry := catalogue.document(exact):
+            return [entry]
+    near, _ = catalogue.documents(Path(name).name, limit=MOST_NAMED)
+    called = [entry for entry in near if path == entry.origin or Path(entry.origin).name == name]
+    found = called or [entry for entry in near if entry.title.casefold() == name.casefold()]
+    if len({entry.origin or entry.id for entry in found}) > 1:
+        listed = ", ".join(repr(entry.id) for entry in found[:5])
+        raise UsageError(f"{len(found)} documents go by {name!r}: {listed}", help="Give the id of one.")
+    if found:
+        return found
+    from preflight_rag.graph.summarize import close_matches
+
+    close = close_matches(name, collection.documents())
+    hint = f"Did you mean {' or '.join(close)}?" if close else "See `preflight library list`."
+    raise UsageError(f"there is no document {name!r}", help=hint)
 
 
 @library_commands.command("stats", epilog="Example: preflight library stats --library my-library")
@@ -150,5 +294,5 @@ def delete_document(
 
     with Library.open(library) as collection:
         if not (collection.delete_document(document) or collection.delete_document(str(Path(document).absolute()))):
-            raise UsageError(f"there is no document {document!r}", help="See `preflight library stats`.")
+            raise UsageError(f"there is no document {document!r}", help="See `preflight library list`.")
     typer.echo(f"deleted {document}")

@@ -5,14 +5,16 @@ from __future__ import annotations
 import functools
 import importlib.util
 import os
+import shutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from preflight_rag.state.errors import PreflightError
+from preflight_rag.state.errors import PreflightError, UsageError
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter
@@ -29,13 +31,14 @@ app = typer.Typer(
 
 DEFAULT_LIBRARY = Path("my-library")
 FORMER_DEFAULT = Path("library")
+DATABASE = "library.db"
 
 
 def library_folder(context: typer.Context, folder: Path) -> Path:
     """The folder of `--library`; where none was named, a library that lies at the former default is not passed by."""
     source = context.get_parameter_source("library")
     unnamed = source is not None and source.name == "DEFAULT"
-    if unnamed and not folder.exists() and (FORMER_DEFAULT / "library.db").is_file():
+    if unnamed and not folder.exists() and (FORMER_DEFAULT / DATABASE).is_file():
         typer.echo(
             f"preflight: there is a library in ./{FORMER_DEFAULT}, but without --library it is ./{folder}. "
             f"Add: --library {FORMER_DEFAULT}",
@@ -93,6 +96,61 @@ def command(function: F) -> F:
             raise typer.Exit(1) from None
 
     return run  # type: ignore[return-value]
+
+
+@contextmanager
+def nothing_left_behind(library: Path) -> Iterator[None]:
+    """Remove a library that was made meanwhile and holds no document, with the folders made for it."""
+    library = library.expanduser().absolute()
+    if (library / DATABASE).exists():
+        yield
+        return
+    made = next((folder for folder in (*reversed(library.parents), library) if not folder.exists()), None)
+    try:
+        yield
+    finally:
+        if (library / DATABASE).is_file() and not _holds_documents(library):
+            if made is not None:
+                shutil.rmtree(made, ignore_errors=True)
+            for name in (DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", ".write.lock"):
+                (library / name).unlink(missing_ok=True)
+
+
+def _holds_documents(library: Path) -> bool:
+    from preflight_rag.library.storage.store import Store
+
+    try:
+        store = Store(library)
+    except PreflightError:
+        return True
+    try:
+        return store.counts()["documents"] > 0
+    finally:
+        store.close()
+
+
+def confirmed(question: str, option: str) -> bool:
+    """Ask before something is changed.
+
+    Args:
+        question: What is to be done.
+        option: What says yes beforehand.
+
+    Raises:
+        UsageError: Nobody can be asked.
+    """
+    can_ask(question, option)
+    return typer.confirm(question, err=True)
+
+
+def can_ask(question: str, option: str) -> None:
+    """Check that somebody can be asked, before the work that the question is about.
+
+    Raises:
+        UsageError: The input is no terminal.
+    """
+    if not sys.stdin.isatty():
+        raise UsageError(f"{question} Nobody can be asked here", help=f"Say so with {option}.")
 
 
 def version(shown: bool) -> None:

@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import sys
-from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from preflight_rag.cli.explain import judgement
+
 if TYPE_CHECKING:
+    from rich.live import Live
+    from rich.markdown import Markdown
+
+    from preflight_rag.library.ingest import IngestReport
+    from preflight_rag.library.storage.catalogue import CatalogueEntry
     from preflight_rag.state.values import (
         Answer,
         Citation,
         Clarification,
         Ranking,
-        RouteDecision,
         SearchResult,
-        Statement,
     )
 
 ROUTES = {
@@ -52,14 +60,19 @@ def model_line(name: str) -> None:
 def answer(found: Answer, *, explain: bool = False, with_text: bool = True) -> None:
     """The answer, its sources, and how the passages were read, in one line each."""
     if with_text:
-        typer.echo(found.answer)
+        if sys.stdout.isatty():
+            from rich.console import Console
+
+            Console(highlight=False).print(drawn(found.answer))
+        else:
+            typer.echo(found.answer)
     if found.choice is not None:
         typer.echo(f"\nchoice: {found.choice}")
     if found.confidence is not None:
         typer.echo(f"\n{found.confidence:.0%} sure")
     for statement in found.statements:
         if statement.supported is False:
-            typer.echo(f"{_judgement(statement)}: {statement.text}")
+            typer.echo(f"{judgement(statement)}: {statement.text}")
     if found.citations:
         typer.echo("")
     for citation in found.citations:
@@ -73,6 +86,8 @@ def answer(found: Answer, *, explain: bool = False, with_text: bool = True) -> N
         f"{receipt.output_tokens} out, {receipt.seconds:.2f} s"
     )
     if explain:
+        from preflight_rag.cli.explain import explanation
+
         explanation(found)
 
 
@@ -92,12 +107,95 @@ def _missing(found: Answer) -> None:
 
 def _source(citation: Citation, *, quoted: bool) -> None:
     """A citation's number and document, and its quote where the answer is not made of quotes."""
-    page = f"p. {citation.page}" if citation.page else ""
+    page = page_name(citation.source, citation.page)
     place = ", ".join(part for part in (citation.source, page, citation.date or "") if part)
     mark = "" if citation.verified else "  (not found in the passage)"
     typer.echo(f"[{citation.n}] {citation.title or citation.document_id} - {place}")
     if quoted or mark:
         typer.echo(f'    "{" ".join(citation.quote.split())}"{mark}')
+
+
+class Stream:
+    """An answer that is shown while it comes: as it is, where it goes into a file or a pipe."""
+
+    def __init__(self) -> None:
+        self.text = ""
+
+    def add(self, text: str) -> None:
+        """Show the next piece."""
+        self.text += text
+        typer.echo(text, nl=False)
+
+    def note(self, line: str) -> None:
+        """Say something beside the answer, on standard error."""
+        typer.echo(f"\n{line}" if self.text else line, err=True)
+
+    def end(self, answer: str) -> None:
+        """Show the whole answer, unless it is what was shown last."""
+        if self.text:
+            typer.echo("")
+        if not self.text.strip().endswith(answer.strip()):
+            typer.echo(answer)
+
+
+class MarkdownStream(Stream):
+    """An answer that is drawn on a terminal, anew with each piece; its Markdown may be unfinished meanwhile.
+
+    Only its last lines are drawn while it comes: what has left the screen at its top cannot be drawn again.
+    """
+
+    def __init__(self, live: Live) -> None:
+        super().__init__()
+        self._live = live
+
+    def add(self, text: str) -> None:
+        """Draw what is there so far."""
+        self.text += text
+        height = max(3, self._live.console.size.height - 2)
+        self._live.update(drawn("\n".join(self.text.split("\n")[-height:])), refresh=True)
+
+    def note(self, line: str) -> None:
+        """Say something above the answer."""
+        self.text = ""
+        self._live.console.print(line, style="dim", markup=False, highlight=False)
+
+    def end(self, answer: str) -> None:
+        """Draw the whole answer, and leave it."""
+        self._live.update("", refresh=True)
+        self._live.stop()
+        self._live.console.print(drawn(answer))
+
+
+@contextmanager
+def streamed_answer() -> Iterator[Stream]:
+    """What shows an answer while it comes."""
+    if not sys.stdout.isatty():
+        yield Stream()
+        return
+    from rich.console import Console
+    from rich.live import Live
+
+    with Live(console=Console(highlight=False), transient=True, auto_refresh=False, vertical_overflow="crop") as live:
+        live.refresh()
+        yield MarkdownStream(live)
+
+
+def drawn(text: str) -> Markdown:
+    """Markdown for a terminal; line ends of the text stay, and links show where they go."""
+    from rich.markdown import Markdown
+
+    # A line end within a paragraph would be a space: rows and lists without marks would run together.
+    lines = [f"{line}  " if line.strip() else line for line in text.split("\n")]
+    return Markdown("\n".join(lines), hyperlinks=False)
+
+
+def page_name(source: str, page: int | None) -> str:
+    """A page as people call it: of slides and sheets, it is one of those."""
+    if not page:
+        return ""
+    suffix = Path(source).suffix.lower()
+    kind = "slide" if suffix in (".pptx", ".odp") else "sheet" if suffix in (".xlsx", ".xlsm", ".ods") else "p."
+    return f"{kind} {page}"
 
 
 def clarification(asked: Clarification) -> None:
@@ -108,65 +206,77 @@ def clarification(asked: Clarification) -> None:
     typer.echo('Reply with a number, several (1, 3), a name, or "all"; or ask something else.')
 
 
-def _judgement(statement: Statement) -> str:
-    """What the cited passages say of a statement."""
-    marks = "".join(f"[{n}]" for n in statement.citations)
-    if statement.supported is None:
-        return f"not checked against {marks}"
-    if statement.supported:
-        return f"supported by {marks}"
-    return f"{'contradicted' if statement.contradicted else 'not supported'} by {marks}"
+MOST_LINES = 20
+"""Lines of one kind in a report, unless every name is asked for."""
 
 
-def explanation(found: Answer) -> None:
-    """The stages of a turn and the numbers behind its route."""
-    typer.echo(f"\nquestion as searched: {'; '.join(found.queries)}")
-    for was, now in found.corrections:
-        typer.echo(f"spelling: {was} -> {now}")
-    for rung in found.expressions:
-        note = f" ({rung.note})" if rung.note else ""
-        typer.echo(f"expression in {rung.where}: {rung.expression}: {rung.hits:,} hits{note}")
-    typer.echo(f"reason for the route: {found.route.reason}")
-    typer.echo(_risk(found.route))
-    for name, value in found.route.signals.items():
-        typer.echo(f"signal {name}: {value:g}")
-    _graph(found)
-    for statement in found.statements:
-        score = "" if statement.score is None else f" ({statement.score:.2f})"
-        typer.echo(f"{_judgement(statement)}{score}: {statement.text}")
-    for passage in found.pruned:
-        typer.echo(
-            f"pruned: passage {passage.rank}, answerability {passage.answerable:.2g}, {passage.tokens} tokens: "
-            f"{passage.title or passage.document_id}"
-        )
-    if found.receipt.saved.why:
-        saved = found.receipt.saved
-        tokens = f"{saved.input_tokens:+d} input and {saved.output_tokens:+d} output tokens"
-        typer.echo(f"the other route: {saved.calls:+d} calls, {tokens} ({saved.why})")
-    typer.echo(f"{'stage':<18}{'calls':>6}{'in':>8}{'out':>8}{'seconds':>9}")
-    for stage, row in found.receipt.by_stage.items():
-        typer.echo(f"{stage:<18}{row.calls:>6}{row.input_tokens:>8}{row.output_tokens:>8}{row.seconds:>9.3f}")
+def ingested(report: IngestReport, library: Path, passages: int, *, names: bool) -> None:
+    """What an ingest did, what it could not read, and how to go on."""
+    if report.stopped:
+        files = "1 file is" if report.left == 1 else f"{report.left:,} files are"
+        typer.echo(f"stopped: what was done is kept; {files} left. Run the same command again to go on.")
+    typer.echo(
+        f"added {report.added}, updated {report.updated}, skipped {report.skipped} unchanged, "
+        f"removed {report.removed}, failed {len(report.failed)}"
+    )
+    failed = [f"failed: {reason if source in reason else f'{source}: {reason}'}" for source, reason in report.failed]
+    notes = [f"note: {source}: {note}" for source, note in report.notes]
+    for lines, what in ((failed, "failures"), (notes, "notes")):
+        shown = lines if names else lines[:MOST_LINES]
+        for line in shown:
+            typer.echo(line)
+        if len(lines) > len(shown):
+            typer.echo(f"... and {len(lines) - len(shown):,} more {what}; --names shows all")
+    _passed_over(report.passed_over, names=names)
+    if not (library.expanduser() / "library.db").is_file():
+        typer.echo(f"nothing could be read: no library was made at {library}")
+        return
+    typer.echo(f"{library} now holds {passages:,} passage{'s' if passages != 1 else ''}.")
+    if passages:
+        typer.echo(f'Ask: preflight ask "..." --library {shlex.quote(str(library))}')
 
 
-def _risk(route: RouteDecision) -> str:
-    """The risk of a lost key passage, and the agreement of the rankings."""
-    if route.iou is None or route.risk is None:
-        return "risk of a lost key passage: not estimated"
-    iou = f"IoU of the top {route.top_n}: {route.iou:.2g}"
-    if any(name.startswith("risk_") for name in route.signals):
-        return f"risk of a lost key passage: {route.risk:.2g} (map/reduce from {route.threshold:.2g}); {iou}"
-    return f"{iou} (plain above {route.threshold:g})"
+def _passed_over(passed: list[tuple[str, str]], *, names: bool) -> None:
+    """A line for each ending with its reason and, of few, the names; or a line for each file."""
+    if names:
+        for source, reason in passed:
+            typer.echo(f"not read: {source}: {reason}")
+        return
+    kinds: dict[tuple[str, str], list[str]] = {}
+    for source, reason in passed:
+        ending = Path(source).suffix.lower() if reason != "hidden" else ""
+        kinds.setdefault((ending, reason), []).append(Path(source).name)
+    hidden = 0
+    for (ending, reason), found in sorted(kinds.items(), key=lambda item: (-len(item[1]), item[0])):
+        shown = ", ".join(found[:3]) + (", ..." if len(found) > 3 else "")
+        counted = f"{len(found)} {ending or ('entries' if reason == 'hidden' else 'without ending')}"
+        typer.echo(f"not read: {found[0] if len(found) == 1 else f'{counted} ({shown})'}: {reason}")
+        hidden += max(0, len(found) - 3)
+    if hidden:
+        typer.echo("(--names names every file that is not read)")
 
 
-def _graph(found: Answer) -> None:
-    """What COrg made of the passages: each answer with what it is the answer to, and the relations by kind."""
-    for group in found.groups:
-        about = f"{group.entity} ({group.descriptor})" if group.descriptor else group.entity
-        marks = "".join(f"[{n}]" for n in group.citations)
-        typer.echo(f"answer for {about}: {' '.join(group.answer.split())} {marks}")
-    kinds = Counter((one.kind, one.inferred, one.announced) for one in found.relations)
-    for (kind, inferred, announced), count in sorted(kinds.items()):
-        typer.echo(f"documents {kind}{' (inferred)' if inferred else ''}{', announced' if announced else ''}: {count}")
+def documents(found: list[CatalogueEntry], called: dict[str, str], total: int, query: str) -> None:
+    """The documents of a library, one a line where the terminal is wide enough."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    if not found:
+        typer.echo(f"No document's title, id or source holds {query!r}." if query else "There are no documents yet.")
+        return
+    console = Console(highlight=False)
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    table.add_column("title", ratio=3, overflow="fold")
+    table.add_column("name", ratio=2, overflow="fold")
+    for name in ("date", "passages", "added"):
+        table.add_column(name, no_wrap=True, justify="right" if name == "passages" else "left")
+    for each in found:
+        numbers = (each.date or "", f"{each.passages:,}", each.added[:10])
+        table.add_row(Text(each.title or each.id), Text(called[each.id]), *numbers)
+    console.print(table)
+    more = f"; the first {len(found)} are shown (--limit, --find)" if total > len(found) else ""
+    typer.echo(f"{total:,} document{'s' if total != 1 else ''}{more}")
 
 
 def search(found: SearchResult, titles: dict[str, tuple[str, str]]) -> None:

@@ -70,7 +70,8 @@ def _show(found: Summary) -> None:
     typer.echo(found.summary)
     typer.echo(f"\n{found.title or found.document_id} - {found.source}")
     for citation in found.citations:
-        place = f"p. {citation.page}, " if citation.page else ""
+        page = show.page_name(found.source, citation.page)
+        place = f"{page}, " if page else ""
         mark = "" if citation.verified else "  (not found in the document)"
         quote = " ".join(citation.quote.split())
         typer.echo(f'[{citation.n}] {place}characters {citation.start}-{citation.end}: "{quote}"{mark}')

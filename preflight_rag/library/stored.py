@@ -83,6 +83,10 @@ class StoredCollection(ABC):
         """Delete a document, its passages and vectors; false where there is none."""
         return self._writer.delete_document(document_id)
 
+    def delete_documents(self, document_ids: Sequence[str]) -> int:
+        """Delete documents, their passages and vectors; how many there were."""
+        return self._writer.delete_documents(document_ids)
+
     def candidates(
         self,
         query: str,

@@ -119,8 +119,12 @@ class Writer:
 
     def delete_document(self, document_id: str) -> bool:
         """Delete a document; false where there is none."""
+        return self.delete_documents([document_id]) > 0
+
+    def delete_documents(self, document_ids: Sequence[str]) -> int:
+        """Delete documents, then make the index anew, once; how many there were."""
         with self.writing():
-            found = self._store.retire_document(document_id)
+            found = sum(self._store.retire_document(name) for name in document_ids)
             if found:
                 self._build()
         return found

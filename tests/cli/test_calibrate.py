@@ -62,7 +62,7 @@ def test_a_library_is_calibrated_on_its_questions(run, towns, questions, embedde
     assert tried["written"] is None
     assert not (towns / "preflight.json").exists()
 
-    result = run("calibrate", "--library", towns, "--questions", questions)
+    result = run("calibrate", "--library", towns, "--questions", questions, "--yes")
     assert result.exit_code == 0, result.output
     assert "40 questions asked of the library; in" in result.stdout
     assert "before: map/reduce from a risk of" in result.stdout
@@ -91,7 +91,7 @@ def test_without_questions_they_are_made_and_said_to_be_easier(run, towns):
 def test_bad_questions_are_one_clear_line(run, towns, tmp_path, text, status, words):
     path = tmp_path / "questions.tsv"
     path.write_text(text, encoding="utf-8")
-    result = run("calibrate", "--library", towns, "--questions", path)
+    result = run("calibrate", "--library", towns, "--questions", path, "--yes")
     assert result.exit_code == status
     assert words in result.stderr
     assert "Traceback" not in result.output

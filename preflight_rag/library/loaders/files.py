@@ -194,7 +194,9 @@ def unsupported(path: Path) -> UnsupportedDocument:
 def too_large(path: Path, max_bytes: int, size: int | None = None) -> DocumentTooLarge:
     """The error for a file over the limit; `size` is None when reading stopped at the limit."""
     measured = f"is {size:,} bytes" if size is not None else "unpacks to more than the limit allows"
-    return DocumentTooLarge(f"{path} {measured}; the limit is {max_bytes:,} bytes", help="Split it, or raise max_bytes")
+    return DocumentTooLarge(
+        f"{path} {measured}; the limit is {max_bytes:,} bytes", help="Split it, or raise --max-mb (max_bytes)"
+    )
 
 
 def read_bytes(path: Path, max_bytes: int) -> bytes:

@@ -66,7 +66,9 @@ class Store:
         self._lock = threading.RLock()
         if not self.path.is_file():
             if not create:
-                raise LibraryMissing(f"There is no library at {folder}", help="Make one with: preflight ingest PATH")
+                raise LibraryMissing(
+                    f"There is no library at {folder}", help=f"Make one with: preflight ingest PATH --library {folder}"
+                )
             _make_folder(folder)
         self._connection = _connect(self.path)
         try:
