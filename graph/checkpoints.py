@@ -32,7 +32,7 @@ CLOSING_BUSY_MILLISECONDS = 1000
 # since the statements that write checkpoints are the base class's.
 _WRITTEN_TABLES = """
     CREATE TABLE IF NOT EXISTS checkpoint_order (
-        written INTEGER PRIMARY KEY AUTOINCREMENT,
+        written INTEGER PRIMARY KEY,
         thread_id TEXT NOT NULL,
         checkpoint_ns TEXT NOT NULL,
         checkpoint_id TEXT NOT NULL,

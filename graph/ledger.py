@@ -24,6 +24,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from preflight_rag.library.storage.store import make_private
 from preflight_rag.state.errors import LibraryCorrupt, LibraryError, ThreadNotFound, TurnError, UsageError
 
 if TYPE_CHECKING:
@@ -454,6 +455,7 @@ def make_database(path: Path) -> None:
     Processes that do this at the same time refuse each other at once, whatever their timeout, so it is tried again.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
+    make_private(path)
     deadline = time.monotonic() + BUSY_SECONDS
     with closing(sqlite3.connect(path, timeout=BUSY_SECONDS)) as connection:
         while True:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -110,6 +111,8 @@ def serve(
             log_config=None,
             access_log=False,
             server_header=False,
+            # Who asks is who connects: a header is believed only of the proxies that the operator names.
+            proxy_headers="FORWARDED_ALLOW_IPS" in os.environ,
             limit_concurrency=CONNECTIONS,
             timeout_graceful_shutdown=GRACE_SECONDS,
             ws="none",

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from preflight_rag.graph.checkpoints import open_checkpointer
 from preflight_rag.graph.ledger import COLUMNS, Fork, Ledger
+from preflight_rag.library.library import Library
 from preflight_rag.state.errors import LibraryCorrupt, LibraryError, ThreadNotFound, TurnError, UsageError
-from preflight_rag.state.values import Answer, Choice, Clarification, Receipt, RouteDecision
+from preflight_rag.state.values import Answer, Choice, Clarification, Document, Receipt, RouteDecision
 
 DECISION = RouteDecision(name="plain", reason="IoU 0.5 > 0.2", iou=0.5, top_n=3, threshold=0.2, signals={"iou": 0.5})
 RECEIPT = Receipt(model="any", model_calls=2, input_tokens=30, output_tokens=4, seconds=1.5)
@@ -208,7 +209,15 @@ async def test_it_shares_its_file_with_the_checkpointer(tmp_path):
         await saver.aprune(["t"])
         assert [turn.turn for turn in ledger.turns("t")] == [1]
         ledger.close()
-    assert set(sqlite_tables(path)) == {"checkpoints", "writes", "turns", "thread_titles", "thread_forks", "feedback"}
+    assert set(sqlite_tables(path)) == {
+        "checkpoints",
+        "checkpoint_order",
+        "writes",
+        "turns",
+        "thread_titles",
+        "thread_forks",
+        "feedback",
+    }
 
 
 def sqlite_tables(path):
@@ -280,3 +289,12 @@ def test_what_people_think_of_an_answer_is_kept_and_taken_back(ledger):
     ledger.judge("t", 1, True)
     ledger.delete("t")
     assert ledger.feedback() == []
+
+
+def test_databases_are_their_owners_alone(tmp_path, embedder):
+    with Library.open(tmp_path, embedder=embedder, create=True) as library:
+        library.add([Document(id="a", text="Zinc shortens colds.", source="s")])
+        Ledger(tmp_path / "threads.db").close()
+        files = [path for path in tmp_path.iterdir() if path.name.startswith(("library.db", "threads.db"))]
+        assert {"library.db", "threads.db"} <= {path.name for path in files}
+        assert [path.name for path in files if path.stat().st_mode & 0o077] == []

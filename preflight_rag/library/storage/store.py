@@ -7,10 +7,11 @@ shared by all threads under a lock. Vectors are little-endian float32.
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -70,6 +71,7 @@ class Store:
                     f"There is no library at {folder}", help=f"Make one with: preflight ingest PATH --library {folder}"
                 )
             _make_folder(folder)
+            make_private(self.path)
         self._connection = _connect(self.path)
         try:
             with self._guard():
@@ -411,6 +413,15 @@ def _make_folder(folder: Path) -> None:
     except OSError as error:
         reason = error.strerror or error
         raise LibraryError(f"Cannot make the folder {folder}: {reason}", help="Choose another folder") from error
+
+
+def make_private(path: Path) -> None:
+    """Make an empty database file that only its owner can read, where there is none; SQLite's logs take its mode.
+
+    What cannot be made is left for SQLite to say.
+    """
+    with suppress(OSError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
 
 
 def _connect(path: Path) -> sqlite3.Connection:
