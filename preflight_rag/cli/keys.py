@@ -23,11 +23,12 @@ def add_key(
     name: NameArgument,
     library: LibraryOption = DEFAULT_LIBRARY,
     write: Annotated[bool, typer.Option("--write", help="May upload and delete documents.")] = False,
+    admin: Annotated[bool, typer.Option("--admin", help="May also connect a language model on the page.")] = False,
 ) -> None:
     """Make a key and print it, once; from then on the server asks for one."""
     from preflight_rag.server.access import KeyRing
 
-    typer.echo(KeyRing(library).add(name, write=write))
+    typer.echo(KeyRing(library).add(name, write=write, admin=admin))
     typer.echo("preflight: keep it; it is stored as a hash and cannot be shown again", err=True)
 
 
@@ -47,7 +48,8 @@ def list_keys(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False
     if not rows:
         typer.echo("There are no keys; a server on this machine needs none.")
     for row in rows:
-        typer.echo(f"{row.name}  {'may change documents' if row.write else 'may ask'}  {row.created}")
+        may = "may change documents and the model" if row.admin else "may change documents" if row.write else "may ask"
+        typer.echo(f"{row.name}  {may}  {row.created}")
 
 
 @keys.command("revoke", epilog="Example: preflight keys revoke anna --library my-library")

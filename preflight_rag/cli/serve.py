@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -49,6 +50,7 @@ def serve(
     from preflight_rag.server import ServerOptions
     from preflight_rag.server.access import is_local
     from preflight_rag.server.app import serve as run
+    from preflight_rag.server.model_entry import ModelEntry
     from preflight_rag.server.service import MEGABYTE
 
     try:
@@ -65,9 +67,12 @@ def serve(
         rate=rate,
         turns=turns,
         upload_bytes=upload_mb * MEGABYTE,
+        entered=model is None and "PREFLIGHT_MODEL" not in os.environ,
     )
     with preflight:
         show.model_line(preflight.reader.name)
+        if options.entered and preflight.reader.by_rule and (entry := ModelEntry.read(preflight.folder)):
+            typer.echo(f"preflight: the model that was connected on the page is taken: {entry.model}", err=True)
         if problem:
             typer.echo(f"preflight: {problem} Until then answers show what the documents say.", err=True)
         run(preflight, host=host, port=port, options=options, access_log=not quiet, started=_tell)

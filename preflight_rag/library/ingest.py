@@ -63,8 +63,9 @@ class IngestEvent:
     """One step of an ingest.
 
     Attributes:
-        stage: "reading" while a file is read and "embedding" while passages are, as often as there is something new to
-            say; "documents" after each document that is stored, skipped or failed; "index" at the end.
+        stage: "reading" while a file is read, "splitting" when a document of it is, and "embedding" while passages are,
+            as often as there is something new to say; "documents" after each document that is stored, skipped or
+            failed; "index" at the end.
         done: Pages of the file in hand, passages of the batch in hand, documents so far, or steps of the index so far.
         total: How many there are, or None where that is not known before they are read.
         name: The file in hand (reading, embedding), the document, or the step.
@@ -72,7 +73,7 @@ class IngestEvent:
         bytes_total: Bytes of all files, known before the first is read; 0 where documents come from no file.
     """
 
-    stage: Literal["reading", "embedding", "documents", "index"]
+    stage: Literal["reading", "splitting", "embedding", "documents", "index"]
     done: int
     total: int | None
     name: str
@@ -271,6 +272,8 @@ class Ingestion:
             self._step(document)
             return
         document = dated(document)
+        if self._file:
+            self._say("splitting", 0, None)
         try:
             passages = self._split(document)
         except DocumentError as error:
@@ -327,9 +330,8 @@ class Ingestion:
                 self._pending = [item for item in pending if all(vector_key(each) in vectors for each in item.passages)]
                 self._work.lose(item.origin for item in pending if item not in self._pending)
                 raise _Stopped
-            if len(missing) > GROUP_PASSAGES:
-                self._work.embedded(start / len(missing))
-                self._say("embedding", start, len(missing))
+            self._work.embedded(start / len(missing))
+            self._say("embedding", start, len(missing))
             group = missing[start : start + GROUP_PASSAGES]
             encoded = self._embedder.encode_passages([inputs[key] for key in group])
             vectors |= {key: row.astype("<f4").tobytes() for key, row in zip(group, encoded, strict=True)}
@@ -368,7 +370,11 @@ class Ingestion:
         self._say("documents", self._done, self._total, name)
 
     def _say(
-        self, stage: Literal["reading", "embedding", "documents"], done: int, total: int | None, name: str = ""
+        self,
+        stage: Literal["reading", "splitting", "embedding", "documents"],
+        done: int,
+        total: int | None,
+        name: str = "",
     ) -> None:
         if self._progress:
             event = IngestEvent(stage, done, total, name or self._file, self._work.done, self._work.total)

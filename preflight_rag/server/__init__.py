@@ -4,7 +4,7 @@
 
     gate.py        every request: host, origin, user, rate, size of the body; headers, metrics and the access log
     access.py      who may: keys, users, sessions of the page, rates, addresses
-    turns.py, threads.py, library.py, info.py    routes under /api
+    turns.py, threads.py, library.py, uploads.py, info.py    routes under /api
     openai.py      routes under /v1
     service.py     what the routes share: options, metrics, and the turns that are being taken
     errors.py      errors as responses; markdown.py answers as HTML

@@ -2,8 +2,8 @@
 
 `keys.db` holds the keys' SHA-256, never the keys. A key is `pf_ID_SECRET`. The row is found by its id, and the hash of
 the whole is compared in constant time. A key has a name; who shows it sees that name's conversations and no others.
-Only keys made with `write` may change documents. Without keys only this machine is served, and everybody on it is the
-local user.
+Only keys made with `write` may change documents, and only those made with `admin` may connect a language model. Without
+keys only this machine is served, and everybody on it is the local user.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ CREATE TABLE IF NOT EXISTS keys (
     name TEXT NOT NULL UNIQUE,
     hash TEXT NOT NULL,
     write INTEGER NOT NULL,
-    created TEXT NOT NULL
+    created TEXT NOT NULL,
+    admin INTEGER NOT NULL DEFAULT 0
 )
 """
 
@@ -97,12 +98,13 @@ def same_origin(origin: str, host: str) -> bool:
 
 @dataclass(frozen=True)
 class Key:
-    """A key as it is listed: whose it is, whether it may change documents, and when it was made."""
+    """A key as it is listed: whose it is, whether it may change documents, or even the model, and when it was made."""
 
     id: str
     name: str
     write: bool
     created: str
+    admin: bool = False
 
 
 class KeyRing:
@@ -124,8 +126,8 @@ class KeyRing:
                 self._connection.close()
                 self._connection = None
 
-    def add(self, name: str, *, write: bool = False) -> str:
-        """Make a key and return it; it cannot be read again.
+    def add(self, name: str, *, write: bool = False, admin: bool = False) -> str:
+        """Make a key and return it; it cannot be read again. Who may connect a model may change documents, too.
 
         Raises:
             UsageError: The name cannot be one, or has a key.
@@ -141,10 +143,11 @@ class KeyRing:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._guard(), closing(sqlite3.connect(self.path, timeout=30)) as connection, connection:
             self.path.chmod(0o600)
-            connection.execute(_TABLE)
+            _make_table(connection)
             try:
                 now = datetime.now(UTC).isoformat(timespec="seconds")
-                connection.execute("INSERT INTO keys VALUES (?, ?, ?, ?, ?)", (id, name, _hash(key), write, now))
+                values = (id, name, _hash(key), write or admin, now, admin)
+                connection.execute("INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?)", values)
             except sqlite3.IntegrityError:
                 help = f"Revoke it first: preflight keys revoke {name}"
                 raise UsageError(f"{name!r} has a key already", help=help) from None
@@ -152,14 +155,14 @@ class KeyRing:
 
     def all(self) -> list[Key]:
         """All keys, by name."""
-        return [self._key(row) for row in self._rows("SELECT id, name, write, created FROM keys ORDER BY name")]
+        return [self._key(row) for row in self._rows("SELECT * FROM keys ORDER BY name")]
 
     def revoke(self, name: str) -> bool:
         """Revoke a key, at once; false where there is none of that name. The conversations stay."""
         if not self.path.exists():
             return False
         with self._guard(), closing(sqlite3.connect(self.path, timeout=30)) as connection, connection:
-            connection.execute(_TABLE)
+            _make_table(connection)
             return connection.execute("DELETE FROM keys WHERE name = ?", (name,)).rowcount > 0
 
     def any(self) -> bool:
@@ -169,17 +172,17 @@ class KeyRing:
     def find(self, key: str) -> Key | None:
         """The key that this is, or None."""
         parts = _KEY.fullmatch(key)
-        rows = self._rows("SELECT id, name, write, created, hash FROM keys WHERE id = ?", (parts[1] if parts else "",))
+        rows = self._rows("SELECT * FROM keys WHERE id = ?", (parts[1] if parts else "",))
         stored = rows[0]["hash"] if rows else "0" * 64
         return self._key(rows[0]) if hmac.compare_digest(stored, _hash(key)) and rows else None
 
     def by_id(self, id: str) -> Key | None:
         """The key of an id, as long as it is not revoked."""
-        rows = self._rows("SELECT id, name, write, created FROM keys WHERE id = ?", (id,))
+        rows = self._rows("SELECT * FROM keys WHERE id = ?", (id,))
         return self._key(rows[0]) if rows else None
 
     def _key(self, row: sqlite3.Row) -> Key:
-        return Key(row["id"], row["name"], bool(row["write"]), row["created"])
+        return Key(row["id"], row["name"], bool(row["write"]), row["created"], bool(row["admin"]))
 
     def _rows(self, sql: str, parameters: tuple[str, ...] = ()) -> list[sqlite3.Row]:
         with self._lock, self._guard():
@@ -205,6 +208,14 @@ class KeyRing:
             ) from error
 
 
+def _make_table(connection: sqlite3.Connection) -> None:
+    """Make the table where it is missing; one of an older version gets its last column."""
+    connection.execute(_TABLE)
+    if not connection.execute("SELECT 1 FROM pragma_table_info('keys') WHERE name = 'admin'").fetchone():
+        connection.execute("ALTER TABLE keys ADD COLUMN admin INTEGER NOT NULL DEFAULT 0")
+        connection.commit()
+
+
 @dataclass(frozen=True)
 class User:
     """Somebody who may ask. `prefix` stands before the ids of the user's threads in the ledger."""
@@ -213,6 +224,7 @@ class User:
     prefix: str
     write: bool
     by_cookie: bool = False
+    admin: bool = False
 
     def thread(self, thread_id: str) -> str:
         """The id that one of the user's threads has in the ledger."""

@@ -15,12 +15,12 @@ from starlette.middleware.cors import CORSMiddleware
 
 from preflight_rag.app import Preflight
 from preflight_rag.library.storage.catalogue import UPLOADS
-from preflight_rag.server import errors, info, library, openai, threads, turns
+from preflight_rag.server import errors, info, library, model_entry, openai, threads, turns, uploads
 from preflight_rag.server.access import KeyRing, bind, check_bind
 from preflight_rag.server.gate import Gate
-from preflight_rag.server.library import remove_incoming
 from preflight_rag.server.page import page_router
 from preflight_rag.server.service import ServerOptions, Service
+from preflight_rag.server.uploads import remove_incoming
 
 
 def create_app(preflight: Preflight, options: ServerOptions | None = None) -> FastAPI:
@@ -37,6 +37,7 @@ def create_app(preflight: Preflight, options: ServerOptions | None = None) -> Fa
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         await asyncio.to_thread(lambda: service.preflight.ledger)
+        await asyncio.to_thread(model_entry.adopt, service)
         await asyncio.to_thread(remove_incoming, service.preflight.folder / UPLOADS)
         service.watch.look(now=True)
         warming = asyncio.create_task(asyncio.to_thread(service.preflight.library.warm))
@@ -57,7 +58,7 @@ def create_app(preflight: Preflight, options: ServerOptions | None = None) -> Fa
     )
     app.state.service = service
     errors.register(app)
-    for module in (turns, threads, library, info, openai):
+    for module in (turns, threads, library, uploads, info, model_entry, openai):
         app.include_router(module.router)
     app.include_router(page_router())
     app.add_middleware(Gate, service=service)

@@ -178,7 +178,7 @@ def session_token(headers: Mapping[str, str]) -> str:
 
 
 def _user(key: Key, *, by_cookie: bool = False) -> User:
-    return User(key.name, f"{key.name}/", write=key.write, by_cookie=by_cookie)
+    return User(key.name, f"{key.name}/", write=key.write, by_cookie=by_cookie, admin=key.admin)
 
 
 def template(scope: MutableMapping[str, Any]) -> str:

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict
 
 from preflight_rag.server.errors import Refused
 from preflight_rag.server.gate import COOKIE, session_token
+from preflight_rag.server.model_entry import entry_info
 from preflight_rag.server.service import METRICS_TYPE, Service, ServiceOf, UserOf
 from preflight_rag.state.calls import CHOICES
 
@@ -35,7 +36,7 @@ class SessionBody(BaseModel):
 
 
 @router.get("/api/info", tags=["server"])
-def info(service: ServiceOf, user: UserOf) -> dict[str, Any]:
+def info(request: Request, service: ServiceOf, user: UserOf) -> dict[str, Any]:
     """Version, models, routes, the library, who asks, defaults and limits."""
     from preflight_rag import __version__
 
@@ -46,6 +47,7 @@ def info(service: ServiceOf, user: UserOf) -> dict[str, Any]:
         "model": service.watch.name,
         "model_problem": service.watch.problem,
         "models": service.models(),
+        "model_entry": entry_info(request, service),
         "routes": list(ROUTES),
         "library": _library(service),
         "user": user.name,

@@ -1,68 +1,29 @@
-"""The library over HTTP: its documents, uploads, passages, search and statistics.
-
-Uploads are written to disk under names that are safe, taken into the library, and removed again where that fails. A
-file is kept as `LIBRARY/uploads/HASH/NAME`, where the hash is its content's: nobody's file replaces another's, and a
-file that is sent twice is kept once.
-"""
+"""The library over HTTP: its documents, tags, passages, search and statistics; uploads are in `uploads.py`."""
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import re
-import shutil
-import tempfile
-import time
-import unicodedata
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
-from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, TypedDict, cast
+from typing import Annotated, Any, cast
 
-from fastapi import APIRouter, Query, Request, Response
-from fastapi.responses import FileResponse, JSONResponse, StreamingResponse
+from fastapi import APIRouter, Query
+from fastapi.responses import FileResponse
 from pydantic import BaseModel, ConfigDict, Field
-from python_multipart.exceptions import MultipartParseError
-from python_multipart.multipart import parse_options_header
-from starlette.datastructures import UploadFile
-from starlette.formparsers import MultiPartException, MultiPartParser
 
-from preflight_rag.library.collection import Collection
-from preflight_rag.library.ingest import IngestEvent
 from preflight_rag.library.library import own_library
-from preflight_rag.library.loaders import SUFFIXES
-from preflight_rag.library.loaders.files import suffix_of
 from preflight_rag.library.names import DocumentNames
 from preflight_rag.library.storage.catalogue import UPLOADS, CatalogueEntry
-from preflight_rag.server.errors import Refused, describe, error_response
-from preflight_rag.server.service import Service, ServiceOf, UserOf, WriterOf
-from preflight_rag.server.turns import STILL_HERE, STREAM_HEADERS, checked_settings, event
-from preflight_rag.state.errors import PreflightError
+from preflight_rag.server.errors import Refused
+from preflight_rag.server.service import ServiceOf, UserOf, WriterOf
+from preflight_rag.server.turns import checked_settings
+from preflight_rag.server.uploads import forget
 
 router = APIRouter(prefix="/api", tags=["library"])
 AS_TEXT = (".htm", ".html", ".xhtml", ".md", ".markdown", ".txt", ".text")
 SANDBOX = "default-src 'none'; sandbox"
 INLINE_PDF = "default-src 'none'; object-src 'self'; style-src 'unsafe-inline'; frame-ancestors 'none'"
-INCOMING = ".incoming"
-NAME_BYTES = 120  # file systems allow 255; a path needs room for the folders above
 MOST_SOURCES = 500  # tags, and folders, that are listed: a guess at what a person looks through
-MOST_FILES = 1000  # of one request: a guess
-# Of what is no file, which nobody reads, but Starlette's parser keeps in memory: guesses, far above what a page sends.
-MOST_FIELDS, FIELD_BYTES = 100, 10_000
-LEFT_SECONDS = 24 * 3600.0  # after which a file that was not received to its end is removed: longer than any upload
-# Names that Windows keeps for devices: con, LPT1.txt; not console.txt.
-_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
-_FORBIDDEN = re.compile(r'[<>:"|?*]')
-
-
-class Step(TypedDict):
-    """How far the ingest of one file is."""
-
-    name: str
-    stage: str
-    done: int
-    total: int | None
 
 
 class DocumentRow(BaseModel):
@@ -121,23 +82,6 @@ def documents(
         return DocumentPage(documents=[_row(each, service.names) for each in found], total=len(found))
     found, total = service.catalogue.documents(query, offset=offset, limit=limit)
     return DocumentPage(documents=[_row(each, service.names) for each in found], total=total)
-
-
-@router.post("/documents", response_model=None)
-async def upload(request: Request, service: ServiceOf, _user: WriterOf) -> Response:
-    """Upload files (form field `files`, several): events `progress` and `report`, or the report as JSON."""
-    folder = service.preflight.folder.absolute() / UPLOADS
-    files = await receive(folder, request)
-    if not files:
-        raise Refused(400, "the form holds no file", help="Send files in the field `files`.")
-    if "text/event-stream" in request.headers.get("accept", ""):
-        steps = _upload_events(service, folder, files)
-        return StreamingResponse(steps, media_type="text/event-stream", headers=STREAM_HEADERS)
-    try:
-        report = await _ingest(service, folder, files, asyncio.Queue())
-    except PreflightError as error:
-        return error_response(error, request.url.path)
-    return JSONResponse(report.to_json())
 
 
 class TagsBody(BaseModel):
@@ -263,220 +207,8 @@ def stats(service: ServiceOf) -> dict[str, Any]:
     return {**numbers, "path": service.preflight.folder.absolute().name, "kinds": service.catalogue.kinds()}
 
 
-async def _upload_events(service: Service, folder: Path, files: list[Received]) -> AsyncIterator[bytes]:
-    """Progress of an ingest, at last its report or its error; it goes on when nobody listens any more."""
-    steps: asyncio.Queue[Step | None] = asyncio.Queue()
-    for received in files:
-        yield event("progress", {"name": received.name, "stage": "received", "done": 1, "total": 1})
-    work = asyncio.create_task(_ingest(service, folder, files, steps))
-    service.working.add(work)
-    work.add_done_callback(service.forget)
-    while True:
-        try:
-            async with asyncio.timeout(service.options.heartbeat_seconds):
-                step = await steps.get()
-        except TimeoutError:
-            yield STILL_HERE
-            continue
-        if step is None:
-            break
-        yield event("progress", step)
-    await asyncio.wait([work])
-    failure = work.exception()
-    yield (
-        event("error", describe(failure))
-        if isinstance(failure, Exception)
-        else event("report", work.result().to_json())
-    )
-
-
-async def _ingest(
-    service: Service, folder: Path, files: list[Received], steps: asyncio.Queue[Step | None]
-) -> UploadReport:
-    """Take files into the library in a worker thread, one request at a time; None says that it has ended."""
-    loop = asyncio.get_running_loop()
-
-    def progress(name: str, step: IngestEvent) -> None:
-        if service.closing:
-            raise Refused(503, "the server is stopping", help="Send the files again.")
-        shown = Step(name=name, stage=step.stage, done=step.done, total=step.total)
-        loop.call_soon_threadsafe(steps.put_nowait, shown)
-
-    try:
-        async with service.changing:
-            library = service.preflight.library
-            return await asyncio.to_thread(take_in, library, folder, files, progress)
-    finally:
-        loop.call_soon(steps.put_nowait, None)
-
-
 def _row(entry: CatalogueEntry, names: DocumentNames) -> DocumentRow:
     values = {name: value for name, value in asdict(entry).items() if name in DocumentRow.model_fields}
     shown = {"id": names.name(entry.id), "source": names.source(entry.source)}
     name = Path(entry.origin).name if entry.origin else shown["source"]
     return DocumentRow(**{**values, **shown, "file": entry.file is not None, "name": name})
-
-
-@dataclass
-class Received:
-    """One file of a request, at `path` once it is whole; `problem` says why it is not taken."""
-
-    name: str
-    path: Path | None = None
-    hash: str = ""
-    problem: str = ""
-
-
-@dataclass
-class UploadReport:
-    """What became of the files of a request; `failed` holds `(name, reason)`."""
-
-    added: int = 0
-    updated: int = 0
-    skipped: int = 0
-    failed: list[tuple[str, str]] = field(default_factory=list)
-
-    def to_json(self) -> dict[str, Any]:
-        """The report as JSON values."""
-        failed = [{"name": name, "reason": reason} for name, reason in self.failed]
-        return {"added": self.added, "updated": self.updated, "skipped": self.skipped, "failed": failed}
-
-
-def safe_name(given: str) -> str:
-    """A file name without folders, control characters and what some systems reserve; its ending stays."""
-    name = unicodedata.normalize("NFC", re.split(r"[/\\]", given)[-1])
-    name = "".join(each for each in name if unicodedata.category(each)[0] != "C")
-    name = _FORBIDDEN.sub("_", name).strip().strip(".").strip() or "document"
-    if _RESERVED.fullmatch(name):
-        name = f"_{name}"
-    suffix = suffix_of(Path(name))
-    suffix = name[len(name) - len(suffix) :] if len(suffix) <= 16 else ""
-    stem = name.removesuffix(suffix).encode()[: NAME_BYTES - len(suffix.encode())].decode("utf-8", "ignore")
-    return stem.rstrip() + suffix
-
-
-class _Form(MultiPartParser):
-    """Starlette's parser, which by itself passes over a form that is cut off."""
-
-    def __init__(self, request: Request) -> None:
-        super().__init__(request.headers, self._body(request), max_files=MOST_FILES, max_fields=MOST_FIELDS)
-        self.max_part_size = FIELD_BYTES
-        self._is_whole = False
-
-    def on_end(self) -> None:
-        """The form has been received to its end."""
-        self._is_whole = True
-
-    async def _body(self, request: Request) -> AsyncGenerator[bytes, None]:
-        async for piece in request.stream():
-            yield piece
-        if not self._is_whole:
-            raise Refused(400, "the form ends too early", help="Send it again.")
-
-
-async def receive(folder: Path, request: Request) -> list[Received]:
-    """Write the files of a form below a folder, each under its hash; of a request that ends in an error none stays.
-
-    Args:
-        folder: The library's `uploads`.
-        request: What sends the form.
-
-    Raises:
-        Refused: It is no form, it ends too early, or it holds too many files.
-    """
-    if not parse_options_header(request.headers.get("content-type", ""))[1].get(b"boundary"):
-        raise Refused(400, "the form names no boundary", help="Send multipart/form-data.")
-    try:
-        form = await _Form(request).parse()
-    except (MultiPartException, MultipartParseError) as error:  # Older Starlettes let its parser's own through.
-        if "Too many files" in str(getattr(error, "message", "")):
-            help = "Send them in several requests."
-            raise Refused(400, f"more than {MOST_FILES} files at once", help=help) from error
-        raise Refused(400, "the form cannot be read", help="Send multipart/form-data.") from error
-    incoming = folder / INCOMING
-    incoming.mkdir(parents=True, exist_ok=True)
-    try:
-        sent = [value for _, value in form.multi_items() if isinstance(value, UploadFile)]
-        with tempfile.TemporaryDirectory(dir=incoming, ignore_cleanup_errors=True) as own:
-            files = await asyncio.to_thread(_written, Path(own), sent)
-            for received in files:
-                if received.path is not None:
-                    place = folder / received.hash
-                    place.mkdir(exist_ok=True)
-                    received.path = received.path.replace(place / received.name)
-        return files
-    finally:
-        await form.close()
-
-
-def _written(folder: Path, sent: Sequence[UploadFile]) -> list[Received]:
-    """The files of a form, those that can be taken in copied into a folder under their numbers."""
-    files = [Received(safe_name(each.filename or "")) for each in sent]
-    for place, (received, upload) in enumerate(zip(files, sent, strict=True)):
-        suffix = suffix_of(Path(received.name))
-        if suffix not in SUFFIXES:
-            kind = f"files that end in {suffix}" if suffix else "files without an ending"
-            received.problem = f"{kind} cannot be read; use one of: {' '.join(SUFFIXES)}"
-        elif not upload.size:
-            received.problem = "the file is empty"
-        else:
-            received.path = folder / str(place)
-            with received.path.open("w+b") as file:
-                shutil.copyfileobj(upload.file, file)
-                file.seek(0)
-                received.hash = hashlib.file_digest(file, "sha256").hexdigest()[:16]
-    return files
-
-
-def take_in(
-    library: Collection, folder: Path, files: list[Received], progress: Callable[[str, IngestEvent], None]
-) -> UploadReport:
-    """Ingest received files and report by their names; files of which no document came are removed.
-
-    Args:
-        library: Where they go.
-        folder: The library's `uploads`.
-        files: What `receive` gave.
-        progress: Called with a name and the step.
-    """
-    report = UploadReport(failed=[(each.name, each.problem) for each in files if each.problem])
-    names = {str(each.path): each.name for each in files if each.path}
-
-    def step(event: IngestEvent) -> None:
-        progress(names.get(event.name, event.name), event)
-
-    try:
-        if names:
-            done = own_library(library).ingest([Path(path) for path in names], progress=step)
-            report.added, report.updated, report.skipped = done.added, done.updated, done.skipped
-            report.failed += [_named(source, reason, names) for source, reason in done.failed]
-    finally:
-        for path in names:
-            if not library.catalogue.origin_is_used(path):
-                forget(folder, Path(path))
-    return report
-
-
-def remove_incoming(folder: Path) -> None:
-    """Remove what a killed server had not received to its end."""
-    for path in (folder / INCOMING).glob("*"):
-        with suppress(OSError):
-            if time.time() - path.stat().st_mtime > LEFT_SECONDS:
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
-
-
-def forget(folder: Path, path: Path | None) -> None:
-    """Remove an uploaded file and its folder; files from elsewhere are never touched."""
-    if path is None or not path.is_relative_to(folder) or ".." in path.parts:
-        return
-    with suppress(OSError):
-        path.unlink(missing_ok=True)
-        if path.parent != folder and not any(path.parent.iterdir()):
-            shutil.rmtree(path.parent)
-
-
-def _named(source: str, reason: str, names: dict[str, str]) -> tuple[str, str]:
-    """A failure with the file's own name in place of the path at which the server keeps it."""
-    for path, name in names.items():
-        source, reason = source.replace(path, name), reason.replace(path, name)
-    return source, reason

@@ -11,7 +11,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Depends, Request
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -24,8 +24,13 @@ from preflight_rag.models.chat.chat_models import OFFLINE
 from preflight_rag.server.access import KeyRing, Rates, Sessions, User
 from preflight_rag.server.errors import Refused
 from preflight_rag.server.model_watch import ModelWatch
+from preflight_rag.server.upload_state import Uploads
 from preflight_rag.state.errors import PreflightError
 from preflight_rag.state.values import Answer, Clarification
+
+if TYPE_CHECKING:
+    from preflight_rag.models.protocol import Reader
+    from preflight_rag.server.model_entry import ModelEntry
 
 log = logging.getLogger("preflight.server")
 MEGABYTE = 1024 * 1024
@@ -56,6 +61,7 @@ class ServerOptions:
         turn_seconds: How long one turn may take in all.
         heartbeat_seconds: A silent stream is kept open with a comment this often.
         session_seconds: How long the page stays signed in.
+        entered: Whether the model that was connected on the page is taken again, where there is no other.
     """
 
     require_keys: bool = False
@@ -71,6 +77,7 @@ class ServerOptions:
     turn_seconds: float = 900.0
     heartbeat_seconds: float = 15.0
     session_seconds: float = 12 * 3600.0
+    entered: bool = True
 
 
 class Metrics:
@@ -364,7 +371,10 @@ class Service:
         self.running = RunningTurns(options.turns, options.turn_seconds, self.metrics, self.names)
         self.changing = asyncio.Lock()
         self.conversations = Conversations()
+        self.uploads = Uploads()
         self.watch = ModelWatch(preflight, options.wanted, options.problem)
+        self.entered: ModelEntry | None = None
+        self._first = preflight.reader, self.watch
         self.closing = False
         self.working: set[asyncio.Task[Any]] = set()
         self._needs_key = options.require_keys
@@ -392,6 +402,14 @@ class Service:
         if wait:
             seconds = str(math.ceil(wait))
             raise Refused(429, "too many requests", help=f"Wait {seconds} s.", headers={"Retry-After": seconds})
+
+    def take_model(self, entry: ModelEntry | None, reader: Reader | None) -> None:
+        """Take turns with a model that was connected on the page, or, with None, as the server was started."""
+        self.entered = entry
+        self.preflight.reader, self.watch = self._first
+        if reader is not None:
+            self.preflight.reader = reader
+            self.watch = ModelWatch(self.preflight)
 
     def models(self) -> list[str]:
         """Models that people may choose, the server's own first."""

@@ -142,3 +142,31 @@ def test_files_may_be_dropped_anywhere(visit, empty_url):
     page.dispatch_event("body", "dragover", {"dataTransfer": carried})
     page.dispatch_event("body", "drop", {"dataTransfer": carried})
     expect(page.get_by_text("1 added.")).to_be_visible(timeout=60_000)
+
+
+def test_an_upload_is_found_again_after_a_reload(visit, empty_url, tmp_path):
+    files = [make_pdf(tmp_path / "bridge.pdf"), *(tmp_path / f"note-{n}.md" for n in range(30))]
+    for n, path in enumerate(files[1:]):
+        path.write_text(f"# Note {n}\n\n" + f"Stone number {n} is a rock that is hard. " * 40, encoding="utf-8")
+    page = visit(empty_url, path="/#/library")
+    stages = set()
+    page.expose_function("noted", lambda stage: stages.add(stage))
+    page.evaluate(
+        """() => new MutationObserver(() => {
+            for (const note of document.querySelectorAll(".upload .meta")) noted(note.textContent);
+        }).observe(document.querySelector(".uploads"), { subtree: true, childList: true })"""
+    )
+    with page.expect_response(lambda response: response.status == 202):
+        page.locator("#files").set_input_files(files)
+    expect(page.locator(".upload")).to_have_count(31)
+    page.reload()
+    expect(page.locator(".upload")).to_have_count(31)
+    expect(page.get_by_text("31 added.")).to_be_visible(timeout=60_000)
+    expect(page.locator(".upload.ok")).to_have_count(31)
+    expect(page.locator(".documents > li")).to_have_count(31)
+    assert any("waiting for its turn" in stage for stage in stages), stages
+    page.get_by_role("button", name="Hide").click()
+    expect(page.locator(".upload")).to_have_count(0)
+    page.reload()
+    expect(page.locator(".documents > li")).to_have_count(31)
+    expect(page.locator(".upload")).to_have_count(0)

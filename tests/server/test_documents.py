@@ -8,7 +8,7 @@ from serving import events, running
 
 from preflight_rag import Preflight
 from preflight_rag.server import ServerOptions
-from preflight_rag.server.library import safe_name
+from preflight_rag.server.uploads import safe_name
 
 MOSS = ("files", ("moss.md", b"# Moss\n\nMoss has no roots."))
 
@@ -32,7 +32,9 @@ def test_an_upload_tells_its_progress_and_can_be_asked_about(served):
         received = list(events(response.iter_lines()))
     assert received[0] == ("progress", {"name": "moss.md", "stage": "received", "done": 1, "total": 1})
     assert received[-1] == ("report", {"added": 1, "updated": 0, "skipped": 0, "failed": []})
-    assert {data["stage"] for name, data in received if name == "progress"} == {"received", "documents", "index"}
+    assert {data["stage"] for name, data in received if name == "progress"} == {
+        *("received", "reading", "splitting", "embedding", "documents", "index")
+    }
     assert "no roots" in served.ask("What does moss lack?").json()["answer"]
 
 

@@ -65,7 +65,14 @@ def model_name(name: str | None, environ: Mapping[str, str] | None = None) -> st
     return name
 
 
-def open_chat_model(name: str, *, timeout: float = 120.0, temperature: float = 0.0) -> BaseChatModel:
+def open_chat_model(
+    name: str,
+    *,
+    timeout: float = 120.0,
+    temperature: float = 0.0,
+    base_url: str | None = None,
+    key: str | None = None,
+) -> BaseChatModel:
     """A LangChain chat model for `provider:name`.
 
     `openai:` talks to any OpenAI-compatible server through `OPENAI_BASE_URL`; with no model named, the server's first
@@ -75,6 +82,9 @@ def open_chat_model(name: str, *, timeout: float = 120.0, temperature: float = 0
         name: As `model_name` gives it.
         timeout: Seconds that a call may take.
         temperature: Of sampling; not sent to OpenAI's reasoning models, which take none.
+        base_url: Of an OpenAI-compatible server, in the place of what the environment says; the environment's key is
+            never sent there.
+        key: For that server; None for one that asks for none.
 
     Raises:
         UnknownModel: The provider's integration is not installed.
@@ -85,8 +95,10 @@ def open_chat_model(name: str, *, timeout: float = 120.0, temperature: float = 0
     from langchain_openai import ChatOpenAI
     from pydantic import SecretStr
 
-    base_url = os.environ.get("OPENAI_BASE_URL") or None
-    key = os.environ.get("OPENAI_API_KEY") or ("not-needed" if base_url else None)
+    if base_url is None:
+        base_url = os.environ.get("OPENAI_BASE_URL") or None
+        key = os.environ.get("OPENAI_API_KEY")
+    key = key or ("not-needed" if base_url else None)
     if key is None:
         raise ModelAuthError(
             "no key for OpenAI",

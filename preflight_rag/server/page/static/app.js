@@ -214,7 +214,7 @@ async function begin() {
   try {
     await loadInfo();
     await threads.refresh();
-    await sources.checked();
+    await Promise.all([sources.checked(), library.resume()]);
   } catch (error) {
     const retry = h("button.button", { type: "button", onclick: () => location.reload() }, "Try again");
     find("turns").replaceChildren(h("p.notice.error", { role: "alert" }, sentences(error)), retry);

@@ -1,0 +1,210 @@
+"""A language model that an operator connects on the page: its address, its name and its key, kept on this server.
+
+They lie in `LIBRARY/model.json`, which only its owner can read, and the key is never sent anywhere but to that address.
+Who may do that is the operator: whoever sits at this machine while there are no keys, else who has a key with `admin`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+from fastapi import APIRouter, Depends, Request
+from pydantic import BaseModel, ConfigDict, SecretStr
+
+from preflight_rag.graph.readers import open_reader
+from preflight_rag.models.chat.chat_models import in_our_words, open_chat_model
+from preflight_rag.models.protocol import Reader
+from preflight_rag.server.access import User, is_local
+from preflight_rag.server.errors import Refused
+from preflight_rag.server.service import Service, ServiceOf, user_of
+from preflight_rag.state.errors import ModelAuthError, ModelError, PreflightError, UsageError
+
+router = APIRouter(prefix="/api", tags=["server"])
+FILE = "model.json"
+TRY_SECONDS = 20.0  # how long the first call to a model that is being connected may take: a guess, for one that loads
+
+
+class ModelBody(BaseModel):
+    """An OpenAI-compatible server; without `model` its first one is taken, without `key` none is sent."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    base_url: str
+    model: str = ""
+    key: SecretStr = SecretStr("")
+
+
+@dataclass(frozen=True)
+class ModelEntry:
+    """What was entered; `repr` shows no key."""
+
+    base_url: str
+    model: str
+    key: SecretStr
+
+    @classmethod
+    def read(cls, folder: Path) -> ModelEntry | None:
+        """What is kept in a library's folder, or None where there is nothing that can be read."""
+        try:
+            found = json.loads((folder / FILE).read_text(encoding="utf-8"))
+            return cls(str(found["base_url"]), str(found["model"]), SecretStr(str(found["key"])))
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def write(self, folder: Path) -> None:
+        """Keep it in a library's folder, in a file for its owner's eyes alone from its first byte on."""
+        values = {"base_url": self.base_url, "model": self.model, "key": self.key.get_secret_value()}
+        new = folder / f".{FILE}.{secrets.token_hex(4)}"
+        try:
+            with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+                json.dump(values, file)
+                file.flush()
+                os.fsync(file.fileno())
+            new.replace(folder / FILE)
+        except OSError as error:
+            new.unlink(missing_ok=True)
+            help = "Check the folder's permissions."
+            raise UsageError(f"the model cannot be kept in {folder.name}: {error.strerror}", help=help) from error
+
+    def open(self, service: Service) -> Reader:
+        """The reader with this model.
+
+        Raises:
+            ModelError: The server cannot be asked for its models.
+        """
+        settings, library = service.preflight.settings, service.preflight.library
+        chat_model = open_chat_model(
+            f"openai:{self.model}",
+            timeout=settings.deadline,
+            temperature=settings.temperature,
+            base_url=self.base_url,
+            key=self.key.get_secret_value() or None,
+        )
+        return open_reader(
+            chat_model,
+            library.embedder,
+            deadline=settings.deadline,
+            context_window=settings.context_window,
+            extractive_reader=settings.extractive_reader,
+            library=library,
+        )
+
+
+def operator_of(request: Request) -> User:
+    """Who asks, if they may connect a language model.
+
+    Raises:
+        Refused: They may not.
+    """
+    user: User = request.state.user
+    if not may_connect(request, user):
+        help = "Open the page on the server's own machine, or use a key of `preflight keys add NAME --admin`."
+        raise Refused(403, "only who runs this server may connect a language model", help=help)
+    return user
+
+
+def may_connect(request: Request, user: User) -> bool:
+    """Whether somebody may connect a language model: where there are keys, with an `admin` one, else at this machine."""
+    service: Service = request.app.state.service
+    if service.needs_key():
+        return user.admin
+    forwarded = any(name in request.headers for name in ("x-forwarded-for", "forwarded", "x-real-ip"))
+    return request.client is not None and is_local(request.client.host) and not forwarded
+
+
+OperatorOf = Annotated[User, Depends(operator_of)]
+
+
+def entry_info(request: Request, service: Service) -> dict[str, Any]:
+    """What the page may know: whether this user may connect a model, and to them, which server it is; never the key."""
+    if not may_connect(request, user_of(request)):
+        return {"allowed": False, "host": None}
+    entry = service.entered
+    return {"allowed": True, "host": urlsplit(entry.base_url).hostname if entry else None}
+
+
+@router.put("/model")
+async def connect(body: ModelBody, service: ServiceOf, _user: OperatorOf) -> dict[str, str]:
+    """Connect a language model: it is tried with one short call, kept on this server, and taken for all turns."""
+    entry = ModelEntry(_address(body.base_url), body.model.strip(), body.key)
+    async with service.changing:
+        reader = await _tried(entry, service)
+        name = reader.name.removeprefix("openai:")
+        kept = ModelEntry(entry.base_url, name, entry.key)
+        await asyncio.to_thread(kept.write, service.preflight.folder)
+        service.take_model(kept, reader)
+    return {"model": reader.name}
+
+
+@router.delete("/model", status_code=204)
+async def disconnect(service: ServiceOf, _user: OperatorOf) -> None:
+    """Forget the model and its key; turns are taken as the server was started."""
+    async with service.changing:
+        with suppress(FileNotFoundError):
+            await asyncio.to_thread((service.preflight.folder / FILE).unlink)
+        service.take_model(None, None)
+
+
+def adopt(service: Service) -> None:
+    """Take the model that was connected before this server was started, where it was started without any.
+
+    One that cannot be opened now is left; the page says which model is used.
+    """
+    entry = ModelEntry.read(service.preflight.folder)
+    if entry is None or not service.preflight.reader.by_rule or not service.options.entered:
+        return
+    with suppress(PreflightError):
+        service.take_model(entry, entry.open(service))
+
+
+def _address(given: str) -> str:
+    """The address of an OpenAI-compatible server.
+
+    Raises:
+        Refused: It is none.
+    """
+    address = given.strip().rstrip("/")
+    try:
+        parts = urlsplit(address)
+        known = parts.scheme in ("http", "https") and bool(parts.hostname) and not parts.username
+    except ValueError:
+        known = False
+    if not known:
+        help = "It begins with https:// or http:// and usually ends in /v1, such as https://api.openai.com/v1."
+        raise Refused(400, "this is no address of a model's server", help=help, param="base_url")
+    return address
+
+
+async def _tried(entry: ModelEntry, service: Service) -> Reader:
+    """The reader with a model that has answered once.
+
+    Raises:
+        Refused: It did not answer.
+    """
+
+    def ask() -> Reader:
+        reader = entry.open(service)
+        model = open_chat_model(
+            reader.name if reader.name.startswith("openai:") else f"openai:{reader.name}",
+            timeout=TRY_SECONDS,
+            base_url=entry.base_url,
+            key=entry.key.get_secret_value() or None,
+        )
+        model.bind(max_tokens=16).invoke("Reply with the word OK.")
+        return reader
+
+    try:
+        return await asyncio.to_thread(ask)
+    except Exception as error:  # the SDK's errors, and whatever a wrong server's reply makes of its parser
+        known = in_our_words(error, "The model")
+        help = "Check the key." if isinstance(known, ModelAuthError) else "Check the address, the model and the key."
+        message = known.message if isinstance(known, ModelError) else str(known)
+        raise Refused(400, message, help=help, code="model_refused") from None

@@ -1,0 +1,380 @@
+"""Uploads over HTTP: receiving files, taking them into the library, and how far that is.
+
+Files are written to disk under names that are safe, taken into the library a few at a time, so that the first can be
+asked about while the last are still read, and removed again where that fails. A file is kept as
+`LIBRARY/uploads/HASH/NAME`, where the hash is its content's: nobody's file replaces another's, and a file that is sent
+twice is kept once. What becomes of an upload goes on when nobody listens, and can be asked for again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+import shutil
+import tempfile
+import time
+import unicodedata
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypedDict
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import JSONResponse, StreamingResponse
+from python_multipart.exceptions import MultipartParseError
+from python_multipart.multipart import parse_options_header
+from starlette.datastructures import UploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
+
+from preflight_rag.library.collection import Collection
+from preflight_rag.library.ingest import REBUILD_PASSAGES, IngestEvent, IngestReport
+from preflight_rag.library.library import own_library
+from preflight_rag.library.loaders import SUFFIXES
+from preflight_rag.library.loaders.files import ONE_DOCUMENT, suffix_of
+from preflight_rag.library.storage.catalogue import UPLOADS
+from preflight_rag.server.errors import Refused, describe, error_response
+from preflight_rag.server.service import Service, ServiceOf, WriterOf
+from preflight_rag.server.turns import STILL_HERE, STREAM_HEADERS, event
+from preflight_rag.server.upload_state import FileState, Upload, UploadReport
+from preflight_rag.state.errors import PreflightError
+
+router = APIRouter(prefix="/api", tags=["library"])
+INCOMING = ".incoming"
+NAME_BYTES = 120  # file systems allow 255; a path needs room for the folders above
+MOST_FILES = 1000  # of one request: a guess
+# Of what is no file, which nobody reads, but Starlette's parser keeps in memory: guesses, far above what a page sends.
+MOST_FIELDS, FIELD_BYTES = 100, 10_000
+LEFT_SECONDS = 24 * 3600.0  # after which a file that was not received to its end is removed: longer than any upload
+MOST_TOGETHER = 64  # files between two indexes: a guess
+QUICK_SECONDS = 1.5  # files that took less with their index are followed by twice as many: a guess at what people wait
+# Names that Windows keeps for devices: con, LPT1.txt; not console.txt.
+_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
+_FORBIDDEN = re.compile(r'[<>:"|?*]')
+
+
+class Step(TypedDict):
+    """How far the ingest of one file is."""
+
+    name: str
+    stage: str
+    done: int
+    total: int | None
+
+
+@router.post("/documents", response_model=None)
+async def upload(request: Request, service: ServiceOf, user: WriterOf) -> Response:
+    """Upload files (form field `files`, several): events `progress` and `report`, or the report as JSON.
+
+    With the header `Prefer: respond-async` the reply comes once the files are received; `/api/uploads` tells the rest.
+    """
+    folder = service.preflight.folder.absolute() / UPLOADS
+    files = await receive(folder, request)
+    if not files:
+        raise Refused(400, "the form holds no file", help="Send files in the field `files`.")
+    begun = Upload(user.name, [FileState(each.name) for each in files])
+    service.uploads.add(begun)
+    steps: asyncio.Queue[Step | None] = asyncio.Queue()
+    work = asyncio.create_task(_take_in(service, folder, files, begun, steps))
+    service.working.add(work)
+    work.add_done_callback(service.forget)
+    if "respond-async" in request.headers.get("prefer", ""):
+        return JSONResponse(begun.to_json(), 202)
+    if "text/event-stream" in request.headers.get("accept", ""):
+        events = _upload_events(service, files, steps, work)
+        return StreamingResponse(events, media_type="text/event-stream", headers=STREAM_HEADERS)
+    try:
+        report = await asyncio.shield(work)
+    except PreflightError as error:
+        return error_response(error, request.url.path)
+    return JSONResponse(report.to_json())
+
+
+@router.get("/uploads")
+def uploads(service: ServiceOf, user: WriterOf) -> dict[str, Any]:
+    """The user's uploads that are going on or ended lately: each file's stage, and what has become of them by now."""
+    return {"uploads": [each.to_json() for each in service.uploads.of(user)]}
+
+
+@router.delete("/uploads/{id}", status_code=204)
+def drop_upload(id: str, service: ServiceOf, user: WriterOf) -> None:
+    """Stop an upload after what is in hand, or, once it has ended, forget what became of it; documents stay."""
+    service.uploads.drop(user, id)
+
+
+async def _upload_events(
+    service: Service,
+    files: Sequence[Received],
+    steps: asyncio.Queue[Step | None],
+    work: asyncio.Task[UploadReport],
+) -> AsyncIterator[bytes]:
+    """Progress of an upload, at last its report or its error; it goes on when nobody listens any more."""
+    for received in files:
+        yield event("progress", {"name": received.name, "stage": "received", "done": 1, "total": 1})
+    while True:
+        try:
+            async with asyncio.timeout(service.options.heartbeat_seconds):
+                step = await steps.get()
+        except TimeoutError:
+            yield STILL_HERE
+            continue
+        if step is None:
+            break
+        yield event("progress", step)
+    await asyncio.wait([work])
+    failure = work.exception()
+    yield (
+        event("error", describe(failure))
+        if isinstance(failure, Exception)
+        else event("report", work.result().to_json())
+    )
+
+
+async def _take_in(
+    service: Service, folder: Path, files: Sequence[Received], begun: Upload, steps: asyncio.Queue[Step | None]
+) -> UploadReport:
+    """Take files into the library, a few at a time, in a worker thread; None says that it has ended."""
+    loop = asyncio.get_running_loop()
+    failure: Exception | None = None
+
+    def told(step: Step) -> None:
+        loop.call_soon_threadsafe(steps.put_nowait, step)
+
+    try:
+        taking = TakingIn(service.preflight.library, folder, files, begun, told, lambda: service.closing)
+        while taking.left:
+            async with service.changing:
+                if service.closing:
+                    raise Refused(503, "the server is stopping", help="Send the files again.")
+                await asyncio.to_thread(taking.next)
+        return begun.report
+    except Exception as error:
+        failure = error
+        raise
+    finally:
+        await asyncio.to_thread(forget_unused, service, folder, files)
+        begun.end(failure)
+        loop.call_soon(steps.put_nowait, None)
+
+
+class TakingIn:
+    """Received files on their way into the library: one first, and as long as that is quick, more together.
+
+    Args:
+        library: Where they go.
+        folder: The library's `uploads`.
+        files: What `receive` gave.
+        upload: Whose states and report are kept up to date.
+        told: Called with each step.
+        closing: Whether the server stops.
+    """
+
+    def __init__(
+        self,
+        library: Collection,
+        folder: Path,
+        files: Sequence[Received],
+        upload: Upload,
+        told: Callable[[Step], None],
+        closing: Callable[[], bool],
+    ) -> None:
+        self._library, self._folder, self._upload = library, folder, upload
+        self._told, self._closing = told, closing
+        self._size, self._stored = 1, 0
+        self._states: dict[str, FileState] = {}
+        for received, state in zip(files, upload.files, strict=True):
+            if received.path is None:
+                state.move("failed", note=received.problem)
+                upload.report.failed.append((received.name, received.problem))
+            else:
+                self._states.setdefault(str(received.path), state)
+        self._twins = [
+            (state, self._states[str(received.path)])
+            for received, state in zip(files, upload.files, strict=True)
+            if received.path is not None and self._states[str(received.path)] is not state
+        ]
+        self.left = list(self._states)
+        one_each = all(suffix_of(Path(path)) in ONE_DOCUMENT for path in self.left)
+        self._total = len(self.left) if one_each else None
+
+    def next(self) -> None:
+        """Take in the next files, after which they can be asked about."""
+        if self._upload.stopping:
+            self.left = []
+            return
+        if self._library.catalogue.counts()["passages"] > REBUILD_PASSAGES:
+            self._size = len(self.left)
+        now, self.left = self.left[: self._size], self.left[self._size :]
+        for path in now:
+            self._states[path].known = self._library.catalogue.origin_is_used(path)
+        began = time.monotonic()
+        done = own_library(self._library).ingest([Path(path) for path in now], progress=self._step, stop=self._stops)
+        quick = time.monotonic() - began < QUICK_SECONDS
+        self._size = min(MOST_TOGETHER, 2 * self._size) if quick else max(1, self._size // 2)
+        self._stored += done.added + done.updated + done.skipped + len(done.failed)
+        self._count(done, now)
+
+    def _stops(self) -> bool:
+        return self._upload.stopping or self._closing()
+
+    def _step(self, event: IngestEvent) -> None:
+        state = self._states.get(event.name)
+        waiting = [each for each in self._states.values() if each.stage in ("reading", "splitting", "embedding")]
+        if event.stage in ("reading", "splitting") and state is not None:
+            state.move(event.stage, event.done, event.total)
+        elif event.stage in ("embedding", "index"):
+            for each in waiting:
+                counted = (event.done, event.total) if event.stage == "embedding" else (0, None)
+                each.move("indexing" if event.stage == "index" else event.stage, *counted)
+        done, total = event.done, event.total
+        if event.stage == "documents":
+            done, total = done + self._stored, self._total
+        self._told(Step(name=state.name if state else event.name, stage=event.stage, done=done, total=total))
+
+    def _count(self, done: IngestReport, now: Sequence[str]) -> None:
+        report, names = self._upload.report, {path: state.name for path, state in self._states.items()}
+        report.added += done.added
+        report.updated += done.updated
+        report.skipped += done.skipped
+        for source, reason in done.failed:
+            report.failed.append(_named(source, reason, names))
+        reasons = dict(done.failed)
+        notes = dict(done.notes)
+        for path in now:
+            state, is_in = self._states[path], self._library.catalogue.origin_is_used(path)
+            if is_in:
+                state.move("ready", note=notes.get(path, ""))
+            elif path in reasons or not done.stopped:
+                state.move("failed", note=_named(path, reasons.get(path, "no document could be read"), names)[1])
+        for twin, state in self._twins:
+            if state.is_over:
+                twin.move(state.stage, note=state.note)
+
+
+def forget_unused(service: Service, folder: Path, files: Sequence[Received]) -> None:
+    """Remove those files of an upload of which no document came."""
+    for received in files:
+        if received.path is not None and not service.catalogue.origin_is_used(str(received.path)):
+            forget(folder, received.path)
+
+
+@dataclass
+class Received:
+    """One file of a request, at `path` once it is whole; `problem` says why it is not taken."""
+
+    name: str
+    path: Path | None = None
+    hash: str = ""
+    problem: str = ""
+
+
+def safe_name(given: str) -> str:
+    """A file name without folders, control characters and what some systems reserve; its ending stays."""
+    name = unicodedata.normalize("NFC", re.split(r"[/\\]", given)[-1])
+    name = "".join(each for each in name if unicodedata.category(each)[0] != "C")
+    name = _FORBIDDEN.sub("_", name).strip().strip(".").strip() or "document"
+    if _RESERVED.fullmatch(name):
+        name = f"_{name}"
+    suffix = suffix_of(Path(name))
+    suffix = name[len(name) - len(suffix) :] if len(suffix) <= 16 else ""
+    stem = name.removesuffix(suffix).encode()[: NAME_BYTES - len(suffix.encode())].decode("utf-8", "ignore")
+    return stem.rstrip() + suffix
+
+
+class _Form(MultiPartParser):
+    """Starlette's parser, which by itself passes over a form that is cut off."""
+
+    def __init__(self, request: Request) -> None:
+        super().__init__(request.headers, self._body(request), max_files=MOST_FILES, max_fields=MOST_FIELDS)
+        self.max_part_size = FIELD_BYTES
+        self._is_whole = False
+
+    def on_end(self) -> None:
+        """The form has been received to its end."""
+        self._is_whole = True
+
+    async def _body(self, request: Request) -> AsyncGenerator[bytes, None]:
+        async for piece in request.stream():
+            yield piece
+        if not self._is_whole:
+            raise Refused(400, "the form ends too early", help="Send it again.")
+
+
+async def receive(folder: Path, request: Request) -> list[Received]:
+    """Write the files of a form below a folder, each under its hash; of a request that ends in an error none stays.
+
+    Args:
+        folder: The library's `uploads`.
+        request: What sends the form.
+
+    Raises:
+        Refused: It is no form, it ends too early, or it holds too many files.
+    """
+    if not parse_options_header(request.headers.get("content-type", ""))[1].get(b"boundary"):
+        raise Refused(400, "the form names no boundary", help="Send multipart/form-data.")
+    try:
+        form = await _Form(request).parse()
+    except (MultiPartException, MultipartParseError) as error:  # Older Starlettes let its parser's own through.
+        if "Too many files" in str(getattr(error, "message", "")):
+            help = "Send them in several requests."
+            raise Refused(400, f"more than {MOST_FILES} files at once", help=help) from error
+        raise Refused(400, "the form cannot be read", help="Send multipart/form-data.") from error
+    incoming = folder / INCOMING
+    incoming.mkdir(parents=True, exist_ok=True)
+    try:
+        sent = [value for _, value in form.multi_items() if isinstance(value, UploadFile)]
+        with tempfile.TemporaryDirectory(dir=incoming, ignore_cleanup_errors=True) as own:
+            files = await asyncio.to_thread(_written, Path(own), sent)
+            for received in files:
+                if received.path is not None:
+                    place = folder / received.hash
+                    place.mkdir(exist_ok=True)
+                    received.path = received.path.replace(place / received.name)
+        return files
+    finally:
+        await form.close()
+
+
+def _written(folder: Path, sent: Sequence[UploadFile]) -> list[Received]:
+    """The files of a form, those that can be taken in copied into a folder under their numbers."""
+    files = [Received(safe_name(each.filename or "")) for each in sent]
+    for place, (received, upload) in enumerate(zip(files, sent, strict=True)):
+        suffix = suffix_of(Path(received.name))
+        if suffix not in SUFFIXES:
+            kind = f"files that end in {suffix}" if suffix else "files without an ending"
+            received.problem = f"{kind} cannot be read; use one of: {' '.join(SUFFIXES)}"
+        elif not upload.size:
+            received.problem = "the file is empty"
+        else:
+            received.path = folder / str(place)
+            with received.path.open("w+b") as file:
+                shutil.copyfileobj(upload.file, file)
+                file.seek(0)
+                received.hash = hashlib.file_digest(file, "sha256").hexdigest()[:16]
+    return files
+
+
+def remove_incoming(folder: Path) -> None:
+    """Remove what a killed server had not received to its end."""
+    for path in (folder / INCOMING).glob("*"):
+        with suppress(OSError):
+            if time.time() - path.stat().st_mtime > LEFT_SECONDS:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def forget(folder: Path, path: Path | None) -> None:
+    """Remove an uploaded file and its folder; files from elsewhere are never touched."""
+    if path is None or not path.is_relative_to(folder) or ".." in path.parts:
+        return
+    with suppress(OSError):
+        path.unlink(missing_ok=True)
+        if path.parent != folder and not any(path.parent.iterdir()):
+            shutil.rmtree(path.parent)
+
+
+def _named(source: str, reason: str, names: dict[str, str]) -> tuple[str, str]:
+    """A failure with the file's own name in place of the path at which the server keeps it."""
+    for path, name in names.items():
+        source, reason = source.replace(path, name), reason.replace(path, name)
+    return source, reason
