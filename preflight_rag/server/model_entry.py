@@ -112,7 +112,7 @@ def operator_of(request: Request) -> User:
 
 
 def may_connect(request: Request, user: User) -> bool:
-    """Whether somebody may connect a language model: where there are keys, with an `admin` one, else at this machine."""
+    """Whether somebody may connect a model: where there are keys, with an `admin` one, else from this machine."""
     service: Service = request.app.state.service
     if service.needs_key():
         return user.admin
