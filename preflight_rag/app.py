@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -19,9 +19,11 @@ from preflight_rag.models.chat.chat_models import OFFLINE
 from preflight_rag.state.calls import narrowed
 from preflight_rag.state.context import Context, Settings
 from preflight_rag.state.errors import PreflightError, ReplyNeeded, UsageError
-from preflight_rag.state.values import Answer, Clarification, Gap, Hit, Preview, SearchResult, Summary
+from preflight_rag.state.values import Answer, Clarification, Gap, Hit, Preview, SearchResult, Summary, Usage
 
 if TYPE_CHECKING:
+    from langchain_core.messages import BaseMessage
+
     from preflight_rag.graph.ledger import Ledger
     from preflight_rag.graph.turns import Ask, Event, ModelUse, Request, Turns
     from preflight_rag.library.collection import Collection
@@ -272,6 +274,32 @@ class Preflight:
             return replace(made, use=use) if use else made
 
         return self._stream(request, thread_id, tokens=tokens)
+
+    async def complete(
+        self, messages: Sequence[BaseMessage], *, model: str | None = None, sampling: Mapping[str, Any] | None = None
+    ) -> tuple[str, Usage]:
+        """One call of the language model with messages of your own, on the loop that its turns run on.
+
+        Args:
+            messages: What the model is sent.
+            model: Another model than the application's, by its name.
+            sampling: Options of the call, such as `{"temperature": 0.2}`.
+
+        Raises:
+            UsageError: There is no language model.
+            ModelError: There is no whole reply.
+        """
+        from preflight_rag.models.chat.chat_reader import ChatReader
+
+        reader = await asyncio.to_thread(self.reader_of, model)
+        if not isinstance(reader, ChatReader):
+            raise UsageError(f"{reader.name} writes no messages", help="Open the library with a language model.")
+
+        async def replies() -> AsyncGenerator[tuple[str, Usage], None]:
+            yield await reader.sampled(sampling or {}).complete(messages)
+
+        async with aclosing(self._loop.iterate(replies())) as made:
+            return await anext(made)
 
     def reply(
         self, thread_id: str, choice: str | Sequence[str], *, on_event: Callable[[Event], None] | None = None

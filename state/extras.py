@@ -11,7 +11,7 @@ EXTRAS = {
     "eval": ("ir_measures", "jinja2", "matplotlib", "rouge_score", "scipy", "sklearn", "statsmodels"),
     "mcp": ("mcp", "starlette", "uvicorn"),
     "office": ("openpyxl", "pptx", "striprtf"),
-    "serve": ("fastapi", "markdown_it", "nh3", "prometheus_client", "python_multipart", "uvicorn"),
+    "serve": ("fastapi", "jsonschema", "markdown_it", "nh3", "prometheus_client", "python_multipart", "uvicorn"),
 }
 """By extra of pyproject.toml, the modules that its packages bring."""
 

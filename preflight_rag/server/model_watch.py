@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from preflight_rag.app import Preflight
 from preflight_rag.graph.events import Event
@@ -16,7 +16,10 @@ from preflight_rag.models.chat.chat_models import OFFLINE, in_our_words
 from preflight_rag.models.chat.chat_reader import ChatReader
 from preflight_rag.models.protocol import Reader
 from preflight_rag.state.errors import PreflightError
-from preflight_rag.state.values import Answer, Gap
+from preflight_rag.state.values import Answer, Gap, Usage
+
+if TYPE_CHECKING:
+    from langchain_core.messages import BaseMessage
 
 log = logging.getLogger("preflight.server")
 PROBE_SECONDS = 5.0  # that a model's server has to list its models: as when a context window is asked for
@@ -56,13 +59,25 @@ class ModelWatch:
         """The model that turns are meant to be taken with."""
         return self._name
 
-    def reader(self) -> Reader:
-        """The model's reader.
+    async def complete(self, messages: Sequence[BaseMessage], sampling: Mapping[str, Any]) -> tuple[str, Usage] | None:
+        """The model's reply to messages of a client's own; None where there is no model.
 
         Raises:
-            ModelError: It cannot be opened.
+            ModelError: There is no whole reply.
         """
-        return self._preflight.reader_of(self._wanted)
+        if self.away:
+            self.look()
+            return None
+        reader = await asyncio.to_thread(self._preflight.reader_of, self._wanted)
+        if reader.by_rule:
+            return None
+        try:
+            made = await self._preflight.complete(messages, model=self._wanted, sampling=sampling)
+        except LOST as error:
+            self.lost(str(error))
+            raise
+        self.worked()
+        return made
 
     async def turn(
         self, question: str, *, model: str | None = None, sampling: dict[str, Any] | None = None, **arguments: Any
@@ -119,7 +134,7 @@ class ModelWatch:
 
     async def _look(self) -> None:
         try:
-            reader = await asyncio.to_thread(self.reader)
+            reader = await asyncio.to_thread(self._preflight.reader_of, self._wanted)
             self._name = reader.name
             await _reach(reader)
         except LOST as error:

@@ -6,8 +6,8 @@ import asyncio
 import base64
 import json
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 from uuid import uuid4
 
@@ -25,15 +25,24 @@ from preflight_rag.graph.events import TokenEvent
 from preflight_rag.graph.locks import validate_thread_id
 from preflight_rag.models.embedding.embedder import Embedder
 from preflight_rag.server.access import User
+from preflight_rag.server.client_tasks import Task, answer_task, task_of
 from preflight_rag.server.errors import Refused, error_body
-from preflight_rag.server.service import Event, Item, Outcome, RunningTurn, Service, ServiceOf, Stopped, UserOf
-from preflight_rag.server.threads import footnotes, strip_footnotes
+from preflight_rag.server.replies import (
+    CitedPlace,
+    Ended,
+    FinishReason,
+    Wanted,
+    Writer,
+    as_answered,
+    cited_places,
+)
+from preflight_rag.server.service import Event, Item, Outcome, RunningTurn, Service, ServiceOf, Stopped, UserOf, is_last
+from preflight_rag.server.structured import format_of
 from preflight_rag.server.turns import (
     STILL_HERE,
+    STREAM_HEADERS,
     TurnStream,
-    answer_json,
     checked_settings,
-    clarification_json,
     finish,
     first_item,
     items,
@@ -50,6 +59,17 @@ ROUTE_OF: dict[str, str | None] = {
     "preflight-map-reduce": "map-reduce",
     "preflight-corg": "corg",
 }
+SAMPLING = (
+    *("temperature", "top_p", "presence_penalty", "frequency_penalty", "seed", "logit_bias", "reasoning_effort"),
+    "verbosity",
+)
+"""Options of a model's calls, as OpenAI and LangChain call them."""
+MEANINGLESS = (
+    *("tools", "functions", "stop", "logprobs", "top_logprobs", "modalities", "audio", "prediction"),
+    *("web_search_options", "truncation", "reasoning", "include", "background"),
+)
+"""Options that change no answer of a library; `stop` would cut a model's reply before its quotes."""
+DONE = b"data: [DONE]\n\n"
 INSTRUCTING = ("system", "developer")
 MOST_MESSAGES = 2000  # a guess; a body of 1 MB rarely holds more
 MOST_TEXTS = 2048  # as OpenAI's own API
@@ -64,14 +84,15 @@ class Message(BaseModel):
     content: str | list[dict[str, Any]] | None = None
 
     def text(self) -> str:
-        """The message's text.
-
-        Raises:
-            Refused: It holds something else, such as an image.
-        """
+        """The message's text; parts that are none are passed over."""
         if isinstance(self.content, list):
-            return "\n".join(_text_of(part) for part in self.content)
+            return "\n".join(text for part in self.content if (text := text_of(part)) is not None)
         return self.content or ""
+
+    def skipped(self) -> list[str]:
+        """Kinds of the message's parts that are no text."""
+        parts = self.content if isinstance(self.content, list) else []
+        return [str(part.get("type"))[:40] for part in parts if text_of(part) is None]
 
 
 class StreamOptions(BaseModel):
@@ -82,21 +103,78 @@ class StreamOptions(BaseModel):
     include_usage: bool = False
 
 
-class ChatBody(BaseModel):
-    """A chat completion; fields that mean nothing to a library (temperature, tools, ...) are passed over.
+class SamplingBody(BaseModel):
+    """What both of OpenAI's APIs take besides the conversation.
 
-    OpenAI's own type of a request is stricter: it would refuse what is passed over here.
+    OpenAI's own types of requests are stricter: they would refuse what is passed over here. Options of sampling go to
+    the language model; what can have no effect is named in the reply, and what must not be passed over is refused.
     """
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="allow")
 
     model: str
-    messages: list[Message] = Field(min_length=1, max_length=MOST_MESSAGES)
     stream: bool | None = False
-    stream_options: StreamOptions | None = None
-    n: int | None = None
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    top_p: float | None = Field(default=None, ge=0, le=1)
+    tool_choice: Any = None
+    metadata: Any = None
     thread_id: str | None = None
     settings: dict[str, Any] = Field(default_factory=dict)
+
+    def sampling(self) -> dict[str, Any]:
+        """Options for the model's calls."""
+        given = {name: getattr(self, name, None) for name in SAMPLING}
+        return {name: value for name, value in given.items() if value is not None}
+
+    def ignored(self) -> tuple[str, ...]:
+        """Names of what was given and means nothing to a library."""
+        return tuple(name for name in MEANINGLESS if getattr(self, name, None))
+
+    def check_tools(self) -> None:
+        """Refuse a call that must end in a tool's: a library calls none.
+
+        Raises:
+            Refused: `tool_choice` says so.
+        """
+        for name in ("tool_choice", "function_call"):
+            choice = getattr(self, name, None)
+            if choice in (None, "auto", "none") or (isinstance(choice, dict) and choice.get("mode") == "auto"):
+                continue
+            shown = choice if isinstance(choice, str) else "of one tool"
+            raise Refused(
+                400,
+                f"{name} {str(shown)[:80]!r} cannot be kept: a library calls no tools",
+                help=f"Leave out {name}, or send auto.",
+                param=name,
+                code="unsupported_value",
+            )
+
+
+class ChatBody(SamplingBody):
+    """A chat completion."""
+
+    messages: list[Message] = Field(min_length=1, max_length=MOST_MESSAGES)
+    stream_options: StreamOptions | None = None
+    n: int | None = None
+    max_tokens: int | None = Field(default=None, ge=1)
+    max_completion_tokens: int | None = Field(default=None, ge=1)
+    response_format: dict[str, Any] | None = None
+
+    def wanted(self) -> Wanted:
+        """How the reply is wanted.
+
+        Raises:
+            Refused: Its format cannot be kept.
+        """
+        spoken = [each for each in self.messages if each.role in ("user", "assistant")]
+        last = max((place for place, each in enumerate(spoken) if each.role == "user"), default=0)
+        return Wanted(
+            format_of(self.response_format),
+            self.max_completion_tokens or self.max_tokens,
+            self.sampling(),
+            self.ignored(),
+            tuple(kind for each in spoken[last:] for kind in each.skipped()),
+        )
 
 
 @dataclass(frozen=True)
@@ -122,13 +200,19 @@ class EmbeddingsBody(BaseModel):
 
 @router.get("/models", response_model=None)
 def models(service: ServiceOf) -> dict[str, Any]:
-    """The models: `preflight`, one for each route, and the library's embedder."""
-    return {"object": "list", "data": [_model(name) for name in (*ROUTE_OF, service.preflight.library.embedder.name)]}
+    """The models to chat with: `preflight`, and one for each route. Clients offer all that is listed here for chat."""
+    return {"object": "list", "data": [_model(name) for name in ROUTE_OF]}
+
+
+@router.get("/embeddings/models", response_model=None)
+def embedding_models(service: ServiceOf) -> dict[str, Any]:
+    """The model to embed with: the library's own."""
+    return {"object": "list", "data": [_model(service.preflight.library.embedder.name)]}
 
 
 @router.get("/models/{name:path}", response_model=None)
 def model(name: str, service: ServiceOf) -> dict[str, Any]:
-    """One model."""
+    """One model, also the embedder."""
     if name != service.preflight.library.embedder.name:
         route_of(name)
     return _model(name)
@@ -144,22 +228,27 @@ async def complete(
 ) -> Response:
     """Take a turn as a chat completion; sources are footnotes, and structured in the extra field `preflight`."""
     route = route_of(body.model)
-    conversation = conversation_of(body)
-    settings = checked_settings(body.settings | ({"route": route} if route else {}), service)
-    settings = with_instructions(settings, service, *conversation.instructions)
+    body.check_tools()
+    if task := task_of([(each.role, each.text()) for each in body.messages], as_mapping(body.metadata)):
+        limit = {"max_tokens": limit} if (limit := body.max_completion_tokens or body.max_tokens) else {}
+        return _completed(body, await take_task(service, task, {**body.sampling(), **limit}))
+    wanted, conversation = body.wanted(), conversation_of(body)
+    if not conversation.question.strip() and (note := wanted.note()):
+        return _completed(body, Ended(note, note, "stop", {"ignored": sorted(set(wanted.skipped))}))
+    settings = turn_settings(body, service, route, conversation.instructions, wanted)
     given = body.thread_id or x_preflight_thread
     known = given or await asyncio.to_thread(_known_thread, service, user, conversation)
     shown = known or f"v1-{uuid4().hex[:12]}"
     thread_id = user.thread(validate_thread_id(shown))
-    history = [] if known else without_footnotes(conversation.history)
 
     def start() -> AsyncGenerator[Event, None]:
-        return service.preflight.astream(
+        return service.watch.turn(
             conversation.question,
             thread_id=thread_id,
-            history=history,
+            history=[] if known else as_answered(conversation.history),
             discard=True,
-            tokens=bool(body.stream),
+            tokens=bool(body.stream) and wanted.format is None,
+            sampling=dict(wanted.sampling),
             **settings,
         )
 
@@ -168,11 +257,15 @@ async def complete(
             whole = (*conversation.history, ("user", conversation.question), ("assistant", text))
             service.conversations.remember(user.name, whole, shown, turn)
 
-    completion = Completion(body, user, service.options.heartbeat_seconds, remember)
+    async def cited(outcome: Outcome, text: str) -> tuple[CitedPlace, ...]:
+        return () if wanted.format else await cited_places(service, outcome, text, str(request.base_url))
+
+    writer = Writer(wanted, user)
+    completion = Completion(body, writer, service.options.heartbeat_seconds, remember, cited)
     turn = service.running.start(thread_id, start)
     headers = {THREAD_HEADER: shown.encode("ascii", "replace").decode()}
     if not body.stream:
-        return JSONResponse(completion.whole(await finish(turn, request)), headers=headers)
+        return JSONResponse(await completion.whole(await finish(turn, request)), headers=headers)
     return TurnStream(turn, completion.chunks(turn, await first_item(turn)), headers)
 
 
@@ -222,10 +315,41 @@ def conversation_of(body: ChatBody) -> Conversation:
     return Conversation(messages[last][1], tuple(messages[:last]), told)
 
 
-def without_footnotes(history: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The history with answers as they were before their sources were set under them; empty messages are left out."""
-    plain = ((role, strip_footnotes(text) if role == "assistant" else text) for role, text in history)
-    return [(role, text) for role, text in plain if text.strip()]
+def turn_settings(
+    body: SamplingBody, service: Service, route: str | None, instructions: Sequence[str], wanted: Wanted
+) -> dict[str, Any]:
+    """The settings of a turn.
+
+    Raises:
+        Refused: A setting is not for callers.
+        UsageError: A value is wrong.
+    """
+    asked = {"route": route} if route else {}
+    # A question back has no place in a schema of the answer.
+    plain = {"clarify": False} if wanted.format else {}
+    return with_instructions(checked_settings({**body.settings, **asked, **plain}, service), service, *instructions)
+
+
+async def take_task(service: Service, task: Task, sampling: dict[str, Any]) -> Ended:
+    """The reply to a client's task, which is no turn of any conversation."""
+    async with service.running.slot(lambda _: None), asyncio.timeout(service.options.turn_seconds):
+        reply = await answer_task(task, service.watch, sampling)
+    usage = reply.usage
+    service.metrics.tokens.labels("input").inc(usage.input_tokens)
+    service.metrics.tokens.labels("output").inc(usage.output_tokens)
+    extra: dict[str, Any] = {"task": task.kind, "model": reply.model, "model_calls": usage.calls}
+    if reply.model is None and sampling:
+        extra["ignored"] = sorted(sampling)
+    if reply.problem:
+        extra["problem"] = reply.problem
+    refusal = "the model refused to answer" if reply.finish_reason == "content_filter" else None
+    spent = usage.input_tokens, usage.output_tokens
+    return Ended(reply.text, reply.text, reply.finish_reason, extra, refusal, usage=spent)
+
+
+def as_mapping(value: Any) -> dict[str, Any]:
+    """A JSON object, or an empty one in the place of anything else."""
+    return value if isinstance(value, dict) else {}
 
 
 def _known_thread(service: Service, user: User, conversation: Conversation) -> str | None:
@@ -235,88 +359,41 @@ def _known_thread(service: Service, user: User, conversation: Conversation) -> s
     return thread_id if last is not None and last.turn == turns else None
 
 
-@dataclass
-class Completion:
-    """A turn in OpenAI's form.
+class Form:
+    """Replies in the form of chat completions; all chunks of one have its id."""
 
-    Attributes:
-        body: The request.
-        user: Who asks.
-        heartbeat: Seconds of silence after which a comment is sent.
-        remember: Called with the whole text of the answer and the turn's number, once they are known.
-    """
-
-    body: ChatBody
-    user: User
-    heartbeat: float
-    remember: Callable[[str, int], None]
-
-    def __post_init__(self) -> None:
+    def __init__(self, model: str) -> None:
+        self._model = model
         self._id = f"chatcmpl-{uuid4().hex}"
         self._created = int(time.time())
 
-    def whole(self, outcome: Outcome) -> dict[str, Any]:
-        """The body of a completion that is not streamed.
-
-        Raises:
-            Exception: What the turn failed with.
-        """
-        if isinstance(outcome, Stopped):
-            raise Refused(409, "the turn was stopped", code="stopped")
-        if isinstance(outcome, Exception):
-            raise outcome
-        text = self._text(outcome)
-        self.remember(text, outcome.turn)
-        fields = {"role": "assistant", "content": text, "refusal": None, "preflight": self._extra(outcome)}
-        message = ChatCompletionMessage.model_validate(fields)
+    def whole(self, ended: Ended) -> dict[str, Any]:
+        """A completion that is not streamed."""
+        fields = {"role": "assistant", "content": ended.text, "refusal": ended.refusal, "preflight": ended.extra}
+        noted = {"annotations": [place.of_chat() for place in ended.annotations if place.url]}
+        message = ChatCompletionMessage.model_validate({**fields, **(noted if noted["annotations"] else {})})
         return ChatCompletion(
             id=self._id,
             object="chat.completion",
             created=self._created,
-            model=self.body.model,
-            choices=[Choice(index=0, message=message, logprobs=None, finish_reason="stop")],
-            usage=_usage(outcome),
+            model=self._model,
+            choices=[Choice(index=0, message=message, logprobs=None, finish_reason=ended.reason)],
+            usage=_usage(ended),
         ).model_dump(mode="json", exclude_unset=True)
 
-    async def chunks(self, turn: RunningTurn, first: Item | None) -> AsyncIterator[bytes]:
-        """The chunks of a stream, then `[DONE]`; an error comes in the form that OpenAI gives it within a stream."""
-        text = ""
-        yield self._chunk(ChoiceDelta(role="assistant", content=""))
-        async for item in items(turn, first, lambda: self.heartbeat):
-            if item is None:
-                yield STILL_HERE
-            elif isinstance(item, TokenEvent):
-                text += item.text
-                yield self._chunk(ChoiceDelta(content=item.text))
-            elif isinstance(item, Stopped):
-                yield self._chunk(ChoiceDelta(), "stop")
-            elif isinstance(item, Exception):
-                yield _data(error_body(item, "/v1"))
-            elif isinstance(item, Answer | Clarification):
-                rest = self._rest(item, text)
-                if rest:
-                    yield self._chunk(ChoiceDelta(content=rest))
-                self.remember(text + rest, item.turn)
-                yield self._chunk(ChoiceDelta(), "stop", preflight=self._extra(item))
-                if self.body.stream_options and self.body.stream_options.include_usage:
-                    yield self._data_of([], usage=_usage(item))
-        yield b"data: [DONE]\n\n"
+    def ending(self, ended: Ended, *, with_usage: bool) -> Iterator[bytes]:
+        """The last chunks of a stream."""
+        if ended.rest:
+            yield self.chunk(ChoiceDelta(content=ended.rest))
+        last: dict[str, Any] = {"refusal": ended.refusal} if ended.refusal else {}
+        if noted := [place.of_chat() for place in ended.annotations if place.url]:
+            last["annotations"] = noted
+        yield self.chunk(ChoiceDelta.model_validate(last), ended.reason, preflight=ended.extra)
+        if with_usage:
+            yield self._data_of([], usage=_usage(ended))
 
-    def _text(self, item: Answer | Clarification) -> str:
-        return choices(item) if isinstance(item, Clarification) else item.answer + footnotes(item.citations)
-
-    def _rest(self, item: Answer | Clarification, sent: str) -> str:
-        """What a stream still lacks of the text."""
-        if isinstance(item, Clarification):
-            return f"\n\n{choices(item)}" if sent.strip() else choices(item)
-        return footnotes(item.citations) if sent.strip() else self._text(item)
-
-    def _extra(self, item: Answer | Clarification) -> dict[str, Any]:
-        if isinstance(item, Clarification):
-            return {"clarification": clarification_json(item, self.user)}
-        return answer_json(item, self.user)
-
-    def _chunk(self, delta: ChoiceDelta, finish_reason: Literal["stop"] | None = None, **more: Any) -> bytes:
+    def chunk(self, delta: ChoiceDelta, finish_reason: FinishReason | None = None, **more: Any) -> bytes:
+        """One event of a stream."""
         return self._data_of([ChunkChoice(index=0, delta=delta, logprobs=None, finish_reason=finish_reason)], **more)
 
     def _data_of(self, chunk_choices: list[ChunkChoice], **more: Any) -> bytes:
@@ -324,23 +401,83 @@ class Completion:
             id=self._id,
             object="chat.completion.chunk",
             created=self._created,
-            model=self.body.model,
+            model=self._model,
             choices=chunk_choices,
             **more,
         )
         return _data(chunk.model_dump(mode="json", exclude_unset=True))
 
 
-def choices(asked: Clarification) -> str:
-    """A question back to the person, with numbered choices."""
-    lines = [f"{place}. {choice.label}" for place, choice in enumerate(asked.choices, 1)]
-    return "\n".join([asked.question, "", *lines, "", 'Answer with a number, a name, or "all".'])
+@dataclass
+class Completion:
+    """A turn as a chat completion.
+
+    Attributes:
+        body: The request.
+        writer: Makes the text.
+        heartbeat: Seconds of silence after which a comment is sent.
+        remember: Called with the whole text of the answer and the turn's number, once they are known.
+        cited: Finds where a text cites.
+    """
+
+    body: ChatBody
+    writer: Writer
+    heartbeat: float
+    remember: Callable[[str, int], None]
+    cited: Callable[[Outcome, str], Awaitable[tuple[CitedPlace, ...]]]
+
+    def __post_init__(self) -> None:
+        self._form = Form(self.body.model)
+
+    async def whole(self, outcome: Outcome) -> dict[str, Any]:
+        """The body of a completion that is not streamed.
+
+        Raises:
+            Exception: What the turn failed with.
+        """
+        return self._form.whole(await self._end(outcome))
+
+    async def chunks(self, turn: RunningTurn, first: Item | None) -> AsyncIterator[bytes]:
+        """The chunks of a stream, then `[DONE]`; an error comes in the form that OpenAI gives it within a stream."""
+        yield self._form.chunk(ChoiceDelta(role="assistant", content=""))
+        options = self.body.stream_options
+        async for item in items(turn, first, lambda: self.heartbeat):
+            if item is None:
+                yield STILL_HERE
+            elif isinstance(item, TokenEvent):
+                if piece := self.writer.feed(item.text):
+                    yield self._form.chunk(ChoiceDelta(content=piece))
+            elif isinstance(item, Stopped):
+                yield self._form.chunk(ChoiceDelta(), "stop")
+            elif is_last(item):
+                try:
+                    ended = await self._end(item)
+                except Exception as error:
+                    yield _data(error_body(error, "/v1"))
+                else:
+                    for chunk in self._form.ending(ended, with_usage=bool(options and options.include_usage)):
+                        yield chunk
+        yield DONE
+
+    async def _end(self, outcome: Outcome) -> Ended:
+        ended = self.writer.end(outcome)
+        if isinstance(outcome, Answer | Clarification):
+            self.remember(ended.text, outcome.turn)
+        return replace(ended, annotations=await self.cited(outcome, ended.text))
 
 
-def _usage(item: Answer | Clarification) -> CompletionUsage:
-    read, written = (
-        (0, 0) if isinstance(item, Clarification) else (item.receipt.input_tokens, item.receipt.output_tokens)
-    )
+def _completed(body: ChatBody, ended: Ended) -> Response:
+    """A reply that is known at once, as a completion or as a stream of one."""
+    form, options = Form(body.model), body.stream_options
+    if not body.stream:
+        return JSONResponse(form.whole(ended))
+    with_usage = bool(options and options.include_usage)
+    chunks = (form.chunk(ChoiceDelta(role="assistant", content="")), *form.ending(ended, with_usage=with_usage), DONE)
+    return Response(b"".join(chunks), media_type="text/event-stream", headers=STREAM_HEADERS)
+
+
+def _usage(ended: Ended) -> CompletionUsage:
+    read, written = ended.usage
     return CompletionUsage(prompt_tokens=read, completion_tokens=written, total_tokens=read + written)
 
 
@@ -377,10 +514,7 @@ def _encoded(vector: np.ndarray, encoding: str) -> list[float] | str:
     return [float(number) for number in vector]
 
 
-def _text_of(part: dict[str, Any]) -> str:
-    if part.get("type") == "text" and isinstance(part.get("text"), str):
-        return str(part["text"])
-    kind = str(part.get("type"))[:40]
-    raise Refused(
-        400, f"a message holds {kind!r}", help="Only text is read; leave the rest out.", code="unsupported_content"
-    )
+def text_of(part: dict[str, Any]) -> str | None:
+    """The text of a part of a message; None where it is no text."""
+    known = part.get("type") in ("text", "input_text", "output_text")
+    return str(part["text"]) if known and isinstance(part.get("text"), str) else None

@@ -11,6 +11,7 @@ from scripted_server import ScriptedServer
 from serving import running
 
 QUESTION = "Which rock is hard?"
+TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
 RULES = [("Which rock is hard?", "Basalt is hard [1]."), ("light", "Pumice is light [1].")]
 
 
@@ -124,14 +125,17 @@ def test_langchains_chat_model_holds_two_turns_and_streams(scripted_app):
     assert len(pieces) > 3
 
 
-def test_models_are_listed(offline_app, openai_client):
+def test_models_to_chat_with_are_listed_and_the_embedder_by_itself(offline_app, openai_client, client_of, embedder):
     with running(offline_app) as url:
         client = openai_client(url)
         names = [model.id for model in client.models.list()]
         assert client.models.retrieve("preflight-corg").id == "preflight-corg"
         with pytest.raises(openai.NotFoundError):
             client.models.retrieve("gpt-4")
-    assert names[:4] == ["preflight", "preflight-plain", "preflight-map-reduce", "preflight-corg"]
+        assert client.models.retrieve(embedder.name).id == embedder.name
+        listed = client_of(url).get("/v1/embeddings/models").json()
+    assert names == ["preflight", "preflight-plain", "preflight-map-reduce", "preflight-corg"]
+    assert [each["id"] for each in listed["data"]] == [embedder.name]
 
 
 def test_embeddings_are_the_librarys(offline_app, openai_client, embedder):
@@ -162,11 +166,14 @@ def test_embeddings_are_the_librarys(offline_app, openai_client, embedder):
         ({"messages": [{"role": "system", "content": "x"}]}, openai.BadRequestError, "no message is the user's"),
         ({"messages": [user("  ")]}, openai.BadRequestError, "question"),
         ({"n": 3}, openai.BadRequestError, "n=3"),
+        ({"tool_choice": "required", "tools": [TOOL]}, openai.BadRequestError, "calls no tools"),
         (
-            {"messages": [user([{"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}}])]},
+            {"tool_choice": {"type": "function", "function": {"name": "f"}}, "tools": [TOOL]},
             openai.BadRequestError,
-            "'image_url'",
+            "tool_choice 'of one tool'",
         ),
+        ({"response_format": {"type": "grammar"}}, openai.BadRequestError, "'grammar' is not known"),
+        ({"temperature": 3}, openai.BadRequestError, "temperature"),
         ({"messages": [user("x" * 9000)]}, openai.BadRequestError, "8,?000"),
         ({"extra_body": {"settings": {"mesh": "/etc/passwd"}}}, openai.BadRequestError, "'mesh'"),
         ({"extra_body": {"settings": {"k": -1}}}, openai.BadRequestError, "k = -1"),
@@ -182,19 +189,100 @@ def test_what_cannot_be_answered_is_refused_in_openais_shape(offline_app, openai
 
 
 def test_what_means_nothing_to_a_library_is_passed_over(scripted_app, openai_client):
-    tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
     parts = [{"type": "text", "text": "Which rock"}, {"type": "text", "text": "is light?"}]
     with ScriptedServer(RULES) as server, running(scripted_app(server)) as url:
         found = openai_client(url).chat.completions.create(
             model="preflight",
             messages=[user(parts)],
-            temperature=0.3,
-            max_tokens=5,
-            tools=[tool],
+            tools=[TOOL],
+            tool_choice="auto",
+            logprobs=True,
+            stop=["."],
             user="someone",
-            response_format={"type": "json_object"},
         )
     assert found.choices[0].message.content.startswith("Pumice is light [1].")
+    assert found.choices[0].message.preflight["ignored"] == ["logprobs", "stop", "tools"]
+
+
+def test_sampling_reaches_the_model_and_is_named_as_ignored_where_there_is_none(
+    scripted_app, offline_app, openai_client
+):
+    options = {"temperature": 0.3, "top_p": 0.5, "seed": 7, "presence_penalty": 0.1}
+    asked = {"model": "preflight", "messages": [user(QUESTION)], **options}
+    with ScriptedServer(RULES) as server, running(scripted_app(server)) as url:
+        found = openai_client(url).chat.completions.create(**asked)
+        bodies = [request.body for request in server.requests]
+    with running(offline_app) as url:
+        keyless = openai_client(url).chat.completions.create(**asked)
+        chunks = list(openai_client(url).chat.completions.create(**asked, stream=True))
+    assert all(body.get(name) == value for body in bodies for name, value in options.items())
+    assert "ignored" not in found.choices[0].message.preflight
+    assert keyless.choices[0].message.preflight["ignored"] == sorted(options)
+    assert chunks[-1].preflight["ignored"] == sorted(options)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_image_is_passed_over_with_a_note_and_the_conversation_goes_on(scripted_app, openai_client, stream):
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}}
+    with ScriptedServer(last_question) as server, running(scripted_app(server, rewrite="off")) as url:
+        create = openai_client(url).chat.completions.create
+        messages = [user([image, {"type": "text", "text": QUESTION}])]
+        text, extra = whole(create(model="preflight", messages=messages, stream=stream), stream)
+        messages += [{"role": "assistant", "content": text}, user("And which rock is light?")]
+        later, follow = whole(create(model="preflight", messages=messages, stream=stream), stream)
+        alone, _ = whole(create(model="preflight", messages=[user([image])], stream=stream), stream)
+    assert "> Note: only text is read here; what was sent as image was passed over." in text
+    assert extra["ignored"] == ["image_url"]
+    assert follow["turn"] == 2
+    assert later.startswith("light [1].")
+    assert "> Note" not in later
+    assert alone == "> Note: only text is read here; what was sent as image was passed over."
+
+
+def whole(reply, stream):
+    """The text of a reply and its field `preflight`."""
+    if not stream:
+        return reply.choices[0].message.content, reply.choices[0].message.preflight
+    chunks = list(reply)
+    return "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices), chunks[-1].preflight
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("reply", "asked", "reason"),
+    [
+        ("Basalt is hard [1].", {}, "stop"),
+        ("Basalt is hard [1].", {"max_tokens": 2}, "length"),
+        (Reply("Basalt is", finish_reason="length"), {}, "length"),
+        (Reply("", finish_reason="content_filter"), {}, "content_filter"),
+    ],
+)
+def test_finish_reason_tells_the_truth(scripted_app, openai_client, reply, asked, reason, stream):
+    with ScriptedServer(default=reply) as server, running(scripted_app(server)) as url:
+        create = openai_client(url).chat.completions.create
+        found = create(model="preflight", messages=[user(QUESTION)], stream=stream, **asked)
+        if stream:
+            chunks = list(found)
+            text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks)
+            told = chunks[-1].choices[0].finish_reason
+        else:
+            text, told = found.choices[0].message.content, found.choices[0].finish_reason
+    assert told == reason
+    assert text == {"length": "Basalt i" if asked else "Basalt is", "content_filter": ""}.get(reason, text)
+
+
+def test_citations_are_annotations_that_lead_to_the_documents(scripted_app, openai_client, client_of):
+    with ScriptedServer(RULES) as server, running(scripted_app(server)) as url:
+        create = openai_client(url).chat.completions.create
+        message = create(model="preflight", messages=[user(QUESTION)]).choices[0].message
+        *_, last = create(model="preflight", messages=[user(QUESTION)], stream=True)
+        (cited,) = message.annotations
+        opened = client_of(url).get(cited.url_citation.url)
+    held = cited.url_citation
+    assert (cited.type, message.content[held.start_index : held.end_index]) == ("url_citation", "[1]")
+    assert held.title == message.preflight["citations"][0]["title"]
+    assert opened.text == "Basalt is a rock that is hard."
+    assert last.choices[0].delta.annotations[0]["url_citation"]["title"] == held.title
 
 
 def test_a_failing_model_is_an_error_of_openai(scripted_app, openai_client):

@@ -1,0 +1,218 @@
+"""Tasks that chat clients set beside a conversation: a title, tags, follow-ups, a search query, an emoji and the like.
+
+They ask nothing of the documents. A language model answers each directly, in one call; without one a rule does. They
+are known by the clients' own word for it (`metadata.task`) or by their prompts' shape: Open WebUI's begin with
+`### Task:`, hold the conversation between `<chat_history>` tags and name the JSON key of the reply; LibreChat,
+NextChat, Chatbox and others ask in a sentence for a title of the conversation.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+
+from preflight_rag.graph.turns import LOST
+from preflight_rag.server.model_watch import ModelWatch
+from preflight_rag.state.errors import BadReply, ModelError, PreflightError
+from preflight_rag.state.values import Usage
+from preflight_rag.text.concepts import key_concepts
+
+Kind = Literal["title", "tags", "follow_ups", "queries", "image_prompt", "completion", "emoji", "tools", "merge"]
+
+NAMED: Mapping[str, Kind] = {
+    "title_generation": "title",
+    "tags_generation": "tags",
+    "follow_up_generation": "follow_ups",
+    "query_generation": "queries",
+    "image_prompt_generation": "image_prompt",
+    "autocomplete_generation": "completion",
+    "emoji_generation": "emoji",
+    "function_calling": "tools",
+    "moa_response_generation": "merge",
+}
+"""Open WebUI's names, as its `metadata` has them."""
+KEYS: Mapping[str, Kind] = {
+    "title": "title",
+    "tags": "tags",
+    "follow_ups": "follow_ups",
+    "queries": "queries",
+    "prompt": "image_prompt",
+    "text": "completion",
+}
+"""Kinds by the key of the JSON object that is asked for."""
+OPENING = 600  # characters in which a prompt says what it wants; a guess, twice Open WebUI's longest
+TITLE_WORDS, MOST_TAGS = 6, 3  # as the clients' prompts ask
+
+_TASK, _HISTORY, _HISTORY_ENDS = "### Task:", "<chat_history>", "</chat_history>"
+_EMOJI = "your task is to reflect the speaker's likely facial expression through a fitting emoji"
+_MERGE = "you have been provided with a set of responses from various models to the latest user query"
+_NAME = "based on the chat history, give this conversation a name"
+_TOOLS = "available tools:"
+_KEY = re.compile(r'\{\s*"(title|tags|follow_ups|queries|prompt|text)"\s*:')
+_TITLE = re.compile(r"(?:please )?(?:provide|generate|create|write|suggest|give)\b[^.\n]{0,60}\btitle\b")
+_INTO_TITLE = re.compile(r"summari[sz]e (?:the|this|our) (?:conversation|chat) into a\b[^.\n]{0,20}\btitle")
+_ANALYSED = re.compile(r"analy[sz]e this conversation and provide\b")
+_OF_CHAT = re.compile(r"\b(?:this|our|the|following|a) (?:conversation|chat|dialogue|discussion)\b")
+_TITLER = re.compile(r"you are an? [^.\n]{0,40}(?:title generator|conversation summari[sz]er)")
+_SPEAKER = re.compile(r"^[ \t]*(?:\*\*)?(user|human|assistant|ai)(?:\*\*)?[ \t]*:", re.IGNORECASE | re.MULTILINE)
+_CONVERSATION = re.compile(r"^[ \t]*conversation:[ \t]*$", re.IGNORECASE | re.MULTILINE)
+_QUOTED = re.compile(r'(?:"""|```)(.*?)(?:"""|```)', re.DOTALL)
+_RESPONSES = "Responses from models:"
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a client wants beside the conversation.
+
+    Attributes:
+        kind: What that is.
+        messages: As the client sent them, `(role, text)`.
+        as_json: Whether the reply is to be a JSON object.
+    """
+
+    kind: Kind
+    messages: tuple[tuple[str, str], ...]
+    as_json: bool
+
+    @property
+    def prompt(self) -> str:
+        """The last message of the user."""
+        return next((text for role, text in reversed(self.messages) if role == "user"), "")
+
+    def said(self) -> list[str]:
+        """What the user has said in the conversation that the task is about, the first thing first."""
+        if (history := _history(self.prompt)) is not None:
+            return _users(history)
+        if (headed := _CONVERSATION.search(self.prompt)) is not None:
+            return _users(self.prompt[headed.end() :])
+        if spoken := [text for role, text in self.messages if role == "user"][:-1]:
+            return spoken
+        return _users(self.prompt) if len(_SPEAKER.findall(self.prompt)) else []
+
+
+@dataclass(frozen=True)
+class TaskReply:
+    """The reply to a task; `model` is None where a rule made it, and `problem` says why no model did."""
+
+    text: str
+    usage: Usage
+    model: str | None = None
+    finish_reason: Literal["stop", "length", "content_filter"] = "stop"
+    problem: str | None = None
+
+
+def task_of(messages: Sequence[tuple[str, str]], metadata: Mapping[str, Any] | None = None) -> Task | None:
+    """The task that messages set, or None where they are a conversation with the documents."""
+    prompt = next((text for role, text in reversed(messages) if role == "user"), "")
+    system = "\n".join(text for role, text in messages if role in ("system", "developer"))
+    kind = NAMED.get(str((metadata or {}).get("task"))) or _by_shape(prompt, system)
+    return Task(kind, tuple(messages), _wants_json(prompt, kind)) if kind else None
+
+
+def by_rule(task: Task) -> str:
+    """The reply that needs no language model: it says no more than the conversation does."""
+    said = [text for text in task.said() if text.strip()]
+    last = said[-1].strip() if said else ""
+    if task.kind == "title":
+        return _as_asked(task, {"title": _title(said)})
+    if task.kind == "emoji":
+        return "💬"
+    if task.kind == "merge":
+        found = task.prompt.partition(_RESPONSES)[2]
+        return "\n\n".join(part.strip() for part in _QUOTED.findall(found)) or found.strip()
+    values: dict[Kind, dict[str, Any]] = {
+        "tags": {"tags": [tag.capitalize() for tag in key_concepts(last)][:MOST_TAGS] or ["General"]},
+        "follow_ups": {"follow_ups": []},
+        "queries": {"queries": [last] if last else []},
+        "image_prompt": {"prompt": last},
+        "completion": {"text": ""},
+        "tools": {"tool_calls": []},
+    }
+    return json.dumps(values[task.kind], ensure_ascii=False)
+
+
+async def answer_task(task: Task, watch: ModelWatch, sampling: Mapping[str, Any]) -> TaskReply:
+    """The model's reply in one call; without a model, or where it cannot be reached, a rule's.
+
+    Raises:
+        ModelError: The model gave nothing that can be used.
+    """
+    messages = [_message(role, text) for role, text in task.messages if text.strip()]
+    try:
+        made = await watch.complete(messages, sampling)
+    except BadReply as error:
+        if not error.reason:
+            raise
+        return TaskReply(error.partial, _spent(error), watch.name, error.reason)
+    except LOST as error:
+        return TaskReply(by_rule(task), _spent(error), problem=str(error))
+    if made is None:
+        return TaskReply(by_rule(task), Usage(), problem=watch.problem)
+    return TaskReply(*made, watch.name)
+
+
+def _spent(error: PreflightError) -> Usage:
+    """What a failed call cost."""
+    return Usage.model_validate((isinstance(error, ModelError) and error.spent) or {"calls": 1})
+
+
+def _by_shape(prompt: str, system: str) -> Kind | None:
+    opening, role = prompt.lstrip()[:OPENING].lower(), system.lstrip()[:OPENING].lower()
+    if prompt.lstrip().startswith(_TASK) and _history(prompt) is not None and (key := _KEY.search(prompt)):
+        return KEYS[key[1]]
+    if opening.startswith(_EMOJI):
+        return "emoji"
+    if opening.startswith(_MERGE):
+        return "merge"
+    if role.startswith(_TOOLS) and '"tool_calls"' in system:
+        return "tools"
+    return "title" if _wants_title(opening, role) else None
+
+
+def _wants_title(opening: str, role: str) -> bool:
+    """Whether a title of the conversation is asked for; one of anything else is a question like any other."""
+    if opening.startswith(_NAME) or _INTO_TITLE.match(opening) or _TITLER.match(role):
+        return True
+    if _ANALYSED.match(opening):
+        return "title" in opening
+    asked = _TITLE.match(opening)
+    return asked is not None and _OF_CHAT.search(opening[asked.end() :].partition("\n")[0]) is not None
+
+
+def _history(prompt: str) -> str | None:
+    """What stands between the tags of the conversation."""
+    start, end = prompt.find(_HISTORY), prompt.rfind(_HISTORY_ENDS)
+    return prompt[start + len(_HISTORY) : end] if 0 <= start < end else None
+
+
+def _wants_json(prompt: str, kind: Kind) -> bool:
+    return kind not in ("emoji", "merge") and (kind != "title" or _KEY.search(prompt) is not None)
+
+
+def _as_asked(task: Task, value: dict[str, str]) -> str:
+    return json.dumps(value, ensure_ascii=False) if task.as_json else next(iter(value.values()))
+
+
+def _title(said: Sequence[str]) -> str:
+    """The first words of what was asked first."""
+    words = (said[0] if said else "Conversation").split("\n")[0].strip().rstrip("?!.,;: ").split()
+    return " ".join(words[:TITLE_WORDS]) + ("…" if len(words) > TITLE_WORDS else "")
+
+
+def _users(text: str) -> list[str]:
+    """What the user says in a conversation that is written down as `USER: …`, `ASSISTANT: …`."""
+    parts = _SPEAKER.split(text)
+    pairs = zip(parts[1::2], parts[2::2], strict=True)
+    return [said.strip() for speaker, said in pairs if speaker.lower() in ("user", "human")] or (
+        [text.strip()] if len(parts) == 1 and text.strip() else []
+    )
+
+
+def _message(role: str, text: str) -> BaseMessage:
+    kinds: dict[str, type[BaseMessage]] = {"system": SystemMessage, "developer": SystemMessage, "assistant": AIMessage}
+    return kinds.get(role, HumanMessage)(text)

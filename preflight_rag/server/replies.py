@@ -1,0 +1,229 @@
+"""What both of OpenAI's APIs say of a turn: its text with notes and footnotes, its end, citations as annotations."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+from urllib.parse import quote
+
+from preflight_rag.server.access import User
+from preflight_rag.server.errors import Refused, describe
+from preflight_rag.server.model_watch import MODEL
+from preflight_rag.server.service import Outcome, Service, Stopped
+from preflight_rag.server.structured import AnswerFormat
+from preflight_rag.server.threads import footnotes, strip_footnotes
+from preflight_rag.server.turns import answer_json, clarification_json
+from preflight_rag.state.errors import BadReply
+from preflight_rag.state.values import Answer, Citation, Clarification
+from preflight_rag.text.citations import MARK
+
+CHARS_A_TOKEN = 4  # of English in common tokenizers: what a limit of tokens is counted by here
+NOTE = "> Note: "
+_NOTES = re.compile(rf"^{NOTE}[^\n]*(?:\n+|\Z)", re.MULTILINE)
+FinishReason = Literal["stop", "length", "content_filter"]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """How a client wants its reply.
+
+    Attributes:
+        format: JSON in the place of text.
+        most_tokens: Longest text.
+        sampling: Options for the model's calls.
+        ignored: Names of what was sent and means nothing here.
+        skipped: Kinds of parts of messages that were not read, such as `image_url`.
+    """
+
+    format: AnswerFormat | None = None
+    most_tokens: int | None = None
+    sampling: Mapping[str, Any] = field(default_factory=dict)
+    ignored: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
+
+    def note(self) -> str:
+        """A line on what was not read; "" where all was."""
+        kinds = " and ".join(dict.fromkeys(kind.removeprefix("input_").split("_")[0] for kind in self.skipped))
+        return f"{NOTE}only text is read here; what was sent as {kinds} was passed over." if kinds else ""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a reply ends.
+
+    Attributes:
+        rest: What is still to be sent of the text.
+        text: All of it.
+        reason: Why it ends there.
+        extra: The field `preflight`.
+        refusal: Why there is no text.
+        annotations: Citations, by the place of their mark in the text.
+        usage: Tokens read and written.
+    """
+
+    rest: str
+    text: str
+    reason: FinishReason
+    extra: dict[str, Any]
+    refusal: str | None = None
+    annotations: tuple[CitedPlace, ...] = ()
+    usage: tuple[int, int] = (0, 0)
+
+
+@dataclass(frozen=True)
+class CitedPlace:
+    """A citation's first mark in a text, with where its document can be opened.
+
+    Attributes:
+        start, end: Of the mark, in characters of the text.
+        citation: What is cited there.
+        url: In the open web, or the document's file at this server; "" where it is in neither.
+        is_file: Whether that is a file of this server.
+    """
+
+    start: int
+    end: int
+    citation: Citation
+    url: str
+    is_file: bool
+
+    def of_chat(self) -> dict[str, Any]:
+        """As an annotation of a chat completion, whose only kind is `url_citation`."""
+        held = {"start_index": self.start, "end_index": self.end, "title": self._title(), "url": self.url}
+        return {"type": "url_citation", "url_citation": held}
+
+    def of_response(self) -> dict[str, Any]:
+        """As an annotation of a response: `url_citation` of what is in the web, `file_citation` of anything else."""
+        if self.url and not self.is_file:
+            places = {"start_index": self.start, "end_index": self.end}
+            return {"type": "url_citation", **places, "title": self._title(), "url": self.url}
+        name = self.citation.document_id
+        return {"type": "file_citation", "index": self.start, "file_id": name, "filename": name.split("/")[-1]}
+
+    def _title(self) -> str:
+        return self.citation.title or self.citation.document_id
+
+
+class Writer:
+    """Writes one reply, piece by piece.
+
+    Args:
+        wanted: How the client wants it.
+        user: Who asks.
+    """
+
+    def __init__(self, wanted: Wanted, user: User) -> None:
+        self.wanted, self._user = wanted, user
+        self.sent = ""
+        self._is_cut = False
+
+    def feed(self, text: str) -> str:
+        """What is sent of a piece of the answer."""
+        return "" if self.wanted.format else self._within(text)
+
+    def end(self, outcome: Outcome) -> Ended:
+        """How the reply ends.
+
+        Raises:
+            Exception: What the turn failed with.
+        """
+        if isinstance(outcome, Stopped):
+            raise Refused(409, "the turn was stopped", code="stopped")
+        if isinstance(outcome, BadReply) and outcome.reason:
+            return self._cut_by_model(outcome)
+        if isinstance(outcome, Exception):
+            raise outcome
+        if isinstance(outcome, Clarification):
+            asked = choices(outcome)
+            rest = self._within(f"\n\n{asked}" if self.sent.strip() else asked)
+            return self._ended(rest, {"clarification": clarification_json(outcome, self._user)})
+        usage = outcome.receipt.input_tokens, outcome.receipt.output_tokens
+        extra = {**answer_json(outcome, self._user), **self._ignored(outcome)}
+        if self.wanted.format is None:
+            return self._ended(self._within(self._rest(outcome)), extra, usage=usage)
+        if problem := self.wanted.format.problem(outcome):
+            return Ended("", "", "stop", extra, f"This answer does not fit the schema: {problem}", usage=usage)
+        return self._ended(self._within(self.wanted.format.text(outcome)), extra, usage=usage)
+
+    def _ended(self, rest: str, extra: dict[str, Any], usage: tuple[int, int] = (0, 0)) -> Ended:
+        return Ended(rest, self.sent, "length" if self._is_cut else "stop", extra, usage=usage)
+
+    def _rest(self, answer: Answer) -> str:
+        """What the text still lacks: notes, then footnotes; all of it where nothing has been sent."""
+        away = next((gap for gap in answer.gaps if gap.stage == MODEL), None)
+        lost = f"{NOTE}the language model is away, so this shows what the documents say. {away.error}" if away else ""
+        notes = [note for note in (" ".join(lost.split()), self.wanted.note()) if note]
+        begun = "" if self.sent.strip() else answer.answer
+        return begun + "".join(f"\n\n{note}" for note in notes) + footnotes(answer.citations)
+
+    def _ignored(self, answer: Answer) -> dict[str, Any]:
+        """What had no effect on an answer; options of sampling have none where no model was asked."""
+        unused = () if answer.receipt.model_calls else tuple(self.wanted.sampling)
+        names = sorted({*self.wanted.ignored, *unused, *self.wanted.skipped})
+        return {"ignored": names} if names else {}
+
+    def _cut_by_model(self, error: BadReply) -> Ended:
+        """A reply that its model did not finish, or refused."""
+        rest = self._within(error.partial) if not self.sent and self.wanted.format is None else ""
+        refusal = describe(error)["message"] if error.reason == "content_filter" else None
+        spent = error.receipt or {}
+        usage = spent.get("input_tokens", 0), spent.get("output_tokens", 0)
+        return Ended(rest, self.sent, error.reason or "stop", {"error": describe(error)}, refusal, usage=usage)
+
+    def _within(self, text: str) -> str:
+        """As much of a text as the limit leaves room for; it counts as sent."""
+        if self.wanted.most_tokens is not None:
+            room = self.wanted.most_tokens * CHARS_A_TOKEN - len(self.sent)
+            self._is_cut |= len(text) > room
+            text = text[: max(room, 0)]
+        self.sent += text
+        return text
+
+
+async def cited_places(service: Service, outcome: Outcome, text: str, base_url: str) -> tuple[CitedPlace, ...]:
+    """Where a text cites, in its order: each citation at its first mark above the footnotes."""
+    if not isinstance(outcome, Answer) or not outcome.citations:
+        return ()
+    by_number = {citation.n: citation for citation in outcome.citations}
+    first: dict[int, tuple[int, int]] = {}
+    for mark in MARK.finditer(strip_footnotes(text)):
+        for number in map(int, re.findall(r"\d+", mark[0])):
+            if number in by_number:
+                first.setdefault(number, mark.span())
+    opened = await asyncio.to_thread(_urls, service, [by_number[n] for n in first], base_url)
+    return tuple(
+        CitedPlace(*span, by_number[n], url, is_file)
+        for (n, span), (url, is_file) in zip(first.items(), opened, strict=True)
+    )
+
+
+def _urls(service: Service, cited: Sequence[Citation], base_url: str) -> list[tuple[str, bool]]:
+    return [_url(service, citation, base_url) for citation in cited]
+
+
+def _url(service: Service, citation: Citation, base_url: str) -> tuple[str, bool]:
+    """Where a document can be opened, and whether that is its file at this server."""
+    if citation.url:
+        return citation.url, False
+    entry = service.catalogue.document(service.names.document_id(citation.document_id))
+    if entry is None or entry.file is None:
+        return "", False
+    page = f"#page={citation.page}" if citation.page else ""
+    return f"{base_url}api/documents/file?id={quote(citation.document_id, safe='')}{page}", True
+
+
+def choices(asked: Clarification) -> str:
+    """A question back to the person, with numbered choices."""
+    lines = [f"{place}. {choice.label}" for place, choice in enumerate(asked.choices, 1)]
+    return "\n".join([asked.question, "", *lines, "", 'Answer with a number, a name, or "all".'])
+
+
+def as_answered(history: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The history with answers as they were before notes and sources were set under them, without empty messages."""
+    plain = (
+        (role, _NOTES.sub("", strip_footnotes(text)).strip() if role == "assistant" else text) for role, text in history
+    )
+    return [(role, text) for role, text in plain if text.strip()]
