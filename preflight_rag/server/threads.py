@@ -191,6 +191,6 @@ def _as_markdown(turn: Turn) -> str:
     notes = [f"- {footnote(citation)}" for citation in answer.citations]
     sources = "\n\n### Sources\n\n" + "\n".join(notes) if notes else ""
     receipt = answer.receipt
-    route = f"{ROUTES.get(answer.route.name, answer.route.name)} ({one_line(answer.route.reason)})"
+    route = ROUTES.get(answer.route.name, answer.route.name)
     spent = f"{receipt.model}, {receipt.model_calls} calls, {receipt.seconds:.1f} s"
     return f"{heading}\n\n{answer.answer.strip()}{sources}\n\n*{route}; {spent}; {turn.started_at[:19]}Z*"

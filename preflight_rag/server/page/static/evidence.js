@@ -216,7 +216,7 @@ function inContext({ passage: one, before, after, file, document }, found) {
       after ? h("span.around", {}, ` ${after.trimEnd()} …`) : null,
     ),
     h("p.ways", {}, original(one, file, document, found, { before: left, after: right }), webLink(found.url ?? document?.url)),
-    missing(document, file),
+    ...missing(document, file),
   ];
 }
 
@@ -231,10 +231,10 @@ function original(one, file, document, found, around) {
 
 /** A line where there is no file to open, which says why. */
 function missing(document, file) {
-  if (file) return null;
-  if (!document) return h("p.meta", {}, "This document has been taken out of the library since. The answer keeps its words.");
-  if (document.gone) return h("p.meta", {}, `The file ${document.name} is no longer where it was read from. Put it back, or add it to the library again.`);
-  return document.url ? null : h("p.meta", {}, "The library keeps the text of this document, not its file.");
+  if (file || (document?.url && !document.gone)) return [];
+  if (!document) return [h("p.meta", {}, "This document has been taken out of the library since. The answer keeps its words.")];
+  const gone = `The file ${document.name} is no longer where it was read from. Put it back, or add it to the library again.`;
+  return [h("p.meta", {}, document.gone ? gone : "The library keeps the text of this document, not its file.")];
 }
 
 function doubts(statements) {
