@@ -125,12 +125,27 @@ def _walk(folder: Path) -> Iterator[Path | DocumentError | PassedOver]:
         for name in sorted(name for name in folders if name.startswith(".")):
             yield PassedOver(Path(root, name), "hidden")
         folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in folders:
+            if Path(root, name).is_symlink():
+                yield PassedOver(Path(root, name), "a link to a folder")
         for name in sorted(files):
             path = Path(root, name)
-            reason = why_not_read(path)
+            reason = why_not_read(path) or (
+                "" if _stays_within(path, folder) else "a link that leads out of the folder"
+            )
             yield PassedOver(path, reason) if reason else path
     for error in errors:
         yield UnreadableDocument(f"{error.filename!r} cannot be listed: {error.strerror}", source=str(error.filename))
+
+
+def _stays_within(path: Path, folder: Path) -> bool:
+    """Whether a file is one of the folder's, not a link to one elsewhere: who gave a folder gave nothing else."""
+    if not path.is_symlink():
+        return True
+    try:
+        return path.resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError):  # a link to itself: reading it says so
+        return True
 
 
 def why_not_read(path: Path) -> str:

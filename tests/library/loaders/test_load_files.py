@@ -74,11 +74,25 @@ def test_named_paths_that_cannot_be_loaded_are_reported(tmp_path: Path, name: st
     assert name in str(error)
 
 
+def test_a_link_is_not_followed_out_of_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "secret.txt").write_text("not theirs", encoding="utf-8")
+    folder = tmp_path / "folder"
+    (folder / "inside").mkdir(parents=True)
+    (folder / "inside" / "own.txt").write_text("ours", encoding="utf-8")
+    (folder / "notes.txt").symlink_to(tmp_path / "secret.txt")
+    (folder / "own.txt").symlink_to(folder / "inside" / "own.txt")
+    (folder / "elsewhere").symlink_to(tmp_path, target_is_directory=True)
+    found = list(find_files([folder]))
+    passed = {each.path.name: each.reason for each in found if isinstance(each, PassedOver)}
+    assert passed == {"notes.txt": "a link that leads out of the folder", "elsewhere": "a link to a folder"}
+    assert [path.name for path in found if isinstance(path, Path)] == ["own.txt", "own.txt"]
+
+
 def test_loop_of_links_ends(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to(tmp_path, target_is_directory=True)
     (tmp_path / "self.txt").symlink_to(tmp_path / "self.txt")
     found = list(find_files([tmp_path]))
-    assert found == [tmp_path / "self.txt"]
+    assert found == [PassedOver(tmp_path / "loop", "a link to a folder"), tmp_path / "self.txt"]
     with pytest.raises(UnreadableDocument):
         list(load(tmp_path / "self.txt"))
 
