@@ -16,6 +16,11 @@ EXTRAS = {
 """By extra of pyproject.toml, the modules that its packages bring."""
 
 
+def missing_modules(extra: str) -> list[str]:
+    """The modules of an extra that are not installed."""
+    return [name for name in EXTRAS[extra] if find_spec(name) is None]
+
+
 def require_extra(extra: str, needed_by: str, modules: Sequence[str] = ()) -> None:
     """Check that an extra is installed, without importing anything of it.
 

@@ -17,6 +17,7 @@ from preflight_rag.cli import show
 from preflight_rag.cli.main import DEFAULT_LIBRARY, JsonOption, LibraryOption, ModelOption, app, command
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import PreflightError
+from preflight_rag.state.extras import EXTRAS, missing_modules
 
 PACKAGES = (
     "preflight-rag",
@@ -28,12 +29,12 @@ PACKAGES = (
     "faiss-cpu",
     "tantivy",
     "onnxruntime",
-    "sentence-transformers",
-    "torch",
     "rank-bm25",
     "pydantic",
     "sqlite-utils",
 )
+FOR_OTHER_MODELS = ("sentence-transformers", "torch")
+"""A light environment (docs/install.md) is without them."""
 SAFE_SQLITE = (3, 51, 3)  # the first without the WAL-reset bug (sqlite.org/wal.html)
 NCBI_SECONDS = 5.0  # a person waits for it
 PROBE = ("How tall is the tower?", "The tower is 84 metres tall.")
@@ -60,6 +61,7 @@ def doctor(
     """Check versions, the model, the databases and the indices, each with what to do."""
     checks: dict[str, Callable[[], Iterator[Finding]]] = {
         "versions": versions,
+        "extras": extras,
         "sqlite": sqlite,
         "embedder": embedder,
         "reader": reader,
@@ -95,6 +97,20 @@ def versions() -> Iterator[Finding]:
             yield Finding(package, "ok", version(package))
         except PackageNotFoundError:
             yield Finding(package, "problem", "not installed", f"pip install {package}")
+    for package in FOR_OTHER_MODELS:
+        try:
+            yield Finding(package, "ok", version(package))
+        except PackageNotFoundError:
+            yield Finding(package, "note", "not installed", "only models of the Hub need it: pip install " + package)
+
+
+def extras() -> Iterator[Finding]:
+    """What doors need besides."""
+    for extra in EXTRAS:
+        missing = missing_modules(extra)
+        advice = f"pip install 'preflight-rag[{extra}]'" if missing else ""
+        found = f"without {', '.join(missing)}" if missing else "installed"
+        yield Finding(f"extra {extra}", "note" if missing else "ok", found, advice)
 
 
 def sqlite() -> Iterator[Finding]:

@@ -264,6 +264,11 @@ def _plain_transformer(name: str) -> tuple[Any, Any]:
 def _loaded(name: str, load: Callable[[str], Any]) -> Any:
     try:
         return load(name)
+    except ImportError as error:
+        raise EmbedderError(
+            f"The embedder {name!r} needs the package sentence-transformers: {first_line(error)}",
+            help="pip install sentence-transformers, or take the default embedder",
+        ) from error
     except Exception as error:
         raise EmbedderError(
             f"Cannot load the embedder {name!r}: {first_line(error)}",

@@ -371,6 +371,12 @@ def test_an_unknown_embedder_is_one_clear_line(spec, message):
     assert "\n" not in str(caught.value)
 
 
+def test_without_sentence_transformers_the_package_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises(EmbedderError, match="'some/model' needs the package sentence-transformers"):
+        open_embedder("some/model")
+
+
 def test_a_folder_that_holds_no_model(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps({"a": 1}), encoding="utf-8")
     with pytest.raises(EmbedderError, match="Cannot load the embedder"):
