@@ -2,7 +2,7 @@
 
 The built files come with the package, since the page loads nothing from any other host and nobody should need npm to
 install it. Of the package `pdfjs-dist` are taken: the build for older browsers, too, with its worker; the decoders of
-JPEG 2000, JBIG2 (scans) and colour profiles; the two fonts that systems lack; and the licences of each. Left out are
+JPEG 2000, JBIG2 (scans) and colour profiles; the fonts that PDFs may leave out; and the licences of each. Left out are
 character maps for East Asian fonts that a file does not bring along (1.2 MB), the scripting sandbox, the viewer of
 Firefox, and maps of sources. What lies in the folder is checked against `SHA256SUMS` by the tests.
 """
@@ -18,13 +18,19 @@ from pathlib import Path
 
 VERSION = "5.6.205"
 FOLDER = Path(__file__).parents[1] / "preflight_rag" / "server" / "page" / "static" / "pdfjs"
+STYLES = ("", "Bold", "BoldItalic", "Italic")
+FONTS = (
+    *("FoxitDingbats.pfb", "FoxitSymbol.pfb"),
+    *(f"Foxit{family}{style}.pfb" for family in ("Fixed", "Serif") for style in STYLES),
+    *(f"LiberationSans-{style or 'Regular'}.ttf" for style in STYLES),
+)
 FILES = {
     "LICENSE": "LICENSE",
     "legacy/build/pdf.min.mjs": "pdf.min.mjs",
     "legacy/build/pdf.worker.min.mjs": "pdf.worker.min.mjs",
-    "standard_fonts/FoxitDingbats.pfb": "FoxitDingbats.pfb",
-    "standard_fonts/FoxitSymbol.pfb": "FoxitSymbol.pfb",
+    **{f"standard_fonts/{name}": name for name in FONTS},
     "standard_fonts/LICENSE_FOXIT": "LICENSE_FOXIT",
+    "standard_fonts/LICENSE_LIBERATION": "LICENSE_LIBERATION",
     "wasm/LICENSE_JBIG2": "LICENSE_JBIG2",
     "wasm/LICENSE_OPENJPEG": "LICENSE_OPENJPEG",
     "wasm/LICENSE_PDFJS_JBIG2": "LICENSE_PDFJS_JBIG2",

@@ -6,7 +6,7 @@ from playwright.sync_api import expect
 
 TECHNICAL = re.compile(
     r"\b(corg|map[-_/ ]?reduce|iou|json|tokens?|api|endpoint|GET|POST|routes?|risk|scores?|embedd\w+|vectors?|bm25|null"
-    r"|undefined|NaN|\[object|thread[_ ]id|document[_ ]id|passage[_ ]id|llm|prompt|chunk|stages?|preflight (serve|keys|ask))\b",
+    r"|undefined|NaN|\[object|(thread|document|passage)[_ ]id|llm|prompt|chunk|stages?|preflight (serve|keys|ask))\b",
     re.IGNORECASE,
 )
 SHOWN = """

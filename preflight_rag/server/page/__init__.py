@@ -15,7 +15,12 @@ from fastapi import APIRouter, Request, Response
 
 FOLDER = Path(__file__).parent
 KINDS = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
-VIEWER_KINDS = {".mjs": "text/javascript", ".wasm": "application/wasm", ".pfb": "application/octet-stream"}
+VIEWER_KINDS = {
+    ".mjs": "text/javascript",
+    ".pfb": "application/octet-stream",
+    ".ttf": "font/ttf",
+    ".wasm": "application/wasm",
+}
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; worker-src 'self'; "
     "manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"

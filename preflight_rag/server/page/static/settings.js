@@ -134,7 +134,7 @@ export class Settings {
 }
 
 /** A model as people call it: without who offers it. */
-export const modelName = (name) => (name === "offline" ? "No language model" : (name ?? "").replace(/^[a-z_]+:/, ""));
+export const modelName = (name) => (name === "offline" || name === "preflight reader" ? "No language model" : (name ?? "").replace(/^[a-z_]+:/, ""));
 
 function check(name, label, checked) {
   return h("label.check", {}, h("input", { type: "checkbox", name, checked: Boolean(checked) }), h("span", {}, label));

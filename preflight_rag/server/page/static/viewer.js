@@ -5,6 +5,7 @@ import { findQuote } from "./quote.js";
 
 const MOST_PIXELS = 12e6; // of a page's picture: phones refuse much larger ones
 const ZOOMS = [1, 1.5, 2, 3];
+const NARROW = 480; // below it a whole page's print is too small to be read
 const MARKED = "The quote is marked.";
 const IN_PART = "Part of the quote is marked; the rest does not stand on this page word for word.";
 const NOT_FOUND = "The quote was not found on this page word for word, so nothing is marked.";
@@ -71,11 +72,13 @@ class PdfView {
         verbosity: library.VerbosityLevel.ERRORS,
         isEvalSupported: false,
         useWorkerFetch: false,
+        useSystemFonts: false, // what a system has in place of Times is broader, and letters run into each other
         standardFontDataUrl: beside(""),
         wasmUrl: beside(""),
       });
       this.pdf = await this.task.promise;
       this.pages = this.pdf.numPages;
+      this.zoom = this.room.clientWidth < NARROW ? 1 : 0;
       await this.#go(Math.min(this.page, this.pages));
     } catch (error) {
       if (this.turn >= 0) this.#failed(error);
