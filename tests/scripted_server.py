@@ -59,6 +59,7 @@ class Received:
     status: int | None = None
     delivered: bool | None = None
     gone: float | None = None
+    authorization: str | None = None
 
     @property
     def prompt(self) -> str:
@@ -245,6 +246,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, scripted: ScriptedServer, body: dict[str, Any]) -> None:
         request, delivered, reply = scripted.begin(body), False, Reply(status=500)
+        request.authorization = self.headers.get("Authorization")
         try:
             reply = scripted.reply_to(body)
             if self._wait(reply.delay):

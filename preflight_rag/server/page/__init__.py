@@ -23,7 +23,7 @@ VIEWER_KINDS = {
 }
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; worker-src 'self'; "
-    "manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    "manifest-src 'self'; font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 # A worker has the policy of its own file. That of pdf.js fetches nothing; it decodes scans with WebAssembly.
 WORKER_POLICY = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'"

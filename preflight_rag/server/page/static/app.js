@@ -20,7 +20,7 @@ whenKeyIsWanted(login);
 let info = { limits: {} };
 let suggestions = [];
 const sources = new Sources();
-const settings = new Settings(sources);
+const settings = new Settings(sources, loadInfo);
 const evidence = new Evidence({ onOpen: () => panel("evidence", true), onClose: () => panel("evidence", false), partitionSize: () => settings.partitionSize() });
 const threads = new Threads({
   current: () => (find("library").hidden ? chat.id : null),

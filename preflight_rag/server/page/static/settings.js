@@ -3,7 +3,8 @@
 import { call } from "./api.js";
 import { dialog, find, h } from "./dom.js";
 import { ROUTES } from "./route.js";
-import { plural } from "./words.js";
+import { modelField } from "./connect.js";
+import { modelName, plural } from "./words.js";
 
 const KEY = "preflight.settings";
 
@@ -15,9 +16,10 @@ const NOTES = {
 };
 
 export class Settings {
-  /** @param {{ where: () => string | null }} sources */
-  constructor(sources) {
+  /** @param {{ where: () => string | null }} sources @param {() => Promise<void>} onModel */
+  constructor(sources, onModel) {
     this.sources = sources;
+    this.onModel = onModel;
     this.info = { models: [], routes: Object.keys(ROUTES), settings: {}, limits: {} };
     try {
       this.chosen = JSON.parse(localStorage.getItem(KEY)) ?? {};
@@ -40,8 +42,8 @@ export class Settings {
 
   /** The settings as fields of a question; what is not set is left to the server. */
   body() {
-    const { route, model, k, where, since, pubmed, clarify } = this.chosen;
-    const given = { route: route === "auto" ? undefined : route, model, k, since, pubmed, clarify };
+    const { route, model, k, where, since, pubmed, clarify, instructions } = this.chosen;
+    const given = { route: route === "auto" ? undefined : route, model, k, since, pubmed, clarify, instructions };
     const lines = (where ?? "").split("\n").map((line) => line.trim()).filter(Boolean);
     const picked = this.sources.where();
     if (picked) lines.push(picked);
@@ -67,12 +69,17 @@ export class Settings {
     find("quick-summary").textContent = parts.filter(Boolean).join(" · ") || "Settings";
   }
 
+  /** Whether questions are suggested after an answer. */
+  suggests() {
+    return this.chosen.suggest !== false;
+  }
+
   /** The dialog. */
   async edit() {
     const { settings = {} } = this.info;
     const chosen = { ...this.chosen };
     await dialog("Settings", (close) => {
-      const form = h("form.settings", {}, this.#routes(chosen), this.#sources(chosen, settings), this.#reading(chosen, settings), this.#account(close));
+      const form = h("form.settings", {}, this.#routes(chosen), this.#sources(chosen, settings), this.#reading(chosen, settings), this.#writing(chosen, settings, close), this.#account(close));
       const actions = h("div.dialog-actions", {}, h("button.button", { type: "button", onclick: () => this.#reset(close) }, "Defaults"), h("button.button.primary", { type: "submit" }, "Save"));
       form.append(actions);
       form.addEventListener("submit", (event) => {
@@ -110,6 +117,26 @@ export class Settings {
     );
   }
 
+  /** Who writes the answers, and how. */
+  #writing(chosen, settings, close) {
+    const instructions = h("textarea", { name: "instructions", rows: "3", maxlength: "4000", placeholder: "Answer in French, in short sentences" });
+    instructions.value = chosen.instructions ?? "";
+    const always = settings.instructions ? h("p.meta", {}, `On this server it always holds: ${settings.instructions}`) : null;
+    const changed = async () => {
+      close();
+      await this.onModel();
+    };
+    return h(
+      "fieldset",
+      {},
+      h("legend", {}, "How answers are written"),
+      modelField(this.info, changed),
+      h("label.field", {}, h("span", {}, "Instructions", h("small", {}, " tone, language, form; a language model follows them, without one nothing is written anew")), instructions),
+      always,
+      check("suggest", "Suggest what to ask next", chosen.suggest ?? true),
+    );
+  }
+
   #reading(chosen, settings) {
     const models = this.info.models.length > 1 ? [h("label.field", {}, h("span", {}, "Model"), h("select", { name: "model" }, this.info.models.map((name) => h("option", { value: name, selected: name === (chosen.model ?? this.info.model) }, modelName(name)))))] : [];
     return h(
@@ -133,9 +160,6 @@ export class Settings {
   }
 }
 
-/** A model as people call it: without who offers it. */
-export const modelName = (name) => (name === "offline" || name === "preflight reader" ? "No language model" : (name ?? "").replace(/^[a-z_]+:/, ""));
-
 function check(name, label, checked) {
   return h("label.check", {}, h("input", { type: "checkbox", name, checked: Boolean(checked) }), h("span", {}, label));
 }
@@ -151,5 +175,7 @@ function read(form) {
     since: text("since"),
     pubmed: form.elements.pubmed ? fields.has("pubmed") : undefined,
     clarify: fields.has("clarify"),
+    instructions: text("instructions"),
+    suggest: fields.has("suggest"),
   };
 }

@@ -130,3 +130,6 @@ export function asMarkdown(answer) {
   );
   return [answer.answer, ...(notes.length ? [notes.join("\n")] : [])].join("\n\n");
 }
+
+/** A model as people call it: without who offers it. */
+export const modelName = (name) => (["offline", "preflight reader"].includes(name) ? "No language model" : (name ?? "").replace(/^[a-z_]+:/, ""));

@@ -1,0 +1,47 @@
+"""The settings of the page: the model that is connected there, instructions, and what goes along with a question."""
+
+from playwright.sync_api import expect
+from scripted_server import ScriptedServer
+
+
+def test_an_operator_connects_a_model_on_the_page(visit, empty_url, tmp_path, ask):
+    notes = tmp_path / "notes.md"
+    notes.write_text("Basalt is a rock that is hard.", encoding="utf-8")
+    page = visit(empty_url)
+    page.watch.allowed = ["400"]
+    page.locator("#first-files").set_input_files([notes])
+    expect(page.get_by_text("1 added.")).to_be_visible(timeout=60_000)
+    with ScriptedServer(default="Basalt is very hard [1].", api_key="sk-right") as server:
+        page.get_by_role("button", name="Settings", exact=True).click()
+        expect(page.get_by_text("Answers are written by: No language model")).to_be_visible()
+        page.get_by_role("button", name="Connect a language model").click()
+        page.get_by_label("Address").fill(server.url)
+        page.get_by_label("Key").fill("sk-wrong")
+        page.get_by_role("button", name="Connect", exact=True).click()
+        expect(page.get_by_role("alert")).to_contain_text("refused the key")
+        page.get_by_label("Key").fill("sk-right")
+        page.get_by_role("button", name="Connect", exact=True).click()
+        expect(page.locator("dialog")).to_have_count(0)
+        expect(page.locator("#quick-summary")).to_contain_text("scripted")
+        page.get_by_role("link", name="Ask").click()
+        ask(page, "How is basalt?")
+        expect(page.locator(".answer")).to_contain_text("very hard")
+        page.reload()
+        page.get_by_role("button", name="Settings", exact=True).click()
+        expect(page.get_by_text("scripted, from 127.0.0.1")).to_be_visible()
+        assert "sk-right" not in page.content()
+        page.get_by_role("button", name="Disconnect").click()
+        page.get_by_role("dialog").last.get_by_role("button", name="Disconnect").click()
+        expect(page.locator("#quick-summary")).to_contain_text("No language model")
+
+
+def test_instructions_go_along_with_each_question(visit, scripted_url, ask):
+    page = visit(scripted_url(default="Hart [1].", rewrite="off"))
+    page.get_by_role("button", name="Settings", exact=True).click()
+    page.get_by_label("Instructions").fill("Answer in German.")
+    page.get_by_role("button", name="Save").click()
+    page.reload()
+    ask(page, "How is basalt?")
+    assert "Answer in German." in str(scripted_url.model.requests[-1].body)
+    page.get_by_role("button", name="Settings", exact=True).click()
+    expect(page.get_by_label("Instructions")).to_have_value("Answer in German.")
