@@ -8,7 +8,7 @@ import json
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Protocol
 from uuid import uuid4
 
 import numpy as np
@@ -237,7 +237,7 @@ async def complete(
         return _completed(body, Ended(note, note, "stop", {"ignored": sorted(set(wanted.skipped))}))
     settings = turn_settings(body, service, route, conversation.instructions, wanted)
     given = body.thread_id or x_preflight_thread
-    known = given or await asyncio.to_thread(_known_thread, service, user, conversation)
+    known = given or await asyncio.to_thread(known_thread, service, user, conversation)
     shown = known or f"v1-{uuid4().hex[:12]}"
     thread_id = user.thread(validate_thread_id(shown))
 
@@ -352,7 +352,15 @@ def as_mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _known_thread(service: Service, user: User, conversation: Conversation) -> str | None:
+class HasHistory(Protocol):
+    """A conversation as a client sends it whole."""
+
+    @property
+    def history(self) -> tuple[tuple[str, str], ...]:
+        """The messages before the question."""
+
+
+def known_thread(service: Service, user: User, conversation: HasHistory) -> str | None:
     """The thread that a conversation goes on with, as long as it has had no other turn since."""
     thread_id, turns = service.conversations.take(user.name, conversation.history) or ("", 0)
     last = service.preflight.ledger.last(user.thread(thread_id)) if thread_id else None

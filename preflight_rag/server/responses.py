@@ -1,0 +1,384 @@
+"""OpenAI's Responses API under `/v1/responses`: text, events, and conversations that go on by `previous_response_id`.
+
+A response's id names its thread and its turn, so nothing but the ledger keeps responses, and they outlive a restart.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import uuid4
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import JSONResponse
+from pydantic import Field
+
+from preflight_rag.corg.choices import chosen
+from preflight_rag.graph.events import Event, TokenEvent
+from preflight_rag.graph.ledger import Turn
+from preflight_rag.graph.locks import validate_thread_id
+from preflight_rag.server.access import User
+from preflight_rag.server.client_tasks import task_of
+from preflight_rag.server.errors import Refused, error_body
+from preflight_rag.server.openai import (
+    INSTRUCTING,
+    MOST_MESSAGES,
+    THREAD_HEADER,
+    Message,
+    SamplingBody,
+    as_mapping,
+    known_thread,
+    route_of,
+    take_task,
+    turn_settings,
+)
+from preflight_rag.server.replies import Ended, Wanted, Writer, as_answered, cited_places
+from preflight_rag.server.service import Item, Outcome, RunningTurn, Service, ServiceOf, UserOf, is_last
+from preflight_rag.server.structured import format_of
+from preflight_rag.server.turns import STILL_HERE, STREAM_HEADERS, TurnStream, event, finish, first_item, items
+from preflight_rag.state.errors import UsageError
+from preflight_rag.state.values import Answer, Choice, Clarification
+
+router = APIRouter(prefix="/v1/responses", tags=["OpenAI"])
+PREFIX = "resp_"
+STATUS = {"stop": "completed", "length": "incomplete", "content_filter": "incomplete"}
+INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
+
+
+class ResponsesBody(SamplingBody):
+    """A response to make."""
+
+    input: str | list[dict[str, Any]] = Field(description="A text, or messages.")
+    instructions: str | None = None
+    previous_response_id: str | None = None
+    max_output_tokens: int | None = Field(default=None, ge=1)
+    text: dict[str, Any] | None = Field(default=None, description="The format of the text.")
+    store: bool | None = None
+
+    def messages(self) -> list[Message]:
+        """The input as messages; items of other kinds, such as a tool's output, are passed over."""
+        if isinstance(self.input, str):
+            return [Message(role="user", content=self.input)]
+        spoken = [item for item in self.input[:MOST_MESSAGES] if item.get("type", "message") == "message"]
+        return [Message.model_validate(item) for item in spoken if "role" in item]
+
+    def wanted(self) -> Wanted:
+        """How the reply is wanted.
+
+        Raises:
+            Refused: Its format cannot be kept.
+        """
+        others = () if isinstance(self.input, str) else (str(item.get("type", "message"))[:40] for item in self.input)
+        passed_over = {kind for kind in others if kind != "message"}
+        return Wanted(
+            format_of((self.text or {}).get("format"), "text.format"),
+            self.max_output_tokens,
+            self.sampling(),
+            (*self.ignored(), *sorted(passed_over)),
+            tuple(kind for each in self.messages()[-1:] for kind in each.skipped()),
+        )
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a response answers: the question, what was said before it, and what says how to write."""
+
+    question: str
+    history: tuple[tuple[str, str], ...]
+    instructions: tuple[str, ...]
+
+    @classmethod
+    def of(cls, body: ResponsesBody) -> Asked:
+        """The last message of the user and what stands before it.
+
+        Raises:
+            Refused: There is none.
+        """
+        messages = body.messages()
+        spoken = [(each.role, each.text()) for each in messages if each.role in ("user", "assistant")]
+        last = max((place for place, (role, _) in enumerate(spoken) if role == "user"), default=None)
+        if last is None:
+            raise Refused(400, "the input holds no message of the user", help="End with one.", param="input")
+        told = [each.text() for each in messages if each.role in INSTRUCTING]
+        return cls(spoken[last][1], tuple(spoken[:last]), tuple([*([body.instructions or ""]), *told]))
+
+
+@router.post("", response_model=None)
+async def respond(body: ResponsesBody, request: Request, service: ServiceOf, user: UserOf) -> Response:
+    """Take a turn as a response; citations are annotations, and all of the answer is in the extra field `preflight`."""
+    route = route_of(body.model)
+    body.check_tools()
+    said = [(each.role, each.text()) for each in body.messages()]
+    if body.instructions:
+        said.insert(0, ("system", body.instructions))
+    if task := task_of(said, as_mapping(body.metadata)):
+        limit = {"max_tokens": body.max_output_tokens} if body.max_output_tokens else {}
+        return _at_once(body, await take_task(service, task, {**body.sampling(), **limit}))
+    wanted, asked = body.wanted(), Asked.of(body)
+    if not asked.question.strip() and (note := wanted.note()):
+        return _at_once(body, Ended(note, note, "stop", {"ignored": sorted(set(wanted.skipped))}))
+    settings = turn_settings(body, service, route, asked.instructions, wanted)
+    shown, goes_on = await _thread(service, user, body, asked)
+    thread_id = user.thread(shown)
+
+    def start() -> AsyncGenerator[Event, None]:
+        return service.watch.turn(
+            asked.question,
+            thread_id=thread_id,
+            history=[] if goes_on else as_answered(asked.history),
+            discard=True,
+            tokens=bool(body.stream) and wanted.format is None,
+            sampling=dict(wanted.sampling),
+            **settings,
+        )
+
+    async def end(outcome: Outcome, writer: Writer) -> Ended:
+        ended = writer.end(outcome)
+        if isinstance(outcome, Answer | Clarification) and not body.previous_response_id:
+            whole = (*asked.history, ("user", asked.question), ("assistant", ended.text))
+            service.conversations.remember(user.name, whole, shown, outcome.turn)
+        if body.store is False and not goes_on:
+            await asyncio.to_thread(service.preflight.delete_thread, thread_id)
+        places = () if wanted.format else await cited_places(service, outcome, ended.text, str(request.base_url))
+        return replace(ended, annotations=places)
+
+    # Nothing runs between this look and the start, so the number is the turn's.
+    made = Made(body, response_id(shown, _next_turn(service.preflight.ledger.last(thread_id), asked.question)))
+    turn = service.running.start(thread_id, start)
+    headers = {THREAD_HEADER: shown.encode("ascii", "replace").decode()}
+    writer = Writer(wanted, user)
+    if not body.stream:
+        return JSONResponse(made.whole(await end(await finish(turn, request), writer)), headers=headers)
+    heartbeat = service.options.heartbeat_seconds
+    return TurnStream(turn, made.events(turn, await first_item(turn), writer, end, heartbeat), headers)
+
+
+@router.get("/{name}", response_model=None)
+async def retrieve(name: str, request: Request, service: ServiceOf, user: UserOf) -> Response:
+    """A response of before, as the ledger keeps its turn."""
+    turn = _turn_of(service, user, name)
+    if turn.result is None:
+        raise _missing(name)
+    answer = Answer.model_validate(service.names.shown(turn.result))
+    body = ResponsesBody(model="preflight", input=turn.question)
+    writer = Writer(Wanted(), user)
+    ended = writer.end(answer)
+    places = await cited_places(service, answer, ended.text, str(request.base_url))
+    return JSONResponse(Made(body, name).whole(replace(ended, annotations=places)))
+
+
+def _next_turn(last: Turn | None, question: str) -> int:
+    """The number of the turn that a question is: its thread's next one, or the last one where it answers that."""
+    if last is None:
+        return 1
+    offered = [Choice.model_validate(each) for each in (last.clarification or {}).get("choices") or []]
+    return last.turn if last.status == "asking" and chosen(question, offered) else last.turn + 1
+
+
+def response_id(thread: str, turn: int) -> str:
+    """The id of the response that a turn of a thread is, as the user calls it."""
+    return f"{PREFIX}{turn}_{thread.encode().hex()}"
+
+
+def thread_and_turn(name: str) -> tuple[str, int]:
+    """What a response's id names.
+
+    Raises:
+        Refused: It is none.
+    """
+    turn, _, thread = name.removeprefix(PREFIX).partition("_")
+    try:
+        if not name.startswith(PREFIX) or not (turn.isascii() and turn.isdigit() and len(turn) < 10):
+            raise ValueError
+        return validate_thread_id(bytes.fromhex(thread).decode()), int(turn)
+    except (ValueError, UsageError):
+        raise _missing(name) from None
+
+
+async def _thread(service: Service, user: User, body: ResponsesBody, asked: Asked) -> tuple[str, bool]:
+    """The thread that a response belongs to, as the user calls it, and whether that is gone on with.
+
+    A thread goes on from its last turn. From an earlier one, or while a turn runs, a copy up to there does.
+
+    Raises:
+        Refused: There is no such response to go on with.
+    """
+    fresh = f"v1-{uuid4().hex[:12]}"
+    if not body.previous_response_id:
+        known = await asyncio.to_thread(known_thread, service, user, asked)
+        return (body.thread_id or known or fresh), bool(known or body.thread_id)
+    turn = _turn_of(service, user, body.previous_response_id)
+    last = service.preflight.ledger.last(turn.thread_id)
+    if last is not None and last.turn == turn.turn and service.running.of(turn.thread_id) is None:
+        return user.shown(turn.thread_id), True
+    await asyncio.to_thread(service.preflight.fork_thread, turn.thread_id, turn.turn + 1, user.thread(fresh))
+    return fresh, True
+
+
+def _turn_of(service: Service, user: User, name: str) -> Turn:
+    thread, number = thread_and_turn(name)
+    found = [turn for turn in service.preflight.ledger.turns(user.thread(thread)) if turn.turn == number]
+    if not found:
+        raise _missing(name)
+    return found[0]
+
+
+def _missing(name: str) -> Refused:
+    return Refused(
+        404,
+        f"there is no response {name[:100]!r}",
+        help="Leave out previous_response_id, or send the messages.",
+        param="previous_response_id",
+        code="previous_response_not_found",
+    )
+
+
+class Made:
+    """A response in the making.
+
+    Args:
+        body: The request.
+        name: The response's id.
+    """
+
+    def __init__(self, body: ResponsesBody, name: str) -> None:
+        self._body, self._name = body, name
+        self._item = f"msg_{uuid4().hex}"
+        self._created = int(time.time())
+        self._number = 0
+
+    def whole(self, ended: Ended) -> dict[str, Any]:
+        """The response, ended."""
+        read, written = ended.usage
+        usage = {
+            "input_tokens": read,
+            "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+            "output_tokens": written,
+            "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": read + written,
+        }
+        reason = INCOMPLETE.get(ended.reason)
+        return {
+            **self._response(STATUS[ended.reason]),
+            "incomplete_details": {"reason": reason} if reason else None,
+            "output": [self._message(ended)],
+            "usage": usage,
+            "preflight": ended.extra,
+        }
+
+    async def events(
+        self,
+        turn: RunningTurn,
+        first: Item | None,
+        writer: Writer,
+        end: Callable[[Outcome, Writer], Awaitable[Ended]],
+        heartbeat: float,
+    ) -> AsyncIterator[bytes]:
+        """A turn's events; it ends with `response.completed`, `.incomplete` or `.failed`."""
+        for made in self._begin():
+            yield made
+        async for item in items(turn, first, lambda: heartbeat):
+            if item is None:
+                yield STILL_HERE
+            elif isinstance(item, TokenEvent):
+                if piece := writer.feed(item.text):
+                    yield self._delta(piece)
+            elif is_last(item):
+                try:
+                    ended = await end(item, writer)
+                except Exception as error:
+                    yield self._failed(error)
+                else:
+                    for made in self._end(ended):
+                        yield made
+
+    def at_once(self, ended: Ended) -> Iterator[bytes]:
+        """The events of a response that is known at once."""
+        yield from self._begin()
+        yield from self._end(ended)
+
+    def _begin(self) -> Iterator[bytes]:
+        response = self._response("in_progress")
+        yield self._event("response.created", response=response)
+        yield self._event("response.in_progress", response=response)
+        message = {"id": self._item, "type": "message", "role": "assistant", "status": "in_progress", "content": []}
+        yield self._event("response.output_item.added", output_index=0, item=message)
+        part = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
+        yield self._of_part("response.content_part.added", part=part)
+
+    def _delta(self, text: str) -> bytes:
+        return self._of_part("response.output_text.delta", delta=text, logprobs=[])
+
+    def _end(self, ended: Ended) -> Iterator[bytes]:
+        if ended.rest:
+            yield self._delta(ended.rest)
+        for number, place in enumerate(ended.annotations):
+            noted = {"annotation_index": number, "annotation": place.of_response()}
+            yield self._of_part("response.output_text.annotation.added", **noted)
+        message = self._message(ended)
+        (part,) = message["content"]
+        if ended.refusal is None:
+            yield self._of_part("response.output_text.done", text=ended.text, logprobs=[])
+        else:
+            yield self._of_part("response.refusal.done", refusal=ended.refusal)
+        yield self._of_part("response.content_part.done", part=part)
+        yield self._event("response.output_item.done", output_index=0, item=message)
+        yield self._event(f"response.{STATUS[ended.reason]}", response=self.whole(ended))
+
+    def _failed(self, error: Exception) -> bytes:
+        described = error_body(error, "/v1")["error"]
+        code = "server_error" if described["type"] == "server_error" else "invalid_prompt"
+        failed = {**self._response("failed"), "error": {"code": code, "message": described["message"]}}
+        return self._event("response.failed", response=failed)
+
+    def _message(self, ended: Ended) -> dict[str, Any]:
+        status = "completed" if ended.reason == "stop" else "incomplete"
+        noted = [place.of_response() for place in ended.annotations]
+        part: dict[str, Any] = {"type": "output_text", "text": ended.text, "annotations": noted, "logprobs": []}
+        if ended.refusal is not None:
+            part = {"type": "refusal", "refusal": ended.refusal}
+        return {"id": self._item, "type": "message", "role": "assistant", "status": status, "content": [part]}
+
+    def _response(self, status: str) -> dict[str, Any]:
+        body = self._body
+        return {
+            "id": self._name,
+            "object": "response",
+            "created_at": self._created,
+            "status": status,
+            "error": None,
+            "incomplete_details": None,
+            "instructions": body.instructions,
+            "max_output_tokens": body.max_output_tokens,
+            "metadata": as_mapping(body.metadata),
+            "model": body.model,
+            "output": [],
+            "parallel_tool_calls": False,
+            "previous_response_id": body.previous_response_id,
+            "store": body.store is not False,
+            "temperature": body.temperature,
+            "text": body.text or {"format": {"type": "text"}},
+            "tool_choice": "none",
+            "tools": [],
+            "top_p": body.top_p,
+            "truncation": "disabled",
+            "usage": None,
+        }
+
+    def _of_part(self, kind: str, **fields: Any) -> bytes:
+        return self._event(kind, item_id=self._item, output_index=0, content_index=0, **fields)
+
+    def _event(self, kind: str, **fields: Any) -> bytes:
+        number, self._number = self._number, self._number + 1
+        return event(kind, {"type": kind, "sequence_number": number, **fields})
+
+
+def _at_once(body: ResponsesBody, ended: Ended) -> Response:
+    """A response that is no turn, such as a client's task."""
+    made = Made(body, f"{PREFIX}{uuid4().hex}")
+    if not body.stream:
+        return JSONResponse(made.whole(ended))
+    return Response(b"".join(made.at_once(ended)), media_type="text/event-stream", headers=STREAM_HEADERS)
