@@ -63,7 +63,7 @@ class AnswerStream(BaseCallbackHandler):
         self._answering, self._told, self._context = stage in ANSWERING, told, context
         self._screen = Screen()
 
-    def on_llm_new_token(self, token: str, *, chunk: Any = None, run_id: Any = None, **kwargs: Any) -> None:
+    def on_llm_new_token(self, token: Any, *, chunk: Any = None, run_id: Any = None, **kwargs: Any) -> None:
         """Tell what has become readable with a piece of the model's reply."""
         if self._answering and isinstance(chunk, ChatGenerationChunk):
             self._tell(self._screen.feed(chunk.message.id or str(run_id), str(chunk.message.text)))
@@ -88,7 +88,7 @@ class AnswerStream(BaseCallbackHandler):
     def _push(self, text: str) -> None:
         if text:
             self._told.text += text
-            self._context.run(push_message, AIMessageChunk(text, id=self._told.id), state_key=None)
+            self._context.run(push_message, AIMessageChunk(content=text, id=self._told.id), state_key=None)
 
 
 @contextmanager

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, get_type_hints
 
 from langgraph.graph import END, START, StateGraph
+from typing_extensions import TypedDict  # as in schema.py
 
 from preflight_rag.graph import routes
 from preflight_rag.graph.stage import Stage, given
@@ -26,6 +27,7 @@ from preflight_rag.nodes.relate_contexts import relate_contexts
 from preflight_rag.nodes.retrieve import retrieve
 from preflight_rag.nodes.rewrite import rewrite
 from preflight_rag.state.context import Context
+from preflight_rag.state.errors import UsageError
 from preflight_rag.state.schema import Question, State
 
 RECURSION_LIMIT = 40
@@ -33,15 +35,23 @@ RECURSION_LIMIT = 40
 
 
 def build_graph(
-    *, context_schema: type[Any] = Context, resolve: Callable[[Any], Context] = given
-) -> StateGraph[State, Any, Question, State]:
+    *,
+    context_schema: type[Any] = Context,
+    resolve: Callable[[Any], Context] = given,
+    channels: Sequence[str] | None = None,
+) -> StateGraph[State, Any, Any, Any]:
     """The graph, not yet compiled: compile it with your own checkpointer, or add it to a graph of yours.
 
     Args:
         context_schema: What a caller passes as `context`.
         resolve: Makes a `Context` of that; by default it is one already.
+        channels: Of `State`, what goes in and comes out; None for `messages` and `options` in, and all of it out.
+
+    Raises:
+        UsageError: There is no such channel.
     """
-    graph: StateGraph[State, Any, Question, State] = StateGraph(State, context_schema, input_schema=Question)
+    takes, gives = (Question, State) if channels is None else _schemas(channels)
+    graph: StateGraph[State, Any, Any, Any] = StateGraph(State, context_schema, input_schema=takes, output_schema=gives)
     for node in (
         *(rewrite, converse, list_documents, read_metadata, retrieve, preflight),
         *(answer_plain, map_context, reduce_context),
@@ -69,3 +79,13 @@ def build_graph(
     graph.add_edge("converse", END)
     graph.add_edge("list_documents", END)
     return graph
+
+
+def _schemas(channels: Sequence[str]) -> tuple[type[Any], type[Any]]:
+    """What a graph with only these channels takes in and gives out."""
+    known = get_type_hints(State, include_extras=True)
+    if unknown := sorted(set(channels) - known.keys()):
+        raise UsageError(f"there is no channel {unknown[0]!r}", help=f"There are: {', '.join(known)}.")
+    wanted = dict.fromkeys(("messages", *channels))
+    taken = {name: known[name] for name in wanted if name in Question.__annotations__}
+    return TypedDict("Taken", taken), TypedDict("Given", {name: known[name] for name in wanted})  # type: ignore[operator, return-value]  # made of names

@@ -25,7 +25,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from preflight_rag.library.storage.store import make_private
-from preflight_rag.state.errors import LibraryCorrupt, LibraryError, ThreadNotFound, TurnError, UsageError
+from preflight_rag.state.errors import (
+    BUSY,
+    LibraryBusy,
+    LibraryCorrupt,
+    LibraryError,
+    PreflightError,
+    ThreadNotFound,
+    TurnError,
+    UsageError,
+    system_help,
+)
 
 if TYPE_CHECKING:
     from preflight_rag.state.values import Answer, Clarification
@@ -435,13 +445,17 @@ def translated_errors(path: Path) -> Iterator[None]:
 
     Raises:
         LibraryCorrupt: The file is not a readable SQLite database.
-        LibraryError: The file cannot be opened, made, written, or was locked for too long.
+        LibraryBusy: The file was locked for too long.
+        LibraryError: The file cannot be opened, made or written.
     """
     try:
         yield
+    except PreflightError:
+        raise  # a retryable one is an `OSError`, too
     except (OSError, sqlite3.OperationalError) as error:
-        help = "Check that its folder can be written and that no other program holds the file."
-        raise LibraryError(f"The database of threads {path} cannot be used: {error}", help=help) from error
+        help = system_help(error)
+        kind = LibraryBusy if help == BUSY else LibraryError
+        raise kind(f"The database of threads {path} cannot be used: {error}", help=help) from error
     except sqlite3.DatabaseError as error:
         if type(error) is not sqlite3.DatabaseError:
             raise

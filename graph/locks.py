@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from preflight_rag.state.errors import LibraryError, ThreadBusy, UsageError
+from preflight_rag.state.errors import LibraryError, ThreadBusy, UsageError, system_help
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
@@ -104,8 +104,7 @@ async def _acquire(path: Path, thread_id: str, *, wait: float, deadline: float) 
             if asyncio.get_running_loop().time() >= deadline:
                 raise _busy(thread_id, wait) from None
         except OSError as error:
-            help = "Check that the library's folder can be written."
-            raise LibraryError(f"The lock {path} cannot be taken: {error}", help=help) from error
+            raise LibraryError(f"The lock {path} cannot be taken: {error}", help=system_help(error)) from error
         else:
             return lock
         await asyncio.sleep(POLL_SECONDS)
@@ -118,8 +117,7 @@ def _lock_file(folder: Path, thread_id: str) -> Path:
     try:
         locks.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        help = "Check that the library's folder can be written."
-        raise LibraryError(f"The folder {locks} cannot be made: {error}", help=help) from error
+        raise LibraryError(f"The folder {locks} cannot be made: {error}", help=system_help(error)) from error
     return locks / f"{name}.lock"
 
 

@@ -7,6 +7,7 @@ cut off.
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
@@ -45,6 +46,9 @@ from preflight_rag.state.errors import (
     UnknownModel,
     UsageError,
     first_line,
+    modules_of,
+    others_help,
+    system_help,
 )
 from preflight_rag.state.schema import Question
 from preflight_rag.state.values import Answer, Choice, Clarification, Gap, Receipt
@@ -363,7 +367,8 @@ class Turns:
         if last.status == "running" and not discard:
             raise TurnUnfinished(
                 f"the last turn of thread {last.thread_id!r} was cut off: {last.question[:80]!r}",
-                help=f"Finish it with `preflight threads resume {last.thread_id}`, or ask with --discard to drop it.",
+                help=f"Finish it with `preflight threads resume {last.thread_id}`, or ask with --discard to drop it "
+                "(in Python: resume, discard=True).",
             )
         error = "discarded" if last.status == "running" else "what it asked was not answered"
         await asyncio.to_thread(self.ledger.fail, last.id, error=error, status="interrupted")
@@ -440,7 +445,7 @@ class Turns:
             record = asyncio.to_thread(self.ledger.fail, turn.id, error="stopped", status="interrupted")
             await asyncio.shield(record)
             return error
-        failure = error if isinstance(error, PreflightError) else _unexpected(error)
+        failure = error if isinstance(error, PreflightError) else _unexpected(error, start.reader)
         snapshot = await self.graph.aget_state(config)
         receipt = _receipt_so_far(snapshot, turn, failure, start.ask.settings, start.reader, seconds)
         failure.receipt, failure.thread_id = receipt.model_dump(), turn.thread_id
@@ -487,8 +492,12 @@ def _choices(turn: Turn) -> list[Choice]:
     return [Choice.model_validate(choice) for choice in (turn.clarification or {}).get("choices") or []]
 
 
-def _unexpected(error: Exception) -> TurnError:
-    return TurnError(
-        f"the turn failed: {type(error).__name__}: {first_line(error)}",
-        help="Please report it with `preflight doctor`.",
-    )
+def _unexpected(error: Exception, reader: Reader) -> TurnError:
+    """An error that nobody foresaw, with what helps: the system's, that of a reader of somebody's own, or ours."""
+    message = f"the turn failed: {type(error).__name__}: {first_line(error)}"
+    if isinstance(error, OSError | sqlite3.Error) and (help := system_help(error)):
+        return TurnError(message, help=help)
+    own = type(reader).__module__
+    if not own.startswith("preflight_rag.") and own in modules_of(error.__traceback__):
+        return TurnError(message, help=others_help(error, f"the reader {reader.name}"))
+    return TurnError(message, help="Please report it, with what `preflight doctor` says.")

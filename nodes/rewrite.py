@@ -17,7 +17,7 @@ from preflight_rag.conversation.history import condense_history, past_messages
 from preflight_rag.conversation.instructions import instructions_of
 from preflight_rag.conversation.intents import is_of_the_conversation, recognise_talk
 from preflight_rag.conversation.lookups import lookup_after, recognise_lookup
-from preflight_rag.conversation.questions import last_question, messages_before, normalised
+from preflight_rag.conversation.questions import last_question, messages_before, normalised, options_of
 from preflight_rag.conversation.rewriter import standalone_question
 from preflight_rag.models.chat.chat_reader import add
 from preflight_rag.routing.decision import conversation_route, lookup_route
@@ -31,6 +31,7 @@ from preflight_rag.state.views import Asked
 async def rewrite(state: Asked, runtime: Runtime[Context]) -> State:
     """Turn the last message and the conversation before it into one standalone question, its parts and expressions."""
     context, settings = runtime.context, runtime.context.settings
+    options = options_of(state.get("options"))
     question = last_question(state["messages"], settings.max_question_chars)
     history = past_messages(messages_before(state["messages"]), question)
     known = _earlier_turn(state)
@@ -43,7 +44,7 @@ async def rewrite(state: Asked, runtime: Runtime[Context]) -> State:
     update: State = {
         "schema_version": STATE_VERSION,
         "question": question,
-        "options": state.get("options") or [],
+        "options": options,
         "instructions": instructions,
         "condensed": short.value,
         "condensed_messages": short.value["messages"],
@@ -51,7 +52,7 @@ async def rewrite(state: Asked, runtime: Runtime[Context]) -> State:
     }
     if known:
         update["earlier"] = known
-    chatting = settings.rewrite != "off" and not state.get("options")
+    chatting = settings.rewrite != "off" and not options
     talk = recognise_talk(question) if chatting else None
     free = chatting and settings.route == "auto"
     lookup = recognise_lookup(question) if free and talk is None else None

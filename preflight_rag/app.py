@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+import warnings
+import weakref
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, suppress
 from dataclasses import replace
@@ -12,13 +14,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from typing_extensions import Unpack
+
 from preflight_rag.background_loop import BackgroundLoop
 from preflight_rag.graph.readers import extractive_for, open_reader
 from preflight_rag.library import Library
 from preflight_rag.models.chat.chat_models import OFFLINE
 from preflight_rag.state.calls import narrowed
-from preflight_rag.state.context import Context, Settings
-from preflight_rag.state.errors import PreflightError, ReplyNeeded, UsageError
+from preflight_rag.state.context import Context, GivenSettings, GivenWithoutK, Settings
+from preflight_rag.state.errors import LibraryClosed, PreflightError, ReplyNeeded, UsageError
 from preflight_rag.state.values import Answer, Clarification, Gap, Hit, Preview, SearchResult, Summary, Usage
 
 if TYPE_CHECKING:
@@ -56,10 +60,17 @@ class Preflight:
         self._warming: threading.Thread | None = None
         self._entrez: EntrezClient | None = None
         self._readers: dict[str, Reader] = {}
+        self._left_open = weakref.finalize(self, _close_left_open, folder, self._loop, self._resources, library)
 
     @classmethod
     def open(
-        cls, path: str | Path, model: Any = None, *, embedder: Any = None, create: bool = False, **settings: Any
+        cls,
+        path: str | Path,
+        model: Any = None,
+        *,
+        embedder: Any = None,
+        create: bool = False,
+        **settings: Unpack[GivenSettings],
     ) -> Preflight:
         """Open a library.
 
@@ -89,7 +100,7 @@ class Preflight:
         folder: str | Path | None = None,
         embedder: Any = None,
         fetch: int = 32,
-        **settings: Any,
+        **settings: Unpack[GivenSettings],
     ) -> Preflight:
         """Answer from the documents of your own LangChain retriever or vector store.
 
@@ -133,9 +144,10 @@ class Preflight:
         """Add or update files and folders."""
         from preflight_rag.library.library import own_library
 
+        self._check_open()
         return own_library(self.library).ingest([Path(path) for path in paths], prune=prune)
 
-    def search(self, query: str, k: int | None = None, **settings: Any) -> SearchResult:
+    def search(self, query: str, k: int | None = None, **settings: Unpack[GivenWithoutK]) -> SearchResult:
         """Retrieve only: the rankings, the passages that would go on, and what preflight would do with them.
 
         Args:
@@ -180,7 +192,7 @@ class Preflight:
             preflight=Preview(route=decision.name, **decision.model_dump(exclude={"name", "forced"})),
         )
 
-    def context(self, **settings: Any) -> Context:
+    def context(self, **settings: Unpack[GivenSettings]) -> Context:
         """What `build_graph`'s graph needs as its `context`, to run it yourself over this library with this reader.
 
         Args:
@@ -191,7 +203,7 @@ class Preflight:
         pubmed = self.pubmed() if numbers.pubmed else None
         return Context(self.reader, self.library, numbers, pubmed, extractive)
 
-    def summarize(self, document: str | Path, *, tokens: int = 800, **settings: Any) -> Summary:
+    def summarize(self, document: str | Path, *, tokens: int = 800, **settings: Unpack[GivenSettings]) -> Summary:
         """Summarise a document, without a question.
 
         Args:
@@ -221,7 +233,7 @@ class Preflight:
         history: Sequence[tuple[str, str]] = (),
         model: str | None = None,
         on_event: Callable[[Event], None] | None = None,
-        **settings: Any,
+        **settings: Unpack[GivenSettings],
     ) -> Answer:
         """Take one turn.
 
@@ -246,9 +258,31 @@ class Preflight:
         request = self._ask(question, options, history, model, discard, settings)
         return self._answer(request, thread_id, on_event)
 
-    async def aask(self, question: str, **arguments: Any) -> Answer:
+    async def aask(
+        self,
+        question: str,
+        *,
+        thread_id: str | None = None,
+        options: Sequence[str] = (),
+        discard: bool = False,
+        history: Sequence[tuple[str, str]] = (),
+        model: str | None = None,
+        use: ModelUse | None = None,
+        **settings: Unpack[GivenSettings],
+    ) -> Answer:
         """`ask` for asynchronous code."""
-        return await _answer(self.astream(question, tokens=False, **arguments))
+        turn = self.astream(
+            question,
+            thread_id=thread_id,
+            options=options,
+            discard=discard,
+            tokens=False,
+            history=history,
+            model=model,
+            use=use,
+            **settings,
+        )
+        return await _answer(turn)
 
     def astream(
         self,
@@ -261,7 +295,7 @@ class Preflight:
         history: Sequence[tuple[str, str]] = (),
         model: str | None = None,
         use: ModelUse | None = None,
-        **settings: Any,
+        **settings: Unpack[GivenSettings],
     ) -> AsyncGenerator[Event, None]:
         """Take one turn: `ProgressEvent`s, `StageEvent`s and `TokenEvent`s as they come, at last the `Answer`.
 
@@ -375,6 +409,7 @@ class Preflight:
 
     def close(self) -> None:
         """Close the databases; a turn that still runs is stopped and can be resumed."""
+        self._left_open.detach()
         if self._loop.begun:
             self._loop.call(self._resources.aclose())
             self._loop.close()
@@ -393,7 +428,8 @@ class Preflight:
     ) -> None:
         self.close()
 
-    def _settings(self, changes: dict[str, Any]) -> Settings:
+    def _settings(self, changes: Mapping[str, Any]) -> Settings:
+        self._check_open()
         return narrowed(self.settings, changes)
 
     def _answer(self, request: Request, thread_id: str | None, on_event: Callable[[Event], None] | None) -> Answer:
@@ -425,7 +461,7 @@ class Preflight:
         history: Sequence[tuple[str, str]],
         model: str | None,
         discard: bool,
-        changes: dict[str, Any],
+        changes: GivenSettings,
     ) -> Ask:
         from preflight_rag.graph.turns import Ask
 
@@ -473,7 +509,13 @@ class Preflight:
             with suppress(PreflightError):
                 extractive.read([("warm", "", "warm")])
 
+    def _check_open(self) -> None:
+        if not self._left_open.alive:
+            help = "Open it again with Preflight.open; a with block closes it at its end."
+            raise LibraryClosed(f"the application over {self.folder} was closed", help=help)
+
     def _open_turns(self) -> Turns:
+        self._check_open()
         with self._opening:
             if self._turns is None:
                 self._turns = self._loop.call(self._make_turns())
@@ -497,6 +539,20 @@ class Preflight:
             if self._entrez is None:
                 self._entrez = EntrezClient.of_environment(os.environ)
             return self._entrez
+
+
+def _close_left_open(folder: Path, loop: BackgroundLoop, resources: AsyncExitStack, library: Collection) -> None:
+    """Close what an application leaves open that is collected, or that lives until the program ends, and say so."""
+    with suppress(Exception):  # at the end of the interpreter no thread can be begun any more
+        if loop.begun and not loop.is_here():
+            loop.call(resources.aclose())
+            loop.close()
+        library.close()
+    warnings.warn(
+        f"the application over {folder} was not closed: use it in a with block, or call close()",
+        ResourceWarning,
+        stacklevel=2,
+    )
 
 
 async def _answer(turn: AsyncGenerator[Event, None], on_event: Callable[[Event], None] | None = None) -> Answer:

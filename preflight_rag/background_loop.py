@@ -34,6 +34,10 @@ class BackgroundLoop:
         """Whether anything was run."""
         return self._loop is not None
 
+    def is_here(self) -> bool:
+        """Whether this code runs on the loop's own thread, where nothing may wait for it."""
+        return threading.current_thread() is self._thread
+
     def call(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine to its end, in the caller's context; an interrupt of the caller cancels it."""
         future = self._submit(work)

@@ -17,10 +17,11 @@ from langchain_core.documents import Document
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import set_config_context
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
+from typing_extensions import Unpack
 
 from preflight_rag.library.names import names_of
 from preflight_rag.state.calls import checked_choices, chosen_of, configured, narrowed
-from preflight_rag.state.context import Context, Settings
+from preflight_rag.state.context import Context, GivenSettings, Settings
 from preflight_rag.state.errors import PreflightError, UsageError
 from preflight_rag.state.reading import Source
 from preflight_rag.state.retrieval import Candidate
@@ -102,6 +103,11 @@ __all__ = [
     "summarize_tool",
 ]
 
+RESULTS = (
+    *("answer", "abstained", "choice", "citations", "statements", "groups", "relations", "passages", "decision"),
+    *("gaps", "spent", "standalone_question", "queries"),
+)
+"""Channels of the graph's state that say what a turn has come to."""
 CHARS_A_TOKEN = 4  # of English in common tokenizers; only where no library's embedder counts
 
 
@@ -121,13 +127,19 @@ def __dir__() -> list[str]:
 
 
 def preflight_graph(
-    app: Preflight | Mapping[str, Preflight], *, checkpointer: Any = None, name: str = "preflight", **settings: Any
+    app: Preflight | Mapping[str, Preflight],
+    *,
+    checkpointer: Any = None,
+    name: str = "preflight",
+    channels: Sequence[str] = RESULTS,
+    **settings: Unpack[GivenSettings],
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """The graph over an application's library, to run as it is or as a node of your own graph; it needs no `context`.
 
-    It takes `messages` and adds the answer to them; a graph around it that declares further channels of `State`, such
-    as `citations`, gets them too. The application's threads stay out of it. A run's `configurable` may hold `k`,
-    `where` and `library`, and every other setting that callers may choose as `preflight_NAME`.
+    It takes `messages` and adds the answer to them; a graph around it that declares further ones of `channels`, such as
+    `citations`, gets them too. Any other channel of that graph is its own, whatever it is called. The application's
+    threads stay out of it. A run's `configurable` may hold `k`, `where` and `library`, and every other setting that
+    callers may choose as `preflight_NAME`.
 
     Args:
         app: Open as long as the graph is used; or several by name, of which each run names one as `library`.
@@ -135,10 +147,12 @@ def preflight_graph(
             True keeps the conversation's state between turns, in the checkpointer of the graph around it; None begins
             each turn anew, with its messages alone.
         name: Of the graph.
+        channels: Those of `State` that it shares with the graph around it, besides `messages`; with `options` among
+            them it takes the choices of a multiple-choice question.
         **settings: Fields of `Settings`, such as `route="plain"`.
 
     Raises:
-        UsageError: A setting is wrong; of a run, also one that callers may not choose.
+        UsageError: A setting or a channel is wrong; of a run, also one that callers may not choose.
     """
     from langgraph.config import get_config
 
@@ -153,7 +167,7 @@ def preflight_graph(
         changes.pop("thread_id", None)
         return chosen.context(**changes)
 
-    graph = build_graph(resolve=resolve).compile(checkpointer=checkpointer, name=name)
+    graph = build_graph(resolve=resolve, channels=channels).compile(checkpointer=checkpointer, name=name)
     return OwnThreads.of(graph)
 
 
@@ -162,7 +176,7 @@ def preflight_tool(
     *,
     name: str = "search_documents",
     description: str = "Answers a question from the document collection, with citations. Ask one full question.",
-    **settings: Any,
+    **settings: Unpack[GivenSettings],
 ) -> BaseTool:
     """A tool for agents: its content is the cited answer with its sources, its artifact the `Answer` as a dict.
 
@@ -334,7 +348,11 @@ class PreflightRouter(Runnable[RouterInput, RouteDecision]):
     """
 
     def __init__(
-        self, *, library: Collection | None = None, embedder: Embeddings | None = None, **settings: Any
+        self,
+        *,
+        library: Collection | None = None,
+        embedder: Embeddings | None = None,
+        **settings: Unpack[GivenSettings],
     ) -> None:
         if library is None and embedder is None:
             raise UsageError(

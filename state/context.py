@@ -6,10 +6,12 @@ import asyncio
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SkipValidation, ValidationError, field_validator
 from pydantic.json_schema import SkipJsonSchema
+from typing_extensions import TypedDict  # as in schema.py
 
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Source
@@ -178,10 +180,95 @@ class Settings(BaseModel):
         except ValidationError as error:
             first = error.errors()[0]
             name = ".".join(str(part) for part in first["loc"])
+            if first["type"] == "extra_forbidden":
+                near = get_close_matches(name, cls.model_fields, n=1)
+                known = f"Did you mean {near[0]}?" if near else f"There are: {', '.join(cls.model_fields)}."
+                raise UsageError(f"there is no setting {name!r}", help=known) from None
             raise UsageError(
                 f"setting {name} = {first['input']!r} is not valid: {first['msg'].lower()}",
-                help=f"Give --{name.replace('_', '-')} or {ENVIRONMENT_PREFIX}{name.upper()} another value.",
+                help=f"Give {_ways(name.partition('.')[0])} another value.",
             ) from None
+
+
+class GivenWithoutK(TypedDict, total=False):
+    """The settings as keyword arguments, but for `k`; None means "not given", as leaving one out does."""
+
+    route: Route | None
+    rewrite: RewriteMode | None
+    enough_documents: int | None
+    mesh: str | None
+    subtree: str | None
+    pubmed: bool | None
+    pubmed_documents: int | None
+    pubmed_sources: PubMedSources | None
+    instructions: str | None
+    where: Sequence[str] | str | None
+    since: str | None
+    recency: float | None
+    reranker: str | None
+    extractive_reader: str | None
+    prune: float | None
+    check_citations: bool | None
+    rerank_candidates: int | None
+    rerank_deadline: float | None
+    diversity: Diversity | None
+    preset: str | None
+    alpha: float | None
+    window: int | None
+    budget_tokens: int | None
+    compression: float | None
+    ordering: Ordering | None
+    candidates: int | None
+    fusion: Fusion | None
+    rrf_k: int | None
+    preflight: PreflightRule | None
+    top_n: int | None
+    threshold: float | None
+    partition_size: int | None
+    map_prompt_tokens: int | None
+    corg: bool | None
+    corg_threshold: float | None
+    corg_mode: CorgMode | None
+    relation_prompt_tokens: int | None
+    keep_duplicates: bool | None
+    keep_undescribed: bool | None
+    no_grouping: bool | None
+    no_reformulation: bool | None
+    random_duplicate: int | None
+    clarify: bool | None
+    clarify_above: int | None
+    history_tokens: int | None
+    max_concurrency: int | None
+    deadline: float | None
+    temperature: float | None
+    context_window: int | None
+    max_question_chars: int | None
+    keep_turns: int | None
+    lock_wait: float | None
+
+
+class GivenSettings(GivenWithoutK, total=False):
+    """The settings as keyword arguments: a misspelt one is an error to a type checker."""
+
+    k: int | None
+
+
+WITHOUT_OPTION = frozenset(
+    {
+        *("rerank_deadline", "candidates", "fusion", "rrf_k", "top_n", "threshold", "partition_size"),
+        *("map_prompt_tokens", "corg", "corg_threshold", "corg_mode", "relation_prompt_tokens"),
+        *("keep_duplicates", "keep_undescribed", "no_grouping", "no_reformulation", "random_duplicate"),
+        *("history_tokens", "max_concurrency", "deadline", "temperature", "context_window"),
+        *("max_question_chars", "keep_turns", "lock_wait"),
+    }
+)
+"""Settings that no command has an option for."""
+
+
+def _ways(name: str) -> str:
+    """How a setting is given: by its option, where commands have it, and in the environment."""
+    variable = f"{ENVIRONMENT_PREFIX}{name.upper()}"
+    return variable if name in WITHOUT_OPTION else f"--{name.replace('_', '-')} or {variable}"
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,13 @@
 
     PreflightError
     ├── UsageError                 the call itself is wrong (exit status 2)
+    ├── RetryableError             what the same call may get past later: the base of those marked (retryable)
     ├── LibraryError
     │   ├── LibraryMissing         no library at that path
     │   ├── LibraryEmpty           a library without passages
     │   ├── LibraryCorrupt         the database or an index cannot be read
+    │   ├── LibraryClosed          it was closed, with its application perhaps
+    │   ├── LibraryBusy            (retryable) another program writes it
     │   ├── RetrieverError         somebody's own retriever or vector store failed
     │   └── EmbedderMismatch       opened with another embedder than it was built with
     ├── DocumentError              one document cannot be read; an ingest goes on without it
@@ -19,6 +22,7 @@
     ├── ExtractiveReaderError      an extractive reader is unknown, damaged, or cannot be loaded
     ├── PubMedError                NCBI did not serve a search
     │   ├── PubMedUnavailable      (retryable) down, slow, busy, or its reply cannot be read
+    │   ├── PubMedRefused          the key, the address or the amount is not accepted
     │   └── ExpressionRefused      NCBI does not take the expression
     ├── ModelError                 the language model did not give a usable reply
     │   ├── UnknownModel
@@ -36,12 +40,17 @@
         ├── TurnUnfinished         an earlier turn was cut off and can be resumed
         └── ReplyNeeded            the turn asks which of several things is meant
 
-Each carries `help`, the way out, and `retryable`: whether the same call may succeed later.
+Each carries `help`, the way out, and `retryable`: whether the same call may succeed later. Retryable ones are
+`ConnectionError`s, which LangGraph's `RetryPolicy()` retries; the others are not retried by it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import errno
+import sqlite3
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from types import TracebackType
 from typing import Any, ClassVar, Literal
 
 
@@ -74,6 +83,16 @@ class PreflightError(RuntimeError):
         return " ".join(text.split())
 
 
+class RetryableError(PreflightError, ConnectionError):
+    """The same call may succeed later.
+
+    A `ConnectionError`, because that is what LangGraph's own `default_retry_on` repeats a node for; it repeats none for
+    other `RuntimeError`s. So a node around ours needs no more than `retry_policy=RetryPolicy()`.
+    """
+
+    retryable = True
+
+
 class UsageError(PreflightError):
     """The call itself is wrong: an empty question, a bad thread id, a setting out of range."""
 
@@ -94,6 +113,14 @@ class LibraryEmpty(LibraryError):
 
 class LibraryCorrupt(LibraryError):
     """The database or an index file cannot be read, or fails its checksum."""
+
+
+class LibraryClosed(LibraryError):
+    """The collection was closed, or the application that it belongs to."""
+
+
+class LibraryBusy(LibraryError, RetryableError):
+    """Another program writes the collection."""
 
 
 class RetrieverError(LibraryError):
@@ -148,10 +175,12 @@ class PubMedError(PreflightError):
     """NCBI did not serve a search; the turn goes on with the library's passages."""
 
 
-class PubMedUnavailable(PubMedError):
+class PubMedUnavailable(PubMedError, RetryableError):
     """NCBI is down, slow, busy, or its reply cannot be read."""
 
-    retryable = True
+
+class PubMedRefused(PubMedError):
+    """NCBI, or what answers in its place, does not accept the key, the address or the amount."""
 
 
 class ExpressionRefused(PubMedError):
@@ -172,22 +201,16 @@ class ModelAuthError(ModelError):
     """The server refused the key."""
 
 
-class ModelUnavailable(ModelError):
+class ModelUnavailable(ModelError, RetryableError):
     """The server cannot be reached or failed."""
 
-    retryable = True
 
-
-class ModelTimeout(ModelError):
+class ModelTimeout(ModelError, RetryableError):
     """No complete reply within the deadline."""
 
-    retryable = True
 
-
-class ModelRateLimited(ModelError):
+class ModelRateLimited(ModelError, RetryableError):
     """The server asks to slow down."""
-
-    retryable = True
 
 
 class ContextOverflow(ModelError):
@@ -231,17 +254,15 @@ class AllPartitionsFailed(TurnError):
     def of(cls, work: str, stage: str, gaps: Sequence[Mapping[str, str]]) -> AllPartitionsFailed:
         """The error with what the first failure of a stage reported; `work` is as in "3 groups could be answered"."""
         first = next((gap["error"] for gap in gaps if gap["stage"] == stage), "no reason recorded")
-        return cls(f"none of the {work}: {first}", help="Ask again.")
+        return cls(f"none of the {work}: {first}")
 
 
 class ThreadNotFound(TurnError):
     """No turn was ever taken on this thread."""
 
 
-class ThreadBusy(TurnError):
+class ThreadBusy(TurnError, RetryableError):
     """Another turn is running on this thread."""
-
-    retryable = True
 
 
 class TurnUnfinished(TurnError):
@@ -259,3 +280,54 @@ class ReplyNeeded(TurnError):
 def first_line(error: BaseException) -> str:
     """The first line of what an exception says, at most 300 characters; where it says nothing, its type."""
     return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")[:300]
+
+
+ROOM = "Make room on the disk."
+PERMISSIONS = "Check the folder's permissions."
+BUSY = "Another program holds the file; try again when it has finished."
+_OF_SYSTEM = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), ROOM),
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), PERMISSIONS),
+    errno.EIO: "Check the disk.",
+    errno.EMFILE: "Close some files, or raise the limit of open ones (ulimit -n).",
+}
+_OF_SQLITE = {
+    "SQLITE_FULL": ROOM,
+    **dict.fromkeys(("SQLITE_BUSY", "SQLITE_LOCKED"), BUSY),
+    **dict.fromkeys(("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_CANTOPEN"), PERMISSIONS),
+    "SQLITE_IOERR": "Check the disk.",
+}
+
+
+def system_help(error: OSError | sqlite3.Error) -> str:
+    """What helps against an error of the disk or of SQLite; empty where that is not known."""
+    if isinstance(error, OSError):
+        return _OF_SYSTEM.get(error.errno or 0, "")
+    name = getattr(error, "sqlite_errorname", None) or ""
+    return next((help for start, help in _OF_SQLITE.items() if name.startswith(start)), "")
+
+
+def is_closed(error: sqlite3.Error) -> bool:
+    """Whether a connection was used after it had been closed."""
+    return isinstance(error, sqlite3.ProgrammingError) and "closed" in str(error)
+
+
+def others_help(error: BaseException, whose: str) -> str:
+    """What helps where something that is not ours failed: its code is wrong, or what it talks to.
+
+    Args:
+        error: What it raised.
+        whose: As in "the retriever".
+    """
+    if isinstance(error, TypeError | AttributeError | NameError | NotImplementedError | AssertionError):
+        return f"The error is in the code of {whose}."
+    return f"Check the settings, the key and the server of {whose}."
+
+
+def modules_of(trace: TracebackType | None) -> Iterator[str]:
+    """The modules that an exception has come through, the one that raised it first; Python's own are left out."""
+    names = []
+    while trace is not None:
+        names.append(str(trace.tb_frame.f_globals.get("__name__", "")))
+        trace = trace.tb_next
+    return (name for name in reversed(names) if name.partition(".")[0] not in sys.stdlib_module_names)

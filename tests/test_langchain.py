@@ -13,13 +13,14 @@ from langchain_core.tools import create_retriever_tool
 from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
-from langgraph.types import Command
+from langgraph.types import Command, RetryPolicy
 from plain_turn import STAGES
 from scripted_replies import Reply
 from scripted_server import ScriptedServer
 
 from preflight_rag import Preflight, build_graph
 from preflight_rag.langchain import PreflightRetriever, preflight_graph, preflight_tool
+from preflight_rag.state.errors import ModelError, UsageError
 
 QUESTION = "What is the surface temperature of Venus?"
 TOOL = "search_documents"
@@ -225,6 +226,66 @@ async def test_the_messages_of_a_graph_around_it_are_the_answer_and_nothing_else
     assert len(answers) == 2
     assert all("QUOTES" not in text and "ANSWER" not in text for text in shown.values())
     assert [text for text in plain if text != QUESTION] == [*answers.values()]
+
+
+class Theirs(MessagesState):
+    """Channels that happen to be called as ours are."""
+
+    options: dict
+    question: int
+    instructions: list
+    rewrite: str
+    schema_version: str
+
+
+@pytest.mark.parametrize("memory", [None, True])
+@pytest.mark.parametrize("whole", [False, True])
+def test_the_channels_of_a_graph_around_it_are_its_own(scripted_app, memory, whole):
+    """With the bare graph as a node all channels are shared, but choices are only what can be choices."""
+    theirs = {"question": 7, "instructions": [1], "rewrite": "mine", "schema_version": "x"}
+    theirs = {"options": {"colour": "red"}} | ({} if whole else theirs)
+    node = build_graph(resolve=lambda _: scripted_app.context()).compile() if whole else None
+    graph = StateGraph(Theirs)
+    graph.add_node("documents", node or preflight_graph(scripted_app, checkpointer=memory))
+    graph.add_edge(START, "documents")
+    compiled = graph.compile(checkpointer=InMemorySaver())
+    for _ in range(2):
+        given = {"messages": [("user", QUESTION)], **theirs}
+        state = compiled.invoke(given, {"configurable": {"thread_id": "1"}})
+        assert state["messages"][-1].content == "Venus has about 465 °C [1]."
+        assert whole or {name: state[name] for name in theirs} == theirs
+
+
+def test_choices_and_further_channels_are_shared_on_purpose(own_folder):
+    with ScriptedServer([("<options>", "It is [1].\nCHOICE: B")]) as server:
+        with Preflight.open(own_folder, chat(server), route="plain") as app:
+            graph = preflight_graph(app, channels=("options", "choice", "rewrite"))
+            state = graph.invoke({"messages": [("user", QUESTION)], "options": ["cold", "hot"]})
+            with pytest.raises(UsageError, match="there is no channel 'answr'"):
+                preflight_graph(app, channels=("answr",))
+    assert state["choice"] == "hot"
+    assert set(state) == {"messages", "options", "choice", "rewrite"}
+
+
+@pytest.mark.parametrize("memory", [None, True])
+@pytest.mark.parametrize(("status", "calls"), [(500, 2), (429, 2), (401, 1), (400, 1)])
+async def test_langgraphs_retry_policy_repeats_what_may_succeed_and_nothing_else(own_folder, memory, status, calls):
+    rules = [("<passage", Reply("no", status=status), 1), ("<passage", "Venus has about 465 °C [1].")]
+    policy = RetryPolicy(initial_interval=0.01, jitter=False)
+    with ScriptedServer(rules) as server:
+        with Preflight.open(own_folder, chat(server), route="plain", rewrite="rules") as app:
+            graph = StateGraph(MessagesState)
+            graph.add_node("documents", preflight_graph(app, checkpointer=memory), retry_policy=policy)
+            graph.add_edge(START, "documents")
+            compiled = graph.compile(checkpointer=InMemorySaver())
+            asked = compiled.ainvoke({"messages": [("user", QUESTION)]}, {"configurable": {"thread_id": "1"}})
+            if calls == 1:
+                with pytest.raises(ModelError) as caught:
+                    await asked
+                assert not caught.value.retryable
+            else:
+                assert (await asked)["messages"][-1].content == "Venus has about 465 °C [1]."
+        assert server.count("<passage") == calls
 
 
 @pytest.mark.parametrize("memory", [None, True])

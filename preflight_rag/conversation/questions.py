@@ -22,6 +22,12 @@ def last_question(messages: Sequence[AnyMessage], longest: int) -> str:
     return question
 
 
+def options_of(given: object) -> list[str]:
+    """The choices of a multiple-choice question; of a graph around ours, another channel of that name is not ours."""
+    texts = [option for option in given if isinstance(option, str)] if isinstance(given, list | tuple) else []
+    return texts if len(texts) > 1 and len(texts) == len(given) else []  # type: ignore[arg-type]
+
+
 def messages_before(messages: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
     """The messages before the last human one."""
     return messages[: _last_human(messages)]

@@ -27,7 +27,7 @@ from preflight_rag.library.ingest import (
 from preflight_rag.library.loaders import find_files
 from preflight_rag.library.splitting import DEFAULT_SPLITTER, SplitterName, open_splitter
 from preflight_rag.library.storage.store import BUSY_SECONDS, Store
-from preflight_rag.state.errors import LibraryCorrupt, LibraryError
+from preflight_rag.state.errors import LibraryBusy, LibraryCorrupt, LibraryError, system_help
 from preflight_rag.state.values import Document
 
 if TYPE_CHECKING:
@@ -157,7 +157,8 @@ class Writer:
         """Hold the write lock, for which `seconds` are waited, else as long as the writer was told to.
 
         Raises:
-            LibraryError: Another writer did not finish in time, or the folder cannot be written.
+            LibraryBusy: Another writer did not finish in time.
+            LibraryError: The folder cannot be written.
         """
         from filelock import FileLock, Timeout
 
@@ -166,12 +167,12 @@ class Writer:
         try:
             lock.acquire()
         except Timeout as error:
-            raise LibraryError(
+            raise LibraryBusy(
                 f"The library at {folder} is being written by another process", help="Try again when it has finished"
             ) from error
         except OSError as error:
             raise LibraryError(
-                f"The library at {folder} cannot be written: {error.strerror}", help="Check the folder's permissions"
+                f"The library at {folder} cannot be written: {error.strerror}", help=system_help(error)
             ) from error
         try:
             yield

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from preflight_rag.routing.risk import RiskModel, shipped
-from preflight_rag.state.errors import LibraryCorrupt, LibraryError
+from preflight_rag.state.errors import LibraryCorrupt, LibraryError, system_help
 
 if TYPE_CHECKING:
     from preflight_rag.library.collection import Collection
@@ -65,9 +65,7 @@ def write_model(folder: Path, model: RiskModel) -> Path:
         scratch.write_text(json.dumps(model.to_json(), indent=2) + "\n", encoding="utf-8")
         scratch.replace(path)
     except OSError as error:
-        raise LibraryError(
-            f"{path} cannot be written: {error.strerror}", help="Check the folder's permissions"
-        ) from None
+        raise LibraryError(f"{path} cannot be written: {error.strerror}", help=system_help(error)) from None
     return path
 
 

@@ -25,7 +25,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from preflight_rag.state.errors import LibraryError, UsageError
+from preflight_rag.state.errors import LibraryError, UsageError, system_help
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 DATABASE = "keys.db"
@@ -203,9 +203,9 @@ class KeyRing:
         try:
             yield
         except (sqlite3.Error, OSError) as error:
-            raise LibraryError(
-                f"The keys {self.path} cannot be used: {error}", help="Move the file away and make new keys."
-            ) from error
+            damaged = type(error) is sqlite3.DatabaseError
+            help = "Move the file away and make new keys." if damaged else system_help(error)
+            raise LibraryError(f"The keys {self.path} cannot be used: {error}", help=help) from error
 
 
 def _make_table(connection: sqlite3.Connection) -> None:

@@ -14,6 +14,7 @@ import tempfile
 import time
 import weakref
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import zip_longest
@@ -21,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from langchain_core.documents import Document as LangChainDocument
-from langchain_core.retrievers import RetrieverLike
+from langchain_core.retrievers import BaseRetriever, RetrieverLike
 from langchain_core.runnables import Runnable
 from langchain_core.vectorstores import VectorStore
 
@@ -37,7 +38,7 @@ from preflight_rag.library.storage.store import Store
 from preflight_rag.library.stored import StoredCollection
 from preflight_rag.library.writer import Writer
 from preflight_rag.state.context import Fusion
-from preflight_rag.state.errors import LibraryError, PreflightError, RetrieverError, UsageError
+from preflight_rag.state.errors import LibraryError, PreflightError, RetrieverError, UsageError, others_help
 from preflight_rag.state.values import Document, Hit, Passage, Ranking
 from preflight_rag.text.bm25 import pool_bm25
 from preflight_rag.text.words import words
@@ -328,18 +329,14 @@ class RetrieverAdapter:
             RetrieverError: It failed, or gave something else than documents.
         """
         try:
-            try:
-                found = self._documents(query)
-            except NotImplementedError:
-                found = self._loop.call(self._documents_async(query))
-            documents = list(found)
+            documents = list(self._found(query))
         except PreflightError:
             raise
         except Exception as error:
             reason = " ".join(str(error).split())[:300]
             raise RetrieverError(
                 f"the retriever {self.name} failed: {type(error).__name__}{f': {reason}' if reason else ''}",
-                help="Check the retriever's own settings, key and server.",
+                help=others_help(error, "the retriever"),
             ) from error
         for item in documents:
             if not isinstance(item[0], LangChainDocument):
@@ -352,6 +349,13 @@ class RetrieverAdapter:
     def close(self) -> None:
         """Stop the loop, if one was needed."""
         self._loop.close()
+
+    def _found(self, query: str) -> Iterable[ScoredDocument]:
+        """What it gives; of other Runnables than retrievers nobody can tell whether a part is asynchronous alone."""
+        if isinstance(self._source, VectorStore | BaseRetriever):
+            with suppress(NotImplementedError):
+                return self._documents(query)
+        return self._loop.call(self._documents_async(query))
 
     def _documents(self, query: str) -> Iterable[ScoredDocument]:
         if not isinstance(self._source, VectorStore):

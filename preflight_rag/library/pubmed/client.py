@@ -27,7 +27,7 @@ from preflight_rag.library.pubmed.replies import (
     raise_refusal,
     read_search,
 )
-from preflight_rag.state.errors import PubMedUnavailable, UsageError
+from preflight_rag.state.errors import PubMedRefused, PubMedUnavailable, UsageError
 
 if TYPE_CHECKING:
     import httpx
@@ -253,6 +253,7 @@ class EntrezClient:
             UsageError: The expression is empty, or a date is in no known form.
             ExpressionRefused: NCBI does not take the expression.
             PubMedUnavailable: NCBI cannot be reached, is too slow, or its replies cannot be read.
+            PubMedRefused: It does not accept the key, the address or the amount.
         """
         if not expression.strip():
             raise UsageError(f"The search expression is empty: {expression!r}", help="Name at least one term")
@@ -264,7 +265,7 @@ class EntrezClient:
         """The records of documents as XML: a PubmedArticleSet, or a pmc-articleset in JATS.
 
         Raises:
-            PubMedUnavailable: As `search`, or NCBI has none of them.
+            PubMedUnavailable, PubMedRefused: As `search`, or NCBI has none of them.
         """
         asked = {"db": database, "id": ",".join(ids), "retmode": "xml"}
         return self._ask("efetch", asked, check_records, deadline)
@@ -332,7 +333,7 @@ def _read(response: httpx.Response, deadline: float) -> bytes:
         if time.monotonic() > deadline:
             raise PassingFailure("was too slow")
         if size > _MAX_BYTES:
-            raise PubMedUnavailable(f"NCBI sent more than {_MAX_BYTES:,} bytes", help="Ask for fewer documents")
+            raise PubMedRefused(f"NCBI sent more than {_MAX_BYTES:,} bytes", help="Ask for fewer documents")
     return b"".join(parts)
 
 
@@ -348,10 +349,10 @@ def _check_status(response: httpx.Response, body: bytes, utility: str, expressio
         raise PassingFailure(f"failed (status {status})", wait=wait)
     message = error_in_json(body)
     if "api key" in message.lower():
-        raise PubMedUnavailable(f"NCBI refuses the API key: {message}", help="Check NCBI_API_KEY, or unset it")
+        raise PubMedRefused(f"NCBI refuses the API key: {message}", help="Check NCBI_API_KEY, or unset it")
     if status in (400, 414) and utility == "esearch":
         raise_refusal(message or f"status {status}", expression)
-    raise PubMedUnavailable(
+    raise PubMedRefused(
         f"{response.url.host} answered with status {status} {message}".rstrip(), help="Check PREFLIGHT_NCBI_URL"
     )
 

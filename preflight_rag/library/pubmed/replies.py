@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
-from preflight_rag.state.errors import ExpressionRefused, PubMedUnavailable
+from preflight_rag.state.errors import ExpressionRefused, PubMedRefused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,7 +71,7 @@ def check_records(body: bytes) -> bytes:
     """The records of an `efetch` reply, as they came, when they are such.
 
     Raises:
-        PubMedUnavailable: NCBI does not have them.
+        PubMedRefused: NCBI does not have them.
         PassingFailure: The reply is none.
     """
     root = _checked(body, "PubmedArticleSet", "pmc-articleset", "eFetchResult")
@@ -79,7 +79,7 @@ def check_records(body: bytes) -> bytes:
     if message and _is_passing(message):
         raise PassingFailure(f"answered {message[:_SHOWN]!r}")
     if message or root.tag == "eFetchResult":
-        raise PubMedUnavailable(f"NCBI sent no records: {message[:_SHOWN] or 'an empty reply'}", help="Search anew")
+        raise PubMedRefused(f"NCBI sent no records: {message[:_SHOWN] or 'an empty reply'}", help="Search anew")
     return body
 
 

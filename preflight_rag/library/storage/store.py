@@ -29,7 +29,15 @@ from preflight_rag.library.storage.schema import (
     passage_of,
     passage_row,
 )
-from preflight_rag.state.errors import LibraryCorrupt, LibraryError, LibraryMissing
+from preflight_rag.state.errors import (
+    LibraryBusy,
+    LibraryClosed,
+    LibraryCorrupt,
+    LibraryError,
+    LibraryMissing,
+    is_closed,
+    system_help,
+)
 from preflight_rag.state.values import Document, Passage
 
 if TYPE_CHECKING:
@@ -458,5 +466,7 @@ def _translated(error: sqlite3.Error, path: Path) -> LibraryError:
     if isinstance(error, sqlite3.DatabaseError) and name.startswith(_DAMAGE):
         return LibraryCorrupt(f"{path} cannot be read as a library ({error})", help="Restore it, or ingest anew")
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-        return LibraryError(f"{path} is busy", help="Another process writes it; try again")
-    return LibraryError(f"{path} failed: {error}", help="Check the disk and the folder's permissions")
+        return LibraryBusy(f"{path} is busy", help="Another process writes it; try again")
+    if is_closed(error):
+        return LibraryClosed(f"The library at {path.parent} was closed", help="Open it again, and use it before that.")
+    return LibraryError(f"{path} failed: {error}", help=system_help(error))

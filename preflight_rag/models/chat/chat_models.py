@@ -20,6 +20,8 @@ from preflight_rag.state.errors import (
     ModelUnavailable,
     UnknownModel,
     first_line,
+    modules_of,
+    others_help,
 )
 
 if TYPE_CHECKING:
@@ -40,6 +42,8 @@ WINDOW_WAIT = 0.3
 _WINDOWS = ("max_model_len", "loaded_context_length", "n_ctx", "context_length", "context_window", "max_context_length")
 """Names under which servers say it; what is loaded before what the model could have."""
 _REASONS = re.compile(r"o\d")
+_CLIENTS = ("openai", "langchain_openai")
+"""Packages whose code fails on what a server sends in the place of a completion."""
 _OVERFLOW = ("context_length", "context length", "maximum context", "too many tokens", "context window")
 
 
@@ -116,7 +120,7 @@ def _first_model(base_url: str, key: str) -> str:
     try:
         models = _served(base_url, key, timeout=10)
     except Exception as error:  # the SDK's errors and whatever a wrong server's reply makes of its parser
-        raise in_our_words(error, f"{base_url} (asked for its models)") from error
+        raise in_our_words(error, f"{base_url} (asked for its models)", base_url=base_url) from error
     if not models:
         raise UnknownModel(f"the server at {base_url} offers no model", help="Name one: --model openai:NAME.")
     return models[0].id
@@ -215,44 +219,76 @@ def _other_provider(name: str, temperature: float) -> BaseChatModel:
     return chat_model
 
 
-def in_our_words(error: Exception, model: str) -> ModelError:
-    """The error of a chat model's client as one of ours; unknown ones keep their first line."""
+def in_our_words(error: Exception, model: str, *, base_url: str | None = None) -> ModelError:
+    """The error of a chat model as one of ours; unknown ones keep their first line.
+
+    Args:
+        error: What was raised.
+        model: The model's name.
+        base_url: Of the server that a person has named, if one: only then can it be wrong.
+    """
     if isinstance(error, ModelError):
         return error
-    named = _named_failure(error, model)
+    named = _named_failure(error, model, base_url)
     if named is not None:
         return named
     if isinstance(error, TimeoutError):
         return ModelTimeout(f"{model} did not reply in time", help="Try again, or raise PREFLIGHT_DEADLINE.")
+    if isinstance(error, ConnectionError):
+        return ModelUnavailable(f"{model} cannot be reached: {first_line(error)}", help=_reach(base_url))
     if isinstance(error, AttributeError | TypeError | KeyError | ValueError):
-        return BadReply(
-            f"{model} answered with something that is not a chat completion",
-            help="Is the base URL right? It usually ends in /v1.",
-        )
+        return _unusable(error, model, base_url)
     return ModelError(f"{model} failed: {type(error).__name__}: {first_line(error)}")
 
 
-def _named_failure(error: Exception, model: str) -> ModelError | None:
+def _unusable(error: Exception, model: str, base_url: str | None) -> ModelError:
+    """A reply that a client could make nothing of, or a mistake in code: that of the model, or of whoever made it."""
+    inside = next(modules_of(error.__traceback__), "").partition(".")[0]
+    said = first_line(error)
+    if "unexpected keyword argument" in said:
+        help = "The model was made or bound with an option that its client does not take."
+        return ModelError(f"{model} failed: {said}", help=help)
+    empty = isinstance(error, ValueError) and "no generation" in said.lower()
+    if not empty and inside not in _CLIENTS:
+        help = others_help(error, "the model")
+        return ModelError(f"{model} failed: {type(error).__name__}: {said}", help=help)
+    if error.args and isinstance(error.args[0], Mapping) and (told := error.args[0].get("message")):
+        return BadReply(f"{model} answered with an error: {first_line(Exception(told))}")
+    what = "sent an empty stream" if empty else "answered with something that is not a chat completion"
+    help = "Is the base URL right? It usually ends in /v1." if base_url else "Try again, or take another model."
+    return BadReply(f"{model} {what}", help=help)
+
+
+def _reach(base_url: str | None) -> str:
+    return f"Is the server at {base_url} running, and the address right?" if base_url else "Check the network."
+
+
+def _named_failure(error: Exception, model: str, base_url: str | None) -> ModelError | None:
     """Failures known by the names that the OpenAI, Anthropic and similar SDKs share, and by HTTP status."""
     kinds = {kind.__name__ for kind in type(error).__mro__}
     status: Any = getattr(error, "status_code", None)
     text = str(error).lower()
     if kinds & {"APITimeoutError", "ReadTimeout", "ConnectTimeout", "StreamChunkTimeoutError"}:
-        return ModelTimeout(f"{model} did not reply in time", help="Try again, or raise PREFLIGHT_DEADLINE.")
+        help = "Try again, or raise the model's own time limit: PREFLIGHT_DEADLINE, for one that is named."
+        return ModelTimeout(f"{model} did not reply in time", help=help)
     if kinds & {"APIConnectionError", "ConnectError", "RemoteProtocolError", "ReadError"}:
-        return ModelUnavailable(f"{model} cannot be reached", help="Is the server running and the base URL right?")
+        return ModelUnavailable(f"{model} cannot be reached", help=_reach(base_url))
     if "ContextOverflowError" in kinds or (status in (400, 413) and any(sign in text for sign in _OVERFLOW)):
-        return ContextOverflow(
-            f"the prompt is too long for {model}", help="Lower --k, or take a model that reads more."
-        )
-    if status in (401, 403):
+        help = "Set PREFLIGHT_CONTEXT_WINDOW to what it reads, ask with a smaller k, or take a model that reads more."
+        return ContextOverflow(f"the prompt is too long for {model}", help=help)
+    if status == 401:
         return ModelAuthError(f"{model} refused the key", help="Check OPENAI_API_KEY (or the provider's own).")
+    if status == 403:
+        help = "Check that the key may use this model from here."
+        return ModelAuthError(f"{model} refused the call: {first_line(error)}", help=help)
     if status == 404:
-        return UnknownModel(
-            f"{model} was not found by the server", help="Check --model and the base URL (often .../v1)."
-        )
+        where = " and the base URL (often .../v1)" if base_url else ""
+        return UnknownModel(f"{model} was not found by the server", help=f"Check the model's name{where}.")
+    if status == 429 and getattr(error, "code", None) == "insufficient_quota":
+        return ModelError(f"the quota for {model} is used up", help="Check the plan and the billing of the key.")
     if status == 429:
-        return ModelRateLimited(f"{model} is over its rate limit or quota", help="Wait, or lower --max-concurrency.")
+        help = "Wait, or lower PREFLIGHT_MAX_CONCURRENCY."
+        return ModelRateLimited(f"{model} is over its rate limit", help=help)
     if isinstance(status, int) and status >= 500:
         return ModelUnavailable(f"{model} failed with HTTP {status}", help="Try again later.")
     return None

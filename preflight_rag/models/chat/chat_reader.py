@@ -19,7 +19,7 @@ from preflight_rag.models.chat.chat_models import (
     refuses_temperature,
     without_temperature,
 )
-from preflight_rag.models.chat.runnables import AnyModel, as_message, config_for, models_in, takes_options
+from preflight_rag.models.chat.runnables import AnyModel, as_message, base_url_of, config_for, models_in, takes_options
 from preflight_rag.prompts import (
     answer_group,
     answer_plain,
@@ -43,6 +43,7 @@ from preflight_rag.text.survival import corrections, lost, strays
 if TYPE_CHECKING:
     from preflight_rag.models.reading.extractive_reader import ExtractiveReader
 
+_CUT_OFF = "Raise the model's max_tokens; where it sets none, its context window is full: ask with a smaller k."
 _REFUSED = ("content_filter", "refusal", "safety")
 LONG_PROMPT = 1000
 """Tokens, estimated, from which on it is looked whether a server has read the whole prompt; a guess."""
@@ -275,7 +276,7 @@ class ChatReader:
             async with asyncio.timeout(self.deadline):
                 message = await self._invoke(prompt)
         except Exception as error:
-            failure = in_our_words(error, self.name)
+            failure = in_our_words(error, self.name, base_url=base_url_of(self.chat_model))
             failure.spent = Usage(calls=1, seconds=perf_counter() - started).model_dump()
             raise failure from error
         usage = self._usage(prompt, message, perf_counter() - started)
@@ -322,8 +323,8 @@ class ChatReader:
         if reason in ("length", "max_tokens"):
             if (whole := before_cut_quotes(text)) is not None:
                 return whole, (f"{self.name}'s reply was cut off in its quotes",)
-            problem, help = f"{self.name}'s reply was cut off at its token limit", "Raise the model's max_tokens."
-            raise BadReply(problem, help=help, reason="length", partial=text)
+            problem = f"{self.name}'s reply was cut off at its token limit"
+            raise BadReply(problem, help=_CUT_OFF, reason="length", partial=text)
         if reason is None and self._is_openais(metadata.get("model_provider")):
             raise BadReply(f"{self.name}'s reply ended before it was finished", help="Try again.")
         if not text.strip():

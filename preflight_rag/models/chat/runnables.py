@@ -51,6 +51,12 @@ def models_in(model: AnyModel) -> list[BaseChatModel]:
     return found
 
 
+def base_url_of(model: AnyModel) -> str | None:
+    """The address that the chat model which is asked first was given, where it is no provider's own."""
+    found = getattr(next(iter(models_in(model)), None), "openai_api_base", None)
+    return str(found) if found else None
+
+
 def as_message(reply: object, name: str) -> AIMessage:
     """What a Runnable gave, as a model's message.
 

@@ -11,7 +11,7 @@ from langchain_core.embeddings import Embeddings
 from preflight_rag.models.embedding.embedder import Embedder, PassageInput, Progress
 from preflight_rag.models.embedding.minilm import MiniLM
 from preflight_rag.models.embedding.torch_embedders import normalize
-from preflight_rag.state.errors import EmbedderError
+from preflight_rag.state.errors import EmbedderError, others_help
 
 if TYPE_CHECKING:
     import numpy as np
@@ -82,7 +82,7 @@ class LangChainEmbedder(Embedder):
         except Exception as error:
             raise EmbedderError(
                 f"{self.name} failed: {str(error).strip() or type(error).__name__}",
-                help="Check the embeddings' own settings, key and server",
+                help=others_help(error, "the embeddings"),
             ) from error
         if rows.ndim != 2 or rows.shape[1] == 0 or not np.isfinite(rows).all():
             raise EmbedderError(f"{self.name} did not return vectors of finite numbers")

@@ -66,6 +66,18 @@ class Unscored(VectorStore):
         raise NotImplementedError
 
 
+async def looked_up(query):
+    return [CANTEEN, DOSE]
+
+
+ASYNCHRONOUS_ALONE = {
+    "a function": RunnableLambda(looked_up),
+    "a chain with one": RunnableLambda(str.strip) | RunnableLambda(looked_up),
+    "one with a retry": RunnableLambda(looked_up).with_retry(),
+    "one with a fallback": RunnableLambda(looked_up).with_fallbacks([RunnableLambda(looked_up)]),
+}
+
+
 @pytest.fixture
 def over(embedder):
     """Opens the application over a retriever, and closes it."""
@@ -97,6 +109,17 @@ def test_an_answer_with_what_the_metadata_say(over, store):
     assert passage.text[citation.start : citation.end] == citation.quote
     assert answer.gaps == ()
     assert app.library.verify() == ["the library has no index yet"]
+
+
+@pytest.mark.parametrize("source", ASYNCHRONOUS_ALONE)
+def test_what_can_only_be_awaited_is_a_retriever(over, source):
+    assert over(ASYNCHRONOUS_ALONE[source]).ask(QUESTION).citations[0].source == "trial.pdf"
+
+
+def test_a_mistake_in_a_retrievers_code_is_no_wrong_key(over):
+    app = over(RunnableLambda(lambda query: query.documents))
+    with pytest.raises(RetrieverError, match="The error is in the code of the retriever"):
+        app.ask(QUESTION)
 
 
 def test_the_dense_ranking_is_the_lenders_and_bm25_ranks_what_it_returned(over):

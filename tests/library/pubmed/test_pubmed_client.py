@@ -27,7 +27,7 @@ from ncbi_server import (
 
 from preflight_rag.library.pubmed import NCBI_URL, EntrezClient, Spacing
 from preflight_rag.library.pubmed.client import PROCESS, date_window, retry_after
-from preflight_rag.state.errors import ExpressionRefused, PubMedUnavailable, UsageError
+from preflight_rag.state.errors import ExpressionRefused, PubMedRefused, PubMedUnavailable, UsageError
 
 
 def test_a_search_names_the_program_and_its_limits(client_of):
@@ -100,8 +100,8 @@ def test_what_does_not_pass_is_one_clear_error(client_of, reply, message):
         (REFUSED, ExpressionRefused, "'metformin': Invalid query"),
         (HttpReply("bad", 400), ExpressionRefused, "status 400"),
         (HttpReply("long", 414), ExpressionRefused, "status 414"),
-        (KEY_REFUSED, PubMedUnavailable, "NCBI_API_KEY"),
-        (HttpReply("moved", 301), PubMedUnavailable, "PREFLIGHT_NCBI_URL"),
+        (KEY_REFUSED, PubMedRefused, "NCBI_API_KEY"),
+        (HttpReply("moved", 301), PubMedRefused, "PREFLIGHT_NCBI_URL"),
     ],
 )
 def test_what_is_no_for_good_is_not_asked_again(client_of, reply, kind, message):
@@ -177,7 +177,7 @@ def test_records_come_as_xml(client_of):
         client = client_of(server)
         assert b"<PMID Version=" in client.fetch("pubmed", ["101", "102"])
         assert b"Findings" in client.fetch("pmc", ["203"])
-        with pytest.raises(PubMedUnavailable, match="no records: Invalid db name"):
+        with pytest.raises(PubMedRefused, match="no records: Invalid db name"):
             client.fetch("books", ["1"])
 
 
