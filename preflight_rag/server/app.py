@@ -15,7 +15,18 @@ from starlette.middleware.cors import CORSMiddleware
 
 from preflight_rag.app import Preflight
 from preflight_rag.library.storage.catalogue import UPLOADS
-from preflight_rag.server import errors, info, library, model_entry, openai, responses, threads, turns, uploads
+from preflight_rag.server import (
+    errors,
+    info,
+    library,
+    model_entry,
+    openai,
+    responses,
+    suggestions,
+    threads,
+    turns,
+    uploads,
+)
 from preflight_rag.server.access import KeyRing, bind, check_bind
 from preflight_rag.server.gate import Gate
 from preflight_rag.server.page import page_router
@@ -58,7 +69,7 @@ def create_app(preflight: Preflight, options: ServerOptions | None = None) -> Fa
     )
     app.state.service = service
     errors.register(app)
-    for module in (turns, threads, library, uploads, info, model_entry, openai, responses):
+    for module in (turns, suggestions, threads, library, uploads, info, model_entry, openai, responses):
         app.include_router(module.router)
     app.include_router(page_router())
     app.add_middleware(Gate, service=service)
@@ -66,7 +77,7 @@ def create_app(preflight: Preflight, options: ServerOptions | None = None) -> Fa
         app.add_middleware(
             CORSMiddleware,
             allow_origins=list(service.options.cors),
-            allow_methods=["GET", "POST", "PATCH", "DELETE"],
+            allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
             allow_headers=["Authorization", "Content-Type", "X-Preflight-Thread"],
             expose_headers=["X-Preflight-Thread", "Retry-After"],
         )

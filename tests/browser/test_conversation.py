@@ -292,3 +292,24 @@ def test_settings_are_sent_and_remembered(visit, scripted_url, ask):
     page.get_by_role("button", name="Defaults").click()
     expect(page.locator("#quick-route")).to_have_value("auto")
     expect(page.locator("#quick-summary")).not_to_contain_text("filter")
+
+
+def test_questions_are_suggested_after_an_answer_unless_switched_off(visit, scripted_url, ask):
+    rules = [("Questions to ask next", "How light is pumice?\nWhich rock is flat?\nHow old is granite?")]
+    page = visit(scripted_url(rules, default="Basalt is hard, pumice light [1][2][3][4].", rewrite="off"))
+    ask(page, "How are basalt, pumice, marble and slate?")
+    offered = page.get_by_role("region", name="You could ask next").get_by_role("button")
+    expect(offered).to_have_text(["How light is pumice?", "Which rock is flat?", "How old is granite?"])
+    offered.first.click()
+    expect(page.locator(".turn")).to_have_count(2)
+    expect(page.locator(".turn:last-child .asked")).to_contain_text("How light is pumice?")
+    expect(page.locator(".turn:last-child .turn-actions")).to_be_visible()
+    expect(page.locator(".next")).to_have_count(1)
+    asked = scripted_url.model.count("Questions to ask next")
+    page.get_by_role("button", name="Settings", exact=True).click()
+    page.get_by_label("Suggest what to ask next").uncheck()
+    page.get_by_role("button", name="Save").click()
+    page.reload()
+    ask(page, "How is slate?")
+    expect(page.locator(".next")).to_have_count(0)
+    assert scripted_url.model.count("Questions to ask next") == asked

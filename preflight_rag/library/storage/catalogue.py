@@ -139,6 +139,12 @@ class Catalogue:
         """One passage, or None; also one of a document that has since been changed, while the index holds it."""
         return self._store.passages([passage_id]).get(passage_id)
 
+    def sections(self, document_id: str) -> list[tuple[str, str]]:
+        """`(passage id, heading above it)` of a document's passages in order; those without a heading are left out."""
+        sql = """SELECT id, json_extract(metadata, '$.section') AS heading FROM passages
+            WHERE document_id = :id AND retired IS NULL AND heading IS NOT NULL ORDER BY position"""
+        return [(row[0], str(row[1])) for row in self._select(sql, {"id": document_id})]
+
     def around(self, passage: Passage) -> tuple[str, str]:
         """What stands before and after a passage in its document, as far as its neighbours hold it."""
         ids = self._store.passage_ids([passage.document_id]).get(passage.document_id, [])

@@ -140,6 +140,7 @@ export class Chat {
     else if (found.running && !running) setTimeout(() => this.#caughtUp(), 300);
     this.#latest();
     const shown = views.findLast((view) => view.answer);
+    if (shown && shown === views.at(-1)) this.#suggest(shown, id);
     if (shown) this.page.evidence.show(shown, { open: false });
     else this.page.evidence.clear();
   }
@@ -189,6 +190,7 @@ export class Chat {
     if (this.runs.has(this.id)) return;
     await this.#stopLate();
     if (!this.id) this.turns.replaceChildren();
+    this.turns.querySelectorAll(".next").forEach((one) => one.remove());
     const view = new TurnView(question, this.#parts());
     const json = { question, ...this.page.settings.body(), stream: true, html: true, keep: true };
     if (this.id) json.thread_id = this.id;
@@ -290,6 +292,22 @@ export class Chat {
     } else if (name === "error") view.fail(data);
     else if (name === "stopped") view.stopped();
     run.ended ||= ["clarify", "answer", "error", "stopped"].includes(name);
+  }
+
+  #answered({ view, id }, { answer, html }) {
+    view.finish(answer, html);
+    this.#suggest(view, id);
+  }
+
+  /** Offer what could be asked next, where the documents say more. */
+  async #suggest(view, id) {
+    if (!id || !view.number || !this.page.settings.suggests()) return;
+    try {
+      const { questions } = await call(`${thread(id)}/turns/${view.number}/suggestions`, { method: "POST" });
+      if (view.element === this.turns.lastElementChild && !this.runs.has(id)) view.suggest(questions, (question) => this.ask(question));
+    } catch {
+      /* an answer is whole without */
+    }
   }
 
   #named(run, { thread_id: id }) {

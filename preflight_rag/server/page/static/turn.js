@@ -212,6 +212,14 @@ export class TurnView {
     }
   }
 
+  /** What could be asked next. */
+  suggest(questions, ask) {
+    this.foot.querySelector(".next")?.remove();
+    if (!questions.length) return;
+    const button = (question) => h("li", {}, h("button", { type: "button", onclick: () => ask(question) }, question));
+    this.foot.append(h("section.next", { "aria-label": "You could ask next" }, h("h3", {}, "You could ask next"), h("ul.suggestions", {}, questions.map(button))));
+  }
+
   /** The turn waits for the person to say what is meant; several choices may be taken, or all. */
   clarify({ question, choices }) {
     this.#end();

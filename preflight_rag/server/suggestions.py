@@ -1,0 +1,89 @@
+"""Questions that could be asked next, over HTTP: by rule without a model, else by one call of it after the answer."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from fastapi import APIRouter
+
+from preflight_rag.conversation.suggestions import is_held, suggested_questions
+from preflight_rag.prompts import suggest_questions
+from preflight_rag.server.errors import Refused
+from preflight_rag.server.service import Service, ServiceOf, UserOf
+from preflight_rag.state.errors import PreflightError
+from preflight_rag.state.reading import Source
+from preflight_rag.state.values import Answer, Passage
+
+router = APIRouter(prefix="/api/threads", tags=["threads"])
+FIRST = 3  # of a search's passages, one has to be what the question is about: a guess
+REMEMBERED = 1000  # turns for which the suggestions are kept, so that a reload calls no model again: a guess
+
+
+@router.post("/{thread_id:path}/turns/{turn}/suggestions")
+async def suggestions(thread_id: str, turn: int, service: ServiceOf, user: UserOf) -> dict[str, Any]:
+    """What could be asked after a turn: at most three questions that its documents answer, often none."""
+    turns = await asyncio.to_thread(service.preflight.ledger.turns, user.thread(thread_id))
+    found = next((each for each in turns if each.turn == turn and each.result), None)
+    if found is None:
+        raise Refused(404, f"thread {thread_id[:100]!r} has no answer to turn {turn}", help="GET /api/threads/ID")
+    if found.id not in service.suggested:
+        questions = await _suggested(Answer.model_validate(found.result), service)
+        asked = {each.question.casefold() for each in turns}
+        service.suggested[found.id] = [each for each in questions if each.casefold() not in asked]
+        while len(service.suggested) > REMEMBERED:
+            service.suggested.pop(next(iter(service.suggested)))
+    return {"questions": service.suggested[found.id]}
+
+
+async def _suggested(answer: Answer, service: Service) -> list[str]:
+    if answer.outcome not in ("answered", "evidence") or not answer.citations:
+        return []
+    if not service.preflight.reader.by_rule and answer.receipt.model == service.watch.name:
+        try:
+            return await _by_model(answer, service)
+        except PreflightError:
+            return []
+    return await asyncio.to_thread(_by_rule, answer, service)
+
+
+def _by_rule(answer: Answer, service: Service) -> list[str]:
+    documents = dict.fromkeys(citation.document_id for citation in answer.citations)
+    sections = {document: service.catalogue.sections(document) for document in documents}
+    titles = {citation.document_id: citation.title for citation in answer.citations}
+    return suggested_questions(answer, sections, titles, lambda question: _found(question, service))
+
+
+async def _by_model(answer: Answer, service: Service) -> list[str]:
+    ids = list(dict.fromkeys(citation.passage_id for citation in answer.citations))
+    passages = [each for each in map(service.catalogue.passage, ids) if each is not None]
+    if not passages:
+        return []
+    sources = [Source(n, each.id, each.title, each.text) for n, each in enumerate(passages, 1)]
+    prompt = suggest_questions.render(question=answer.standalone_question, answer=answer.answer, sources=sources)
+    made = await service.watch.complete(prompt, {})
+    if made is None:
+        return []
+    reply, usage = made
+    service.metrics.tokens.labels("input").inc(usage.input_tokens)
+    service.metrics.tokens.labels("output").inc(usage.output_tokens)
+    return await asyncio.to_thread(_held, suggest_questions.parse(reply), answer, passages, service)
+
+
+def _held(questions: list[str], answer: Answer, passages: list[Passage], service: Service) -> list[str]:
+    """Those of a model's questions that name nothing new, and for which a search finds the same documents."""
+    documents = {passage.document_id for passage in passages}
+    kept = []
+    for question in questions:
+        if is_held(question, passages, answer.standalone_question):
+            found = filter(None, map(service.catalogue.passage, _found(question, service)))
+            if documents & {passage.document_id for passage in found}:
+                kept.append(question)
+    return kept
+
+
+def _found(question: str, service: Service) -> list[str]:
+    try:
+        return [hit.passage_id for hit in service.preflight.search(question).fused[:FIRST]]
+    except PreflightError:
+        return []

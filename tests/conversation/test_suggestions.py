@@ -1,0 +1,81 @@
+"""Questions that are suggested: of headings that a search confirms, of things told apart, naming nothing new."""
+
+import pytest
+
+from preflight_rag.conversation.suggestions import is_held, suggested_questions, topic_of
+from preflight_rag.state.values import Answer, Citation, Group, Passage, Receipt, RouteDecision
+
+
+def answer(question, *, groups=(), cited=("p1",)):
+    citations = tuple(
+        Citation(
+            n=n, passage_id=id, document_id="d", title="Moss", source="d", quote="x", start=0, end=1, verified=True
+        )
+        for n, id in enumerate(cited, 1)
+    )
+    route = RouteDecision(name="plain", reason="", top_n=3, threshold=0.2)
+    values = {"question": question, "standalone_question": question, "queries": (question,), "answer": "x"}
+    return Answer(
+        **values,
+        thread_id="t",
+        turn=1,
+        route=route,
+        abstained=False,
+        outcome="answered",
+        groups=groups,
+        citations=citations,
+        receipt=Receipt(model="any"),
+    )
+
+
+SECTIONS = {"d": [("p1", "Roots"), ("p2", "2.1 Water and light"), ("p3", "References"), ("p4", "Spores")]}
+
+
+def test_a_heading_is_asked_about_only_where_a_search_finds_what_stands_under_it():
+    asked = answer("Has moss roots?")
+    found = suggested_questions(asked, SECTIONS, {"d": "Moss"}, lambda question: ["p2"] if "water" in question else [])
+    assert found == ["What does “Moss” say about water and light?"]
+
+
+def test_things_of_one_name_are_asked_about_one_by_one():
+    groups = tuple(
+        Group(entity="Broken Bow", descriptor=f"city in {state}", answer="1", citations=(n,))
+        for n, state in enumerate(("Nebraska", "Oklahoma"), 1)
+    )
+    asked = answer("How many people live in Broken Bow?", groups=groups, cited=("p1", "p2"))
+    assert suggested_questions(asked, {}, {}, lambda _: []) == [
+        "How many people live in Broken Bow (city in Nebraska)?",
+        "How many people live in Broken Bow (city in Oklahoma)?",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("heading", "topic"),
+    [
+        ("3. Side effects", "side effects"),
+        ("MRI findings", "MRI findings"),
+        ("Alzheimer Disease", "Alzheimer Disease"),
+        ("RESULTS", None),
+        ("Introduction and background", "introduction and background"),
+        ("ADVERSE EVENTS", "adverse events"),
+        ("1.2", None),
+        ("What is moss?", None),
+    ],
+)
+def test_a_heading_becomes_the_subject_of_a_question(heading, topic):
+    assert topic_of(heading) == topic
+
+
+@pytest.mark.parametrize(
+    ("question", "held"),
+    [
+        ("How fast does moss spread in Norway?", True),
+        ("How fast does moss spread in Peru?", False),
+        ("Do 40 species grow there?", True),
+        ("Do 50 species grow there?", False),
+        ("Has moss roots?", False),
+    ],
+)
+def test_a_models_question_names_and_counts_nothing_new(question, held):
+    passage = Passage(id="p", document_id="d", text="Moss grows in Norway, where 40 species spread fast.")
+    assert is_held(question, [passage], "Has moss roots?") is held
