@@ -71,8 +71,10 @@ def test_a_quote_is_marked_over_lines_hyphens_and_ligatures(visit, scripted_url,
     expect(viewer.locator("mark").first).to_be_visible()
     before = viewer.locator(".sheet").bounding_box()["width"]
     viewer.get_by_role("button", name="Larger").click()
+    page.wait_for_function(
+        "before => document.querySelector('.sheet')?.getBoundingClientRect().width > before * 1.4", arg=before
+    )
     expect(viewer.locator("mark").first).to_be_visible()
-    assert viewer.locator(".sheet").bounding_box()["width"] > before * 1.4
     page.keyboard.press("Escape")
     expect(viewer).to_have_count(0)
     expect(page.get_by_role("button", name="Open the PDF at page 2")).to_be_focused()
@@ -133,6 +135,8 @@ CASES = [
     ("whole", "One two three.", ["zero one", "two", "three four"], [[0, 5, 8], [1, 0, 3], [2, 0, 5]], 1),
     ("nowhere", "Nothing of the kind stands on this page at all.", ["One two three."], [], 0),
     ("short and nowhere", "412 m", ["the bridge is 41 m long"], [], 0),
+    ("a row of a table", "Costs | Hours: 1.5 | Cost: 225", ["Costs of 1.5", "Costs 1.5 225", "x"], [[1, 0, 13]], 1),
+    ("a row that stands twice", "Costs | Hours: 1.5 | Cost: 225", ["Costs 1.5 225", "Costs 1.5 225"], [], 0),
     ("empty", "“…”", ["One"], [], 0),
 ]
 

@@ -71,6 +71,20 @@ function pieces(text, sought) {
   return found;
 }
 
+/** Letters that the cells of a row must have together to be looked for; a guess. */
+const ROW = 8;
+
+/** Where the row of a table stands: its cells in order, without the names of their columns; the caption may come first. */
+function row(text, quote) {
+  const cells = quote.split(" | ").map((cell) => fold(cell.replace(/^[^:]*: /, "")));
+  for (let first = 0; first < Math.min(3, cells.length - 1); first += 1) {
+    const sought = cells.slice(first).join("");
+    const start = sought.length < ROW ? -1 : text.indexOf(sought);
+    if (start >= 0 && text.indexOf(sought, start + 1) < 0) return [[start, start + sought.length]];
+  }
+  return [];
+}
+
 /**
  * Where a quote stands in the parts of a page: spans `[part, start, end]` of each part that holds some of it, and which share
  * of its letters was found. Where too little was, there are no spans.
@@ -80,6 +94,8 @@ export function findQuote(quote, parts, { before = "", after = "" } = {}) {
   const sought = fold(quote);
   if (!sought) return { spans: [], share: 0 };
   const exact = whole(text, sought, fold(before), fold(after));
+  const inRow = exact.length || !quote.includes(" | ") ? [] : row(text, quote);
+  if (inRow.length) return { spans: spansOf(inRow, places), share: 1 };
   const runs = exact.length ? exact : pieces(text, sought);
   const share = runs.reduce((sum, [start, end]) => sum + end - start, 0) / sought.length;
   return { spans: share < ENOUGH ? [] : spansOf(runs, places), share };
