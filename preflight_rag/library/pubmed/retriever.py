@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from typing import Annotated
 
-from langchain_core.callbacks import CallbackManagerForRetrieverRun
+from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from pydantic import ConfigDict, Field, SkipValidation
@@ -18,6 +19,8 @@ from preflight_rag.state.errors import PubMedUnavailable, UsageError
 from preflight_rag.text.concepts import rewrite_by_rules
 
 logger = logging.getLogger(__name__)
+MOST = 200
+"""Documents of each kind that a search may fetch."""
 
 
 class PubMedRetriever(BaseRetriever):
@@ -37,7 +40,7 @@ class PubMedRetriever(BaseRetriever):
     client: Annotated[EntrezClient, SkipValidation] = Field(
         default_factory=EntrezClient, description="An `EntrezClient`."
     )
-    k: int = Field(default=20, ge=1, le=200, description="Most documents of each kind.")
+    k: int = Field(default=20, ge=1, le=MOST, description="Most documents of each kind.")
     since: str | None = Field(default=None, description="Only documents published from this year, month or day on.")
     until: str | None = Field(default=None, description="Only documents published until then.")
     full_text: bool = Field(default=False, description="Open-access articles that are no reviews in full, too.")
@@ -50,16 +53,20 @@ class PubMedRetriever(BaseRetriever):
     )
 
     def _get_relevant_documents(
-        self, query: str, *, run_manager: CallbackManagerForRetrieverRun | None = None
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun | None = None, k: int | None = None
     ) -> list[Document]:
+        """Search; `k` of one call, as in `invoke(query, k=5)`, stands in the place of the retriever's own."""
+        most = self.k if k is None else k
+        if not 1 <= most <= MOST:
+            raise UsageError(f"k={most} is out of range", help=f"Use 1 to {MOST}.")
         expressions = self.ladder(query)
         if not expressions:
             raise UsageError(f"There is nothing to search for in {query!r}", help="Name at least one term")
         fetched = fetch_documents(
             self.client,
             expressions,
-            enough=self.k,
-            per_database=self.k,
+            enough=most,
+            per_database=most,
             since=self.since,
             until=self.until,
             deadline=self.deadline,
@@ -79,6 +86,13 @@ class PubMedRetriever(BaseRetriever):
             )
             for document in fetched.documents
         ]
+
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun | None = None, k: int | None = None
+    ) -> list[Document]:
+        """`_get_relevant_documents` in a thread of its own; LangChain's own does not pass the call's `k` on."""
+        sync = run_manager.get_sync() if run_manager is not None else None
+        return await asyncio.to_thread(self._get_relevant_documents, query, run_manager=sync, k=k)
 
 
 def rules_ladder(query: str) -> Sequence[str]:
