@@ -19,6 +19,7 @@ from preflight_rag.conversation.instructions import instructions_of
 from preflight_rag.graph.outcome import receipt_of
 from preflight_rag.library.ingest import unicode_text
 from preflight_rag.library.names import names_of
+from preflight_rag.library.search import roles
 from preflight_rag.library.search import summary as selection
 from preflight_rag.models.protocol import instructed
 from preflight_rag.state.context import Settings
@@ -256,8 +257,18 @@ def _selected(subject: Subject, embedder: Embedder, tokens: int, alpha: float) -
     statements = subject.statements
     if sum(statement.tokens for statement in statements) <= tokens:
         return list(statements)
-    vectors = embedder.encode_passages([statement.text for statement in statements])
-    return [statements[i] for i in selection.select(statements, vectors, budget=tokens, alpha=alpha)]
+    first = roles.core(statements, tokens)
+    left = tokens - sum(statements[i].tokens for i in first)
+    candidates = roles.telling(statements) if first else range(len(statements))
+    rest = [i for i in candidates if i not in first]
+    if first and min((statements[i].tokens for i in rest), default=tokens) > left:
+        rest = []
+    chosen = list(first)
+    if rest:
+        vectors = embedder.encode_passages([statements[i].text for i in rest])
+        others = [statements[i] for i in rest]
+        chosen += [rest[i] for i in selection.select(others, vectors, budget=left, alpha=alpha)]
+    return [statements[i] for i in sorted(chosen)]
 
 
 async def _read(

@@ -4,7 +4,7 @@ import pytest
 
 from preflight_rag.library.loaders import html, layout, pdf, pdf_tables
 from preflight_rag.library.query import spelling
-from preflight_rag.library.search import summary
+from preflight_rag.library.search import roles, summary
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,27 @@ from preflight_rag.library.search import summary
         (summary._REFERENCE.search, "Smith J, Jones K. Aspirin. doi 10.1000/1", "Smith found that aspirin helps."),
         (summary._NOTICE.search, "All rights reserved.", "The rights of patients were respected."),
         (summary._BACK_MATTER.match, "Conflicts of interest", "Interest in the drug has grown"),
+        (roles._OTHERS.search, "Several large studies were done", "Our study was done in 2012"),
+        (roles._OTHERS.search, "It fell (Smith and Jones 2004)", "It fell (p = 0.04)"),
+        *[
+            (roles._AIM[number].search, example, "Aspirin has been used since 1899.")
+            for number, example in enumerate(
+                (
+                    "The aim of this trial was to compare two doses.",
+                    "Here we examine two doses.",
+                    "A trial was designed to find the dose.",
+                    "This phase II study explored two doses.",
+                    "To compare two doses of aspirin.",
+                )
+            )
+        ],
+        (roles._METHOD[0].search, "A total of 70 subjects took part", "Seventy is a number"),
+        (roles._METHOD[1].search, "They were randomly allocated", "Doses are low"),
+        (roles._METHOD[2].search, "Blood was collected", "Blood is red"),
+        (roles._RESULT[0].search, "no significant difference", "a significant burden of disease"),
+        (roles._RESULT[1].search, "pain decreased", "pain is common"),
+        (roles._CONCLUSION[1].search, "These results suggest a benefit", "The suggestion was made"),
+        (roles._HEADINGS["method"].fullmatch, "materials and methods", "results"),
         (summary._LEANS.match, "However, this was not so.", "Aspirin lowers fever."),
     ],
 )

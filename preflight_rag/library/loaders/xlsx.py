@@ -24,6 +24,8 @@ STREAMED_BYTES = 30_000_000
 then not known. A guess."""
 _CURRENCY = re.compile(r'\[\$([^\]-]{1,4})[^\]]{0,20}\]|"([$€£¥]|[A-Z]{3})"|([$€£¥])')
 _UNSHOWN = re.compile(r'"[^"]*"|\[[^\]]*\]|\\.|_.|\*.')
+_FORMAT = 100
+"""Characters of a number format that are looked at; Excel takes 255."""
 _UNIT = re.compile(r'[0#?]"([^"]{1,20})"$')
 _DIGITS = re.compile(r"[#0?,]*[#0?](?:\.([0#?]+))?")
 
@@ -106,7 +108,7 @@ def _shown(value: Any, number_format: str) -> str:
 
 
 def _figure(value: float, number_format: str) -> str:
-    pattern = number_format.split(";")[0]
+    pattern = number_format[:_FORMAT].split(";")[0]
     currency = next((next(filter(None, match.groups())) for match in _CURRENCY.finditer(pattern)), "")
     plain = _UNSHOWN.sub("", pattern)
     digits = _DIGITS.search(plain)

@@ -1,0 +1,173 @@
+"""What the sentences of a paper are for: its aim, what was done and in whom, what was found, what follows.
+
+Told by the words that authors use for it, by the headings over them, and by where they stand: abstracts come first.
+Only whole sentences are chosen; nothing is written. Where no finding is told, or nothing but findings, it is no paper.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from preflight_rag.library.search.summary import Statement
+from preflight_rag.text.tables import is_row
+
+FRONT = 3_500
+"""Characters at the beginning of a document within which its abstract stands; a guess."""
+LEAST = {"aim": 3.0, "method": 3.5, "result": 3.5, "conclusion": 3.5}
+"""A sentence has a role from this score on. It and the weights of the signs were set by reading 12 open papers."""
+TELLING = 2.0
+"""From this score for any role on, a sentence says something of the study itself."""
+CORE_SHARE = 0.8
+"""Most of the tokens of a summary that the sentences with a role may take; a guess."""
+
+_VERBS = (
+    "investigat|examin|assess|evaluat|determin|compar|test|stud(?:y|i)|explor|hypothesi[sz]|analy[sz]|estimat|identif|"
+    "describ|present|report|propos|introduc|characteri[sz]|review|measur|develop"
+)
+_PEOPLE = (
+    "patients|participants|subjects|women|men|children|adults|adolescents|infants|neonates|volunteers|individuals|people|"
+    "persons|students|residents|workers|families|cases|mice|rats|animals|pairs|minnows|isolates|samples|specimens|"
+    "trials|studies|articles|centres|centers|hospitals|villages|households|respondents|physicians|nurses|dentists"
+)
+_AIM = (
+    re.compile(r"\b(?:aims?|objectives?|purpose|goals?)\b[^.]{0,80}\b(?:was|were|is|are)\b[^.]{0,20}\bto\b", re.I),
+    re.compile(rf"\bwe (?:here |therefore |thus |also |have |then )?(?:{_VERBS})(?:e|es|ed|d)?\b", re.I),
+    re.compile(
+        r"\b(?:aimed|sought|set out|designed|undertaken|conducted|performed|carried out)\b[^.]{0,30}\bto\b", re.I
+    ),
+    re.compile(
+        r"\b(?:this|present|current|our)(?: [\w-]+){0,3} (?:study|paper|article|review|report|trial|work|analysis)\b"
+        rf"[^.]{{0,20}}\b(?:{_VERBS})",
+        re.I,
+    ),
+    re.compile(rf"^to (?:{_VERBS})e?\b", re.I),
+)
+_METHOD = (
+    re.compile(
+        rf"\b(?:\d[\d,]{{0,12}}|one|two|three|four|five|six|seven|eight|nine|ten|twelve)\b[^.]{{0,60}}\b(?:{_PEOPLE})\b"
+    ),
+    re.compile(
+        r"\b(?:enrol?led|recruited|randomi[sz]ed|randomly|underwent|consumed|received|cohort|cross-sectional|blind|"
+        r"placebo-controlled|case-control|retrospective(?:ly)?|prospective(?:ly)?|questionnaire|interviewed|included)\b",
+        re.I,
+    ),
+    re.compile(
+        r"\b(?:were|was) (?:\w+ )?(?:given|treated|assigned|allocated|asked|measured|analy[sz]ed|collected|obtained|"
+        r"observed|monitored|recorded|determined|estimated|exposed|fed|infected|searched|compared|assessed|evaluated|tested|performed|used|studied|examined)\b"
+        r"|\bwe (?:used|conducted|performed|searched|measured|collected|analy[sz]ed|applied)\b",
+        re.I,
+    ),
+)
+_RESULT = (
+    re.compile(
+        r"\bsignificantly\b|\b(?:no|not|statistical(?:ly)?|were) significant\b|\bp\s?[<=>≤]\s?0?\.\d"
+        r"|\b95\s?%\s?(?:CI|confidence)|\b(?:odds|hazard|risk) ratio",
+        re.I,
+    ),
+    re.compile(
+        r"\b(?:found|showed|shown|revealed|demonstrated|observed|detected|increased|decreased|reduced|elevated|depressed|"
+        r"higher|lower|improved|associated|correlated|differ(?:ed|ences?)|accounted|compared with|resulted)\b",
+        re.I,
+    ),
+    re.compile(r"\d[\d.,]*\s?%|\b\d+\.\d+\b"),
+)
+_CONCLUSION = (
+    re.compile(r"\b(?:we conclude|in conclusion|to conclude|taken together|in summary)\b", re.I),
+    re.compile(
+        r"\b(?:results?|findings?|data|study|stud(?:y|ies)|work|analys[ie]s|evidence|trial)\b[^.]{0,40}"
+        r"\b(?:suggest|indicate|support|confirm|impl(?:y|ies)|highlight|provide)s?\b|\bsuggest(?:s|ing)? that\b",
+        re.I,
+    ),
+    re.compile(r"\b(?:should|may|might|could|warrant|recommend(?:ed)?|future|further|potential)\b", re.I),
+)
+_CUES = {"aim": _AIM, "method": _METHOD, "result": _RESULT, "conclusion": _CONCLUSION}
+_HEADINGS = {
+    "aim": re.compile(r"(?:.* )?(?:objectives?|aims?|purpose|goals?|hypothes[ie]s)(?: .*)?"),
+    "method": re.compile(
+        r"(?:patients?|materials?|participants?|subjects?|animals?|design|setting|study|data|population|methods?)\b.*"
+        r"|methodology|interventions?|experimental.*|.* methods"
+    ),
+    "result": re.compile(r"results?|(?:main |principal |key )?findings?|(?:main )?results? .*|main outcome.*"),
+    "conclusion": re.compile(r"conclusions?|interpretation|discussion|significance|conclusions? .*|.* conclusions?"),
+}
+_OTHERS = re.compile(
+    r"\b(?i:several|previous|earlier|many|other|some|few|recent) (?:\w+ )?(?:studies|trials|reports|authors)\b"
+    r"|\[\d[\d\s,–-]*\]|\bet al\b|\([A-Z][\w-]+(?: and [A-Z][\w-]+)?,? (?:19|20)\d\d"
+)
+_HEADING = 80
+"""Characters of a heading that are looked at."""
+_NUMBER = re.compile(r"^[\d.\s]+")
+_PICKS = (("aim", 1), ("method", 2), ("result", 2), ("conclusion", 1))
+"""So many sentences of each role."""
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """What a sentence is for, and how surely."""
+
+    name: str
+    score: float
+
+
+def core(statements: Sequence[Statement], budget: int) -> list[int]:
+    """Indices, in the document's order, of the sentences that say what a paper is about; none of another document.
+
+    Args:
+        statements: Of one document.
+        budget: Most tokens of the summary, of which they take `CORE_SHARE`.
+    """
+    scored = {name: [_score(statement, name) for statement in statements] for name in _CUES}
+    chosen: set[int] = set()
+    found: set[str] = set()
+    spent = 0
+    for name, count in _PICKS:
+        ranked = sorted(range(len(statements)), key=lambda i: (-scored[name][i], i))
+        for place, i in enumerate(ranked[:count]):
+            if scored[name][i] < LEAST[name] + place * _FURTHER:
+                break
+            tokens = 0 if i in chosen else statements[i].tokens
+            if spent + tokens <= CORE_SHARE * budget:
+                chosen.add(i)
+                found.add(name)
+                spent += tokens
+    return sorted(chosen) if "result" in found and len(found) > 1 else []
+
+
+_FURTHER = 1.5
+"""A second sentence of a role needs so much more."""
+
+
+def telling(statements: Sequence[Statement]) -> list[int]:
+    """Indices of the sentences that tell of the study itself, rather than of its field."""
+    return [i for i, each in enumerate(statements) if max(_score(each, name) for name in _CUES) >= TELLING]
+
+
+def _score(statement: Statement, name: str) -> float:
+    """How much speaks for a sentence's having a role."""
+    text = statement.text
+    if is_row(text):
+        return 0.0
+    cues = sum(1.0 for cue in _CUES[name] if cue.search(text))
+    if name == "aim":
+        cues = min(cues, 1.0)  # One sign is enough: of two aims the first one is the abstract's.
+    if name == "method" and _METHOD[0].search(text):
+        cues += 1.0  # Who was studied is what a reader asks first.
+    if name == "conclusion" and _CONCLUSION[1].search(text):
+        cues += 0.5
+    if _OTHERS.search(text):
+        cues -= 2.0  # What others did or found.
+    heading = _NUMBER.sub("", statement.section[:_HEADING].strip().lower().rstrip(".:"))
+    under = (
+        0.5 if heading in ("abstract", "summary") else 1.5 if heading and _HEADINGS[name].fullmatch(heading) else 0.0
+    )
+    other = any(_HEADINGS[role].fullmatch(heading) for role in _HEADINGS if role != name) if heading else False
+    front = 2.0 if statement.place < FRONT else 0.0
+    if cues < 0 or (not cues and not (under > 1 and front)):
+        return 0.0
+    if name == "aim" and statement.place > 3 * FRONT:
+        return 0.0  # Aims deep in a paper are those of a step, or of other people's studies.
+    # Aims stand under any heading; a method under "Results" is one of many steps.
+    other = other or (heading in ("background", "introduction") and name in ("result", "conclusion"))
+    return cues + under + front - (1.5 if other and not under and name != "aim" else 0.0)
