@@ -26,7 +26,7 @@ TOOLS = (
     "python-docx",
     "torch",
 )
-FAST = ("state", "text", "prompts", "corg", "conversation", "nodes", "offline", "graph", "library", "server")
+FAST = ("state", "text", "prompts", "corg", "conversation", "nodes", "offline", "graph", "library", "server", "mcp")
 SLOW = (
     "graph/test_clarify.py",
     "graph/test_corg_resume.py",
