@@ -1,6 +1,5 @@
 """The conversation: streaming, stopping, going on, asking back, errors in one line with the way out."""
 
-import re
 import time
 
 import pytest
@@ -74,7 +73,7 @@ def test_a_turn_that_was_cut_off_is_found_and_finished(visit, scripted_url, ask)
     page.keyboard.press("Escape")
     expect(page.locator(".turn:last-child .notice")).to_have_text("Stopped.", timeout=3000)
     page.reload()
-    expect(page.locator(".notice")).to_have_text("This answer was not finished.")
+    expect(page.locator(".turn .notice")).to_have_text("This answer was not finished.")
     page.get_by_role("button", name="Finish this answer").click()
     expect(page.locator(".turn-actions")).to_be_visible()
     expect(page.locator(".answer")).to_contain_text("Basalt is hard")
@@ -170,7 +169,7 @@ def test_a_turn_that_a_crash_left_open_is_shown_or_dropped(visit, scripted_url, 
 
 
 def test_a_failed_turn_is_shown_as_such_later(visit, scripted_url, ask):
-    page = visit(scripted_url([("How is basalt", Reply("no such key", status=401))]))
+    page = visit(scripted_url([("How is basalt", Reply("not this one", status=422))]))
     ask(page, "How is basalt?", wait=False)
     said = page.get_by_role("alert").inner_text()
     page.reload()
@@ -178,9 +177,9 @@ def test_a_failed_turn_is_shown_as_such_later(visit, scripted_url, ask):
 
 
 def test_an_error_says_what_happened_and_offers_another_try(visit, scripted_url, ask):
-    page = visit(scripted_url([("How is basalt", Reply("no such key", status=401), 1)], default="Hard [1]."))
+    page = visit(scripted_url([("How is basalt", Reply("not this one", status=422), 1)], default="Hard [1]."))
     ask(page, "How is basalt?", wait=False)
-    expect(page.get_by_role("alert")).to_contain_text(re.compile("key|401"))
+    expect(page.get_by_role("alert")).to_contain_text("failed")
     page.get_by_role("button", name="Ask again").click()
     expect(page.locator(".turn:last-child .answer")).to_contain_text("Hard")
 
