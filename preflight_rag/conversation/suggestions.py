@@ -83,25 +83,27 @@ def suggested_questions(
         titles: The cited documents' titles, by id.
         search: Says whether a question is answered.
     """
-    found = list(_of_groups(answer))
     cited = {citation.passage_id for citation in answer.citations}
-    for question, passages in list(_of_headings(answer, sections, titles, cited))[:TRIED]:
-        if len(found) >= MOST:
-            break
-        if passages & set(search(question)):
+    found: list[str] = []
+    for question, passages in [*_of_groups(answer), *_of_headings(answer, sections, titles, cited)][:TRIED]:
+        if len(found) < MOST and passages & set(search(question)):
             found.append(question)
-    return found[:MOST]
+    return found
 
 
-def _of_groups(answer: Answer) -> Iterator[str]:
-    """The question anew, of one of the things that go by a name in it."""
+def _of_groups(answer: Answer) -> Iterator[tuple[str, set[str]]]:
+    """The question anew, of one of the things that go by a name in it: as the document is called that tells of it."""
     if len(answer.groups) < 2:
         return
     for group in answer.groups:
-        if group.descriptor and group.citations and answer.question.count(group.entity) == 1:
-            question = answer.question.replace(group.entity, f"{group.entity} ({group.descriptor})")
-            if len(question) <= LONGEST_QUESTION:
-                yield question
+        cited = [citation for citation in answer.citations if citation.n in group.citations]
+        titles = {citation.title.strip() for citation in cited}
+        if len(titles) != 1 or answer.question.count(group.entity) != 1:
+            continue
+        title = titles.pop()
+        longer = title.startswith(group.entity) and group.entity != title and title not in answer.question
+        if longer and len(title) <= LONGEST_HEADING:
+            yield answer.question.replace(group.entity, title), {citation.passage_id for citation in cited}
 
 
 def _of_headings(

@@ -6,11 +6,9 @@ from preflight_rag.conversation.suggestions import is_held, suggested_questions,
 from preflight_rag.state.values import Answer, Citation, Group, Passage, Receipt, RouteDecision
 
 
-def answer(question, *, groups=(), cited=("p1",)):
+def answer(question, *, groups=(), cited=("p1",), title="Moss"):
     citations = tuple(
-        Citation(
-            n=n, passage_id=id, document_id="d", title="Moss", source="d", quote="x", start=0, end=1, verified=True
-        )
+        Citation(n=n, passage_id=id, document_id="d", title=title, source="d", quote="x", start=0, end=1, verified=True)
         for n, id in enumerate(cited, 1)
     )
     route = RouteDecision(name="plain", reason="", top_n=3, threshold=0.2)
@@ -37,16 +35,19 @@ def test_a_heading_is_asked_about_only_where_a_search_finds_what_stands_under_it
     assert found == ["What does “Moss” say about water and light?"]
 
 
-def test_things_of_one_name_are_asked_about_one_by_one():
-    groups = tuple(
-        Group(entity="Broken Bow", descriptor=f"city in {state}", answer="1", citations=(n,))
-        for n, state in enumerate(("Nebraska", "Oklahoma"), 1)
-    )
-    asked = answer("How many people live in Broken Bow?", groups=groups, cited=("p1", "p2"))
-    assert suggested_questions(asked, {}, {}, lambda _: []) == [
-        "How many people live in Broken Bow (city in Nebraska)?",
-        "How many people live in Broken Bow (city in Oklahoma)?",
-    ]
+@pytest.mark.parametrize(
+    ("question", "entity", "expected"),
+    [
+        ("How many live in Broken Bow?", "Broken Bow", ["How many live in Broken Bow, Oklahoma?"]),
+        ("How many live in Broken Bow, Nebraska?", "Broken Bow, Nebraska", []),
+        ("Is Broken Bow larger than Broken Bow?", "Broken Bow", []),
+    ],
+)
+def test_a_thing_of_one_name_is_asked_about_as_its_document_calls_it(question, entity, expected):
+    groups = tuple(Group(entity=entity, descriptor="Oklahoma", answer="1", citations=(n,)) for n in (1, 2))
+    asked = answer(question, groups=groups, cited=("p1", "p2"), title="Broken Bow, Oklahoma")
+    assert suggested_questions(asked, {}, {}, lambda _: ["p1"]) == expected
+    assert suggested_questions(asked, {}, {}, lambda _: []) == []
 
 
 @pytest.mark.parametrize(

@@ -304,7 +304,8 @@ export class Chat {
     if (!id || !view.number || !this.page.settings.suggests()) return;
     try {
       const { questions } = await call(`${thread(id)}/turns/${view.number}/suggestions`, { method: "POST" });
-      if (view.element === this.turns.lastElementChild && !this.runs.has(id)) view.suggest(questions, (question) => this.ask(question));
+      const other = this.runs.get(id)?.view ?? view;
+      if (view.element === this.turns.lastElementChild && other === view) view.suggest(questions, (question) => this.ask(question));
     } catch {
       /* an answer is whole without */
     }

@@ -91,6 +91,7 @@ export class Sources {
     const all = h("button.button", { type: "button", onclick: () => (clear(taken), close(true)) }, "All documents");
     const count = () => {
       const text = summary({ documents: [...taken.documents], folders: [...taken.folders], tags: [...taken.tags] });
+      all.hidden = text === "All documents";
       use.textContent = text === "All documents" ? "Ask all documents" : `Ask ${text}`;
     };
     const box = (label, count_, checked, change) => {
