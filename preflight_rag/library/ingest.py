@@ -20,8 +20,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
-from preflight_rag.library.loaders import load, ocr
+from preflight_rag.library.loaders import ocr
 from preflight_rag.library.loaders.files import DEFAULT_MAX_BYTES, ONE_DOCUMENT, PassedOver, open_binary, suffix_of
+from preflight_rag.library.loaders.isolated import IsolatedLoader
 from preflight_rag.library.storage.identity import content_hash, vector_key
 from preflight_rag.state.errors import DocumentError, EmptyDocument, PreflightError
 from preflight_rag.state.values import Document, Passage
@@ -173,6 +174,7 @@ class Ingestion:
         self._pending: list[_Pending] = []
         self._owners: dict[str, str] = {}
         self._read_whole: set[str] = set()
+        self._loader = IsolatedLoader()
 
     def add_files(self, files: Sequence[Path | DocumentError | PassedOver], max_bytes: int = DEFAULT_MAX_BYTES) -> None:
         """Store every document of the files; what stands in the place of a file is recorded."""
@@ -195,6 +197,8 @@ class Ingestion:
             self._flush(closing=True)
             self.report.stopped = True
             self.report.left = sum(not self._work.is_finished(file_origin(path)) for path in paths)
+        finally:
+            self._loader.close()
 
     def _add_file(self, file: Path, max_bytes: int) -> None:
         origin = file_origin(file)
@@ -245,7 +249,7 @@ class Ingestion:
 
     def _documents_of(self, file: Path, origin: str, max_bytes: int) -> Iterator[Document]:
         try:
-            for item in load(file, max_bytes=max_bytes, on_page=self._on_page):
+            for item in self._loader.load(file, max_bytes=max_bytes, on_page=self._on_page):
                 if isinstance(item, DocumentError):
                     self._fail(str(file), str(item))
                 else:

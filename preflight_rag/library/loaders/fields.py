@@ -49,7 +49,7 @@ def clean(text: str) -> str:
 
 def tidy(text: str) -> str:
     """Clean text without trailing spaces, with at most one blank line in a row."""
-    text = re.sub(r"[^\S\n]+\n", "\n", clean(text))
+    text = re.sub(r"(?<![^\S\n])[^\S\n]++\n", "\n", clean(text))
     return re.sub(r"\n{3,}", "\n\n", text).strip()
 
 

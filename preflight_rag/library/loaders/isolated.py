@@ -1,0 +1,247 @@
+"""Loading files in a process of its own: what a file does to its reader, it does not do to the program.
+
+A small file can make a parser take gigabytes or never end, and a parser in C can bring its process down. So files are
+read in a worker with a limit on memory, and the worker is ended when it has said nothing for too long. The next file
+gets a new one. The worker has no keys in its environment; it writes JSON, one line for each document.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, cast
+
+import preflight_rag.state.errors as errors
+from preflight_rag.library.loaders import load
+from preflight_rag.library.loaders.files import DEFAULT_MAX_BYTES, Pages
+from preflight_rag.state.errors import DocumentError, UnreadableDocument
+from preflight_rag.state.values import Document
+
+MEMORY_BYTES = 2 << 30
+"""Address space of a worker, beside some times the size of its file; a guess, several times what real papers took."""
+MEMORY_FACTOR = 8
+"""Bytes of memory for each byte of a file; a guess: a parsed document takes several times its size."""
+SILENT_SECONDS = 60.0
+"""Of no page and no document after which a reader is ended, and one more for each `BYTES_A_SECOND`; guesses."""
+BYTES_A_SECOND = 500_000
+LINES_AHEAD = 64
+"""Documents and pages that a worker may be ahead; a guess that keeps memory flat."""
+_SECRETS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
+
+
+class IsolatedLoader:
+    """Loads files as `load` does, in a worker that is started when it is first needed and goes on to the next file.
+
+    Use it as a context manager, or `close` it: that ends the worker.
+
+    Args:
+        memory_bytes: Limit on the worker's address space, where the platform has such limits.
+        silent_seconds: How long it may say nothing.
+    """
+
+    def __init__(self, memory_bytes: int = MEMORY_BYTES, silent_seconds: float = SILENT_SECONDS) -> None:
+        self.memory_bytes, self.silent_seconds = memory_bytes, silent_seconds
+        self._worker: _Worker | None = None
+
+    def __enter__(self) -> IsolatedLoader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the worker, whatever it does."""
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.end()
+
+    def load(
+        self, path: Path, *, max_bytes: int = DEFAULT_MAX_BYTES, on_page: Pages | None = None
+    ) -> Iterator[Document | DocumentError]:
+        """The documents of one file, as `preflight_rag.library.loaders.load` gives them.
+
+        Yields:
+            Documents, and a `DocumentError` in the place of each record that cannot be read.
+
+        Raises:
+            DocumentError: The file as a whole cannot be read, or not further, also where its reader took too much
+                memory or time, or crashed.
+        """
+        size = _size(path)
+        task = {"path": str(path), "max_bytes": max_bytes, "memory": self.memory_bytes + MEMORY_FACTOR * size}
+        self._worker = self._worker or _Worker()
+        is_whole = False
+        try:
+            for message in self._worker.messages(task, self.silent_seconds + size / BYTES_A_SECOND):
+                if "page" in message and on_page is not None:
+                    on_page(*message["page"])
+                elif "document" in message:
+                    yield Document.model_validate(message["document"])
+                elif "error" in message:
+                    yield _error(message["error"])
+                elif "end" in message:
+                    is_whole = not message["out_of_memory"]  # what has run out of memory is in no known state
+                    if message["end"] is not None:
+                        raise _error(message["end"])
+        finally:
+            if not is_whole:
+                self.close()
+
+
+class _Worker:
+    """The process, and a thread that reads what it says: a queue can be waited for with a limit, a pipe cannot."""
+
+    def __init__(self) -> None:
+        package = str(Path(__file__).parents[3])
+        paths = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
+        kept = {name: value for name, value in os.environ.items() if not any(word in name for word in _SECRETS)}
+        self._process = subprocess.Popen(  # noqa: S603
+            [sys.executable, "-P", "-m", __name__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,  # parsers' warnings: what is wrong with a file is said by its error
+            text=True,
+            encoding="utf-8",
+            env={**kept, "PYTHONPATH": paths},
+            start_new_session=True,  # Ctrl-C is the program's to understand
+        )
+        self._lines: queue.Queue[str | None] = queue.Queue(LINES_AHEAD)
+        self._is_ended = threading.Event()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def messages(self, task: dict[str, Any], silent_seconds: float) -> Iterator[dict[str, Any]]:
+        """What the worker says of a task, to its end.
+
+        Raises:
+            UnreadableDocument: It says nothing for too long, or ends.
+        """
+        help = "The file is damaged, or made to stop readers; split or convert it."
+        with suppress(OSError):  # of a worker that has ended, which its lines say
+            self._stdin.write(json.dumps(task) + "\n")
+            self._stdin.flush()
+        while True:
+            try:
+                line = self._lines.get(timeout=silent_seconds)
+            except queue.Empty:
+                reason = f"its reader found nothing for {silent_seconds:.0f} s"
+                raise UnreadableDocument(f"{task['path']} cannot be read: {reason}", help=help) from None
+            if line is None:
+                code = self._process.wait()
+                how = f"signal {-code}" if code < 0 else f"exit status {code}"
+                reason = f"its reader crashed ({how}), as readers do that need more memory than they may have"
+                raise UnreadableDocument(f"{task['path']} cannot be read: {reason}", help=help)
+            message: dict[str, Any] = json.loads(line)
+            yield message
+            if "end" in message:
+                return
+
+    def end(self) -> None:
+        """Kill the process."""
+        self._is_ended.set()
+        self._process.kill()
+        for stream in (self._stdin, self._stdout):
+            with suppress(OSError):
+                stream.close()
+        self._process.wait()
+
+    @property
+    def _stdin(self) -> IO[str]:
+        return cast("IO[str]", self._process.stdin)
+
+    @property
+    def _stdout(self) -> IO[str]:
+        return cast("IO[str]", self._process.stdout)
+
+    def _read(self) -> None:
+        """Bring the process's lines to the queue, as long as somebody takes them; None at their end."""
+        with suppress(ValueError, OSError):  # closed while it was read
+            for line in self._stdout:
+                self._put(line)
+        self._put(None)
+
+    def _put(self, line: str | None) -> None:
+        while not self._is_ended.is_set():
+            with suppress(queue.Full):
+                self._lines.put(line, timeout=0.2)
+                return
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0  # the loader says what is wrong
+
+
+def _error(values: dict[str, str]) -> DocumentError:
+    kind = getattr(errors, values["kind"], UnreadableDocument)
+    found: DocumentError = kind(values["message"], help=values["help"], source=values["source"])
+    return found
+
+
+def _as_json(error: DocumentError) -> dict[str, str]:
+    return {"kind": type(error).__name__, "message": error.message, "help": error.help, "source": error.source}
+
+
+def _limit_memory(limit: int) -> None:
+    """Set the limit of this process; Windows has none."""
+    with suppress(ImportError, ValueError, OSError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (limit, resource.getrlimit(resource.RLIMIT_AS)[1]))
+
+
+def _end_with_parent() -> None:
+    """On Linux a worker in the middle of a file dies with its program; elsewhere it does at the file's end."""
+    if sys.platform == "linux":
+        import ctypes
+        import signal
+
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
+def main() -> None:
+    """Load the files that are named on standard input, one JSON line each."""
+    _end_with_parent()
+    own = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what parsers print is no message
+
+    def say(message: dict[str, Any]) -> None:
+        own.write(json.dumps(message, default=str) + "\n")
+        own.flush()
+
+    for line in sys.stdin:
+        task = json.loads(line)
+        _limit_memory(task["memory"])
+        end: DocumentError | None = None
+        try:
+            for item in load(
+                Path(task["path"]),
+                max_bytes=task["max_bytes"],
+                on_page=lambda done, total: say({"page": [done, total]}),
+            ):
+                if isinstance(item, DocumentError):
+                    say({"error": _as_json(item)})
+                else:
+                    say({"document": item.model_dump(mode="python")})
+        except DocumentError as error:
+            end = error
+        except MemoryError:
+            end = UnreadableDocument(f"{task['path']} cannot be read: it needs more memory than a reader may have")
+        out_of_memory = end is not None and ("MemoryError" in end.message or "more memory" in end.message)
+        say({"end": _as_json(end) if end else None, "out_of_memory": out_of_memory})
+
+
+if __name__ == "__main__":
+    main()
