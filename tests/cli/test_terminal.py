@@ -73,10 +73,10 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(tmp_path, run):
 
 
 def test_the_bar_names_the_file_and_the_time_left(tmp_path):
-    process = Terminal("ingest", records(tmp_path / "mills.jsonl", 100), "--library", tmp_path / "library")
+    process = Terminal("ingest", records(tmp_path / "mills.jsonl", 400), "--library", tmp_path / "library")
     assert process.end() == 0
     assert re.search(r"\d+% .*\d:\d\d:\d\d .*(mills\.jsonl|Mill \d+)", process.plain)
-    assert re.search(r"\(\d+ of 100 documents\)", process.plain)
+    assert re.search(r"\(\d+ of 400 documents\)", process.plain)
 
 
 def test_what_is_not_read_is_listed_by_kind(offices, run, tmp_path):
