@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from preflight_rag.graph.events import ProgressEvent
 from preflight_rag.graph.locks import new_thread_id
+from preflight_rag.graph.turns import ModelUse
 from preflight_rag.library.names import names_of
 from preflight_rag.mcp import collection
 from preflight_rag.state.context import Route
@@ -98,8 +99,15 @@ async def ask(app: Preflight, given: Ask, owner: str, progress: Progress) -> tup
     """One turn; `owner` is what the thread is stored under; it is not shown."""
     thread_id = given.thread_id if given.thread_id is not None else new_thread_id("mcp")
     settings: dict[str, Any] = {"route": given.route, "where": tuple(given.where) or None, "clarify": given.clarify}
+    use = ModelUse(or_offline=True)  # the gaps, which the text names too, say so
     events = app.astream(
-        given.question, thread_id=owner + thread_id, options=given.options, discard=True, tokens=False, **settings
+        given.question,
+        use=use,
+        thread_id=owner + thread_id,
+        options=given.options,
+        discard=True,
+        tokens=False,
+        **settings,
     )
     async for event in events:
         if isinstance(event, ProgressEvent):

@@ -163,8 +163,9 @@ def _spent(error: PreflightError) -> Usage:
 
 def _by_shape(prompt: str, system: str) -> Kind | None:
     opening, role = prompt.lstrip()[:OPENING].lower(), system.lstrip()[:OPENING].lower()
-    if prompt.lstrip().startswith(_TASK) and _history(prompt) is not None and (key := _KEY.search(prompt)):
-        return KEYS[key[1]]
+    if prompt.lstrip().startswith(_TASK) and (spoken := _history(prompt)) is not None:
+        key = _KEY.search(prompt.replace(spoken, "", 1))  # what people said there may look like JSON
+        return KEYS[key[1]] if key else None
     if opening.startswith(_EMOJI):
         return "emoji"
     if opening.startswith(_MERGE):

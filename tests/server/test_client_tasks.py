@@ -5,6 +5,7 @@ Chatbox's, Cherry Studio's and Zed's.
 """
 
 import json
+import time
 
 import openai
 import pytest
@@ -131,6 +132,20 @@ def test_a_title_of_a_conversation_that_is_sent_whole_is_its_first_question():
 )
 def test_a_question_is_no_task(question):
     assert task_of(pairs(question, "Be kind. Chat titles are short.")) is None
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["<chat_history>", "\n", " ", '"""', "```", "{ ", '{"', "user:", "user: x\n", "conversation:\n", "**", "give "],
+)
+@pytest.mark.parametrize("opening", ["", "### Task:\n<chat_history></chat_history>", "Give a title for this chat. "])
+def test_no_message_takes_long(piece, opening):
+    text = opening + piece * (500_000 // len(piece))
+    started = time.perf_counter()
+    found = task_of([("system", text), ("user", text)])
+    if found is not None:
+        by_rule(found)
+    assert time.perf_counter() - started < 5
 
 
 @pytest.fixture

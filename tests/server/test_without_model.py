@@ -8,6 +8,7 @@ import time
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import openai
 import pytest
 from langchain_openai import ChatOpenAI
 from scripted_replies import Reply
@@ -87,6 +88,26 @@ def test_a_server_that_only_lists_its_models_stays_a_problem_until_it_answers(sc
     assert "HTTP 500" in told
     assert answered
     assert after is None
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_chat_reply_says_that_the_model_is_away(scripted_app, stream):
+    dying = Reply("Basalt is a rock that is hard, as everybody knows [1].", drop_after=4)
+    with (
+        ScriptedServer(default=dying) as server,
+        running(scripted_app(server)) as url,
+        openai.OpenAI(base_url=f"{url}/v1", api_key="any", max_retries=0, timeout=60) as client,
+    ):
+        asked = {"model": "preflight", "messages": [{"role": "user", "content": QUESTION}], "temperature": 0.5}
+        if stream:
+            chunks = list(client.chat.completions.create(**asked, stream=True))
+            text, extra = "".join(chunk.choices[0].delta.content or "" for chunk in chunks), chunks[-1].preflight
+        else:
+            message = client.chat.completions.create(**asked).choices[0].message
+            text, extra = message.content, message.preflight
+    assert "> Note: the language model is away, so this shows what the documents say." in text
+    assert text.index(extra["answer"]) < text.index("> Note") < text.index("\n\n[1] ")
+    assert (extra["gaps"][0]["stage"], extra["ignored"]) == ("model", ["temperature"])
 
 
 def test_a_model_that_was_away_at_the_start_is_used_when_it_comes(offline_app, client_of, monkeypatch):
