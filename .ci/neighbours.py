@@ -1,6 +1,6 @@
 """The package beside what else lives in an application: everything installs together, and MCP works with what is there.
 
-    .venv/bin/python .ci/neighbours.py FOLDER      makes FOLDER/venv and runs the tests of MCP there
+    .venv/bin/python .ci/neighbours.py FOLDER      makes FOLDER/venv; tests of MCP and of its clients there
 
 uv installs the newest versions that go together, and `uv pip check` must agree. langchain-mcp-adapters and Chainlit
 need the first line of the MCP SDK, constraints.txt has the second: the tests of tests/mcp run with both. torch stays as
@@ -40,7 +40,8 @@ def main() -> None:
     run("-m", "uv", "pip", "list", "--quiet", "--python", python)
     # Warnings that other versions give are none of ours.
     plain = ("-p", "no:anyio", "-W", "default", "--disable-warnings", "-o", f"cache_dir={folder / 'cache'}")
-    run("-m", "pytest", ROOT / "tests" / "mcp", *plain, python=python)
+    tests = (ROOT / "tests" / "mcp", ROOT / "tests" / "server" / "test_neighbour_clients.py")
+    run("-m", "pytest", *tests, *plain, python=python)
 
 
 def run(*command: object, python: str | Path = sys.executable) -> None:
