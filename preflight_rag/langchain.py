@@ -20,7 +20,7 @@ from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from typing_extensions import Unpack
 
 from preflight_rag.library.names import names_of
-from preflight_rag.state.calls import checked_choices, chosen_of, configured, narrowed
+from preflight_rag.state.calls import checked_choices, chosen_of, configured, joined_instructions, narrowed
 from preflight_rag.state.context import Context, GivenSettings, Settings
 from preflight_rag.state.errors import PreflightError, UsageError
 from preflight_rag.state.reading import Source
@@ -283,6 +283,8 @@ def _call(
     thread_id = given.pop("thread_id", None)
     own = narrowed(chosen.settings, settings)
     choices = checked_choices(given, own)
+    if "instructions" in choices:
+        choices["instructions"] = joined_instructions(own.instructions, choices["instructions"])
     where = narrowed(own, choices).where
     return chosen, {**settings, **choices, "where": where, **({} if thread_id is None else {"thread_id": thread_id})}
 

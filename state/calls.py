@@ -70,6 +70,12 @@ def narrowed(own: Settings, changes: Mapping[str, Any]) -> Settings:
     return own.model_copy(update=changed)
 
 
+def joined_instructions(own: str, *callers: str) -> str:
+    """All that is said of how to write, each thing once: the operator's first, which stands whatever callers say."""
+    told = [own.strip(), *(text.removeprefix(own).strip() for text in callers)]
+    return "\n".join(dict.fromkeys(filter(None, told)))
+
+
 def configured(config: Mapping[str, Any] | None) -> dict[str, Any]:
     """What the `configurable` of a run's config says to us: `k`, `where` and `library`, and any name with the prefix.
 

@@ -33,7 +33,7 @@ from preflight_rag.server.service import (
     UserOf,
     is_last,
 )
-from preflight_rag.state.calls import CHOICES, checked_choices
+from preflight_rag.state.calls import CHOICES, checked_choices, joined_instructions
 from preflight_rag.state.context import Settings
 from preflight_rag.state.values import Answer, Clarification
 
@@ -118,8 +118,7 @@ def with_instructions(settings: dict[str, Any], service: Service, *spoken: str) 
         *spoken: The caller's system messages.
     """
     own = service.preflight.settings.instructions
-    told = [text.strip() for text in (own, str(settings.get("instructions") or "").removeprefix(own), *spoken)]
-    joined = "\n".join(dict.fromkeys(filter(None, told)))
+    joined = joined_instructions(own, str(settings.get("instructions") or ""), *spoken)
     return {**settings, "instructions": joined} if joined != own else settings
 
 

@@ -7,7 +7,7 @@ from scripted_server import ScriptedServer
 
 from preflight_rag import Preflight
 from preflight_rag.conversation.instructions import LONGEST
-from preflight_rag.langchain import preflight_graph
+from preflight_rag.langchain import preflight_graph, preflight_tool
 
 TONE = "Answer in German, as a pirate would."
 WRITERS = {
@@ -80,6 +80,17 @@ def test_system_messages_in_a_graph_are_instructions(opened):
             graph.invoke({"messages": messages})
         (request,) = server.requests
     assert f"<instructions>\n{TONE}\nBe short.\n</instructions>" in request.body["messages"][0]["content"]
+
+
+def test_a_callers_instructions_stand_below_those_of_the_tool_and_the_graph(opened):
+    with ScriptedServer(script(["A1"])) as server:
+        with opened(server, ["A1"], route="plain", rewrite="off", instructions="Be short.") as app:
+            config = {"configurable": {"preflight_instructions": TONE}}
+            preflight_graph(app).invoke({"messages": [HumanMessage(QUESTION)]}, config)
+            preflight_tool(app).invoke({"question": QUESTION}, config)
+        prompts = [request.body["messages"][0]["content"] for request in server.requests]
+    assert len(prompts) == 2
+    assert all(f"<instructions>\nBe short.\n{TONE}\n</instructions>" in prompt for prompt in prompts)
 
 
 def test_a_history_may_begin_with_a_system_message(opened):
