@@ -5,6 +5,7 @@ from pathlib import Path
 
 import matplotlib
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from fpdf import FPDF
 from PIL import Image
 from playwright.sync_api import expect
@@ -78,6 +79,31 @@ def test_a_quote_is_marked_over_lines_hyphens_and_ligatures(visit, scripted_url,
     page.keyboard.press("Escape")
     expect(viewer).to_have_count(0)
     expect(page.get_by_role("button", name="Open the PDF at page 2")).to_be_focused()
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("narrow", [False, True], ids=["1280", "360"])
+def test_a_pdf_fits_the_screen_passes_axe_and_is_closed_by_back(visit, scripted_url, ask, survey, narrow, dark):
+    reply = f'Granite is wet [1].\n\nQUOTES\n[1] "{QUOTE}"'
+    page = visit(scripted_url(default=reply, files=[survey]), narrow=narrow, dark=dark)
+    ask(page, "Where is granite quarried?")
+    open_pdf(page)
+    viewer = page.get_by_role("dialog")
+    expect(viewer.locator("[data-drawn]")).to_be_visible()
+    expect(viewer.locator("mark").first).to_be_in_viewport()
+    box = viewer.bounding_box()
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= page.viewport_size["width"]
+    assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
+    found = Axe().run(page).response["violations"]
+    assert [(each["id"], [node["html"] for node in each["nodes"]]) for each in found] == []
+    page.go_back()
+    expect(viewer).to_have_count(0)
+    expect(page.locator("#evidence")).to_be_in_viewport()
+    if narrow:
+        page.go_back()
+        expect(page.locator("#evidence")).not_to_be_in_viewport()
+    expect(page.locator(".turn")).to_have_count(1)
 
 
 def test_where_the_quote_is_not_found_the_page_is_shown_and_says_so(visit, scripted_url, ask, survey):

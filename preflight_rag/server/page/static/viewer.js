@@ -56,7 +56,7 @@ class PdfView {
     this.smaller = button("smaller", "Smaller", () => this.#zoomed(-1));
     this.larger = button("plus", "Larger", () => this.#zoomed(1));
     this.where = h("span.viewer-where", {}, "");
-    this.own = h("a.quiet-button", { href: fileAddress(this.wanted.id, this.page), target: "_blank", rel: "noopener" }, icon("open"), h("span", {}, "In a tab of its own"));
+    this.own = h("a.quiet-button", { href: fileAddress(this.wanted.id, this.page), target: "_blank", rel: "noopener", "aria-label": "In a tab of its own", title: "In a tab of its own" }, icon("open"), h("span", {}, "In a tab of its own"));
     this.note = h("p.viewer-note", { role: "status" }, "Opening the document.");
     this.room = h("div.viewer-room", { tabindex: "0", role: "region", "aria-label": "The page", "data-first": true });
     this.#controls();
