@@ -14,10 +14,12 @@ from preflight_rag.state.values import Answer, Passage
 MOST = 3
 TRIED = 8  # candidates for which is searched, a few tens of milliseconds each: a guess
 LONGEST_HEADING, LONGEST_QUESTION, LONGEST_TITLE = 70, 200, 90  # characters that a person reads at a glance: guesses
+LEAST_TEXT = 40  # characters under a heading that say something of it: a guess, half a sentence
 Search = Callable[[str], Sequence[str]]
 """Ids of the passages that a search for a question finds first."""
 
 _NUMBERING = re.compile(r"^(?:(?:\d+|[IVX]+|[A-Z])(?:\.\d+)*[.)]?\s+|[§•*-]\s*)")
+_HEADING = re.compile(r"^#{1,6} +(\S[^\n]*)$", re.MULTILINE)
 _WORD = re.compile(r"[^\W\d_]{2,}")
 # Headings that say where one is, not what is said there.
 _PLAIN = frozenset(
@@ -73,20 +75,19 @@ _NAMED = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-ZÀ-Þ][\w-]+|\d[\d.,]*")
 
 
 def suggested_questions(
-    answer: Answer, sections: Mapping[str, Sequence[tuple[str, str]]], titles: Mapping[str, str], search: Search
+    answer: Answer, passages: Mapping[str, Sequence[Passage]], titles: Mapping[str, str], search: Search
 ) -> list[str]:
     """Questions that the documents answer, made without a model; none where nothing is sure.
 
     Args:
         answer: What was answered.
-        sections: For each cited document, `(passage id, heading above it)` in the order of its text.
+        passages: Those of each cited document, in the order of its text.
         titles: The cited documents' titles, by id.
         search: Says whether a question is answered.
     """
-    cited = {citation.passage_id for citation in answer.citations}
     found: list[str] = []
-    for question, passages in [*_of_groups(answer), *_of_headings(answer, sections, titles, cited)][:TRIED]:
-        if len(found) < MOST and passages & set(search(question)):
+    for question, under in [*_of_groups(answer), *_of_headings(answer, passages, titles)][:TRIED]:
+        if len(found) < MOST and question not in found and under & set(search(question)):
             found.append(question)
     return found
 
@@ -107,10 +108,7 @@ def _of_groups(answer: Answer) -> Iterator[tuple[str, set[str]]]:
 
 
 def _of_headings(
-    answer: Answer,
-    sections: Mapping[str, Sequence[tuple[str, str]]],
-    titles: Mapping[str, str],
-    cited: set[str],
+    answer: Answer, passages: Mapping[str, Sequence[Passage]], titles: Mapping[str, str]
 ) -> Iterator[tuple[str, set[str]]]:
     """For each heading of a cited document under which nothing was cited, a question and the passages under it."""
     asked = _words(answer.question) | _words(answer.standalone_question)
@@ -119,13 +117,28 @@ def _of_headings(
         if not title or len(title) > LONGEST_TITLE:
             continue
         under: dict[str, set[str]] = {}
-        for passage, heading in sections.get(document, ()):
-            under.setdefault(heading, set()).add(passage)
-        for heading, passages in under.items():
+        cited: set[str] = set()
+        for passage in passages.get(document, ()):
+            starts = [each.start for each in answer.citations if each.passage_id == passage.id]
+            for heading, start, end in parts(passage):
+                under.setdefault(heading, set()).add(passage.id)
+                if any(start <= place < end for place in starts):
+                    cited.add(heading)
+        for heading, found in under.items():
             words = _words(heading)
-            known = words <= asked or words <= _words(title)
-            if not passages & cited and not known and (topic := topic_of(heading)):
-                yield f"What does “{title}” say about {topic}?", passages
+            known = heading in cited or words <= asked or words <= _words(title)
+            if not known and (topic := topic_of(heading)):
+                yield f"What does “{title}” say about {topic}?", found
+
+
+def parts(passage: Passage) -> Iterator[tuple[str, int, int]]:
+    """`(heading, start, end)` of what stands under a heading in a passage, where that is more than a few words."""
+    marks = [(0, 0, str(passage.metadata.get("section") or ""))]
+    marks += [(match.start(), match.end(), match[1]) for match in _HEADING.finditer(passage.text)]
+    ends = [start for start, _, _ in marks[1:]] + [len(passage.text)]
+    for (start, text, heading), end in zip(marks, ends, strict=True):
+        if heading and len(passage.text[text:end].strip()) >= LEAST_TEXT:
+            yield heading, start, end
 
 
 def topic_of(heading: str) -> str | None:

@@ -17,6 +17,7 @@ from preflight_rag.state.values import Answer, Passage
 
 router = APIRouter(prefix="/api/threads", tags=["threads"])
 FIRST = 3  # of a search's passages, one has to be what the question is about: a guess
+LOOKED_AT = 200  # passages of a document, whose headings are looked at: a guess, about 100 pages
 REMEMBERED = 1000  # turns for which the suggestions are kept, so that a reload calls no model again: a guess
 
 
@@ -49,9 +50,9 @@ async def _suggested(answer: Answer, service: Service) -> list[str]:
 
 def _by_rule(answer: Answer, service: Service) -> list[str]:
     documents = dict.fromkeys(citation.document_id for citation in answer.citations)
-    sections = {document: service.catalogue.sections(document) for document in documents}
+    passages = {document: service.catalogue.passages(document, LOOKED_AT) for document in documents}
     titles = {citation.document_id: citation.title for citation in answer.citations}
-    return suggested_questions(answer, sections, titles, lambda question: _found(question, service))
+    return suggested_questions(answer, passages, titles, lambda question: _found(question, service))
 
 
 async def _by_model(answer: Answer, service: Service) -> list[str]:

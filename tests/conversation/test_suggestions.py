@@ -26,13 +26,24 @@ def answer(question, *, groups=(), cited=("p1",), title="Moss"):
     )
 
 
-SECTIONS = {"d": [("p1", "Roots"), ("p2", "2.1 Water and light"), ("p3", "References"), ("p4", "Spores")]}
+def passage(id, heading, text="Moss is a plant that stands on stones and has no flowers."):
+    return Passage(id=id, document_id="d", text=text, title="Moss", metadata={"section": heading})
+
+
+HEADINGS = [("p1", "Roots"), ("p2", "2.1 Water and light"), ("p3", "References"), ("p4", "Spores")]
 
 
 def test_a_heading_is_asked_about_only_where_a_search_finds_what_stands_under_it():
-    asked = answer("Has moss roots?")
-    found = suggested_questions(asked, SECTIONS, {"d": "Moss"}, lambda question: ["p2"] if "water" in question else [])
+    asked, passages = answer("Has moss roots?"), {"d": [passage(*each) for each in HEADINGS]}
+    found = suggested_questions(asked, passages, {"d": "Moss"}, lambda question: ["p2"] if "water" in question else [])
     assert found == ["What does “Moss” say about water and light?"]
+
+
+def test_headings_inside_a_passage_are_told_from_what_was_cited():
+    text = "# Roots\nMoss has none, and holds on with rhizoids instead.\n## Short\nNo.\n## Water\n" + "It rains. " * 9
+    passages = {"d": [passage("p1", "", text)]}
+    found = suggested_questions(answer("Has it any?"), passages, {"d": "Moss"}, lambda _: ["p1"])
+    assert found == ["What does “Moss” say about water?"]
 
 
 @pytest.mark.parametrize(

@@ -139,11 +139,11 @@ class Catalogue:
         """One passage, or None; also one of a document that has since been changed, while the index holds it."""
         return self._store.passages([passage_id]).get(passage_id)
 
-    def sections(self, document_id: str) -> list[tuple[str, str]]:
-        """`(passage id, heading above it)` of a document's passages in order; those without a heading are left out."""
-        sql = """SELECT id, json_extract(metadata, '$.section') AS heading FROM passages
-            WHERE document_id = :id AND retired IS NULL AND heading IS NOT NULL ORDER BY position"""
-        return [(row[0], str(row[1])) for row in self._select(sql, {"id": document_id})]
+    def passages(self, document_id: str, most: int) -> list[Passage]:
+        """A document's first passages, in the order of its text."""
+        ids = self._store.passage_ids([document_id]).get(document_id, [])[:most]
+        found = self._store.passages(ids)
+        return [found[id] for id in ids if id in found]
 
     def around(self, passage: Passage) -> tuple[str, str]:
         """What stands before and after a passage in its document, as far as its neighbours hold it."""
