@@ -130,6 +130,8 @@ def _in_hand(event: IngestEvent) -> str:
         return f"{name}: {event.done:,} of {event.total:,} passages embedded"
     if event.stage == "reading":
         return f"{name}: page {event.done} of {event.total}" if event.total else f"{name}: reading"
+    if event.stage == "splitting":
+        return f"{name}: splitting into passages"
     of = f" of {event.total:,}" if event.total else ""
     return f"{name} ({event.done:,}{of} documents)"
 

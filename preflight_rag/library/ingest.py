@@ -422,7 +422,9 @@ class _Work:
     def close(self, *, waits: bool) -> None:
         """The file has been read to its end; with `waits` some of it is to be embedded yet."""
         if waits:
-            self._waiting[self._file] = self._size
+            stored = int(self._size * self._stored)  # by earlier batches, of a file of many documents
+            self._finished_bytes += stored
+            self._waiting[self._file] = self._size - stored
         else:
             self._finish(self._file, self._size)
         self._size = 0

@@ -76,7 +76,10 @@ def test_the_bar_names_the_file_and_the_time_left(tmp_path):
     process = Terminal("ingest", records(tmp_path / "mills.jsonl", 400), "--library", tmp_path / "library")
     assert process.end() == 0
     assert re.search(r"\d+% .*\d:\d\d:\d\d .*(mills\.jsonl|Mill \d+)", process.plain)
-    assert re.search(r"\(\d+ of 400 documents\)", process.plain)
+    assert re.search(r"\d+ of 128 passages embedded", process.plain)
+    assert "(0 documents)" not in process.plain
+    shares = [int(share) for share in re.findall(r"(\d+)%", process.plain.partition("making the index")[0])]
+    assert shares[:-1] == sorted(shares[:-1])  # then the bar of the index begins
 
 
 def test_what_is_not_read_is_listed_by_kind(offices, run, tmp_path):
