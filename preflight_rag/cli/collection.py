@@ -254,9 +254,10 @@ def verify(library: LibraryOption = DEFAULT_LIBRARY) -> None:
     for problem in problems:
         typer.echo(f"problem: {problem}")
     if problems:
-        raise LibraryError(
-            f"{len(problems)} problems in {library}", help="`preflight library rebuild` makes new indices."
-        )
+        help = "`preflight library rebuild` makes new indices."
+        if any(problem.startswith(("database:", "passage ")) for problem in problems):
+            help = "Restore library.db, or ingest the documents into a new library; a rebuild makes new indices alone."
+        raise LibraryError(f"{len(problems)} problems in {library}", help=help)
     typer.echo("the library is whole")
 
 

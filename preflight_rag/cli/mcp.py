@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from preflight_rag.cli.main import DEFAULT_LIBRARY, EmbedderOption, LibraryOption, ModelOption, app, command
+from preflight_rag.cli.options import with_settings
 from preflight_rag.state.extras import require_extra
 
 
 @app.command(epilog="Example: preflight mcp --library my-library")
 @command
+@with_settings("instructions")
 def mcp(
     library: LibraryOption = DEFAULT_LIBRARY,
     transport: Annotated[
@@ -23,13 +25,15 @@ def mcp(
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port; 0 for a free one.")] = 8790,
     model: ModelOption = None,
     embedder: EmbedderOption = None,
+    *,
+    settings: dict[str, Any],
 ) -> None:
     """Serve a library over MCP: tools that ask, search and read, and its documents as resources."""
     require_extra("mcp", "preflight mcp")
     from preflight_rag.app import Preflight
     from preflight_rag.mcp.serve import serve_http, serve_stdio
 
-    with Preflight.open(library, model, embedder=embedder) as preflight:
+    with Preflight.open(library, model, embedder=embedder, **settings) as preflight:
         typer.echo(f"model: {preflight.reader.name}", err=True)
         if transport == "stdio":
             serve_stdio(preflight)

@@ -171,7 +171,8 @@ class BundledReader:
             raise
         except Exception as error:
             problem = first_line(error)
-            raise ExtractiveReaderError(f"the reader's model cannot be loaded: {problem}", help=_AGAIN) from error
+            help = _AGAIN if self._model is None else f"Check the file {path}"
+            raise ExtractiveReaderError(f"the reader's model cannot be loaded: {problem}", help=help) from error
 
 
 def _reading(spans: tuple[Span, ...], descriptor: str | None, scores: dict[str, float]) -> PassageReading:

@@ -92,7 +92,8 @@ class HubReader:
                 output = self._model(**feed)
         except (RuntimeError, IndexError, ValueError, TypeError) as error:
             raise ExtractiveReaderError(
-                f"The extractive reader {self.name!r} failed: {first_line(error)}", help=_EXAMPLE
+                f"The extractive reader {self.name!r} failed: {first_line(error)}",
+                help="Choose another one, or default",
             ) from error
         start, end = output.start_logits[0].float().numpy(), output.end_logits[0].float().numpy()
         null = window.ids.index(self._null) if self._null in window.ids else 0
