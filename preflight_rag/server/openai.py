@@ -23,6 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from preflight_rag.graph.events import TokenEvent
 from preflight_rag.graph.locks import validate_thread_id
+from preflight_rag.models.chat.chat_reader import ChatReader
 from preflight_rag.models.embedding.embedder import Embedder
 from preflight_rag.server.access import User
 from preflight_rag.server.client_tasks import Task, answer_task, task_of
@@ -232,7 +233,7 @@ async def complete(
     if task := task_of([(each.role, each.text()) for each in body.messages], as_mapping(body.metadata)):
         limit = {"max_tokens": limit} if (limit := body.max_completion_tokens or body.max_tokens) else {}
         return _completed(body, await take_task(service, task, {**body.sampling(), **limit}))
-    wanted, conversation = body.wanted(), conversation_of(body)
+    wanted, conversation = within_reach(body.wanted(), service), conversation_of(body)
     if not conversation.question.strip() and (note := wanted.note()):
         return _completed(body, Ended(note, note, "stop", {"ignored": sorted(set(wanted.skipped))}))
     settings = turn_settings(body, service, route, conversation.instructions, wanted)
@@ -328,6 +329,15 @@ def turn_settings(
     # A question back has no place in a schema of the answer.
     plain = {"clarify": False} if wanted.format else {}
     return with_instructions(checked_settings({**body.settings, **asked, **plain}, service), service, *instructions)
+
+
+def within_reach(wanted: Wanted, service: Service) -> Wanted:
+    """The same with options that do not reach this model among what is ignored."""
+    reader = service.preflight.reader
+    if not isinstance(reader, ChatReader):
+        return wanted
+    lost = [name for name in wanted.sampling if not reader.takes_option(name)]
+    return replace(wanted, ignored=(*wanted.ignored, *lost)) if lost else wanted
 
 
 async def take_task(service: Service, task: Task, sampling: dict[str, Any]) -> Ended:

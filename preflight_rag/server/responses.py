@@ -34,6 +34,7 @@ from preflight_rag.server.openai import (
     route_of,
     take_task,
     turn_settings,
+    within_reach,
 )
 from preflight_rag.server.replies import Ended, Wanted, Writer, as_answered, cited_places
 from preflight_rag.server.service import Item, Outcome, RunningTurn, Service, ServiceOf, UserOf, is_last
@@ -117,7 +118,7 @@ async def respond(body: ResponsesBody, request: Request, service: ServiceOf, use
     if task := task_of(said, as_mapping(body.metadata)):
         limit = {"max_tokens": body.max_output_tokens} if body.max_output_tokens else {}
         return _at_once(body, await take_task(service, task, {**body.sampling(), **limit}))
-    wanted, asked = body.wanted(), Asked.of(body)
+    wanted, asked = within_reach(body.wanted(), service), Asked.of(body)
     if not asked.question.strip() and (note := wanted.note()):
         return _at_once(body, Ended(note, note, "stop", {"ignored": sorted(set(wanted.skipped))}))
     settings = turn_settings(body, service, route, asked.instructions, wanted)

@@ -1,12 +1,13 @@
 """A turn whose model cannot be reached is taken by the offline reader where that is allowed, and says so."""
 
 import pytest
+from langchain_core.messages import HumanMessage
 from scripted_replies import Reply
 from scripted_server import ScriptedServer
 
 from preflight_rag import Preflight
 from preflight_rag.graph.turns import ModelUse
-from preflight_rag.state.errors import BadReply, ModelUnavailable
+from preflight_rag.state.errors import BadReply, ModelUnavailable, UsageError
 
 QUESTION = "How hot is the planet Venus?"
 
@@ -61,3 +62,17 @@ async def test_sampling_reaches_every_call(own_folder, chat_reader, embedder):
             bodies = [request.body for request in server.requests]
     assert len(bodies) > 1
     assert {(body["temperature"], body["seed"], body["stop"][0]) for body in bodies} == {(0.7, 3, "END")}
+
+
+async def test_one_call_of_the_model_with_messages_of_ones_own(own_folder, chat_reader, embedder):
+    with ScriptedServer(default="A title") as server:
+        with Preflight.open(own_folder, chat_reader(server), embedder=embedder) as app:
+            text, usage = await app.complete([HumanMessage("Title?")], sampling={"temperature": 0.9})
+            assert app.ledger.threads() == []
+    assert (text, usage.calls, server.requests[0].body["temperature"]) == ("A title", 1, 0.9)
+
+
+async def test_without_a_model_there_is_no_call(own_folder, embedder):
+    with Preflight.open(own_folder, "offline", embedder=embedder) as app:
+        with pytest.raises(UsageError, match="writes no messages"):
+            await app.complete([HumanMessage("Title?")])

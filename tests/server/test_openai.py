@@ -5,10 +5,13 @@ import re
 import openai
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+from langchain_core.runnables import RunnableLambda
 from langchain_openai import ChatOpenAI, OpenAIEmbeddings
 from scripted_replies import Reply, prompt_of
 from scripted_server import ScriptedServer
 from serving import running
+
+from preflight_rag import Preflight
 
 QUESTION = "Which rock is hard?"
 TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
@@ -219,6 +222,15 @@ def test_sampling_reaches_the_model_and_is_named_as_ignored_where_there_is_none(
     assert "ignored" not in found.choices[0].message.preflight
     assert keyless.choices[0].message.preflight["ignored"] == sorted(options)
     assert chunks[-1].preflight["ignored"] == sorted(options)
+
+
+def test_options_that_a_model_of_another_kind_does_not_take_are_ignored_by_name(small_folder, embedder, openai_client):
+    model = RunnableLambda(lambda _: AIMessage("Basalt is hard [1]."))
+    with Preflight.open(small_folder, model, embedder=embedder, route="plain") as app, running(app) as url:
+        asked = {"model": "preflight", "messages": [user(QUESTION)], "temperature": 0.3, "seed": 7}
+        message = openai_client(url).chat.completions.create(**asked).choices[0].message
+    assert message.content.startswith("Basalt is hard [1].")
+    assert message.preflight["ignored"] == ["seed", "temperature"]
 
 
 @pytest.mark.parametrize("stream", [False, True])

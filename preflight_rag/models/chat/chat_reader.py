@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from preflight_rag.models.reading.extractive_reader import ExtractiveReader
 
 _CUT_OFF = "Raise the model's max_tokens; where it sets none, its context window is full: ask with a smaller k."
+COMMON_OPTIONS = ("temperature", "top_p")
+"""Options of sampling that the chat models of all providers know by these names."""
 _REFUSED = ("content_filter", "refusal", "safety")
 LONG_PROMPT = 1000
 """Tokens, estimated, from which on it is looked whether a server has read the whole prompt; a guess."""
@@ -110,15 +112,18 @@ class ChatReader:
         """The model that is asked."""
         return self._asked.model
 
-    @property
-    def takes_sampling(self) -> bool:
-        """Whether the model's calls take options; what a Runnable of any other kind would make of them is not known."""
-        return takes_options(self.chat_model)
+    def takes_option(self, name: str) -> bool:
+        """Whether an option of sampling reaches the model.
+
+        Options of OpenAI's reach its client, two of them any chat model; what a Runnable of another kind would make of
+        them is not known.
+        """
+        return takes_options(self.chat_model) and (name in COMMON_OPTIONS or self._is_openais(None))
 
     def sampled(self, options: Mapping[str, Any]) -> ChatReader:
-        """The same reader, whose model's calls have these options, such as `temperature`."""
+        """The same reader, whose model's calls have those of the options that reach it, such as `temperature`."""
         told = copy(self)
-        told._sampling = dict(options)
+        told._sampling = {name: value for name, value in options.items() if self.takes_option(name)}
         return told
 
     async def complete(self, messages: Sequence[BaseMessage]) -> tuple[str, Usage]:
@@ -302,8 +307,7 @@ class ChatReader:
 
     async def _reply(self, prompt: list[BaseMessage]) -> AIMessage:
         model = self._clients.of(self.chat_model)
-        options = self._sampling if self.takes_sampling else {}
-        return as_message(await model.ainvoke(prompt, config_for(model), **options), self.name)
+        return as_message(await model.ainvoke(prompt, config_for(model), **self._sampling), self.name)
 
     def _unread(self, prompt: list[BaseMessage], usage: Usage) -> tuple[str, ...]:
         """A note where the server says that it has read much less than it was sent: some cut a prompt in silence."""
