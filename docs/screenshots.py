@@ -157,7 +157,7 @@ def steps(page: Page, url: str) -> Iterator[str]:
     page.goto(f"{url}/#/library")
     page.reload()
     page.locator("#files").set_input_files([DOCUMENTS / name for name in DROPPED])
-    page.locator(".upload-report").wait_for(timeout=60_000)
+    page.locator(".uploads-head").get_by_role("button", name="Ask about it").wait_for(timeout=60_000)
     page.wait_for_timeout(400)
     yield "library"
     page.keyboard.press("Control+k")

@@ -278,6 +278,7 @@ def test_settings_are_sent_and_remembered(visit, scripted_url, ask):
     page.get_by_role("button", name="Settings").click()
     page.get_by_role("radio", name="In one go").check()
     page.get_by_label("Passages read").fill("2")
+    page.get_by_text("Conditions").click()
     page.get_by_label("Only where").fill("title ~ Basalt")
     page.get_by_role("button", name="Save").click()
     page.reload()
