@@ -182,7 +182,7 @@ class KeyRing:
         return self._key(rows[0]) if rows else None
 
     def _key(self, row: sqlite3.Row) -> Key:
-        return Key(row["id"], row["name"], bool(row["write"]), row["created"], bool(row["admin"]))
+        return Key(row["id"], row["name"], bool(row["write"]), row["created"], bool(dict(row).get("admin")))
 
     def _rows(self, sql: str, parameters: tuple[str, ...] = ()) -> list[sqlite3.Row]:
         with self._lock, self._guard():

@@ -158,3 +158,15 @@ def test_guessing_keys_soon_has_to_wait(offline_app, ring, client_of):
 def test_a_server_for_others_asks_for_a_key_also_without_one(offline_app, client_of):
     with running(offline_app, ServerOptions(require_keys=True)) as url:
         assert client_of(url).get("/api/info").status_code == 401
+
+
+def test_keys_of_before_there_were_admins_open_as_they_were(small_folder, ring):
+    key = ring.add("anna", write=True)
+    with sqlite3.connect(small_folder / "keys.db") as connection:
+        connection.execute("ALTER TABLE keys DROP COLUMN admin")
+    connection.close()
+    old = KeyRing(small_folder)
+    assert (old.find(key).write, old.find(key).admin) == (True, False)
+    assert old.find(old.add("operator", admin=True)).admin
+    assert old.find(key).write
+    old.close()

@@ -187,7 +187,10 @@ export class Chat {
 
   /** Ask in this conversation; `instead` of a turn, it goes on from there in a conversation of its own. */
   async ask(question, { discard = false, instead = null } = {}) {
-    if (this.runs.has(this.id)) return;
+    if (this.runs.has(this.id)) {
+      if (instead) toast("An answer is being written; Esc stops it.");
+      return;
+    }
     await this.#stopLate();
     if (!this.id) this.turns.replaceChildren();
     this.turns.querySelectorAll(".next").forEach((one) => one.remove());
