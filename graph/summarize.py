@@ -127,7 +127,7 @@ def subject_of_file(path: Path, count_tokens: Callable[[str], int]) -> Subject:
     if len(found) > 1:
         raise UsageError(
             f"{path} holds several documents",
-            help=f"Run: preflight ingest {path}, then: preflight summarize with the id of one of them",
+            help=f"Run: preflight ingest {path}, then: preflight summarize with an id of `preflight library list`",
         )
     document = found[0]
     if isinstance(document, DocumentError):
@@ -212,7 +212,7 @@ async def summarize(
         AllPartitionsFailed: No part of a long selection could be read.
     """
     if tokens < 1:
-        raise UsageError(f"tokens is {tokens!r}", help="Give 1 or more")
+        raise UsageError(f"tokens is {tokens!r}", help="Give 1 or more (--tokens)")
     settings, started = settings or Settings(), perf_counter()
     chosen = await asyncio.to_thread(_selected, subject, embedder, tokens, alpha)
     instructions, ignored = instructions_of((), settings.instructions, reader)

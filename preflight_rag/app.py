@@ -466,7 +466,7 @@ class Preflight:
         from preflight_rag.graph.turns import Ask
 
         if isinstance(options, str) or len(options) == 1:
-            raise UsageError(f"options={options!r} is no choice", help="Give two or more options.")
+            raise UsageError(f"options={options!r} is no choice", help="Give two or more options (--option, repeated).")
         settings = self._settings(changes)
         own = self.settings.extractive_reader
         by_rule = model == OFFLINE or (model is None and self.reader.by_rule)

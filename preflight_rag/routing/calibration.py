@@ -156,7 +156,8 @@ def check_questions(library: Collection, questions: Sequence[KnownQuestion]) -> 
     """
     if len(questions) < FEWEST_QUESTIONS:
         raise UsageError(
-            f"{len(questions)} questions are too few to calibrate on", help=f"Give {FEWEST_QUESTIONS} or more."
+            f"{len(questions)} questions are too few to calibrate on",
+            help=f"Give {FEWEST_QUESTIONS} or more, in --questions or by --count.",
         )
     known = {row["id"] for row in library.documents()}
     unknown = sorted({name for question in questions for name in question.documents} - known)

@@ -15,17 +15,25 @@ SHOWN_SECONDS = 3600.0  # how long it can be asked what became of an upload that
 
 @dataclass
 class UploadReport:
-    """What became of the files of a request; `failed` holds `(name, reason)`."""
+    """What became of the files of a request.
+
+    Attributes:
+        failed: `(name, reason)` of each that was not taken in, for its kind or for what it holds.
+        notes: `(name, note)` on those that were taken in, but not all of them.
+    """
 
     added: int = 0
     updated: int = 0
     skipped: int = 0
     failed: list[tuple[str, str]] = field(default_factory=list)
+    notes: list[tuple[str, str]] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
         """The report as JSON values."""
         failed = [{"name": name, "reason": reason} for name, reason in self.failed]
-        return {"added": self.added, "updated": self.updated, "skipped": self.skipped, "failed": failed}
+        notes = [{"name": name, "note": note} for name, note in self.notes]
+        counts = {"added": self.added, "updated": self.updated, "skipped": self.skipped}
+        return {**counts, "failed": failed, "notes": notes}
 
 
 @dataclass

@@ -32,7 +32,7 @@ from preflight_rag.library.collection import Collection
 from preflight_rag.library.ingest import REBUILD_PASSAGES, IngestEvent, IngestReport
 from preflight_rag.library.library import own_library
 from preflight_rag.library.loaders import SUFFIXES
-from preflight_rag.library.loaders.files import ONE_DOCUMENT, suffix_of
+from preflight_rag.library.loaders.files import ONE_DOCUMENT, OTHER_KIND, suffix_of, why_not_read
 from preflight_rag.library.storage.catalogue import UPLOADS
 from preflight_rag.server.errors import Refused, describe, error_response
 from preflight_rag.server.service import Service, ServiceOf, WriterOf
@@ -239,6 +239,7 @@ class TakingIn:
         report.skipped += done.skipped
         for source, reason in done.failed:
             report.failed.append(_named(source, reason, names))
+        report.notes += [_named(source, note, names) for source, note in done.notes]
         reasons = dict(done.failed)
         notes = dict(done.notes)
         for path in now:
@@ -341,9 +342,10 @@ def _written(folder: Path, sent: Sequence[UploadFile]) -> list[Received]:
     files = [Received(safe_name(each.filename or "")) for each in sent]
     for place, (received, upload) in enumerate(zip(files, sent, strict=True)):
         suffix = suffix_of(Path(received.name))
-        if suffix not in SUFFIXES:
+        if reason := why_not_read(Path(received.name)):
             kind = f"files that end in {suffix}" if suffix else "files without an ending"
-            received.problem = f"{kind} cannot be read; use one of: {' '.join(SUFFIXES)}"
+            other = f"{kind} cannot be read; use one of: {' '.join(SUFFIXES)}"
+            received.problem = other if reason == OTHER_KIND else reason
         elif not upload.size:
             received.problem = "the file is empty"
         else:

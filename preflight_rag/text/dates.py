@@ -94,7 +94,10 @@ def parse_date(value: object) -> PartialDate:
     """
     found = known_date(value)
     if found is None:
-        raise UsageError(f"{value!r} is a date in no known form", help="Write 2021, 2021-03, 2021-03-12 or March 2021")
+        raise UsageError(
+            f"{value!r} is a date in no known form",
+            help="Write 2021, 2021-03, 2021-03-12 or March 2021 (--since, --where)",
+        )
     return found
 
 

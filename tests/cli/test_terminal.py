@@ -218,3 +218,31 @@ def test_explain_reads_by_itself(own_folder, run):
     assert "risk of a lost key passage" in text
     assert "understanding the question" in text
     assert not re.search(r"\b[a-z]+_[a-z_]+\b", text.split("What was searched")[1])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "option"),
+    [
+        (("ask", "x y", "--where", "foo=1"), "--where"),
+        (("ask", "x y", "--where", "title>abc"), "--where"),
+        (("ask", "x y", "--since", "abc"), "--since"),
+        (("ask", "x y", "--k", "0"), "--k"),
+        (("ask", "x y", "--preset", "foo"), "--preset"),
+        (("ask", "x y", "--option", "a"), "--option"),
+        (("ask", "x y", "--model", "foo:bar"), "--model"),
+        (("ask", "x y", "--alpha", "0.3"), "--diversity"),
+        (("ask", "x y", "--embedder", "no/such"), "--embedder"),
+        (("ask", "x y", "--subtree", "D12"), "--mesh"),
+        (("library", "rebuild", "--index", "foo"), "--index"),
+        (("summarize", "FILE", "--tokens", "1"), "--tokens"),
+        (("calibrate", "--count", "1", "--try"), "--count"),
+        (("ingest", "FILE", "--splitter", "foo"), "--splitter"),
+    ],
+)
+def test_a_hint_names_the_option(offices, run, arguments, option):
+    library, folder, _ = offices
+    file = folder / "tides.odt"
+    result = run(*(file if each == "FILE" else each for each in arguments), "--library", library)
+    assert result.exit_code in (1, 2), result.output
+    (line,) = [line for line in result.stderr.splitlines() if line.startswith("preflight: ")]
+    assert option in line.split(". ", 1)[1], line

@@ -31,7 +31,7 @@ def test_an_upload_tells_its_progress_and_can_be_asked_about(served):
     with served.stream("POST", "/api/documents", files=[MOSS], headers={"accept": "text/event-stream"}) as response:
         received = list(events(response.iter_lines()))
     assert received[0] == ("progress", {"name": "moss.md", "stage": "received", "done": 1, "total": 1})
-    assert received[-1] == ("report", {"added": 1, "updated": 0, "skipped": 0, "failed": []})
+    assert received[-1] == ("report", {"added": 1, "updated": 0, "skipped": 0, "failed": [], "notes": []})
     assert {data["stage"] for name, data in received if name == "progress"} == {
         *("received", "reading", "splitting", "embedding", "documents", "index")
     }

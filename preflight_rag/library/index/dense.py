@@ -82,7 +82,9 @@ def check_kind(kind: str) -> None:
         UsageError: It is unknown.
     """
     if kind not in KINDS:
-        raise UsageError(f"The index {kind!r} is unknown", help=f"Choose {', '.join(KINDS[:-1])} or {KINDS[-1]}")
+        raise UsageError(
+            f"The index {kind!r} is unknown", help=f"Choose {', '.join(KINDS[:-1])} or {KINDS[-1]} (--index)"
+        )
 
 
 def build_dense(vectors: np.ndarray, kind: str, *, flat_limit: int = FLAT_LIMIT) -> tuple[Any, DenseKind]:

@@ -72,6 +72,7 @@ _OTHER_KINDS = {
     "a Kindle book; convert it to .epub": ".azw .azw3 .mobi",
     "an archive; unpack it first": ".7z .bz2 .gz .rar .tar .tgz .xz .zip",
 }
+OTHER_KIND = "no loader reads this kind of file"
 _REASONS = {suffix: reason for reason, suffixes in _OTHER_KINDS.items() for suffix in suffixes.split()}
 
 
@@ -158,7 +159,7 @@ def why_not_read(path: Path) -> str:
     if suffix in SUFFIXES:
         package = OFFICE.get(suffix)
         return f"needs pip install 'preflight-rag[office]' ({package})" if package and not find_spec(package) else ""
-    return _REASONS.get(suffix) or _REASONS.get(Path(suffix).suffix) or "no loader reads this kind of file"
+    return _REASONS.get(suffix) or _REASONS.get(Path(suffix).suffix) or OTHER_KIND
 
 
 def check(path: Path, max_bytes: int) -> None:

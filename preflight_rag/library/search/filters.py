@@ -118,14 +118,16 @@ class Condition:
         if number is None and (day is None or self.field.lower() in NUMBERS):
             raise UsageError(
                 f"'{self}' compares with {self.value!r}, which is neither a number nor a date in a known form",
-                help="Give a number, 2021, 2021-03, 2021-03-12 or March 2021, or use = or ~",
+                help="Give a number, 2021, 2021-03, 2021-03-12 or March 2021 to --where, or use = or ~",
             )
         return number, day
 
     def _check_numbers(self, values: Iterable[object]) -> None:
         for value in values:
             if _number(value) is None:
-                raise UsageError(f"'{self.field}' is a number, not {value!r}", help="Give a number, such as page=3")
+                raise UsageError(
+                    f"'{self.field}' is a number, not {value!r}", help="Give --where a number, such as page=3"
+                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -434,7 +436,8 @@ class FilterIndex:
         others = [field for field in fields if field not in close]
         guess = f"Did you mean {' or '.join(close)}? " if close else ""
         raise UsageError(
-            f"No document has the field {name!r}", help=f"{guess}Fields here: {', '.join([*close, *others])}"
+            f"No document has the field {name!r}",
+            help=f"{guess}Fields here, for --where: {', '.join([*close, *others])}",
         )
 
 

@@ -192,7 +192,7 @@ def preset(name: str) -> Preset:
         UsageError: There is none.
     """
     if name not in PRESETS:
-        raise UsageError(f"the preset {name!r} is unknown", help=f"Choose {', '.join(PRESETS)}")
+        raise UsageError(f"the preset {name!r} is unknown", help=f"Give --preset one of {', '.join(PRESETS)}")
     return PRESETS[name]
 
 

@@ -168,7 +168,7 @@ def select(
     if budget < shortest:
         raise UsageError(
             f"a budget of {budget} tokens is smaller than the shortest sentence, which has {shortest}",
-            help="Give more tokens",
+            help="Give more tokens (--tokens)",
         )
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     mean = (vectors / np.where(lengths > 0, lengths, 1)).mean(axis=0)

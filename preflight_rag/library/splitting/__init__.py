@@ -21,7 +21,7 @@ def check_splitter(name: str) -> None:
         UsageError: There is none.
     """
     if name not in get_args(SplitterName):
-        raise UsageError(f"splitter is {name!r}", help=f"Choose {' or '.join(get_args(SplitterName))}")
+        raise UsageError(f"splitter is {name!r}", help=f"Choose {' or '.join(get_args(SplitterName))} (--splitter)")
 
 
 def open_splitter(name: str, embedder: Embedder) -> PassageSplitter:

@@ -215,7 +215,8 @@ def _other_provider(name: str, temperature: float) -> BaseChatModel:
     try:
         chat_model: BaseChatModel = init_chat_model(name, temperature=temperature)
     except (ImportError, ValueError) as error:
-        raise UnknownModel(f"model {name!r} cannot be opened: {first_line(error)}") from error
+        help = "Check --model: provider:name, as in openai:gpt-4.1-mini, or offline."
+        raise UnknownModel(f"model {name!r} cannot be opened: {first_line(error)}", help=help) from error
     return chat_model
 
 

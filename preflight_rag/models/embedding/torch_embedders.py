@@ -272,7 +272,7 @@ def _loaded(name: str, load: Callable[[str], Any]) -> Any:
     except Exception as error:
         raise EmbedderError(
             f"Cannot load the embedder {name!r}: {first_line(error)}",
-            help="Check the name or path; a model that is not on this machine needs a network once",
+            help="Check --embedder, or leave it out; a model that is not on this machine needs a network once",
         ) from error
 
 

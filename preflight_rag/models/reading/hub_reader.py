@@ -128,7 +128,7 @@ def _loaded(name: str) -> tuple[Any, Any, Any]:
         raise ExtractiveReaderError(
             f"Cannot load the extractive reader {name!r}: {first_line(error)}",
             help="Check the name or path; a model that is not on this machine needs a network once. "
-            "The one that comes with the package, default, needs none",
+            "--extractive-reader default comes with the package and needs none",
         ) from error
     return config, tokenizer, model.eval()
 

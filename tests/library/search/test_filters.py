@@ -132,7 +132,7 @@ def test_a_filter_that_cannot_be_used(text, message):
 def test_a_field_that_does_not_exist_is_named_with_those_that_do(papers):
     with pytest.raises(UsageError, match="No document has the field 'jornal'") as error:
         papers.search("heart", where=Filter.parse(["jornal != BMJ"]))
-    assert error.value.help.startswith("Did you mean journal? Fields here: journal, ")
+    assert error.value.help.startswith("Did you mean journal? Fields here, for --where: journal, ")
     assert {"year", "mesh", "impact", "title"} <= set(papers.fields)
 
 

