@@ -290,7 +290,7 @@ export class Chat {
     else if (name === "html") view.html(data.html);
     else if (name === "clarify") view.clarify(data);
     else if (name === "answer") {
-      view.finish(data.answer, data.html);
+      this.#answered(run, data);
       dispatchEvent(new CustomEvent("preflight-answer", { detail: data.answer }));
     } else if (name === "error") view.fail(data);
     else if (name === "stopped") view.stopped();
