@@ -124,14 +124,14 @@ def test_a_stopped_turn_can_be_resumed(scripted_app, client_of):
 
 
 def test_a_failing_model_is_told_in_the_stream(scripted_app, client_of):
-    with ScriptedServer(default=Reply("no", status=401)) as server, running(scripted_app(server)) as url:
+    with ScriptedServer(default=Reply("no", status=422)) as server, running(scripted_app(server)) as url:
         client = client_of(url)
         received = client.events("/api/ask", question="How is basalt?")
         whole = client.ask("How is basalt?")
     assert received[-1][0] == "error"
-    assert received[-1][1]["code"] == "model_auth"
+    assert received[-1][1]["code"] == "model"
     assert whole.status_code == 502
-    assert whole.json()["error"]["code"] == "model_auth"
+    assert whole.json()["error"]["code"] == "model"
 
 
 def test_turns_beyond_the_limit_wait_and_then_are_refused(scripted_app, client_of):

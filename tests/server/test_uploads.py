@@ -5,6 +5,7 @@ import time
 import pytest
 from serving import running
 
+from preflight_rag.server import ServerOptions
 from preflight_rag.server.access import KeyRing
 
 ASYNC = {"Prefer": "respond-async"}
@@ -12,7 +13,7 @@ ASYNC = {"Prefer": "respond-async"}
 
 @pytest.fixture
 def served(offline_app, client_of):
-    with running(offline_app) as url:
+    with running(offline_app, ServerOptions(rate=0)) as url:
         yield client_of(url)
 
 
