@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from preflight_rag.library.splitting import SplitterName
     from preflight_rag.library.storage.catalogue import CatalogueEntry
 
+NAME_CHARACTERS = 36
+"""Of a file's name beside the bar, whose line stays below 100."""
 MOST_NAMED = 100_000
 """Documents whose names are compared with a given one; a guess."""
 library_commands = typer.Typer(help="The collection itself.", no_args_is_help=True)
@@ -125,7 +127,8 @@ def _in_hand(event: IngestEvent) -> str:
 
     if event.stage == "index":
         return "making the index"
-    name = escape(Path(event.name).name[-36:])
+    name = Path(event.name).name
+    name = escape(name if len(name) <= NAME_CHARACTERS else f"…{name[1 - NAME_CHARACTERS :]}")
     if event.stage == "embedding":
         return f"{name}: {event.done:,} of {event.total:,} passages embedded"
     if event.stage == "reading":

@@ -220,7 +220,7 @@ def ingested(report: IngestReport, library: Path, passages: int, *, names: bool)
         f"removed {report.removed}, failed {len(report.failed)}"
     )
     failed = [f"failed: {reason if source in reason else f'{source}: {reason}'}" for source, reason in report.failed]
-    notes = [f"note: {source}: {note}" for source, note in report.notes]
+    notes = list(dict.fromkeys(f"note: {source}: {note}" for source, note in report.notes))
     for lines, what in ((failed, "failures"), (notes, "notes")):
         shown = lines if names else lines[:MOST_LINES]
         for line in shown:

@@ -180,13 +180,13 @@ class Ingestion:
         """Store every document of the files; what stands in the place of a file is recorded."""
         paths = [file for file in files if isinstance(file, Path)]
         self._work = _Work(sum(map(_size, paths)))
+        passed = [file for file in files if isinstance(file, PassedOver)]
+        self.report.passed_over = [(str(each.path), each.reason) for each in passed]
         try:
             for file in files:
-                if isinstance(file, PassedOver):
-                    self.report.passed_over.append((str(file.path), file.reason))
-                elif isinstance(file, DocumentError):
+                if isinstance(file, DocumentError):
                     self._fail(file.source, str(file))
-                else:
+                elif isinstance(file, Path):
                     self._go_on()
                     self._add_file(file, max_bytes)
             self._flush()

@@ -56,9 +56,7 @@ def _blocks(grid: Grid) -> Iterator[list[list[str]]]:
         if filled:
             run = [list(row) for row in rows]
             width = max(map(len, run))
-            run = [row + [""] * (width - len(row)) for row in run]
-            kept = [place for place in range(width) if any(row[place].strip() for row in run)]
-            yield [[row[place].strip() for place in kept] for row in run]
+            yield _without_blank_columns([[cell.strip() for cell in row + [""] * (width - len(row))] for row in run])
 
 
 def _caption(block: list[list[str]]) -> tuple[str, list[list[str]]]:
@@ -69,4 +67,10 @@ def _caption(block: list[list[str]]) -> tuple[str, list[list[str]]]:
         if len(distinct) != 1:
             break
         above += distinct
-    return " ".join(above), block[len(above) :]
+    # A merged title may be wider than the table under it.
+    return " ".join(above), _without_blank_columns(block[len(above) :])
+
+
+def _without_blank_columns(rows: list[list[str]]) -> list[list[str]]:
+    kept = [place for place in range(len(rows[0])) if any(row[place] for row in rows)]
+    return [[row[place] for place in kept] for row in rows]

@@ -92,6 +92,17 @@ def test_two_tables_of_a_sheet_have_captions_of_their_own(tmp_path: Path) -> Non
     assert "Wind. | Town: Lindau | knots: 20" in text
 
 
+def test_a_merged_title_wider_than_its_table(tmp_path: Path) -> None:
+    from openpyxl import Workbook
+
+    book = Workbook()
+    for row in (("Cups",), ("Team", "Place", "Won"), ("Blues", "STL", 1), ("Flyers", "PHI", 2)):
+        book.active.append(row)
+    book.active.merge_cells("A1:F1")
+    book.save(tmp_path / "a.xlsx")
+    assert "Cups. | Team: Blues | Place: STL | Won: 1\nTeam: Flyers" in load_one(tmp_path / "a.xlsx").text
+
+
 def test_open_document_text(tmp_path: Path) -> None:
     document = load_one(office_files.open_text(tmp_path / "a.odt"))
     assert document.text == (
