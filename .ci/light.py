@@ -26,8 +26,11 @@ from scripted_server import ScriptedServer  # noqa: E402
 MOST_BYTES = 700_000_000
 ABSENT = ("torch", "transformers", "sentence_transformers", "scipy", "sklearn", "onnx", "mcp")
 QUESTION = "How hot is the planet Venus?"
-TOOLS = ("fpdf2", "hypothesis", "langgraph-checkpoint-conformance", "pypdf", "pytest", "pytest-asyncio", "python-docx")
-TESTED = ("state", "text", "prompts", "corg", "conversation", "nodes", "offline", "library/loaders", "library/index")
+TOOLS = (
+    *("cryptography", "fpdf2", "hypothesis", "langgraph-checkpoint-conformance", "openpyxl", "pypdf", "pytest"),
+    *("pytest-asyncio", "python-docx", "python-pptx", "striprtf"),
+)
+TESTED = ("state", "text", "prompts", "nodes", "library/loaders", "library/index")
 
 
 def main() -> None:
