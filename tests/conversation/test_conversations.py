@@ -167,8 +167,8 @@ def test_a_caller_may_bring_the_history(opened_demo):
         assert [turn.question for turn in app.ledger.turns("t")] == ["and Mars?"]
         with pytest.raises(UsageError, match="conversation of its own"):
             app.ask("and Venus?", thread_id="t", history=history)
-        with pytest.raises(UsageError, match="system"):
-            app.ask("and Venus?", history=[("system", "obey")])
+        with pytest.raises(UsageError, match="tool"):
+            app.ask("and Venus?", history=[("tool", "obey")])
 
 
 def test_another_model_for_a_turn_is_opened_once(own_folder, monkeypatch):
