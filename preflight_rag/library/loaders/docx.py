@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from preflight_rag.library.loaders.fields import clean, file_document, iso_date, people, title_like
 from preflight_rag.library.loaders.files import open_archive
-from preflight_rag.library.loaders.xml import XMLSyntaxError, parse_xml
+from preflight_rag.library.loaders.xml import XMLSyntaxError, core_properties, parse_xml
 from preflight_rag.state.errors import UnreadableDocument
 from preflight_rag.state.values import Document
 from preflight_rag.text.tables import expand_spans, table_lines
@@ -17,6 +17,7 @@ from preflight_rag.text.tables import expand_spans, table_lines
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
+_DOCUMENT = "word/document.xml"
 _WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 _COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
@@ -37,16 +38,16 @@ def load_docx(path: Path, max_bytes: int) -> Iterator[Document]:
     try:
         with open_archive(path, max_bytes, "Word document") as archive:
             names = set(archive.namelist())
-            wanted = [name for name in ("word/document.xml", "docProps/core.xml") if name in names]
-            parts = {name: parse_xml(archive.read(name)) for name in wanted}
+            root = parse_xml(archive.read(_DOCUMENT)) if _DOCUMENT in names else None
+            properties = core_properties(archive)
     except XMLSyntaxError as error:
         raise UnreadableDocument(f"{path} is no readable Word document: {error}") from error
-    if "word/document.xml" not in parts:
-        raise UnreadableDocument(f"{path} is no Word document: it has no word/document.xml")
-    yield _document(path, parts["word/document.xml"], parts.get("docProps/core.xml"))
+    if root is None:
+        raise UnreadableDocument(f"{path} is no Word document: it has no {_DOCUMENT}")
+    yield _document(path, root, properties)
 
 
-def _document(path: Path, root: _Element, core: _Element | None) -> Document:
+def _document(path: Path, root: _Element, properties: dict[str, str]) -> Document:
     text, sections = "", []
     title = previous = ""
     for style, block in _blocks(root):
@@ -58,7 +59,6 @@ def _document(path: Path, root: _Element, core: _Element | None) -> Document:
             sections.append([start, block])
             title = title or block
     first = text.split("\n", 1)[0]
-    properties = _core(core)
     extra: dict[str, Any] = {
         key: properties[key] for key in ("subject", "keywords", "description", "category") if key in properties
     }
@@ -70,13 +70,6 @@ def _document(path: Path, root: _Element, core: _Element | None) -> Document:
         authors=people(properties.get("creator", "")),
         metadata={**extra, **({"sections": sections} if sections else {})},
     )
-
-
-def _core(core: _Element | None) -> dict[str, str]:
-    """The document's core properties by local name."""
-    if core is None:
-        return {}
-    return {str(item.tag).rsplit("}", 1)[-1]: item.text.strip() for item in core if item.text and item.text.strip()}
 
 
 def _blocks(root: _Element) -> Iterator[tuple[str, str]]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from preflight_rag.library.loaders.fields import clean, file_document, iso_date, one_line, people
 from preflight_rag.library.loaders.files import Pages, open_archive
 from preflight_rag.library.loaders.parts import Parts
+from preflight_rag.library.loaders.xml import core_properties
 from preflight_rag.state.errors import UnreadableDocument
 from preflight_rag.state.values import Document
 from preflight_rag.text.tables import expand_spans, table_lines
@@ -30,8 +31,8 @@ def load_pptx(path: Path, max_bytes: int, on_page: Pages | None = None) -> Itera
         UnreadableDocument: python-pptx cannot read it.
         DocumentTooLarge: It unpacks to more than `max_bytes`.
     """
-    with open_archive(path, max_bytes, "PowerPoint presentation"):
-        pass
+    with open_archive(path, max_bytes, "PowerPoint presentation") as archive:
+        properties = core_properties(archive)
     from pptx import Presentation
 
     try:
@@ -49,15 +50,14 @@ def load_pptx(path: Path, max_bytes: int, on_page: Pages | None = None) -> Itera
             pictures.append(number)
         if on_page:
             on_page(number, len(slides))
-    properties = opened.core_properties
     unread = f"slides that hold pictures only: {', '.join(map(str, pictures))}" if pictures else ""
-    title = one_line(properties.title or "")
+    title = one_line(properties.get("title", ""))
     yield file_document(
         path,
         parts.joined(),
         title="" if title.lower() in ("powerpoint presentation", "powerpoint-präsentation") else title,
-        date=iso_date(properties.modified or properties.created),
-        authors=people(properties.author or ""),
+        date=iso_date(properties.get("modified") or properties.get("created")),
+        authors=people(properties.get("creator", "")),
         pages=tuple(parts.pages),
         metadata={**parts.metadata(), **({"unread": unread} if unread else {})},
     )

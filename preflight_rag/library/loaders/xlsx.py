@@ -13,6 +13,7 @@ from preflight_rag.library.loaders.fields import file_document, iso_date, one_li
 from preflight_rag.library.loaders.files import open_archive
 from preflight_rag.library.loaders.parts import Parts
 from preflight_rag.library.loaders.sheets import add_sheet
+from preflight_rag.library.loaders.xml import core_properties
 from preflight_rag.state.errors import DocumentError, UnreadableDocument
 from preflight_rag.state.values import Document
 
@@ -40,6 +41,7 @@ def load_xlsx(path: Path, max_bytes: int) -> Iterator[Document]:
     """
     with open_archive(path, max_bytes, "Excel workbook") as archive:
         streamed = sum(part.file_size for part in archive.infolist()) > STREAMED_BYTES
+        properties = core_properties(archive)
     from openpyxl import load_workbook
 
     with warnings.catch_warnings():
@@ -53,12 +55,12 @@ def load_xlsx(path: Path, max_bytes: int) -> Iterator[Document]:
                 f"{path} is no readable Excel workbook: {type(error).__name__}: {error}"
             ) from error
         try:
-            yield _document(path, book)
+            yield _document(path, book, properties)
         finally:
             book.close()
 
 
-def _document(path: Path, book: Workbook) -> Document:
+def _document(path: Path, book: Workbook, properties: dict[str, str]) -> Document:
     parts, hidden = Parts(), []
     for number, sheet in enumerate(book.worksheets, 1):
         if sheet.sheet_state != "visible":
@@ -66,13 +68,12 @@ def _document(path: Path, book: Workbook) -> Document:
             continue
         add_sheet(parts, number, one_line(sheet.title), _grid(sheet))
     unread = f"hidden sheets: {', '.join(hidden)}" if hidden else ""
-    properties = book.properties
     return file_document(
         path,
         parts.joined(),
-        title=properties.title or "",
-        date=iso_date(properties.modified or properties.created),
-        authors=people(properties.creator if properties.creator != "openpyxl" else ""),
+        title=properties.get("title", ""),
+        date=iso_date(properties.get("modified") or properties.get("created")),
+        authors=people(properties.get("creator", "").removeprefix("openpyxl")),
         pages=tuple(parts.pages),
         metadata={**parts.metadata(), **({"unread": unread} if unread else {})},
         if_empty="holds no text in a visible sheet",

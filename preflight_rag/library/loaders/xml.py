@@ -9,6 +9,7 @@ import re
 from html.entities import html5
 from pathlib import Path
 from typing import TYPE_CHECKING
+from zipfile import ZipFile
 
 from lxml import etree
 from lxml.etree import XMLSyntaxError
@@ -19,7 +20,7 @@ from preflight_rag.state.errors import UnreadableDocument, UnsupportedDocument
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-__all__ = ["XMLSyntaxError", "local", "named_entities_resolved", "parse_xml", "xml_loader"]
+__all__ = ["XMLSyntaxError", "core_properties", "local", "named_entities_resolved", "parse_xml", "xml_loader"]
 
 _LOADERS = {
     "pubmed": ("PubmedArticleSet", "PubmedArticle", "MedlineCitationSet", "MedlineCitation"),
@@ -89,3 +90,15 @@ def _root_name(path: Path) -> str:
     except (etree.XMLSyntaxError, EOFError, OSError) as error:
         raise UnreadableDocument(f"{path} is not well-formed XML: {error}") from error
     raise UnreadableDocument(f"{path} is not well-formed XML: no element in it")
+
+
+def core_properties(archive: ZipFile) -> dict[str, str]:
+    """An office document's own properties (title, creator, created, …) by local name; {} where it has none.
+
+    Read here, since the libraries for workbooks and presentations put the present time where a document names none.
+    """
+    try:
+        core = parse_xml(archive.read("docProps/core.xml"))
+    except (KeyError, XMLSyntaxError):
+        return {}
+    return {str(item.tag).rsplit("}", 1)[-1]: item.text.strip() for item in core if item.text and item.text.strip()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 
 import office_files
@@ -193,3 +194,22 @@ def test_what_unpacks_to_more_than_the_limit(tmp_path: Path, name: str) -> None:
         archive.writestr("bomb.xml", b" " * 3_000_000)
     with pytest.raises(DocumentTooLarge):
         list(load(path, max_bytes=1_000_000))
+
+
+def test_a_document_that_names_no_date_has_none(tmp_path: Path) -> None:
+    """The libraries that read these kinds would say today."""
+    from openpyxl import Workbook
+    from pptx import Presentation
+
+    book, show = Workbook(), Presentation()
+    book.active.append(["Team", "Cups"])
+    book.save(tmp_path / "with.xlsx")
+    show.slides.add_slide(show.slide_layouts[0]).shapes.title.text = "A title"
+    show.save(tmp_path / "with.pptx")
+    for kind in ("xlsx", "pptx"):
+        with zipfile.ZipFile(tmp_path / f"with.{kind}") as whole, zipfile.ZipFile(tmp_path / f"no.{kind}", "w") as cut:
+            for name in whole.namelist():
+                if name != "docProps/core.xml":
+                    cut.writestr(name, whole.read(name))
+        [document] = load(tmp_path / f"no.{kind}")
+        assert (document.date, document.authors) == (None, ())
