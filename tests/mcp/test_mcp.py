@@ -213,12 +213,21 @@ async def test_a_cancelled_call_stops_the_turn_and_the_thread_goes_on(transport,
 
 
 async def test_a_models_failure_is_the_tools_error(own_folder):
-    with ScriptedServer(default=Reply(status=401, text="bad key")) as server:
+    with ScriptedServer(default=Reply(status=422, text="bad field")) as server:
         async with connected("stdio", own_folder, model="openai:any", **scripted(server)) as client:
             result = await client.call_tool("ask", {"question": QUESTION, "route": "plain"})
     assert result.is_error
-    assert "key" in text_of(result)
+    assert "bad field" in text_of(result)
     assert "\n" not in text_of(result)
+
+
+async def test_a_model_that_cannot_be_had_leaves_the_evidence_and_the_reason(own_folder):
+    with ScriptedServer(default=Reply(status=401, text="bad key")) as server:
+        async with connected("stdio", own_folder, model="openai:any", **scripted(server)) as client:
+            result = await client.call_tool("ask", {"question": QUESTION, "route": "plain"})
+    assert not result.is_error
+    assert "Missing: model openai:any: openai:any refused the key" in text_of(result)
+    assert "Sources:" in text_of(result)
 
 
 async def test_a_question_back_has_its_choices_and_is_answered_in_the_thread(own_folder):

@@ -134,6 +134,13 @@ def test_a_failing_model_is_told_in_the_stream(scripted_app, client_of):
     assert whole.json()["error"]["code"] == "model"
 
 
+def test_a_model_that_refuses_the_key_leaves_the_evidence(scripted_app, client_of):
+    with ScriptedServer(default=Reply("no", status=401)) as server, running(scripted_app(server)) as url:
+        received = client_of(url).events("/api/ask", question="How is basalt?")
+    assert received[-1][0] == "answer"
+    assert "refused the key" in received[-1][1]["answer"]["gaps"][0]["error"]
+
+
 def test_turns_beyond_the_limit_wait_and_then_are_refused(scripted_app, client_of):
     def ask(number):
         return client_of(url).ask("How is basalt?", thread_id=f"t{number}")
