@@ -75,3 +75,7 @@ def test_a_source_opens_where_it_was_published(visit, scripted_url, ask, tmp_pat
             assert set(link.get_attribute("rel").split()) == {"noopener", "noreferrer"}
         else:
             expect(page.locator(f"#passage-{number} a")).to_have_count(0)
+    page.get_by_role("link", name="Library", exact=True).click()
+    listed = page.locator(".documents h2 a")
+    expect(listed).to_have_text(["Basalt"])
+    expect(listed).to_have_attribute("href", "https://doi.org/10.1093/nar/gks1195")

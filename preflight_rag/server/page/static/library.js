@@ -3,7 +3,7 @@
 import { call } from "./api.js";
 import { announce, confirmed, find, h, icon, promptFor, toast } from "./dom.js";
 import { Uploads } from "./uploads.js";
-import { basename, day, plural, sentences } from "./words.js";
+import { basename, day, isWeb, plural, sentences } from "./words.js";
 
 const PAGE = 50;
 
@@ -96,14 +96,15 @@ export class Library {
     if (aloud) announce(plural(found.total, "document"));
   }
 
-  #row({ tags = [], id, title, name: file_name, source, date, file, gone }) {
+  #row({ tags = [], id, title, name: file_name, source, date, file, gone, url }) {
     const origin = file_name || basename(source || id);
     const name = title || origin;
     const address = `/api/documents/file?id=${encodeURIComponent(id)}`;
     const ask = h("button.icon-button.small", { type: "button", "aria-label": `Ask this document: ${name}`, title: "Ask this document alone", onclick: () => this.page.onAskOf(id, name) }, icon("chat"));
     const label = h("button.icon-button.small", { type: "button", "aria-label": `Tags: ${name}`, title: "Tags", onclick: () => this.#tag(id, name, tags) }, icon("tag"));
     const remove = h("button.icon-button.small", { type: "button", "aria-label": `Delete: ${name}`, title: "Delete", onclick: () => this.#delete(id, name) }, icon("bin"));
-    const heading = file ? h("a", { href: address, target: "_blank", rel: "noopener" }, name) : name;
+    const to = file ? address : isWeb(url) ? url : null;
+    const heading = to ? h("a", { href: to, target: "_blank", rel: "noopener noreferrer" }, name) : name;
     const meta = [origin !== name && origin, date && day(date), gone && "its file is no longer there"].filter(Boolean).join(" · ");
     return h("li", {}, icon("file"), h("div", {}, h("h2", {}, heading), h("p.meta", {}, meta), tags.length ? h("p.tags", {}, tags.map((one) => h("span.tag", {}, one))) : null), h("span.row-acts", {}, ask, this.write ? [label, remove] : null));
   }

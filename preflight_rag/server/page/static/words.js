@@ -57,9 +57,12 @@ export const place = ({ source, page, date }) =>
 
 const SITES = { "doi.org": "the publisher", "pubmed.ncbi.nlm.nih.gov": "PubMed", "pmc.ncbi.nlm.nih.gov": "PubMed Central" };
 
-/** A link to where a document can be read in the open web, or null; nothing but http and https is linked to. */
+/** Whether this is an address of http or https: nothing else is linked to. */
+export const isWeb = (url) => Boolean(url) && URL.canParse(url) && ["http:", "https:"].includes(new URL(url).protocol);
+
+/** A link to where a document can be read in the open web, or null. */
 export function webLink(url) {
-  if (!url || !URL.canParse(url) || !["http:", "https:"].includes(new URL(url).protocol)) return null;
+  if (!isWeb(url)) return null;
   const { hostname } = new URL(url);
   return h("a.quiet-button.web", { href: url, target: "_blank", rel: "noopener noreferrer" }, icon("open"), `Open at ${SITES[hostname] ?? hostname}`);
 }
