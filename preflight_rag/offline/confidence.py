@@ -39,6 +39,11 @@ RIVAL = 0.15
 rival: a sentence about another drug is none. A guess."""
 LEAST_LETTERS = 4
 """Letters of a word that is said to stand nowhere; a guess."""
+ASKING = frozenset(
+    "many much often long tall large tell name names list please give show kind sort happen happens happened called "
+    "mean means known".split()
+)
+"""Words that ask: a document that answers "how many" need not hold "many"."""
 LEAST = 1e-3
 """Least distance of a probability from 0 and 1 when its odds are taken."""
 
@@ -118,7 +123,7 @@ def words_nowhere(question: str, library: HasVocabulary | None, terms: QuestionT
     """
     if library is None or library.vocabulary is None:
         return []
-    found = [form for form in _WORD.findall(question) if len(form) >= LEAST_LETTERS]
+    found = [form for form in _WORD.findall(question) if len(form) >= LEAST_LETTERS and form.lower() not in ASKING]
     return list(dict.fromkeys(form for form in found if terms.unseen.intersection(words(form.lower()))))
 
 
