@@ -372,7 +372,7 @@ class Service:
         self.changing = asyncio.Lock()
         self.conversations = Conversations()
         self.uploads = Uploads()
-        self.suggested: dict[str, list[str]] = {}
+        self.suggested: dict[str, asyncio.Task[list[str]]] = {}
         self.watch = ModelWatch(preflight, options.wanted, options.problem)
         self.entered: ModelEntry | None = None
         self._first = preflight.reader, self.watch

@@ -28,13 +28,13 @@ async def suggestions(thread_id: str, turn: int, service: ServiceOf, user: UserO
     found = next((each for each in turns if each.turn == turn and each.result), None)
     if found is None:
         raise Refused(404, f"thread {thread_id[:100]!r} has no answer to turn {turn}", help="GET /api/threads/ID")
-    if found.id not in service.suggested:
-        questions = await _suggested(Answer.model_validate(found.result), service)
-        asked = {each.question.casefold() for each in turns}
-        service.suggested[found.id] = [each for each in questions if each.casefold() not in asked]
+    if found.id not in service.suggested:  # a second tab that asks meanwhile waits for the same
+        service.suggested[found.id] = asyncio.create_task(_suggested(Answer.model_validate(found.result), service))
         while len(service.suggested) > REMEMBERED:
             service.suggested.pop(next(iter(service.suggested)))
-    return {"questions": service.suggested[found.id]}
+    questions = await asyncio.shield(service.suggested[found.id])
+    asked = {each.question.casefold() for each in turns}
+    return {"questions": [each for each in questions if each.casefold() not in asked]}
 
 
 async def _suggested(answer: Answer, service: Service) -> list[str]:

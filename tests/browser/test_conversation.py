@@ -97,7 +97,9 @@ def test_a_stream_is_taken_up_again_after_a_reload_and_in_a_second_tab(visit, sc
         assert text.count("Basalt is hard") == 1
         assert text.count("It really is so.") == 60
         expect(tab.locator(".turn")).to_have_count(1)
-    assert scripted_url.model.count("How is basalt") == 1
+    suggesting = scripted_url.model.count("Questions to ask next")
+    assert scripted_url.model.count("How is basalt") == 1 + suggesting
+    assert suggesting <= 1
 
 
 def test_what_is_asked_in_one_tab_appears_in_the_other(visit, scripted_url, ask):
