@@ -40,8 +40,8 @@ rival: a sentence about another drug is none. A guess."""
 LEAST_LETTERS = 4
 """Letters of a word that is said to stand nowhere; a guess."""
 ASKING = frozenset(
-    "many much often long tall large tell name names list please give show kind sort happen happens happened called "
-    "mean means known".split()
+    {"many", "much", "often", "long", "tall", "large", "tell", "name", "names", "list", "please", "give", "show"}
+    | {"kind", "sort", "happen", "happens", "happened", "called", "mean", "means", "known"}
 )
 """Words that ask: a document that answers "how many" need not hold "many"."""
 LEAST = 1e-3

@@ -451,7 +451,7 @@ class Service:
         await self.watch.close()
         async with self.changing:
             self.keys.close()
-            del self.preflight, self.catalogue, self.names, self.watch
+            del self.preflight, self.catalogue, self.names, self.watch, self._first
 
 
 def service_of(request: Request) -> Service:
