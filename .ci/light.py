@@ -79,9 +79,9 @@ def with_a_model(preflight: Path, library: Path) -> None:
     """A question to an OpenAI-compatible server."""
     with ScriptedServer(default="It is 464 degrees hot [1].") as server:
         model = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "any", "PREFLIGHT_MODEL": "openai:any"}
-        said = run(preflight, "ask", QUESTION, "--library", library, "--json", cwd=library, variables=model)
-    if "464 degrees" not in json.loads(said)["answer"]:
-        raise SystemExit(f"with a model the answer was:\n{said}")
+        reply_text = run(preflight, "ask", QUESTION, "--library", library, "--json", cwd=library, variables=model)
+    if "464 degrees" not in json.loads(reply_text)["answer"]:
+        raise SystemExit(f"with a model the answer was:\n{reply_text}")
 
 
 def over_http(preflight: Path, library: Path) -> None:
@@ -97,12 +97,12 @@ def over_http(preflight: Path, library: Path) -> None:
             )
             started = time.monotonic()
             with urllib.request.urlopen(request, timeout=60) as reply:
-                said = json.load(reply)["choices"][0]["message"]["content"]
+                reply_text = json.load(reply)["choices"][0]["message"]["content"]
             print(f"light: the first question over HTTP took {time.monotonic() - started:.1f} s")
         finally:
             server.terminate()
-    if "Venus" not in said:
-        raise SystemExit(f"over HTTP the answer was:\n{said}")
+    if "Venus" not in reply_text:
+        raise SystemExit(f"over HTTP the answer was:\n{reply_text}")
 
 
 def fast_tests(python: Path) -> None:

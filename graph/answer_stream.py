@@ -38,14 +38,14 @@ _UNCOUNTED = re.compile(rf"{MARK.pattern}|[\s.]+")
 
 
 @dataclass
-class Told:
-    """What one stream has been told of one turn's answer."""
+class StreamedAnswer:
+    """What one stream has of one turn's answer."""
 
     id: str = field(default_factory=lambda: f"answer-{uuid4()}")
     text: str = ""
 
 
-_TOLD: WeakKeyDictionary[BaseCallbackHandler, dict[str, Told]] = WeakKeyDictionary()
+_STREAMED: WeakKeyDictionary[BaseCallbackHandler, dict[str, StreamedAnswer]] = WeakKeyDictionary()
 
 
 class AnswerStream(BaseCallbackHandler):
@@ -53,33 +53,33 @@ class AnswerStream(BaseCallbackHandler):
 
     Args:
         stage: The stage's name.
-        told: What the stream knows already.
+        streamed: What the stream has of the answer already.
         context: Where LangGraph finds the stage's own config.
     """
 
     run_inline = True  # in the order of the tokens
 
-    def __init__(self, stage: str, told: Told, context: Context) -> None:
-        self._answering, self._told, self._context = stage in ANSWERING, told, context
+    def __init__(self, stage: str, streamed: StreamedAnswer, context: Context) -> None:
+        self._answering, self._streamed, self._context = stage in ANSWERING, streamed, context
         self._screen = Screen()
 
     def on_llm_new_token(self, token: Any, *, chunk: Any = None, run_id: Any = None, **kwargs: Any) -> None:
-        """Tell what has become readable with a piece of the model's reply."""
+        """Show what has become readable with a piece of the model's reply."""
         if self._answering and isinstance(chunk, ChatGenerationChunk):
-            self._tell(self._screen.feed(chunk.message.id or str(run_id), str(chunk.message.text)))
+            self._show(self._screen.feed(chunk.message.id or str(run_id), str(chunk.message.text)))
 
     def ended(self, update: Mapping[str, Any]) -> None:
-        """Tell the rest: of the reply, and where the update holds the answer, of that."""
+        """Show the rest: of the reply, and where the update holds the answer, of that."""
         if self._answering:
-            self._tell(self._screen.finish())
+            self._show(self._screen.finish())
         answer = next((each for each in update.get("messages") or () if isinstance(each, AIMessage)), None)
-        if answer is None or not self._told.text:
+        if answer is None or not self._streamed.text:
             return
-        answer.id = self._told.id
-        self._push(not_shown(self._told.text, str(answer.text)))
+        answer.id = self._streamed.id
+        self._push(not_shown(self._streamed.text, str(answer.text)))
 
-    def _tell(self, text: str) -> None:
-        if text and self._screen.opens and self._told.text:
+    def _show(self, text: str) -> None:
+        if text and self._screen.opens and self._streamed.text:
             text = "\n\n" + text.lstrip()
         if text:
             self._screen.opens = False
@@ -87,20 +87,20 @@ class AnswerStream(BaseCallbackHandler):
 
     def _push(self, text: str) -> None:
         if text:
-            self._told.text += text
-            self._context.run(push_message, AIMessageChunk(content=text, id=self._told.id), state_key=None)
+            self._streamed.text += text
+            self._context.run(push_message, AIMessageChunk(content=text, id=self._streamed.id), state_key=None)
 
 
 @contextmanager
 def answer_stream(stage: str) -> Iterator[AnswerStream | None]:
-    """What tells of a stage's answer, while the stage runs within it; None where nobody listens."""
+    """What streams a stage's answer, while the stage runs within it; None where nobody listens."""
     config, context = get_config(), copy_context()
     callbacks = config.get("callbacks")
-    told = _told_by(callbacks, config, begins=stage == FIRST)
-    if told is None or not isinstance(callbacks, BaseCallbackManager):
+    streamed = _streamed_by(callbacks, config, begins=stage == FIRST)
+    if streamed is None or not isinstance(callbacks, BaseCallbackManager):
         yield None
         return
-    stream, within = AnswerStream(stage, told, context), callbacks.copy()
+    stream, within = AnswerStream(stage, streamed, context), callbacks.copy()
     within.add_handler(stream, inherit=True)
     tags = [*(config.get("tags") or ()), TAG_NOSTREAM]
     before = var_child_runnable_config.set({**config, "callbacks": within, "tags": tags})
@@ -110,16 +110,16 @@ def answer_stream(stage: str) -> Iterator[AnswerStream | None]:
         var_child_runnable_config.reset(before)
 
 
-def _told_by(callbacks: object, config: Mapping[str, Any], *, begins: bool) -> Told | None:
-    """What the stream that listens has been told of this graph's answer; where a turn begins, nothing."""
+def _streamed_by(callbacks: object, config: Mapping[str, Any], *, begins: bool) -> StreamedAnswer | None:
+    """What the stream that listens has of this graph's answer; where a turn begins, nothing."""
     handlers = callbacks.handlers if isinstance(callbacks, BaseCallbackManager) else ()
     listening = (each for each in handlers if any(kind.__name__ == _HANDLER for kind in type(each).__mro__))
     if (handler := next(listening, None)) is None:
         return None
     graph = str((config.get("metadata") or {}).get("langgraph_checkpoint_ns") or "").rpartition("|")[0]
-    answers = _TOLD.setdefault(handler, {})
+    answers = _STREAMED.setdefault(handler, {})
     if begins or graph not in answers:
-        answers[graph] = Told()
+        answers[graph] = StreamedAnswer()
     return answers[graph]
 
 

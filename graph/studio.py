@@ -73,8 +73,8 @@ def _for_studio(schema: dict[str, Any]) -> None:
     schema["properties"]["reranker"]["enum"] = list(dict.fromkeys([now["reranker"], *RERANKERS]))
     for name in OPERATORS:
         field = {key: value for key, value in _without_null(plain[name]).items() if key in ("title", "type")}
-        told = f"Set where the server is started, by {ENVIRONMENT_PREFIX}{name.upper()}."
-        schema["properties"][name] = {**field, "description": told, "readOnly": True, "langgraph_nodes": []}
+        description = f"Set where the server is started, by {ENVIRONMENT_PREFIX}{name.upper()}."
+        schema["properties"][name] = {**field, "description": description, "readOnly": True, "langgraph_nodes": []}
 
 
 def _without_null(field: dict[str, Any]) -> dict[str, Any]:

@@ -72,8 +72,8 @@ def narrowed(own: Settings, changes: Mapping[str, Any]) -> Settings:
 
 def joined_instructions(own: str, *callers: str) -> str:
     """All that is said of how to write, each thing once: the operator's first, which stands whatever callers say."""
-    told = [own.strip(), *(text.removeprefix(own).strip() for text in callers)]
-    return "\n".join(dict.fromkeys(filter(None, told)))
+    texts = [own.strip(), *(text.removeprefix(own).strip() for text in callers)]
+    return "\n".join(dict.fromkeys(filter(None, texts)))
 
 
 def configured(config: Mapping[str, Any] | None) -> dict[str, Any]:

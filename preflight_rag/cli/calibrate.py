@@ -54,7 +54,7 @@ def calibrate(
         known = read_questions(questions) if questions else make_questions(collection, count, seed=seed)
         found = _with_progress(collection, known, made=questions is None, recall=recall)
     if not json:
-        _tell(found, recall)
+        _print_result(found, recall)
     path = None
     if not try_only and (yes or confirmed(*asked)):
         path = write_model(library, found.model)
@@ -81,7 +81,7 @@ def _with_progress(collection: Library, known: list[KnownQuestion], *, made: boo
         )
 
 
-def _tell(found: Calibration, recall: float) -> None:
+def _print_result(found: Calibration, recall: float) -> None:
     typer.echo(
         f"{found.questions} questions {'made of' if found.made else 'asked of'} the library; in {found.issues} of them "
         "the first known passage stands below the first three"

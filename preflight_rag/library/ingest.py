@@ -204,7 +204,7 @@ class Ingestion:
         origin = file_origin(file)
         self._file = str(file)
         self._work.open(origin, _size(file))
-        self._say("reading", 0, None)
+        self._report_progress("reading", 0, None)
         if not self._is_read_scan(file, origin):
             for document in self._documents_of(file, origin, max_bytes):
                 self._go_on()
@@ -277,7 +277,7 @@ class Ingestion:
             return
         document = dated(document)
         if self._file:
-            self._say("splitting", 0, None)
+            self._report_progress("splitting", 0, None)
         try:
             passages = self._split(document)
         except DocumentError as error:
@@ -335,7 +335,7 @@ class Ingestion:
                 self._work.lose(item.origin for item in pending if item not in self._pending)
                 raise _Stopped
             self._work.embedded(start / len(missing))
-            self._say("embedding", start, len(missing))
+            self._report_progress("embedding", start, len(missing))
             group = missing[start : start + GROUP_PASSAGES]
             encoded = self._embedder.encode_passages([inputs[key] for key in group])
             vectors |= {key: row.astype("<f4").tobytes() for key, row in zip(group, encoded, strict=True)}
@@ -358,7 +358,7 @@ class Ingestion:
         self._go_on()
         self._work.read_pages(done, total)
         try:
-            self._say("reading", done, total)
+            self._report_progress("reading", done, total)
         except Exception as error:
             raise _Stopped(error) from error
 
@@ -371,9 +371,9 @@ class Ingestion:
 
     def _advance(self, name: str) -> None:
         self._done += 1
-        self._say("documents", self._done, self._total, name)
+        self._report_progress("documents", self._done, self._total, name)
 
-    def _say(
+    def _report_progress(
         self,
         stage: Literal["reading", "splitting", "embedding", "documents"],
         done: int,

@@ -84,8 +84,8 @@ class Task:
         """The last message of the user."""
         return next((text for role, text in reversed(self.messages) if role == "user"), "")
 
-    def said(self) -> list[str]:
-        """What the user has said in the conversation that the task is about, the first thing first."""
+    def user_messages(self) -> list[str]:
+        """The messages of the user in the conversation that the task is about, the first thing first."""
         if (history := _history(self.prompt)) is not None:
             return _users(history)
         if (headed := _CONVERSATION.search(self.prompt)) is not None:
@@ -116,10 +116,10 @@ def task_of(messages: Sequence[tuple[str, str]], metadata: Mapping[str, Any] | N
 
 def by_rule(task: Task) -> str:
     """The reply that needs no language model: it says no more than the conversation does."""
-    said = [text for text in task.said() if text.strip()]
-    last = said[-1].strip() if said else ""
+    messages = [text for text in task.user_messages() if text.strip()]
+    last = messages[-1].strip() if messages else ""
     if task.kind == "title":
-        return _as_asked(task, {"title": _title(said)})
+        return _as_asked(task, {"title": _title(messages)})
     if task.kind == "emoji":
         return "💬"
     if task.kind == "merge":
@@ -199,9 +199,9 @@ def _as_asked(task: Task, value: dict[str, str]) -> str:
     return json.dumps(value, ensure_ascii=False) if task.as_json else next(iter(value.values()))
 
 
-def _title(said: Sequence[str]) -> str:
+def _title(messages: Sequence[str]) -> str:
     """The first words of what was asked first."""
-    words = (said[0] if said else "Conversation").split("\n")[0].strip().rstrip("?!.,;: ").split()
+    words = (messages[0] if messages else "Conversation").split("\n")[0].strip().rstrip("?!.,;: ").split()
     return " ".join(words[:TITLE_WORDS]) + ("…" if len(words) > TITLE_WORDS else "")
 
 
@@ -209,7 +209,7 @@ def _users(text: str) -> list[str]:
     """What the user says in a conversation that is written down as `USER: …`, `ASSISTANT: …`."""
     parts = _SPEAKER.split(text)
     pairs = zip(parts[1::2], parts[2::2], strict=True)
-    return [said.strip() for speaker, said in pairs if speaker.lower() in ("user", "human")] or (
+    return [text.strip() for speaker, text in pairs if speaker.lower() in ("user", "human")] or (
         [text.strip()] if len(parts) == 1 and text.strip() else []
     )
 

@@ -312,8 +312,8 @@ def conversation_of(body: ChatBody) -> Conversation:
     last = max((place for place, (role, _) in enumerate(messages) if role == "user"), default=None)
     if last is None:
         raise Refused(400, "no message is the user's", help="End with a message of role `user`.")
-    told = tuple(each.text() for each in body.messages if each.role in INSTRUCTING)
-    return Conversation(messages[last][1], tuple(messages[:last]), told)
+    instructions = tuple(each.text() for each in body.messages if each.role in INSTRUCTING)
+    return Conversation(messages[last][1], tuple(messages[:last]), instructions)
 
 
 def turn_settings(

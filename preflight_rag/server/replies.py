@@ -92,8 +92,8 @@ class CitedPlace:
 
     def of_chat(self) -> dict[str, Any]:
         """As an annotation of a chat completion, whose only kind is `url_citation`."""
-        held = {"start_index": self.start, "end_index": self.end, "title": self._title(), "url": self.url}
-        return {"type": "url_citation", "url_citation": held}
+        citation = {"start_index": self.start, "end_index": self.end, "title": self._title(), "url": self.url}
+        return {"type": "url_citation", "url_citation": citation}
 
     def of_response(self) -> dict[str, Any]:
         """As an annotation of a response: `url_citation` of what is in the web, `file_citation` of anything else."""

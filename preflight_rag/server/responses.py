@@ -103,8 +103,8 @@ class Asked:
         last = max((place for place, (role, _) in enumerate(spoken) if role == "user"), default=None)
         if last is None:
             raise Refused(400, "the input holds no message of the user", help="End with one.", param="input")
-        told = [each.text() for each in messages if each.role in INSTRUCTING]
-        return cls(spoken[last][1], tuple(spoken[:last]), tuple([*([body.instructions or ""]), *told]))
+        instructions = [each.text() for each in messages if each.role in INSTRUCTING]
+        return cls(spoken[last][1], tuple(spoken[:last]), tuple([*([body.instructions or ""]), *instructions]))
 
 
 @router.post("", response_model=None)
@@ -112,10 +112,10 @@ async def respond(body: ResponsesBody, request: Request, service: ServiceOf, use
     """Take a turn as a response; citations are annotations, and all of the answer is in the extra field `preflight`."""
     route = route_of(body.model)
     body.check_tools()
-    said = [(each.role, each.text()) for each in body.messages()]
+    spoken_messages = [(each.role, each.text()) for each in body.messages()]
     if body.instructions:
-        said.insert(0, ("system", body.instructions))
-    if task := task_of(said, as_mapping(body.metadata)):
+        spoken_messages.insert(0, ("system", body.instructions))
+    if task := task_of(spoken_messages, as_mapping(body.metadata)):
         limit = {"max_tokens": body.max_output_tokens} if body.max_output_tokens else {}
         return _at_once(body, await take_task(service, task, {**body.sampling(), **limit}))
     wanted, asked = within_reach(body.wanted(), service), Asked.of(body)

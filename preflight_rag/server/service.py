@@ -207,10 +207,10 @@ class RunningTurn:
 
     def _put(self, item: Item) -> None:
         """Tell everybody who listens, and remember it for who comes later."""
-        heard = time.perf_counter() - self.started, item
-        self._items.append(heard)
+        timed = time.perf_counter() - self.started, item
+        self._items.append(timed)
         for listener in self._listeners:
-            listener.take(*heard)
+            listener.take(*timed)
 
     async def _run(self) -> None:
         outcome: Outcome = Stopped()

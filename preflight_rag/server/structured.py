@@ -91,8 +91,8 @@ def format_of(given: Mapping[str, Any] | None, param: str = "response_format") -
     if kind == "json_object":
         return AnswerFormat(None, param)
     if kind == "json_schema":
-        held = (given or {}).get("json_schema", given)
-        schema = held.get("schema") if isinstance(held, Mapping) else None
+        wrapped = (given or {}).get("json_schema", given)
+        schema = wrapped.get("schema") if isinstance(wrapped, Mapping) else None
         if isinstance(schema, dict):
             return AnswerFormat(schema, param)
         raise Refused(400, "json_schema holds no schema", help="Send it as `schema`.", param=param)

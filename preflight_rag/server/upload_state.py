@@ -77,8 +77,8 @@ class Upload:
 
     def end(self, error: Exception | None = None) -> None:
         """Nothing more becomes of the files; those that are left failed, or were stopped."""
-        said = describe(error) if error is not None else None
-        self.error = f"{said['message']}. {said['help'] or ''}".strip() if said else ""
+        described = describe(error) if error is not None else None
+        self.error = f"{described['message']}. {described['help'] or ''}".strip() if described else ""
         for file in self.files:
             file.move("failed" if error else "stopped", note=self.error)
         self.ended = time.monotonic()

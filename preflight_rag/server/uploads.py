@@ -138,11 +138,11 @@ async def _take_in(
     loop = asyncio.get_running_loop()
     failure: Exception | None = None
 
-    def told(step: Step) -> None:
+    def on_step(step: Step) -> None:
         loop.call_soon_threadsafe(steps.put_nowait, step)
 
     try:
-        taking = TakingIn(service.preflight.library, folder, files, begun, told, lambda: service.closing)
+        taking = TakingIn(service.preflight.library, folder, files, begun, on_step, lambda: service.closing)
         while taking.left:
             async with service.changing:
                 if service.closing:
@@ -166,7 +166,7 @@ class TakingIn:
         folder: The library's `uploads`.
         files: What `receive` gave.
         upload: Whose states and report are kept up to date.
-        told: Called with each step.
+        on_step: Called with each step.
         closing: Whether the server stops.
     """
 
@@ -176,11 +176,11 @@ class TakingIn:
         folder: Path,
         files: Sequence[Received],
         upload: Upload,
-        told: Callable[[Step], None],
+        on_step: Callable[[Step], None],
         closing: Callable[[], bool],
     ) -> None:
         self._library, self._folder, self._upload = library, folder, upload
-        self._told, self._closing = told, closing
+        self._on_step, self._closing = on_step, closing
         self._size, self._stored = 1, 0
         self._states: dict[str, FileState] = {}
         for received, state in zip(files, upload.files, strict=True):
@@ -230,7 +230,7 @@ class TakingIn:
         done, total = event.done, event.total
         if event.stage == "documents":
             done, total = done + self._stored, self._total
-        self._told(Step(name=state.name if state else event.name, stage=event.stage, done=done, total=total))
+        self._on_step(Step(name=state.name if state else event.name, stage=event.stage, done=done, total=total))
 
     def _count(self, done: IngestReport, now: Sequence[str]) -> None:
         report, names = self._upload.report, {path: state.name for path, state in self._states.items()}

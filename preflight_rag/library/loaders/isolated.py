@@ -217,7 +217,7 @@ def main() -> None:
     own = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what parsers print is no message
 
-    def say(message: dict[str, Any]) -> None:
+    def send(message: dict[str, Any]) -> None:
         own.write(json.dumps(message, default=str) + "\n")
         own.flush()
 
@@ -229,18 +229,18 @@ def main() -> None:
             for item in load(
                 Path(task["path"]),
                 max_bytes=task["max_bytes"],
-                on_page=lambda done, total: say({"page": [done, total]}),
+                on_page=lambda done, total: send({"page": [done, total]}),
             ):
                 if isinstance(item, DocumentError):
-                    say({"error": _as_json(item)})
+                    send({"error": _as_json(item)})
                 else:
-                    say({"document": item.model_dump(mode="python")})
+                    send({"document": item.model_dump(mode="python")})
         except DocumentError as error:
             end = error
         except MemoryError:
             end = UnreadableDocument(f"{task['path']} cannot be read: it needs more memory than a reader may have")
         out_of_memory = end is not None and ("MemoryError" in end.message or "more memory" in end.message)
-        say({"end": _as_json(end) if end else None, "out_of_memory": out_of_memory})
+        send({"end": _as_json(end) if end else None, "out_of_memory": out_of_memory})
 
 
 if __name__ == "__main__":

@@ -191,8 +191,8 @@ class _Window:
             models = _served(base_url, secret, WINDOW_SECONDS)
         except Exception:  # whatever a server makes of it: the model's own call says what is wrong
             return
-        told = next((window_of(model.model_dump()) for model in models if model.id == name), None)
-        self._found = told if self._found is None else self._found
+        detail = next((window_of(model.model_dump()) for model in models if model.id == name), None)
+        self._found = detail if self._found is None else self._found
 
 
 def window_of(entry: Mapping[str, Any]) -> int | None:
@@ -245,16 +245,16 @@ def in_our_words(error: Exception, model: str, *, base_url: str | None = None) -
 def _unusable(error: Exception, model: str, base_url: str | None) -> ModelError:
     """A reply that a client could make nothing of, or a mistake in code: that of the model, or of whoever made it."""
     inside = next(modules_of(error.__traceback__), "").partition(".")[0]
-    said = first_line(error)
-    if "unexpected keyword argument" in said:
+    message = first_line(error)
+    if "unexpected keyword argument" in message:
         help = "The model was made or bound with an option that its client does not take."
-        return ModelError(f"{model} failed: {said}", help=help)
-    empty = isinstance(error, ValueError) and "no generation" in said.lower()
+        return ModelError(f"{model} failed: {message}", help=help)
+    empty = isinstance(error, ValueError) and "no generation" in message.lower()
     if not empty and inside not in _CLIENTS:
         help = others_help(error, "the model")
-        return ModelError(f"{model} failed: {type(error).__name__}: {said}", help=help)
-    if error.args and isinstance(error.args[0], Mapping) and (told := error.args[0].get("message")):
-        return BadReply(f"{model} answered with an error: {first_line(Exception(told))}")
+        return ModelError(f"{model} failed: {type(error).__name__}: {message}", help=help)
+    if error.args and isinstance(error.args[0], Mapping) and (detail := error.args[0].get("message")):
+        return BadReply(f"{model} answered with an error: {first_line(Exception(detail))}")
     what = "sent an empty stream" if empty else "answered with something that is not a chat completion"
     help = "Is the base URL right? It usually ends in /v1." if base_url else "Try again, or take another model."
     return BadReply(f"{model} {what}", help=help)

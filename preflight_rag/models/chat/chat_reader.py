@@ -103,9 +103,9 @@ class ChatReader:
 
     def instructed(self, instructions: str) -> ChatReader:
         """The same reader, whose answering prompts hold these instructions for how to write."""
-        told = copy(self)
-        told._instructions = instructions
-        return told
+        reader = copy(self)
+        reader._instructions = instructions
+        return reader
 
     @property
     def chat_model(self) -> AnyModel:
@@ -122,9 +122,9 @@ class ChatReader:
 
     def sampled(self, options: Mapping[str, Any]) -> ChatReader:
         """The same reader, whose model's calls have those of the options that reach it, such as `temperature`."""
-        told = copy(self)
-        told._sampling = {name: value for name, value in options.items() if self.takes_option(name)}
-        return told
+        reader = copy(self)
+        reader._sampling = {name: value for name, value in options.items() if self.takes_option(name)}
+        return reader
 
     async def complete(self, messages: Sequence[BaseMessage]) -> tuple[str, Usage]:
         """The model's reply to messages of a caller's own, as it is.
@@ -159,8 +159,8 @@ class ChatReader:
 
     async def answer(self, *, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Reply[Draft]:
         """One answer from all sources."""
-        told = self._instructions
-        prompt = answer_plain.render(question=question, sources=sources, options=options, instructions=told)
+        own = self._instructions
+        prompt = answer_plain.render(question=question, sources=sources, options=options, instructions=own)
         return await self._draft(prompt, options)
 
     async def extract(self, *, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Reply[Extract]:
@@ -170,8 +170,8 @@ class ChatReader:
 
     async def reduce(self, *, question: str, extracts: Sequence[Extract], options: Sequence[str] = ()) -> Reply[Draft]:
         """One answer from the partitions' extracts; their quotes come along."""
-        told = self._instructions
-        prompt = reduce_context.render(question=question, extracts=extracts, options=options, instructions=told)
+        own = self._instructions
+        prompt = reduce_context.render(question=question, extracts=extracts, options=options, instructions=own)
         reply = await self._draft(prompt, options)
         draft = reduce_context.settled(reply.value)
         quotes = draft.quotes or tuple(quote for extract in extracts for quote in extract.quotes)
@@ -232,8 +232,8 @@ class ChatReader:
 
     async def converse(self, *, message: str, talk: Talk, history: Sequence[Message], earlier: Earlier) -> Reply[Draft]:
         """The model's own words, whatever the talk is about; they may cite the last answer's sources."""
-        told, sources = self._instructions, earlier.sources
-        prompt = converse.render(message=message, history=history, sources=sources, instructions=told)
+        own, sources = self._instructions, earlier.sources
+        prompt = converse.render(message=message, history=history, sources=sources, instructions=own)
         text, usage = await self._call(prompt)
         return Reply(converse.parse(text), usage)
 
