@@ -88,7 +88,14 @@ def refusal_of(error: Exception) -> Refused:
         return error
     if isinstance(error, PreflightError):
         return Refused(status_of(error), error.message, help=error.help, code=code_of(error), retryable=error.retryable)
+    if isinstance(error, UnicodeEncodeError) and _is_half_a_character(error):
+        return Refused(400, "the request holds half a character (a lone surrogate)", help="Send text that is Unicode.")
     return Refused(500, "the server failed", help="Its log says why.", code="internal_error")
+
+
+def _is_half_a_character(error: UnicodeEncodeError) -> bool:
+    """Whether text failed that JSON can escape and nothing can store; only requests bring such."""
+    return any("\ud800" <= character <= "\udfff" for character in error.object[error.start : error.end])
 
 
 def code_of(error: PreflightError) -> str:
@@ -170,6 +177,7 @@ def register(app: FastAPI) -> None:
     app.add_exception_handler(PreflightError, of_ours)
     app.add_exception_handler(HTTPException, of_framework)
     app.add_exception_handler(RequestValidationError, of_validation)
+    app.add_exception_handler(UnicodeEncodeError, of_ours)
     app.add_exception_handler(Exception, unexpected)
 
 
@@ -197,5 +205,5 @@ def _sentence(text: str) -> str:
 
 
 def _line(text: str) -> str:
-    line = " ".join(text.split())
+    line = " ".join(text.encode("utf-8", "replace").decode("utf-8").split())
     return line if len(line) <= MESSAGE_CHARACTERS else line[: MESSAGE_CHARACTERS - 1] + "…"

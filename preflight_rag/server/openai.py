@@ -73,6 +73,8 @@ MEANINGLESS = (
 DONE = b"data: [DONE]\n\n"
 INSTRUCTING = ("system", "developer")
 MOST_MESSAGES = 2000  # a guess; a body of 1 MB rarely holds more
+EMBEDDED_AT_ONCE = 16
+"""Texts between two looks at whether the client is still there; about a second, a guess."""
 MOST_TEXTS = 2048  # as OpenAI's own API
 
 
@@ -271,15 +273,33 @@ async def complete(
 
 
 @router.post("/embeddings", response_model=None)
-def embeddings(body: EmbeddingsBody, service: ServiceOf) -> dict[str, Any]:
-    """Vectors of texts, as the library's own passages have them; OpenAI's type of it has no place for base64."""
+async def embeddings(body: EmbeddingsBody, request: Request, service: ServiceOf) -> dict[str, Any]:
+    """Vectors of texts, as the library's own passages have them; OpenAI's type of it has no place for base64.
+
+    One call at a time is embedded, in groups: who only asks need not wait for a thousand texts of somebody else's, and
+    what nobody waits for any more ends with its group.
+
+    Raises:
+        Refused: A text cannot be embedded, or the client has left.
+    """
     embedder = service.preflight.library.embedder
     texts = _texts(body, embedder)
-    if body.input_type == "query":
-        vectors = np.stack([embedder.encode_query(text) for text in texts])
-    else:
-        vectors = embedder.encode_passages(texts)
-    tokens = sum(embedder.count_tokens(text) for text in texts)
+
+    def embed(group: Sequence[str]) -> tuple[list[np.ndarray], int]:
+        if body.input_type == "query":
+            vectors = [embedder.encode_query(text) for text in group]
+        else:
+            vectors = list(embedder.encode_passages(group))
+        return vectors, sum(embedder.count_tokens(text) for text in group)
+
+    vectors: list[np.ndarray] = []
+    tokens = 0
+    async with service.embedding:
+        for start in range(0, len(texts), EMBEDDED_AT_ONCE):
+            if await request.is_disconnected():
+                raise Refused(499, "the client has left", help="Send fewer texts at once, or wait longer.")
+            found, counted = await asyncio.to_thread(embed, texts[start : start + EMBEDDED_AT_ONCE])
+            vectors, tokens = [*vectors, *found], tokens + counted
     data = [
         {"object": "embedding", "index": place, "embedding": _encoded(vector, body.encoding_format)}
         for place, vector in enumerate(vectors)
@@ -523,6 +543,8 @@ def _texts(body: EmbeddingsBody, embedder: Embedder) -> list[str]:
         raise Refused(400, "token numbers cannot be embedded", help=help)
     if not all(text.strip() for text in plain):
         raise Refused(400, "an empty text cannot be embedded", help="Leave it out.")
+    for text in plain:
+        text.encode()  # half a character is refused here, before it reaches a tokenizer
     return plain
 
 

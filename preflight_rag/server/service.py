@@ -229,7 +229,7 @@ class RunningTurn:
             outcome = Stopped()
         except TimeoutError:
             outcome = Refused(504, f"the turn took longer than {self._turns.turn_seconds:g} s", help="Ask for less.")
-        except PreflightError as error:
+        except (PreflightError, UnicodeEncodeError) as error:
             outcome = error
         except Exception as error:
             log.exception("a turn failed")
@@ -370,6 +370,7 @@ class Service:
         self.names = names_of(preflight.library)
         self.running = RunningTurns(options.turns, options.turn_seconds, self.metrics, self.names)
         self.changing = asyncio.Lock()
+        self.embedding = asyncio.Semaphore(1)
         self.conversations = Conversations()
         self.uploads = Uploads()
         self.suggested: dict[str, asyncio.Task[list[str]]] = {}

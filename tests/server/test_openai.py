@@ -1,7 +1,9 @@
 """The library as a model: the real `openai` client and LangChain's `ChatOpenAI` hold conversations with it."""
 
 import re
+import time
 
+import httpx
 import openai
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
@@ -12,6 +14,7 @@ from scripted_server import ScriptedServer
 from serving import running
 
 from preflight_rag import Preflight
+from preflight_rag.server.openai import EMBEDDED_AT_ONCE
 
 QUESTION = "Which rock is hard?"
 TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
@@ -324,3 +327,21 @@ def test_a_server_without_a_model_says_that_it_ignores_system_messages(offline_a
     message = found.choices[0].message
     assert [gap["item"] for gap in message.preflight["gaps"]] == ["instructions"]
     assert "ignored" not in message.content
+
+
+def test_embedding_ends_when_the_client_has_left(offline_app, client_of, monkeypatch):
+    embedded, encode = [], offline_app.library.embedder.encode_passages
+    monkeypatch.setattr(
+        offline_app.library.embedder,
+        "encode_passages",
+        lambda texts: (embedded.append(len(texts)), time.sleep(0.2), encode(texts))[-1],
+    )
+    with running(offline_app) as url:
+        client = client_of(url)
+        with pytest.raises(httpx.ReadTimeout):
+            client.post("/v1/embeddings", json={"model": "preflight", "input": ["Venus is hot."] * 800}, timeout=0.5)
+        client_of(url).get("/health").raise_for_status()
+        time.sleep(1)
+        begun = len(embedded)
+        time.sleep(1)
+        assert len(embedded) == begun < 800 // EMBEDDED_AT_ONCE

@@ -204,3 +204,31 @@ def test_too_many_requests_have_to_wait(offline_app, client_of):
     assert [each.status_code for each in found[:5]] == [200] * 5
     assert error_of(found[-1])[:2] == (429, "rate_limited")
     assert int(found[-1].headers["retry-after"]) >= 1
+
+
+HALF = '"\\ud800"'
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/api/ask", '{"question": "x", "where": [%s]}'),
+        ("POST", "/api/ask", '{"question": "x", "options": ["a", %s]}'),
+        ("POST", "/api/ask", '{"question": "x", "instructions": %s}'),
+        ("POST", "/api/ask", '{"question": "x", "stream": false, "instructions": %s}'),
+        (
+            "POST",
+            "/v1/chat/completions",
+            '{"model": "preflight", "messages": [{"role": "system", "content": %s}, '
+            '{"role": "user", "content": "How hot is Venus?"}]}',
+        ),
+        ("POST", "/v1/embeddings", '{"model": "preflight", "input": ["a", %s]}'),
+        ("POST", "/v1/responses", '{"model": "preflight", "input": "x", "instructions": %s}'),
+    ],
+)
+def test_half_a_character_is_refused_wherever_it_stands(served, method, path, body):
+    """JSON can escape one half of a pair of surrogates, and nothing can store it."""
+    response = served.request(method, path, content=(body % HALF).encode(), headers=JSON)
+    assert response.status_code == 400, response.text
+    assert "lone surrogate" in response.text
+    assert served.get("/health").status_code == 200
