@@ -10,6 +10,7 @@ import re
 
 from preflight_rag.prompts.replies import NO_INFORMATION, NOT_FOUND, QUOTES_HEADING
 from preflight_rag.text.citations import MARK, separate_marks
+from preflight_rag.text.words import without_controls
 
 _HIDDEN = tuple(
     phrase.lower()
@@ -45,7 +46,7 @@ class VisibleText:
 
     def feed(self, piece: str) -> str:
         """The text that has become showable with this piece."""
-        self._waiting.append(piece)
+        self._waiting.append(without_controls(piece))
         if not piece.strip() or (self._is_hiding and "\n" not in piece):
             return ""
         self._take_in()

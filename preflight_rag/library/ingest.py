@@ -27,6 +27,7 @@ from preflight_rag.library.storage.identity import content_hash, vector_key
 from preflight_rag.state.errors import DocumentError, EmptyDocument, PreflightError
 from preflight_rag.state.values import Document, Passage
 from preflight_rag.text.dates import find_date
+from preflight_rag.text.words import on_one_line
 
 if TYPE_CHECKING:
     from preflight_rag.library.storage.store import Store
@@ -181,7 +182,7 @@ class Ingestion:
         paths = [file for file in files if isinstance(file, Path)]
         self._work = _Work(sum(map(_size, paths)))
         passed = [file for file in files if isinstance(file, PassedOver)]
-        self.report.passed_over = [(str(each.path), each.reason) for each in passed]
+        self.report.passed_over = [(on_one_line(str(each.path)), each.reason) for each in passed]
         try:
             for file in files:
                 if isinstance(file, DocumentError):
@@ -289,7 +290,7 @@ class Ingestion:
 
     def _note(self, document: Document) -> None:
         """Record what of a document was not read, or not surely."""
-        source = document.source or document.id
+        source = on_one_line(document.source or document.id)
         if unread := document.metadata.get("unread"):
             self.report.notes.append((source, f"not read: {unread}"))
         if pages := document.metadata.get("ocr_pages"):
@@ -363,7 +364,7 @@ class Ingestion:
             raise _Stopped(error) from error
 
     def _fail(self, source: str, reason: str) -> None:
-        self.report.failed.append((source, reason))
+        self.report.failed.append((on_one_line(source), on_one_line(reason)))
         self._advance(source)
 
     def _step(self, document: Document) -> None:
@@ -381,7 +382,7 @@ class Ingestion:
         name: str = "",
     ) -> None:
         if self._progress:
-            event = IngestEvent(stage, done, total, name or self._file, self._work.done, self._work.total)
+            event = IngestEvent(stage, done, total, on_one_line(name or self._file), self._work.done, self._work.total)
             self._progress(event)
 
 

@@ -149,3 +149,17 @@ def _stem(word: str) -> str:
 def encodable(text: str) -> str:
     """Text of the same length without lone surrogates, which no tokenizer takes."""
     return text.encode("utf-8", "replace").decode("utf-8")
+
+
+_CONTROLS = {code: None for code in (*range(9), *range(11, 13), *range(14, 32), *range(127, 160)) if code != 0x85}
+_ESCAPED = {code: f"\\x{code:02x}" for code in (*_CONTROLS, 9, 10, 13)}
+
+
+def without_controls(text: str) -> str:
+    """Text without control characters, but for tabs and line ends: a terminal obeys them, and no text needs them."""
+    return text.translate(_CONTROLS)
+
+
+def on_one_line(name: str) -> str:
+    """A name as it can be printed on one line: a file's may hold line ends and what a terminal obeys."""
+    return name.translate(_ESCAPED)

@@ -123,3 +123,17 @@ def test_tidying_a_long_run_of_spaces_takes_linear_time(tmp_path: Path) -> None:
     began = time.process_time()
     assert tidy("begin" + " \t" * 200_000 + "end").startswith("begin")
     assert time.process_time() - began < 0.5
+
+
+def test_a_file_name_does_not_drive_the_terminal(tmp_path: Path, embedder) -> None:
+    folder = tmp_path / "documents"
+    folder.mkdir()
+    (folder / "a\x1b[2Jb\n.pdf").write_bytes(b"no pdf")
+    (folder / "c\x1b]0;x\x07.xyz").write_bytes(b"x")
+    (folder / "d\x1b.txt").write_text("Zinc shortens colds.", encoding="utf-8")
+    names = []
+    with Library.open(tmp_path / "library", embedder=embedder, create=True) as library:
+        report = library.ingest(folder, progress=lambda event: names.append(event.name))
+    printed = "".join([*names, *(f"{a}{b}" for a, b in [*report.failed, *report.passed_over])])
+    assert "\\x1b[2Jb\\x0a.pdf" in printed
+    assert not [character for character in printed if ord(character) < 32]

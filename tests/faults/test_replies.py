@@ -77,3 +77,10 @@ def test_what_is_shown_does_not_depend_on_how_the_reply_was_cut(reply: str) -> N
 
     if "ends of thoughts" not in reply and "</think>" not in reply:  # what came before a lone end was shown already
         assert shown(1) == shown(7) == shown(LENGTH)
+
+
+def test_a_reply_does_not_drive_the_terminal() -> None:
+    visible = VisibleText()
+    shown = "".join(visible.feed(piece) for piece in ("It is \x1b", "[2Jhot\x07 [1].\r\n", "\tSo.")) + visible.finish()
+    assert not [character for character in shown if ord(character) < 32 and character not in "\t\r\n"]
+    assert "hot [1]." in shown

@@ -39,6 +39,7 @@ from preflight_rag.text.concepts import expressions, rewrite_by_rules
 from preflight_rag.text.condense import condense as condense_by_rule
 from preflight_rag.text.plural import plural_question
 from preflight_rag.text.survival import corrections, lost, strays
+from preflight_rag.text.words import without_controls
 
 if TYPE_CHECKING:
     from preflight_rag.models.reading.extractive_reader import ExtractiveReader
@@ -323,7 +324,7 @@ class ChatReader:
         if message.additional_kwargs.get("refusal") or reason in _REFUSED:
             help = "Ask in other words, or take another model."
             raise BadReply(f"{self.name} refused to answer", help=help, reason="content_filter")
-        text = str(message.text)
+        text = without_controls(str(message.text))
         if reason in ("length", "max_tokens"):
             if (whole := before_cut_quotes(text)) is not None:
                 return whole, (f"{self.name}'s reply was cut off in its quotes",)
