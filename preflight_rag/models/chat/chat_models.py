@@ -6,7 +6,7 @@ import asyncio
 import os
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -120,9 +120,9 @@ def _first_model(base_url: str, key: str) -> str:
     try:
         models = _served(base_url, key, timeout=10)
     except Exception as error:  # the SDK's errors and whatever a wrong server's reply makes of its parser
-        raise in_our_words(error, f"{base_url} (asked for its models)", base_url=base_url) from error
+        raise in_our_words(error, f"{_shown(base_url)} (asked for its models)", base_url=base_url) from error
     if not models:
-        raise UnknownModel(f"the server at {base_url} offers no model", help="Name one: --model openai:NAME.")
+        raise UnknownModel(f"the server at {_shown(base_url)} offers no model", help="Name one: --model openai:NAME.")
     return models[0].id
 
 
@@ -261,7 +261,14 @@ def _unusable(error: Exception, model: str, base_url: str | None) -> ModelError:
 
 
 def _reach(base_url: str | None) -> str:
-    return f"Is the server at {base_url} running, and the address right?" if base_url else "Check the network."
+    return f"Is the server at {_shown(base_url)} running, and the address right?" if base_url else "Check the network."
+
+
+def _shown(address: str) -> str:
+    """An address without the name and the password that it may hold."""
+    scheme, separator, rest = address.partition("://")
+    host, slash, path = rest.partition("/")
+    return f"{scheme}{separator}{host.rpartition('@')[2]}{slash}{path}" if separator else address
 
 
 def _named_failure(error: Exception, model: str, base_url: str | None) -> ModelError | None:
@@ -341,6 +348,16 @@ class LoopLocalClients:
         return own
 
 
+def _refuse_elsewhere(base_url: Any) -> Callable[[Any], Awaitable[None]]:
+    """What keeps a prompt from being sent on, by a redirect, to another server than the one that was named."""
+
+    async def refuse(request: Any) -> None:
+        if (request.url.scheme, request.url.host, request.url.port) != (base_url.scheme, base_url.host, base_url.port):
+            raise ConnectionError(f"it sends requests on to {request.url.host}, which was not named")
+
+    return refuse
+
+
 def _with_own_client(model: Any, clients: dict[str, Any]) -> Any:
     """A copy of a chat model with one of the clients of a loop, which are kept by address and time limit."""
     client = getattr(model, "root_async_client", None)
@@ -350,7 +367,8 @@ def _with_own_client(model: Any, clients: dict[str, Any]) -> Any:
 
     kind = f"{client.base_url} {client.timeout!r}"
     if kind not in clients:
-        clients[kind] = DefaultAsyncHttpxClient(base_url=client.base_url, timeout=client.timeout)
+        hooks = {"request": [_refuse_elsewhere(client.base_url)]}
+        clients[kind] = DefaultAsyncHttpxClient(base_url=client.base_url, timeout=client.timeout, event_hooks=hooks)
     own = client.with_options(http_client=clients[kind])
     changes = {"root_async_client": own, "async_client": own.chat.completions, "stream_chunk_timeout": None}
     known = type(model).model_fields

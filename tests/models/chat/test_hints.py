@@ -6,6 +6,7 @@ from langchain_core.runnables import RunnableLambda
 from langchain_openai import ChatOpenAI
 from scripted_server import Reply, ScriptedServer
 
+from preflight_rag.models.chat.chat_models import in_our_words
 from preflight_rag.models.chat.chat_reader import ChatReader
 from preflight_rag.state.errors import BadReply, ModelAuthError, ModelError, ModelUnavailable, UnknownModel
 from preflight_rag.state.reading import Source
@@ -101,3 +102,27 @@ async def test_each_refusal_has_the_hint_that_helps(reply, kind, says, says_not)
     assert says in str(failed)
     assert says_not not in str(failed)
     assert not failed.retryable or reply.code is None
+
+
+async def test_a_prompt_is_not_sent_on_to_a_server_that_was_not_named():
+    with ScriptedServer(default="from elsewhere") as other:
+        elsewhere = Reply(status=307, headers={"Location": f"{other.url}/chat/completions"}, raw="")
+        with ScriptedServer(default=elsewhere) as server:
+            failed = await failure(ChatReader(chat(server)))
+            assert server.requests
+        assert other.requests == []
+    assert isinstance(failed, ModelUnavailable)
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("http://name:secret@host:1/v1", "http://host:1/v1"),
+        ("http://localhost:11434/v1", "http://localhost:11434/v1"),
+        ("host/v1", "host/v1"),
+    ],
+)
+def test_a_password_in_an_address_is_not_shown(address, shown):
+    failed = in_our_words(ConnectionRefusedError("no"), "model", base_url=address)
+    assert f"at {shown} running" in failed.help
+    assert "secret" not in str(failed)
