@@ -69,3 +69,12 @@ def test_the_readers_card_names_every_data_set():
     for name, module in TRAINING.items():
         adapter = adapter_of(module)
         assert f"| {name} | {adapter.SOURCE} | {adapter.LICENCE} |" in card
+
+
+def test_every_fault_that_is_said_to_be_survived_has_its_test():
+    named = re.findall(r"`(tests/[\w/]+(?:\.py)?)(?:::(\w+))?`", (DOCS / "RELIABILITY.md").read_text(encoding="utf-8"))
+    assert named
+    for path, name in named:
+        source = DOCS.parent / path
+        assert source.exists(), path
+        assert not name or f"def {name}(" in source.read_text(encoding="utf-8"), f"{path}::{name}"
