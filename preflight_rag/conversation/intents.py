@@ -182,7 +182,11 @@ _AFTER = re.compile(
     re.IGNORECASE,
 )
 _FILLER = re.compile(r"(?:please|then|now|well|so|oh|um+|uh|ah|and|also|anyway)(?:\s+please)?", re.IGNORECASE)
-_CLAUSES = re.compile(r"[.!?;…]+(?=\s|$)|,\s+|\s+[-–—]\s+|\n+")
+_CLAUSES = re.compile(r"(?<![.!?;…])[.!?;…]++(?=\s|$)|,\s+|(?<!\s)\s++[-–—]\s+|\n+")
+LONGEST_COURTESY = 200
+"""Characters at the end of a clause that are looked through for polite words; a guess."""
+LONGEST_TALK = 1_000
+"""Characters of a message that may be small talk, or about the conversation; a guess: what is longer asks, or tells."""
 _KNOWN = frozenset(
     words(
         "answer answers reply replies response conversation chat discussion talk message messages question "
@@ -198,6 +202,8 @@ _KNOWN = frozenset(
 
 def recognise_talk(message: str) -> Talk | None:
     """What a message wants when nothing is to be searched for, None for a question."""
+    if len(message) > LONGEST_TALK:
+        return None
     clauses = _clauses(message)
     if not any(c.isalnum() for c in message):
         return Talk("assent" if any(unicodedata.category(c) == "So" for c in message) else "other")
@@ -258,7 +264,9 @@ def _talk(clause: str) -> Talk | None:
 def _stripped(clause: str) -> str:
     """A clause without the polite words around it."""
     start = _BEFORE.match(clause)
-    return _AFTER.sub("", clause[start.end() :] if start else clause).strip()
+    text = clause[start.end() :] if start else clause
+    body, end = text[:-LONGEST_COURTESY], text[-LONGEST_COURTESY:]
+    return (body + _AFTER.sub("", end)).strip()
 
 
 def _clauses(message: str) -> list[str]:

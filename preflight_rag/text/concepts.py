@@ -47,7 +47,7 @@ _INCOMPLETE = re.compile(
     r"|roles?|benefits?|advantages?|disadvantages?|costs?|prices?|alternatives?|indications?|contraindications?)$",
     re.IGNORECASE,
 )
-_CODE = re.compile(r"(?=.*\d)|[A-Z]{2}|[a-z][A-Z]")
+_CODE = re.compile(r"\d|[A-Z]{2}|[a-z][A-Z]")
 _MARK = "\ue000"
 """Stands, with a number, for a stretch that is one term while the rest of the question is cut."""
 

@@ -9,7 +9,7 @@ from preflight_rag.text.negation import TYPED_NEGATION
 from preflight_rag.text.words import words
 
 _TOKEN = re.compile(r"[^\W_]+(?:[-‐.,/'’+][^\W_]+)*")
-_CODE = re.compile(r"(?=.*\d)|^[^\W\d_a-zß-ÿ]{2,}s?$|[a-z][A-Z]")
+_CODE = re.compile(r"\d|^[^\W\d_a-zß-ÿ]{2,}s?$|[a-z][A-Z]")
 _LIKE = 0.6
 """Least similarity (0 to 1) at which one word counts as another, corrected; a guess."""
 
