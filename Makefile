@@ -10,7 +10,8 @@ demo: $(VENV)/installed
 
 # In several processes, so that each stays small (tests/conftest.py says how small); all run, whichever fails.
 EVALUATION := tests/evaluation
-ROOMS := training server browser+cli+mcp graph library models offline+corg+nodes
+ROOMS := training server browser+cli+mcp graph library models offline+corg+nodes \
+  conversation+routing+faults+prompts+state+text
 folders = $(addprefix tests/,$(subst +, ,$(1)))
 OTHERS := tests $(addprefix --ignore=,$(EVALUATION) $(foreach room,$(ROOMS),$(call folders,$(room))))
 

@@ -42,6 +42,7 @@ def test_instructions_go_along_with_each_question(visit, scripted_url, ask):
     page.get_by_role("button", name="Save").click()
     page.reload()
     ask(page, "How is basalt?")
-    assert "Answer in German." in str(scripted_url.model.requests[-1].body)
+    prompt = next(str(each.body) for each in scripted_url.model.requests if "How is basalt?" in str(each.body))
+    assert "Answer in German." in prompt
     page.get_by_role("button", name="Settings", exact=True).click()
     expect(page.get_by_label("Instructions")).to_have_value("Answer in German.")

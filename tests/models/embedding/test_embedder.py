@@ -358,7 +358,7 @@ def test_medcpt_takes_cls_of_title_and_text_and_is_not_normalised(tiny):
     ("spec", "message"),
     [
         ("no-such-model-anywhere", "Cannot load the embedder 'no-such-model-anywhere'"),
-        ("no-such-user/no-such-model", "Check the name or path"),
+        ("no-such-user/no-such-model", "needs a network once"),
         ("pair:only-one", "does not name two encoders"),
         ("pair:a|", "does not name two encoders"),
         (" ", "is not an embedder"),
