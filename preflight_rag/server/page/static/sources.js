@@ -82,13 +82,17 @@ export class Sources {
       return;
     }
     const taken = { documents: new Map(this.chosen.documents.map((one) => [one.id, one.name])), folders: new Set(this.chosen.folders), tags: new Set(this.chosen.tags) };
-    const done = await dialog("Which documents are asked", (close) => this.#form(known, taken, close), { kind: "picker" });
-    if (done) this.#keep({ documents: [...taken.documents].map(([id, name]) => ({ id, name })), folders: [...taken.folders], tags: [...taken.tags] });
+    await dialog("Which documents are asked", (close) => this.#form(known, taken, close), { kind: "picker" });
+  }
+
+  /** Before the dialog is gone: whoever asks at once asks of these. */
+  #take({ documents, folders, tags }) {
+    this.#keep({ documents: [...documents].map(([id, name]) => ({ id, name })), folders: [...folders], tags: [...tags] });
   }
 
   #form(known, taken, close) {
     const use = h("button.button.primary", { type: "submit" });
-    const all = h("button.button", { type: "button", onclick: () => (clear(taken), close(true)) }, "All documents");
+    const all = h("button.button", { type: "button", onclick: () => (clear(taken), this.#take(taken), close(true)) }, "All documents");
     const count = () => {
       const text = summary({ documents: [...taken.documents], folders: [...taken.folders], tags: [...taken.tags] });
       all.hidden = text === "All documents";
@@ -147,6 +151,7 @@ export class Sources {
     );
     form.addEventListener("submit", (event) => {
       event.preventDefault();
+      this.#take(taken);
       close(true);
     });
     search.addEventListener("keydown", (event) => event.key === "Enter" && event.preventDefault());
