@@ -37,14 +37,17 @@ ROOT = Path(__file__).parents[1]
 # Of the process of a part of the tests, as `make test` runs them, and of one that runs them all. The parts took 1500 to
 # 2500, all of them once 5400: a leak of whole models shows here.
 MOST_MEGABYTES, MOST_OF_ALL = 3000, 4000
-# Files that load torch's own copies of models, export them or train, bring whole packages, or run every experiment: one
-# of the last kind raised the peak by 400 megabytes, each other one by 120 to 220.
+# Files that load torch's own copies of models, export them or train, bring whole packages, open many applications, or
+# run every experiment: one of the last kind raised the peak by 400 megabytes, each other one by 120 to 220.
 OWN_PROCESS = (
     "evaluation/test_all_experiments.py",
     "library/external/test_from_retriever.py",
     "mcp/test_mcp.py",
     "models/embedding/test_embedder.py",
+    "test_calls.py",
     "test_docs.py",
+    "test_langchain.py",
+    "test_standard_suites.py",
     "training/test_embedder_graph.py",
     "training/test_train_reader.py",
 )
