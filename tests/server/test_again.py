@@ -125,6 +125,7 @@ def test_judged_answers_become_questions_of_ones_own(judged_folder, tmp_path):
 
 
 def test_an_experiment_runs_on_judged_answers(judged_folder, tmp_path):
+    pytest.importorskip("statsmodels", reason="experiments need the extra eval")
     out = tmp_path / "mine"
     runner = CliRunner()
     runner.invoke(command, ["threads", "feedback", "--library", str(judged_folder), "--out", str(out)])
