@@ -52,13 +52,13 @@ _CANDIDATES = "a1 A-.,;:'\"()[]<>*#/_\n\té%~!x"
 def attacks(pattern: re.Pattern[str], length: int) -> Iterator[str]:
     """Texts of about `length` characters that a backtracking matcher is slow on, if any are."""
     tree = parser.parse(pattern.pattern, pattern.flags & ~re.DEBUG)
-    pumps = dict.fromkeys(itertools.chain(_pumps(tree, "", 0), (("", pump) for pump in PLAIN)))
+    pumps = dict.fromkeys(itertools.chain(_pumps(tree, ""), (("", pump) for pump in PLAIN)))
     for (prefix, pump), end in itertools.product(pumps, ENDS):
         if pump:
             yield prefix + pump * (length // len(pump)) + end
 
 
-def _pumps(tree: Any, prefix: str, group_of: int) -> Iterator[tuple[str, str]]:
+def _pumps(tree: Any, prefix: str) -> Iterator[tuple[str, str]]:
     """`(what leads to it, what it repeats)` for each repeat below a node."""
     before = prefix
     for operation, value in tree:
@@ -72,16 +72,16 @@ def _pumps(tree: Any, prefix: str, group_of: int) -> Iterator[tuple[str, str]]:
                     after = _sample(_rest(tree, operation, value), variant)
                     yield before, pump + after
                     yield "", before + pump + after
-            yield from _pumps(body, before, group_of)
+            yield from _pumps(body, before)
         elif operation is code.SUBPATTERN:
-            yield from _pumps(value[3], before, group_of)
+            yield from _pumps(value[3], before)
         elif operation is code.BRANCH:
             for branch in value[1]:
-                yield from _pumps(branch, before, group_of)
+                yield from _pumps(branch, before)
         elif operation in (code.ASSERT, code.ASSERT_NOT):
-            yield from _pumps(value[1], before, group_of)
+            yield from _pumps(value[1], before)
         elif operation is code.ATOMIC_GROUP:
-            yield from _pumps(value, before, group_of)
+            yield from _pumps(value, before)
         before += _sample([(operation, value)], 0)
 
 
