@@ -23,6 +23,7 @@ from preflight_rag.models.reading.extractive_reader import PassageReading
 from preflight_rag.offline.found_answers import AnswerGroup, ReadPassage, agree
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Source
+from preflight_rag.text.concepts import QUESTION_WORDS
 from preflight_rag.text.names import surface_names
 from preflight_rag.text.negation import DENIAL
 from preflight_rag.text.values import Figures, asked_kind, figures_of
@@ -39,11 +40,6 @@ RIVAL = 0.15
 rival: a sentence about another drug is none. A guess."""
 LEAST_LETTERS = 4
 """Letters of a word that is said to stand nowhere; a guess."""
-ASKING = frozenset(
-    {"many", "much", "often", "long", "tall", "large", "tell", "name", "names", "list", "please", "give", "show"}
-    | {"kind", "sort", "happen", "happens", "happened", "called", "mean", "means", "known"}
-)
-"""Words that ask: a document that answers "how many" need not hold "many"."""
 LEAST = 1e-3
 """Least distance of a probability from 0 and 1 when its odds are taken."""
 
@@ -119,11 +115,12 @@ def question_terms(question: str, library: HasVocabulary | None, sources: Sequen
 def words_nowhere(question: str, library: HasVocabulary | None, terms: QuestionTerms) -> list[str]:
     """The words of a question that stand in no document of a library, as the question has them.
 
-    Of none where the library's words are not known; short words and figures are not looked up.
+    Of none where the library's words are not known; short words, figures and words that ask are not looked up.
     """
     if library is None or library.vocabulary is None:
         return []
-    found = [form for form in _WORD.findall(question) if len(form) >= LEAST_LETTERS and form.lower() not in ASKING]
+    found = [form for form in _WORD.findall(question) if len(form) >= LEAST_LETTERS]
+    found = [form for form in found if form.lower() not in QUESTION_WORDS]
     return list(dict.fromkeys(form for form in found if terms.unseen.intersection(words(form.lower()))))
 
 

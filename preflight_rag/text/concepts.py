@@ -150,6 +150,8 @@ _MODIFIERS = _DEPENDENT | _GROUPS | _QUALITIES
 _GRADED = frozenset({"stage", "grade", "phase", "class"})
 _GRADE = re.compile(r"(?:\d+|[IVX]+|[ivx]+)[abcABC]?")
 _HOW = frozenset({"long", "much", "many", "often", "far", "old", "soon", "well", "bad", "good", "quickly", "serious"})
+QUESTION_WORDS = _VERBS | _FILLERS | _HOW | {"kind", "large", "sort", "tall"}
+"""Words that ask, or say what is done: a document that answers "how many took part" need hold neither."""
 _AGENTS = frozenset({"it", "they", "that", "which", "you", "to"})
 _OPERATORS = frozenset({"AND", "OR", "NOT"})
 

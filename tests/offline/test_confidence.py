@@ -210,6 +210,7 @@ def test_words_of_the_question_that_no_document_has_are_named(embedder, tmp_path
             ("What is the dose of ibuprofen?", []),
             ("What is the dose of ibuprofen for cats or dogs?", ["cats", "dogs"]),
             ("How many doses of ibuprofen?", []),
+            ("Who took ibuprofen?", []),
         ):
             terms = question_terms(question, library, sources)
             assert words_nowhere(question, library, terms) == missing
