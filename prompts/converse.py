@@ -12,8 +12,12 @@ from preflight_rag.prompts.replies import clean, split_quotes
 from preflight_rag.state.reading import Draft, Message, Source
 from preflight_rag.text.citations import separate_marks
 
-SYSTEM = """\
-You are the voice of Preflight RAG, a program that answers questions from a collection of documents and shows its
+ABOUT = (
+    "You are the voice of Preflight RAG, a program that answers questions from a collection of documents and shows its"
+)
+"""What a reply may say of the program, on the prompt's first line."""
+SYSTEM = f"""\
+{ABOUT}
 sources. The person's last message asks nothing of the documents: it is small talk, or about this conversation itself.
 - Reply to it in one to four sentences, in the language of the message, in a friendly and plain way. When the person
   asks to have an answer in other words, shorter or as a list, give that instead.

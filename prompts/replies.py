@@ -20,6 +20,7 @@ from string import whitespace
 from preflight_rag.prompts.fences import letter
 from preflight_rag.state.reading import Draft
 from preflight_rag.text.citations import JOINT_MARK, separate_marks, without_marks
+from preflight_rag.text.words import encodable
 
 NOT_FOUND = "NOT IN THE PASSAGES"
 NO_INFORMATION = "NO RELEVANT INFORMATION"
@@ -51,6 +52,7 @@ def says(phrase: str, text: str) -> bool:
 
 def clean(reply: str) -> str:
     """A reply without a reasoning model's thoughts, code fences around the whole, and outer space."""
+    reply = encodable(reply)  # JSON may bring half a character, which nothing can keep or send
     ends = [end.end() for end in _THOUGHTS_END.finditer(reply)] or [0]
     thinking, rest = reply[: ends[-1]], reply[ends[-1] :]  # behind the last end there is no thought to look for
     text = _LONE_THOUGHT.sub("", _THINKING.sub("", thinking) + rest).strip()
@@ -118,8 +120,8 @@ def match_option(named: str, options: Sequence[str]) -> str | None:
     exact = [option for option in options if option.casefold() == named.casefold()]
     if exact:
         return exact[0]
-    held = [option for option in options if re.search(rf"\b{re.escape(option)}\b", named, re.IGNORECASE)]
-    return held[0] if len(held) == 1 and len(named) < 200 else None
+    contained = [option for option in options if re.search(rf"\b{re.escape(option)}\b", named, re.IGNORECASE)]
+    return contained[0] if len(contained) == 1 and len(named) < 200 else None
 
 
 def split_answer(text: str, options: Sequence[str] = ()) -> tuple[str, str]:

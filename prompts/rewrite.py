@@ -71,16 +71,16 @@ def parse(reply: str) -> Rewrite | None:
 
     What the reply leaves out is empty.
     """
-    unlabelled, said = _sections(clean(reply))
-    talk = any(_CONVERSATION.match(text) for text in said.pop("kind"))
-    questions = said["question"] or ([] if any(said.values()) else unlabelled)
+    unlabelled, sections = _sections(clean(reply))
+    talk = any(_CONVERSATION.match(text) for text in sections.pop("kind"))
+    questions = sections["question"] or ([] if any(sections.values()) else unlabelled)
     question = _unquoted(questions[0]) if len(questions) == 1 else ""
     if not 0 < len(question) <= LONGEST_REPLY:
         return None
-    parts = [_unquoted(text) for text in said["part"]]
-    named = [text.strip() for line in said["concept"] for text in re.split(r"[;|]|,(?![^(]{0,200}\))", line)]
+    parts = [_unquoted(text) for text in sections["part"]]
+    named = [text.strip() for line in sections["concept"] for text in re.split(r"[;|]|,(?![^(]{0,200}\))", line)]
     concepts = [_unquoted(text) for text in named]
-    searches = [text.strip(" `*") for text in said["search"]]
+    searches = [text.strip(" `*") for text in sections["search"]]
     return Rewrite(
         question=question,
         subquestions=tuple(parts)[:MOST_PARTS] if len(parts) > 1 else (),
@@ -95,22 +95,22 @@ def parse(reply: str) -> Rewrite | None:
 def _sections(reply: str) -> tuple[list[str], dict[str, list[str]]]:
     """Lines without a label before the first one that has one, and the texts behind or under each label."""
     unlabelled: list[str] = []
-    said: dict[str, list[str]] = {"question": [], "part": [], "concept": [], "search": [], "kind": []}
+    sections: dict[str, list[str]] = {"question": [], "part": [], "concept": [], "search": [], "kind": []}
     current: list[str] | None = None
     for line in (line.strip() for line in reply.splitlines()):
         if not line:
             continue
         match = _LABEL.match(line)
         if match:
-            current = said[_kind(match["label"].lower())]
+            current = sections[_kind(match["label"].lower())]
             line = line[match.end() :]
         target = unlabelled if current is None else current
         text = line if match or current is None else _BULLET.sub("", line)
         if text and not _NOTHING.fullmatch(text):
             target.append(text)
-            if target is said["question"]:
+            if target is sections["question"]:
                 current = []
-    return unlabelled, said
+    return unlabelled, sections
 
 
 def _kind(label: str) -> str:

@@ -1,7 +1,8 @@
 """What a person may see of a reply while it is still being written.
 
 Quotes under their heading, a choice line and the not-found phrase are for the parser; citation marks are numbered in
-order of first use, as the finished answer numbers them. Space waits for what follows it.
+order of first use, as the finished answer numbers them. Space waits for what follows it, and what a renderer might load
+or link to until it is known to be harmless (`text.inert`).
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ import re
 
 from preflight_rag.prompts.replies import NO_INFORMATION, NOT_FOUND, QUOTES_HEADING
 from preflight_rag.text.citations import MARK, separate_marks
-from preflight_rag.text.words import without_controls
+from preflight_rag.text.inert import InertText
+from preflight_rag.text.words import encodable, without_controls
 
 _HIDDEN = tuple(
     phrase.lower()
@@ -35,7 +37,7 @@ class VisibleText:
     """
 
     def __init__(self) -> None:
-        self._held = ""
+        self._pending = ""
         self._waiting: list[str] = []
         self._shown = 0
         self._is_inside_line = False
@@ -43,25 +45,27 @@ class VisibleText:
         self._has_begun = False
         self._is_behind_thought = False
         self._numbers: dict[str, int] = {}
+        self._inert = InertText()
 
     def feed(self, piece: str) -> str:
         """The text that has become showable with this piece."""
-        self._waiting.append(without_controls(piece))
+        self._waiting.append(without_controls(encodable(piece)))
         if not piece.strip() or (self._is_hiding and "\n" not in piece):
             return ""
         self._take_in()
-        fresh = self._release(self._settled(_THOUGHT.sub("", self._held)))
+        fresh = self._release(self._settled(_THOUGHT.sub("", self._pending)))
         self._forget()
         return fresh
 
     def finish(self) -> str:
         """The rest, when the reply has ended."""
         self._take_in()
-        lines = self._before_quotes(_THOUGHT.sub("", self._held)).rstrip().splitlines(keepends=True)
+        lines = self._before_quotes(_THOUGHT.sub("", self._pending)).rstrip().splitlines(keepends=True)
         while lines and not self._is_continued(lines) and _is_for_the_parser(lines[-1]):
             lines.pop()
         text = "".join(lines).rstrip()
-        return "" if not self._has_begun and _may_be_hidden(text) else self._release(text)
+        rest = "" if not self._has_begun and _may_be_hidden(text) else self._release(text)
+        return rest + self._inert.finish()
 
     def _take_in(self) -> None:
         """Bring what waits to what is held, without thoughts that have ended and the inside of one that has not.
@@ -69,28 +73,29 @@ class VisibleText:
         Ended thoughts are looked for up to the last end alone, an open one behind it: else every tag that opens one
         costs a look through all that follows.
         """
-        held, kept = self._held + "".join(self._waiting), ""
+        pending, kept = self._pending + "".join(self._waiting), ""
         self._waiting = []
         if self._is_behind_thought:
-            held = held.lstrip()
-        if ends := [end.end() for end in _ENDING.finditer(held)]:
-            kept, held = _ENDED_THOUGHT.sub("", held[: ends[-1]]), held[ends[-1] :]
+            pending = pending.lstrip()
+        if ends := [end.end() for end in _ENDING.finditer(pending)]:
+            kept, pending = _ENDED_THOUGHT.sub("", pending[: ends[-1]]), pending[ends[-1] :]
             if _ENDING.search(kept, max(len(kept) - _LONGEST_TAG, 0)) is None:
-                held = held.lstrip()
+                pending = pending.lstrip()
                 self._is_behind_thought = True
-        self._is_behind_thought = self._is_behind_thought and not held
-        if opening := _OPENING.search(held):
-            held = held[: opening.end()] + held[opening.end() :][-_LONGEST_TAG:]
-        held = kept + held
-        self._held = held
+        self._is_behind_thought = self._is_behind_thought and not pending
+        if opening := _OPENING.search(pending):
+            pending = pending[: opening.end()] + pending[opening.end() :][-_LONGEST_TAG:]
+        pending = kept + pending
+        self._pending = pending
         self._drop_lone_thought()
 
     def _drop_lone_thought(self) -> None:
         """Begin anew behind thoughts that no tag opened: what was shown of them cannot be taken back."""
-        text = _THOUGHT.sub("", self._held)
+        text = _THOUGHT.sub("", self._pending)
         if _LONE_THOUGHT.match(text):
-            self._held, self._shown, self._numbers = _LONE_THOUGHT.sub("", text), 0, {}
+            self._pending, self._shown, self._numbers = _LONE_THOUGHT.sub("", text), 0, {}
             self._is_inside_line = self._has_begun = False
+            self._inert = InertText()
 
     def _settled(self, reply: str) -> str:
         text = self._before_quotes(reply)
@@ -121,16 +126,17 @@ class VisibleText:
         fresh = separate_marks(text[self._shown :])
         self._shown = max(self._shown, len(text))
         self._has_begun = self._has_begun or bool(fresh)
-        return MARK.sub(lambda mark: f"[{self._numbers.setdefault(mark[1], len(self._numbers) + 1)}]", fresh)
+        numbered = MARK.sub(lambda mark: f"[{self._numbers.setdefault(mark[1], len(self._numbers) + 1)}]", fresh)
+        return self._inert.feed(numbered)
 
     def _forget(self) -> None:
         """Drop whole lines that are shown, and of a long line what is shown of it."""
-        if self._shown > len(self._held) or _THOUGHT.search(self._held):
+        if self._shown > len(self._pending) or _THOUGHT.search(self._pending):
             return
-        if cut := self._held.rfind("\n", 0, self._shown) + 1:
-            self._held, self._shown, self._is_inside_line = self._held[cut:], self._shown - cut, False
+        if cut := self._pending.rfind("\n", 0, self._shown) + 1:
+            self._pending, self._shown, self._is_inside_line = self._pending[cut:], self._shown - cut, False
         if self._shown > _LONGEST_HEADING:
-            self._held, self._shown, self._is_inside_line = self._held[self._shown :], 0, True
+            self._pending, self._shown, self._is_inside_line = self._pending[self._shown :], 0, True
 
 
 def _is_for_the_parser(line: str) -> bool:

@@ -68,7 +68,7 @@ def export(out: Path) -> None:
 
     folder = weights_folder()
     with quiet_loading():
-        model = SentenceTransformer(str(folder), device="cpu")
+        model = SentenceTransformer(str(folder), device="cpu", trust_remote_code=False)
     batch = model.tokenizer(list(PROBES), padding=True, return_tensors="pt")
     with tempfile.TemporaryDirectory() as scratch:
         exported = Path(scratch) / "exported.onnx"

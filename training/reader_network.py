@@ -40,6 +40,7 @@ class ReaderNetwork(nn.Module):
         with quiet_loading():
             self.encoder = AutoModel.from_pretrained(
                 str(weights_folder()),
+                trust_remote_code=False,
                 attn_implementation="eager",
                 hidden_dropout_prob=DROPOUT,
                 attention_probs_dropout_prob=0.0,

@@ -1,13 +1,91 @@
-"""What all models of the Hugging Face Hub need here: quiet loading, and a tokenizer that can be set otherwise."""
+"""What all models of the Hugging Face Hub need here: a folder without pickles and code, quiet loading, a tokenizer.
+
+A model is opened from a folder that was looked through before. Weights that torch would unpickle are refused, though it
+reads them with `weights_only`: holes were found in that, too. So is a folder that names code outside of
+sentence-transformers, which version 5 of it runs, whatever `trust_remote_code` says. Of the Hub's files only those are
+fetched that are neither.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
+
+from preflight_rag.state.errors import PreflightError
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
+
+FETCHED = ("*.json", "*.txt", "*.model", "*.jinja", "*.safetensors")
+"""What is fetched from the Hub: settings, vocabularies and weights, no pickle (*.bin, *.pt) and no code (*.py)."""
+SAFE = ("model.safetensors", "model.safetensors.index.json")
+"""Weights that transformers and sentence-transformers read before they look for a pickle."""
+MODULES = "sentence_transformers."
+"""Where the classes are that a folder may name."""
+
+
+def model_folder(name: str, error: type[PreflightError], convert: str) -> str:
+    """The folder that a model may be opened from: `name` where it is one, else what the Hub or its cache has of it.
+
+    Args:
+        name: Of a folder, or of a model on the Hub.
+        error: What is raised where its weights are a pickle, or it brings code.
+        convert: Python that writes safetensors, with NAME and FOLDER for the old and the new model.
+
+    Raises:
+        PreflightError: Of the class `error`.
+        Exception: Whatever the Hub's client raises where it is neither.
+    """
+    folder = Path(name)
+    is_local = folder.exists()
+    if not is_local:
+        from huggingface_hub import snapshot_download
+
+        with quiet_loading():
+            folder = Path(snapshot_download(name, allow_patterns=list(FETCHED)))
+    pickles, problem = _pickles(folder), ""
+    if pickles:
+        problem = f"The weights of {name!r} are a pickle ({pickles[0]}), which can run code when it is read"
+    elif not is_local and not any(folder.rglob("*.safetensors")):
+        problem = f"{name!r} has no safetensors, and a pickle, which can run code when it is read, is not fetched"
+    if problem:
+        command = convert.replace("NAME", repr(name)).replace("FOLDER", repr(f"{PurePosixPath(name).name}-safe"))
+        help = f'Trust who made it? python -c "{command}" writes them as safetensors into a folder to name instead'
+        raise error(problem, help=help)
+    if foreign := _foreign_code(folder):
+        raise error(
+            f"{name!r} is opened by code of its own ({foreign}), which is not run",
+            help="Choose a model that needs nothing but sentence-transformers and transformers",
+        )
+    return str(folder)
+
+
+def _pickles(folder: Path) -> list[str]:
+    """Weights that would be unpickled: a model's without safetensors beside it, and adapters, which a setting names."""
+    models = [path for path in folder.rglob("pytorch_model*.bin*") if not _is_beside_safetensors(path)]
+    return sorted(path.relative_to(folder).as_posix() for path in [*models, *folder.rglob("adapter_model*.bin")])
+
+
+def _is_beside_safetensors(path: Path) -> bool:
+    return any((path.parent / name).exists() for name in SAFE)
+
+
+def _foreign_code(folder: Path) -> str:
+    """The first module of a folder that is none of sentence-transformers' own, or lies elsewhere; else nothing."""
+    for path in sorted([*folder.rglob("modules.json"), *folder.rglob("router_config.json")]):
+        settings = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(settings, dict):  # a router's
+            settings = [{"type": kind} for kind in settings.get("types", {}).values()]
+        for row in settings:
+            kind, place = str(row.get("type", "")), PurePosixPath(str(row.get("path", "")).replace("\\", "/"))
+            if not kind.startswith(MODULES):
+                return kind
+            if place.is_absolute() or ".." in place.parts:
+                return str(place)
+    return ""
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
+from preflight_rag.models.budget import Budget
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader
 from preflight_rag.state.context import Settings
 from preflight_rag.state.reading import Draft, Earlier, Extract, Message, RelationReply, Reply, Rewrite, Source, Talk
@@ -99,6 +100,20 @@ class TakesSampling(Protocol):
     def sampled(self, options: Mapping[str, Any]) -> Reader:
         """The same reader, whose model's calls have these options, such as `temperature`."""
         ...
+
+
+@runtime_checkable
+class TakesBudget(Protocol):
+    """A reader whose calls can be counted, and end with what may be spent."""
+
+    def limited(self, budget: Budget) -> Reader:
+        """The same reader, whose calls are counted against the budget."""
+        ...
+
+
+def limited(reader: Reader, budget: Budget) -> Reader:
+    """The reader within a budget; itself where it makes no calls, or counts none."""
+    return reader.limited(budget) if isinstance(reader, TakesBudget) else reader
 
 
 def sampled(reader: Reader, options: Mapping[str, Any]) -> Reader:

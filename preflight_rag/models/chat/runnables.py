@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from langchain_core.callbacks import BaseCallbackHandler, BaseCallbackManager
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -51,10 +52,37 @@ def models_in(model: AnyModel) -> list[BaseChatModel]:
     return found
 
 
+def name_of(model: AnyModel) -> str:
+    """The chat model that is asked first, as `provider:name`; of a Runnable without one, its own name."""
+    inside = models_in(model)
+    if not inside:
+        return model.get_name()
+    name = getattr(inside[0], "model_name", None) or getattr(inside[0], "model", None)
+    provider = inside[0]._llm_type.removesuffix("-chat").removesuffix("-chat-model")
+    return f"{provider}:{name}" if name else provider
+
+
 def base_url_of(model: AnyModel) -> str | None:
     """The address that the chat model which is asked first was given, where it is no provider's own."""
     found = getattr(next(iter(models_in(model)), None), "openai_api_base", None)
     return str(found) if found else None
+
+
+def without_temperature(model: AnyModel) -> AnyModel:
+    """The model with its servers' own temperature; itself where none of the chat models inside sets another one."""
+
+    def plain(inner: BaseChatModel) -> BaseChatModel:
+        known = getattr(inner, "temperature", None)
+        return inner if known is None else inner.model_copy(update={"temperature": None})
+
+    return with_models(model, plain)
+
+
+def is_openais(model: AnyModel, provider: str | None = None) -> bool:
+    """Whether the model is asked by OpenAI's client; a reply's own word for its provider comes first."""
+    if provider is not None:
+        return provider == "openai"
+    return {inner._llm_type for inner in models_in(model)} == {"openai-chat"}
 
 
 def as_message(reply: object, name: str) -> AIMessage:
@@ -82,6 +110,16 @@ def config_for(model: AnyModel) -> RunnableConfig | None:
     configurable = ensure_config().get("configurable", {})
     own = {name: value for name, value in configurable.items() if not (name in OF_A_RUN or name.startswith("__"))}
     return RunnableConfig(configurable=own)
+
+
+def with_handler(config: RunnableConfig | None, handler: BaseCallbackHandler) -> RunnableConfig:
+    """The config with one more listener, beside those of the run around the call."""
+    around = ensure_config(config).get("callbacks")
+    if isinstance(around, BaseCallbackManager):
+        within = around.copy()
+        within.add_handler(handler, inherit=True)
+        return RunnableConfig(**(config or {}), callbacks=within)  # type: ignore[typeddict-item]  # no key twice
+    return RunnableConfig(**(config or {}), callbacks=[*(around or ()), handler])  # type: ignore[typeddict-item]
 
 
 class _Configured(Runnable[Any, Any]):

@@ -10,14 +10,17 @@ from __future__ import annotations
 import importlib.util
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from preflight_rag.cache import file_sha256
+from preflight_rag.models.cache import SharedModels, file_identity
 from preflight_rag.models.embedding.embedder import DEFAULT_SPEC, Embedder, PassageInput, Progress
+from preflight_rag.models.onnx import quiet_onnxruntime
 from preflight_rag.models.side_by_side import side_by_side
-from preflight_rag.state.errors import EmbedderError
+from preflight_rag.state.errors import EmbedderError, lacking, system_help
+from preflight_rag.state.memory import need_memory
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,10 +45,17 @@ WINDOW = 1024
 """Texts that are tokenized and sorted by length together; a guess."""
 
 
+MANY = 128
+"""Passages from which on a faster network is worth loading: it takes a second, as embedding 20 to 40 of them does."""
+
+Network: TypeAlias = "Callable[[dict[str, np.ndarray]], np.ndarray]"
+"""Maps the graph's inputs to vectors; called from several threads at once."""
+
+
 class MiniLM(Embedder):
     """all-MiniLM-L6-v2: 384 dimensions, 256 tokens, mean pooling, vectors of length 1.
 
-    The model is loaded at the first use, by whichever thread comes first.
+    The model is loaded at the first use, once for all embedders of the process.
 
     Args:
         threads: Forward passes at once, each on one core; at most 2 unless given.
@@ -72,13 +82,21 @@ class MiniLM(Embedder):
     def _backend(self) -> OnnxBackend:
         with self._lock:
             if self._loaded is None:
-                self._loaded = OnnxBackend(weights_folder(), self.max_tokens, self._threads)
+                self._loaded = _open_backend(self.max_tokens, self._threads)
             return self._loaded
 
     def encode_query(self, text: str) -> np.ndarray:
         """Vector of a query, shape (384,); what lies beyond 256 tokens is not read."""
         vector: np.ndarray = self._backend.encode([text], None)[0]
         return vector
+
+    def for_many(self, count: int) -> Embedder:
+        """The same vectors but for rounding, faster, where `fast_minilm` can be had."""
+        if count < MANY or type(self) is not MiniLM:
+            return self
+        from preflight_rag.models.embedding.fast_minilm import fast_minilm
+
+        return fast_minilm(self, self._threads)
 
     def _encode(self, inputs: Sequence[PassageInput], progress: Progress | None) -> np.ndarray:
         return self._backend.encode(cast("Sequence[str]", inputs), progress)
@@ -96,9 +114,16 @@ class LongMiniLM(MiniLM):
 
 
 class OnnxBackend:
-    """Runs the network: batches of similar length, bounded by their padded size in tokens."""
+    """Runs the network: batches of similar length, bounded by their padded size in tokens.
 
-    def __init__(self, folder: Path, max_tokens: int, threads: int) -> None:
+    Args:
+        folder: Holds the published files.
+        max_tokens: Tokens of a text that are read.
+        threads: Forward passes at once.
+        network: What runs the graph; None for ONNX Runtime.
+    """
+
+    def __init__(self, folder: Path, max_tokens: int, threads: int, network: Network | None = None) -> None:
         from tokenizers import Tokenizer
 
         self._threads = threads
@@ -109,7 +134,7 @@ class OnnxBackend:
         self._reader = Tokenizer.from_str(definition)
         self._reader.no_padding()
         self._reader.enable_truncation(max_tokens)
-        self._session = embedder_session(folder)
+        self._network = network or _onnx_network(folder)
 
     def encode(self, texts: Sequence[str], progress: Progress | None) -> np.ndarray:
         """Vectors in the order of `texts`."""
@@ -139,8 +164,28 @@ class OnnxBackend:
             ids[i, : len(encoding.ids)] = encoding.ids
             mask[i, : len(encoding.ids)] = 1
         feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        vectors: np.ndarray = self._session.run(None, feed)[0]
+        return self._network(feed)
+
+
+def _onnx_network(folder: Path) -> Network:
+    session = embedder_session(folder)
+
+    def run(feed: dict[str, np.ndarray]) -> np.ndarray:
+        vectors: np.ndarray = session.run(None, feed)[0]
         return vectors
+
+    return run
+
+
+_BACKENDS: SharedModels[Hashable, OnnxBackend] = SharedModels()
+
+
+def _open_backend(max_tokens: int, threads: int) -> OnnxBackend:
+    """The network of the published files, whose checksums are verified again once a file is another one."""
+    folder = _model_folder()
+    files = [path for name in SHA256 if (path := folder / name).is_file()]
+    key = (*(file_identity(path) for path in files), *SHA256.values(), max_tokens, threads)
+    return _BACKENDS.get(key, lambda: OnnxBackend(_verified(folder), max_tokens, threads))
 
 
 def batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
@@ -155,6 +200,10 @@ def batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
         yield batch
 
 
+LOADING_MEGABYTES = 500
+"""Addresses that loading takes; with less ONNX Runtime or its threads failed."""
+
+
 def embedder_session(folder: Path, graph: Path = GRAPH) -> InferenceSession:
     """The graph with the weights of a folder; each forward pass runs on one core.
 
@@ -162,9 +211,10 @@ def embedder_session(folder: Path, graph: Path = GRAPH) -> InferenceSession:
         folder: Holds the published `model.safetensors`.
         graph: An ONNX file whose weights are external and named as in that file.
     """
-    import onnxruntime
+    need_memory(LOADING_MEGABYTES, "to load the embedder's model")
     from safetensors import safe_open
 
+    onnxruntime = quiet_onnxruntime()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
@@ -184,13 +234,23 @@ def weights_folder() -> Path:
     Raises:
         EmbedderError: Neither is there, or a file is not the one that the authors published.
     """
+    return _verified(_model_folder())
+
+
+def _model_folder() -> Path:
     spec = importlib.util.find_spec(PACKAGE)
     packaged = [Path(location) / "model" for location in (spec.submodule_search_locations or [])] if spec else []
-    folder = next((path for path in packaged if (path / WEIGHTS).is_file()), None) or _hub_folder()
+    return next((path for path in packaged if (path / WEIGHTS).is_file()), None) or _hub_folder()
+
+
+def _verified(folder: Path) -> Path:
     for name, expected in SHA256.items():
         try:
             found = file_sha256(folder / name)
         except OSError as error:
+            if lacking(error):
+                problem = f"the embedder's {name} cannot be read: {lacking(error)}"
+                raise EmbedderError(problem, help=system_help(error)) from error
             found = f"none ({error.strerror})"
         if found != expected:
             raise EmbedderError(

@@ -18,7 +18,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from preflight_rag.models.embedding.embedder import PAIR_PREFIX, PROMPTS_PREFIX, Embedder, PassageInput, Progress
-from preflight_rag.models.hugging_face import fast_tokenizer, quiet_loading
+from preflight_rag.models.hugging_face import fast_tokenizer, model_folder, quiet_loading
 from preflight_rag.state.errors import EmbedderError, first_line
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ UNBOUNDED = 512
 MEDCPT_QUERY_TOKENS = 64
 """As the authors of MedCPT encode queries, and below articles."""
 MEDCPT_ARTICLE_TOKENS = 512
+
+TO_SAFETENSORS = "from sentence_transformers import SentenceTransformer as M; M(NAME).save(FOLDER)"
 
 
 class Prompts(NamedTuple):
@@ -250,20 +252,26 @@ _ENCODE_OPTIONS = {"batch_size": BATCH, "show_progress_bar": False, "convert_to_
 def _sentence_transformer(name: str) -> Any:
     from sentence_transformers import SentenceTransformer
 
+    folder = model_folder(name, EmbedderError, TO_SAFETENSORS)
     with quiet_loading():
-        return SentenceTransformer(name)
+        return SentenceTransformer(folder, trust_remote_code=False, model_kwargs={"use_safetensors": True})
 
 
 def _plain_transformer(name: str) -> tuple[Any, Any]:
     from transformers import AutoModel, AutoTokenizer
 
+    folder = model_folder(name, EmbedderError, TO_SAFETENSORS)
     with quiet_loading():
-        return AutoTokenizer.from_pretrained(name), AutoModel.from_pretrained(name).eval()
+        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+        model = AutoModel.from_pretrained(folder, trust_remote_code=False, use_safetensors=True)
+        return tokenizer, model.eval()
 
 
 def _loaded(name: str, load: Callable[[str], Any]) -> Any:
     try:
         return load(name)
+    except EmbedderError:
+        raise
     except ImportError as error:
         raise EmbedderError(
             f"The embedder {name!r} needs the package sentence-transformers: {first_line(error)}",

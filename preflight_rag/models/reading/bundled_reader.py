@@ -11,13 +11,15 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from preflight_rag.models.cache import SharedModels, file_identity
+from preflight_rag.models.onnx import quiet_onnxruntime
 from preflight_rag.models.reading.extractive_reader import (
     Pair,
     PassageReading,
@@ -31,7 +33,8 @@ from preflight_rag.models.reading.extractive_reader import (
     windows,
 )
 from preflight_rag.models.side_by_side import side_by_side
-from preflight_rag.state.errors import ExtractiveReaderError, first_line
+from preflight_rag.state.errors import ExtractiveReaderError, first_line, lacking, system_help
+from preflight_rag.state.memory import need_memory
 from preflight_rag.text.words import encodable
 
 if TYPE_CHECKING:
@@ -40,6 +43,8 @@ if TYPE_CHECKING:
 MODEL = Path(__file__).with_name("reader.onnx")
 TOKENIZER = Path(__file__).with_name("reader_tokenizer.json")
 SETTINGS = Path(__file__).with_name("reader.json")
+LOADING_MEGABYTES = 400
+"""Addresses that loading takes; with less ONNX Runtime or its threads failed."""
 _AGAIN = "Install the package again"
 
 
@@ -104,7 +109,7 @@ def reader_settings() -> ReaderSettings:
 
 
 class BundledReader:
-    """Reads passages on the CPU. The model is loaded at the first use; thread-safe.
+    """Reads passages on the CPU. The model is loaded at the first use, once for all readers of a process; thread-safe.
 
     Args:
         model: Another ONNX file than the package's; only that is checked against the checksum.
@@ -116,8 +121,7 @@ class BundledReader:
         self._model = model
         self._threads = threads or min(2, os.cpu_count() or 1)
         self._lock = threading.Lock()
-        self._session: Any = None
-        self._tokenizer: Any = None
+        self._loaded: _Network | None = None
 
     @property
     def threshold(self) -> float:
@@ -139,40 +143,60 @@ class BundledReader:
             ExtractiveReaderError: The model's file is missing or damaged.
         """
         with self._lock:
-            if self._session is None:
-                self._session, self._tokenizer = self._load()
+            if self._loaded is None:
+                self._loaded = _open_network(self._model)
+            network = self._loaded
         clean = [(encodable(question), encodable(title), encodable(text)) for question, title, text in pairs]
-        found = windows(clean, self._tokenizer)
-        outputs = side_by_side(self._run, found, self._threads)
+        found = windows(clean, network.tokenizer)
+        outputs = side_by_side(network.run, found, self._threads)
         decoded = []
         for i, mine in groupby(zip(found, outputs, strict=True), key=lambda pair: pair[0].pair):
             parts, outputs_ = zip(*mine, strict=True)
             decoded.append(decode(clean[i][1], clean[i][2], parts, outputs_))
         return decoded
 
-    def _run(self, window: Window) -> list[np.ndarray]:
-        return [output[0] for output in self._session.run(None, padded([window]))]
 
-    def _load(self) -> tuple[Any, Any]:
-        import onnxruntime
+class _Network:
+    """A loaded model and its tokenizer.
 
+    Args:
+        model: An ONNX file; None for the package's, whose checksum is verified.
+    """
+
+    def __init__(self, model: Path | None) -> None:
+        need_memory(LOADING_MEGABYTES, "to load the reader's model")
+        onnxruntime = quiet_onnxruntime()
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
         options.inter_op_num_threads = 1
         options.log_severity_level = 4
-        path = self._model or MODEL
+        path = model or MODEL
         try:
             content = path.read_bytes()
-            if self._model is None and hashlib.sha256(content).hexdigest() != reader_settings().sha256:
+            if model is None and hashlib.sha256(content).hexdigest() != reader_settings().sha256:
                 raise ExtractiveReaderError(f"{path.name} is damaged", help=_AGAIN)
-            session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-            return session, load_tokenizer(TOKENIZER)
+            self._session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+            self.tokenizer = load_tokenizer(TOKENIZER)
         except ExtractiveReaderError:
             raise
         except Exception as error:
-            problem = first_line(error)
-            help = _AGAIN if self._model is None else f"Check the file {path}"
+            problem = lacking(error) or first_line(error)
+            help = _AGAIN if model is None else f"Check the file {path}"
+            help = system_help(error) if lacking(error) else help
             raise ExtractiveReaderError(f"the reader's model cannot be loaded: {problem}", help=help) from error
+
+    def run(self, window: Window) -> list[np.ndarray]:
+        """The model's outputs for one window."""
+        return [output[0] for output in self._session.run(None, padded([window]))]
+
+
+_NETWORKS: SharedModels[Hashable, _Network] = SharedModels()
+
+
+def _open_network(model: Path | None) -> _Network:
+    files = [path for path in (model or MODEL, TOKENIZER) if path.is_file()]
+    key = (model, "" if model else reader_settings().sha256, *(file_identity(path) for path in files))
+    return _NETWORKS.get(key, lambda: _Network(model))
 
 
 def _reading(spans: tuple[Span, ...], descriptor: str | None, scores: dict[str, float]) -> PassageReading:

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 Pair: TypeAlias = tuple[str, str, str]
 """Question, title and text of a passage."""
+
+Candidate: TypeAlias = tuple[float, int, int]
+"""A span before it is widened to whole words: its margin, rounded, its start and its end in title and text joined."""
 
 BUNDLED, NO_READER = "default", "none"
 """Names of the reader that comes with the package, and of no reader."""
@@ -238,53 +242,71 @@ def decode(
         Spans best first; the descriptor or None; for each of `SCORES` its logit, of the window most likely to answer.
     """
     whole = joined(title, text)
-    spans: list[Span] = []
-    described: list[Span] = []
+    describing: list[Candidate] = []
     scores: dict[str, float] = {}
-    for window, (start, end, d_start, d_end, pooled) in zip(windows, outputs, strict=True):
-        spans += answer_spans(title, text, window, start, end)
-        found = best_spans(whole, window, d_start, d_end)
-        described += [span for span in found if not span.start < window.shift < span.end]
+    for window, (_, _, start, end, pooled) in zip(windows, outputs, strict=True):
+        describing += _candidates(whole, window, start, end)
         logits = {name: round(float(value), DECIMALS) for name, value in zip(SCORES, pooled, strict=True)}
         if not scores or logits["answerable"] > scores["answerable"]:
             scores = logits
-    best = min(described, key=_order, default=None)
-    return apart(spans), best.text if best and best.margin > 0 else None, scores
+    shift = windows[0].shift
+    # In the title or in the text, not across both.
+    best = next((span for span in _in_order(whole, describing) if not span.start < shift < span.end), None)
+    answers = answer_spans(title, text, windows, [(start, end) for start, end, *_ in outputs])
+    return answers, best.text if best and best.margin > 0 else None, scores
 
 
-def answer_spans(title: str, text: str, window: Window, start: np.ndarray, end: np.ndarray) -> list[Span]:
-    """The likeliest answers of a window, best first: stretches of the text, not of its title."""
-    found = best_spans(joined(title, text), window, start, end, least=window.shift)
-    return [replace(span, start=span.start - window.shift, end=span.end - window.shift) for span in found]
+def answer_spans(
+    title: str, text: str, windows: Sequence[Window], scores: Sequence[tuple[np.ndarray, np.ndarray]]
+) -> tuple[Span, ...]:
+    """The likeliest answers of a passage, best first, none inside another: stretches of its text, not of its title.
+
+    Args:
+        title: The passage's title.
+        text: Its text.
+        windows: Its windows.
+        scores: For each window the logits of starts and of ends, each of shape (tokens,).
+    """
+    whole = joined(title, text)
+    found: list[Candidate] = []
+    for window, (start, end) in zip(windows, scores, strict=True):
+        found += _candidates(whole, window, start, end, least=window.shift)
+    shift = len(joined(title, ""))
+    best = apart(_in_order(whole, found))
+    return tuple(replace(span, start=span.start - shift, end=span.end - shift) for span in best)
 
 
-def best_spans(text: str, window: Window, start: np.ndarray, end: np.ndarray, *, least: int = 0) -> list[Span]:
-    """The likeliest spans of a window that begin at character `least` or later, as whole words."""
+def _candidates(text: str, window: Window, start: np.ndarray, end: np.ndarray, *, least: int = 0) -> list[Candidate]:
+    """The likeliest spans of a window that begin at character `least` or later, not yet widened to whole words."""
     allowed = [i for i, (a, b) in enumerate(window.offsets) if least <= a < b]
-    if not allowed:
-        return []
-    firsts = _highest(start, allowed)
-    lasts = _highest(end, allowed)
-    null = float(start[0]) + float(end[0])
+    starts, ends = start.tolist(), end.tolist()
+    firsts, lasts = _highest(starts, allowed), _highest(ends, allowed)
+    null = starts[0] + ends[0]
 
-    def span(i: int, j: int) -> Span | None:
-        margin = float(start[i]) + float(end[j]) - null
-        return _whole_words(text, (window.offsets[i][0], window.offsets[j][1]), margin)
+    def candidate(i: int, j: int) -> Candidate:
+        return round(starts[i] + ends[j] - null, DECIMALS), window.offsets[i][0], window.offsets[j][1]
 
-    found = [span(i, j) for i in firsts for j in lasts if 0 <= j - i < MAX_SPAN_TOKENS]
-    if not any(found):
-        found = [span(i, i) for i in allowed]
-    return sorted(filter(None, found), key=_order)
+    found = [candidate(i, j) for i in firsts for j in lasts if 0 <= j - i < MAX_SPAN_TOKENS]
+    if not any(_whole_words(text, each) for each in found):
+        found = [candidate(i, i) for i in allowed]
+    return found
 
 
-def apart(spans: Sequence[Span], most: int = MAX_SPANS) -> tuple[Span, ...]:
-    """The best spans of which none overlaps a better one."""
+def _in_order(text: str, candidates: Iterable[Candidate]) -> Iterator[Span]:
+    """Candidates as whole words, best first; only as many are widened as are taken."""
+    ordered = sorted(candidates, key=lambda candidate: -candidate[0])
+    for _, level in groupby(ordered, key=lambda candidate: candidate[0]):
+        yield from sorted(filter(None, (_whole_words(text, each) for each in level)), key=_order)
+
+
+def apart(spans: Iterable[Span], most: int = MAX_SPANS) -> tuple[Span, ...]:
+    """The first spans, of those given best first, of which none overlaps a better one."""
     kept: list[Span] = []
-    for span in sorted(spans, key=_order):
+    for span in spans:
         if all(span.end <= other.start or other.end <= span.start for other in kept):
             kept.append(span)
-        if len(kept) == most:
-            break
+            if len(kept) == most:
+                break
     return tuple(kept)
 
 
@@ -292,12 +314,13 @@ def _order(span: Span) -> tuple[float, int, int]:
     return -span.margin, span.start, span.end
 
 
-def _highest(logits: np.ndarray, allowed: Sequence[int]) -> list[int]:
-    return sorted(allowed, key=lambda i: (-round(float(logits[i]), DECIMALS), i))[:CANDIDATES]
+def _highest(logits: Sequence[float], allowed: Sequence[int]) -> list[int]:
+    return sorted(allowed, key=lambda i: (-round(logits[i], DECIMALS), i))[:CANDIDATES]
 
 
-def _whole_words(text: str, at: tuple[int, int], margin: float) -> Span | None:
+def _whole_words(text: str, candidate: Candidate) -> Span | None:
     """A span widened to whole words, without marks at its ends; None where no word is left."""
+    margin, *at = candidate
     start, end = at
     first, last = max(0, start - _NEAR), min(len(text), end + _NEAR)
     for word in _WORD.finditer(text, first, last):
@@ -310,7 +333,7 @@ def _whole_words(text: str, at: tuple[int, int], margin: float) -> Span | None:
     kept = kept.strip(_EDGES)
     if not re.search(r"\w", kept):
         return None
-    return Span(start, start + len(kept), kept, round(margin, DECIMALS))
+    return Span(start, start + len(kept), kept, margin)
 
 
 def sigmoid(logit: float) -> float:

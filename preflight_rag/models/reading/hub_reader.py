@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from preflight_rag.models.hugging_face import fast_tokenizer, quiet_loading
+from preflight_rag.models.hugging_face import fast_tokenizer, model_folder, quiet_loading
 from preflight_rag.models.reading.extractive_reader import (
     EVEN,
     MAX_QUESTION,
@@ -19,7 +19,6 @@ from preflight_rag.models.reading.extractive_reader import (
     Span,
     Window,
     answer_spans,
-    apart,
     sigmoid,
     windows,
 )
@@ -40,6 +39,10 @@ HEADS = ("ForQuestionAnswering", "ForQuestionAnsweringSimple")
 """Endings of architectures that were saved with scores of starts and ends."""
 RESERVED_POSITIONS = 2
 """Positions at the beginning of its table that RoBERTa's family does not use for tokens."""
+TO_SAFETENSORS = (
+    "from transformers import AutoModelForQuestionAnswering as M, AutoTokenizer as T; "
+    "M.from_pretrained(NAME).save_pretrained(FOLDER); T.from_pretrained(NAME).save_pretrained(FOLDER)"
+)
 _EXAMPLE = "Choose a SQuAD 2.0 model, such as deepset/roberta-base-squad2, or default"
 
 
@@ -74,11 +77,13 @@ class HubReader:
             ExtractiveReaderError: The model fails on these texts.
         """
         clean = [(encodable(question), encodable(title), encodable(text)) for question, title, text in pairs]
-        spans: list[list[Span]] = [[] for _ in pairs]
+        found: list[list[Window]] = [[] for _ in pairs]
         for window in windows(clean, self._tokenizer, most_question=min(MAX_QUESTION, self.window // 3)):
-            _, title, text = clean[window.pair]
-            spans[window.pair] += answer_spans(title, text, window, *self._scores(window))
-        return [_reading(apart(found)) for found in spans]
+            found[window.pair].append(window)
+        return [
+            _reading(answer_spans(title, text, mine, [self._scores(window) for window in mine]))
+            for (_, title, text), mine in zip(clean, found, strict=True)
+        ]
 
     def _scores(self, window: Window) -> tuple[np.ndarray, np.ndarray]:
         """Scores of starts and ends (tokens,); position 0 holds those of [CLS], wherever the model has it."""
@@ -115,12 +120,13 @@ def _loaded(name: str) -> tuple[Any, Any, Any]:
             f"{name!r} needs the packages torch and transformers: {error}", help="Install them, or choose default"
         ) from error
     try:
+        folder = model_folder(name, ExtractiveReaderError, TO_SAFETENSORS)
         with quiet_loading():
-            config = AutoConfig.from_pretrained(name, trust_remote_code=False)
+            config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
             _check_head(name, config)
-            tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=False)
+            tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
             model = AutoModelForQuestionAnswering.from_pretrained(
-                name, config=config, dtype=torch.float32, trust_remote_code=False
+                folder, config=config, dtype=torch.float32, trust_remote_code=False, use_safetensors=True
             )
     except ExtractiveReaderError:
         raise

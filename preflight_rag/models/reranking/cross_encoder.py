@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from preflight_rag.models.hugging_face import quiet_loading
+from preflight_rag.models.hugging_face import model_folder, quiet_loading
 from preflight_rag.state.errors import RerankerError, first_line
 from preflight_rag.state.retrieval import Candidate
 from preflight_rag.state.values import Passage
@@ -26,7 +26,7 @@ BATCH = 16
 """Pairs of one forward pass; smaller, the deadline is kept more closely. A guess."""
 WINDOW = 512
 """Tokens of question and passage together where the model sets no smaller window."""
-
+TO_SAFETENSORS = "from sentence_transformers import CrossEncoder as M; M(NAME).save_pretrained(FOLDER)"
 HEADLESS = ("Model", "ForMaskedLM", "ForPreTraining")
 """Endings of architectures to which loading a CrossEncoder adds a head of random weights."""
 
@@ -104,8 +104,11 @@ def _loaded(name: str) -> Any:
             help="Install it, or use --reranker features",
         ) from error
     try:
+        folder = model_folder(name, RerankerError, TO_SAFETENSORS)
         with quiet_loading():
-            return CrossEncoder(name)
+            return CrossEncoder(folder, trust_remote_code=False, model_kwargs={"use_safetensors": True})
+    except RerankerError:
+        raise
     except Exception as error:
         raise RerankerError(
             f"Cannot load the cross-encoder {name!r}: {first_line(error)}",

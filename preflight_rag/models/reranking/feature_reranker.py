@@ -17,7 +17,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -27,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from preflight_rag.state.errors import RerankerError
 from preflight_rag.state.retrieval import Candidate
-from preflight_rag.text.words import STOP_WORDS, words_by_token
+from preflight_rag.text.words import STOP_WORDS, passage_terms, words_by_token
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,8 +39,6 @@ K1, B = 1.2, 0.75
 """BM25's usual constants (Robertson and Zaragoza 2009)."""
 FEEDBACK = 5
 """How many of the best candidates the others are compared with; a guess."""
-LONGEST = 1000
-"""Terms of a passage that are read; a guess."""
 
 RANKING = (
     "dense z", "dense gap", "dense share", "dense reciprocal rank", "dense log rank", "dense missing",
@@ -103,31 +100,80 @@ def trained() -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Texts:
-    """The terms: `ids` (t,) of all texts in a row, `counts` (n, v) by text. The question's terms have the first ids."""
+    """The candidates' terms as numbers.
+
+    Attributes:
+        ids: Of all texts, one after the other, (total,) int64.
+        rows: The text of each of them, (total,).
+        lengths: Terms by text, (n,).
+        titles: As `ids`, of the titles.
+        title_rows: The text of each of those.
+        asked: Numbers of the question's distinct terms, in their order.
+    """
 
     ids: np.ndarray
-    starts: np.ndarray
-    counts: np.ndarray
-    asked: int
+    rows: np.ndarray
+    lengths: np.ndarray
+    titles: np.ndarray
+    title_rows: np.ndarray
+    asked: list[int]
 
     @classmethod
     def of(cls, asked: Sequence[str], candidates: Sequence[Candidate]) -> _Texts:
+        """As an index has them, where one has those of all candidates; else read from the texts."""
         import numpy as np
 
-        vocabulary = {term: i for i, term in enumerate(asked)}
-        texts = [_terms(candidate) for candidate in candidates]
-        ids = np.array([vocabulary.setdefault(term, len(vocabulary)) for text in texts for term in text], dtype=np.intp)
+        known = [candidate.terms for candidate in candidates if candidate.terms is not None]
+        if len(known) == len(candidates) and all(terms.vocabulary is known[0].vocabulary for terms in known):
+            texts, titles = [terms.text for terms in known], [terms.title for terms in known]
+            numbers = known[0].vocabulary.numbers(asked)
+        else:
+            vocabulary: dict[str, int] = {}
+            numbers = [vocabulary.setdefault(term, len(vocabulary)) for term in asked]
+            texts, titles = [], []
+            for candidate in candidates:
+                title, text = candidate.passage.title, candidate.passage.text
+                for terms, found in ((passage_terms(title, text), texts), (words_by_token(title), titles)):
+                    places = [vocabulary.setdefault(term, len(vocabulary)) for term in terms]
+                    found.append(np.array(places, dtype=np.int64))
         lengths = np.array([len(text) for text in texts])
-        rows = np.repeat(np.arange(len(texts)), lengths)
-        size = max(1, len(vocabulary))
-        counts = np.bincount(rows * size + ids, minlength=len(texts) * size).reshape(len(texts), size)
-        return cls(ids, np.concatenate([[0], lengths.cumsum()]), counts, len(asked))
+        return cls(
+            np.concatenate(texts, dtype=np.int64),
+            np.repeat(np.arange(len(texts)), lengths),
+            lengths,
+            np.concatenate(titles, dtype=np.int64),
+            np.repeat(np.arange(len(titles)), [len(title) for title in titles]),
+            numbers,
+        )
 
-    def matches(self, i: int) -> list[tuple[int, int]]:
-        """Places and ids of the question's terms in the text `i`."""
-        ids = self.ids[self.starts[i] : self.starts[i + 1]]
-        places = (ids < self.asked).nonzero()[0]
-        return list(zip(places.tolist(), ids[places].tolist(), strict=True))
+    @property
+    def starts(self) -> np.ndarray:
+        """Where each text begins in `ids`."""
+        starts: np.ndarray = self.lengths.cumsum() - self.lengths
+        return starts
+
+    def matches(self) -> tuple[np.ndarray, np.ndarray]:
+        """Places in `ids` that hold one of the question's terms, ascending, and which of `asked` it is."""
+        import numpy as np
+
+        which = np.full(len(self.ids), -1)
+        for place, number in enumerate(self.asked):
+            if number >= 0:
+                which[self.ids == number] = place
+        places = np.flatnonzero(which >= 0)
+        return places, which[places]
+
+    def titled(self) -> np.ndarray:
+        """Whether all of the question's terms stand in a text's title, (n,); not where it has none."""
+        import numpy as np
+
+        n = len(self.lengths)
+        if not self.asked:
+            return np.zeros(n, dtype=bool)
+        found = np.ones(n, dtype=bool)
+        for number in self.asked:
+            found &= np.bincount(self.title_rows[self.titles == number], minlength=n) > 0
+        return found
 
 
 def features(question: str, candidates: Sequence[Candidate]) -> np.ndarray:
@@ -196,18 +242,13 @@ def _text_columns(
 ) -> dict[str, np.ndarray]:
     import numpy as np
 
-    n, place = len(candidates), {term: i for i, term in enumerate(asked)}
-    counts = texts.counts[:, : max(1, len(asked))] * (1.0 if asked else 0.0)
-    pairs = {(place[a], place[b]) for a, b in pairwise(sequence)}
-    bigrams, proximity, first, title_match = (np.zeros(n) for _ in range(4))
-    for i, candidate in enumerate(candidates):
-        title_match[i] = bool(place) and place.keys() <= set(words_by_token(candidate.passage.title))
-        matches = texts.matches(i)
-        near = {(a, b) for (p, a), (q, b) in pairwise(matches) if q - p == 1}
-        bigrams[i] = len(near & pairs) / len(pairs) if pairs else 0
-        proximity[i] = _proximity(matches)
-        first[i] = 1 / (1 + matches[0][0] / 10) if matches else 0
-    lengths = np.diff(texts.starts).astype(float)
+    n, size, place = len(candidates), max(1, len(asked)), {term: i for i, term in enumerate(asked)}
+    places, terms = texts.matches()
+    rows = texts.rows[places]
+    counts = np.bincount(rows * size + terms, minlength=n * size).reshape(n, size).astype(float)
+    firsts, first = np.unique(rows, return_index=True), np.zeros(n)
+    first[firsts[0]] = 1 / (1 + (places - texts.starts[rows])[firsts[1]] / 10)
+    lengths = texts.lengths.astype(float)
     present = counts > 0
     frequency = present.sum(axis=0)
     idf = np.log(1 + (n - frequency + 0.5) / (frequency + 0.5))
@@ -218,24 +259,94 @@ def _text_columns(
         "idf coverage": present @ weight,
         "pool bm25 z": _z((counts * (K1 + 1) / norm) @ idf),
         "frequency": np.log1p(counts) @ weight,
-        "bigrams": bigrams,
-        "proximity": proximity,
+        "bigrams": _bigrams({(place[a], place[b]) for a, b in pairwise(sequence)}, size, n, rows, places, terms),
+        "proximity": _proximity(present, texts.starts, rows, places, terms),
         "first match": first,
-        "title match": title_match,
+        "title match": texts.titled().astype(float),
         "length": np.log1p(lengths),
-        "term feedback z": _z(_term_feedback(texts.counts)),
+        "term feedback z": _z(_term_feedback(texts)),
     }
 
 
-def _term_feedback(counts: np.ndarray) -> np.ndarray:
+def _bigrams(
+    pairs: set[tuple[int, int]], size: int, n: int, rows: np.ndarray, places: np.ndarray, terms: np.ndarray
+) -> np.ndarray:
+    """Share of the question's pairs of neighbours that are neighbours in each text, (n,).
+
+    Args:
+        pairs: Of the question's terms, by their places among them.
+        size: How many terms it has.
+        n: How many texts there are.
+        rows: The text of each match.
+        places: Where it stands.
+        terms: Which of the question's terms it is.
+    """
+    import numpy as np
+
+    if not pairs:
+        return np.zeros(n)
+    is_next = (np.diff(places) == 1) & (np.diff(rows) == 0)
+    codes = (terms[:-1] * size + terms[1:])[is_next]
+    is_pair = np.isin(codes, [a * size + b for a, b in pairs])
+    found = np.unique(rows[:-1][is_next][is_pair] * size**2 + codes[is_pair])
+    shares: np.ndarray = np.bincount(found // size**2, minlength=n) / len(pairs)
+    return shares
+
+
+def _proximity(
+    present: np.ndarray, starts: np.ndarray, rows: np.ndarray, places: np.ndarray, terms: np.ndarray
+) -> np.ndarray:
+    """Number of distinct terms of the question in each text over the smallest window with all of them, (n,).
+
+    0 with fewer than two. A window that ends at a match begins at the earliest of the last places up to there of each
+    term that the text has.
+    """
+    import numpy as np
+
+    wanted = present.sum(axis=1)
+    shares = np.zeros(len(wanted))
+    if not len(places):
+        return shares
+    begins = np.full(len(places), np.iinfo(np.int64).max)
+    whole = np.ones(len(places), dtype=bool)
+    for term in range(present.shape[1]):
+        last = np.maximum.accumulate(np.where(terms == term, places, -1))
+        is_wanted = present[rows, term]
+        whole &= ~is_wanted | (last >= starts[rows])
+        begins = np.where(is_wanted, np.minimum(begins, last), begins)
+    lengths = (places - begins + 1)[whole]
+    smallest = np.full(len(wanted), np.iinfo(np.int64).max)
+    np.minimum.at(smallest, rows[whole], lengths)
+    some = wanted > 1
+    shares[some] = wanted[some] / smallest[some]
+    return shares
+
+
+def _term_feedback(texts: _Texts) -> np.ndarray:
     """Cosine of each passage's weighted terms with those of the best passages, itself left out, on the average."""
     import numpy as np
 
-    present = counts > 0
-    idf = np.log(1 + len(counts) / np.maximum(present.sum(axis=0), 1))
-    weighted = np.where(present, (1 + np.log(np.maximum(counts, 1))) * idf, 0).astype(np.float32)
-    weighted /= np.maximum(np.linalg.norm(weighted, axis=1, keepdims=True), 1e-9)
-    return _mean_without_itself(weighted @ weighted[:FEEDBACK].T)
+    n = len(texts.lengths)
+    keys = (texts.rows << 32) | texts.ids
+    keys.sort()
+    firsts = np.flatnonzero(np.diff(keys, prepend=-1))
+    counts = np.diff(firsts, append=len(keys))
+    rows, terms = keys[firsts] >> 32, keys[firsts] & 0xFFFFFFFF
+    ordered = np.sort(terms)
+    begins = np.flatnonzero(np.diff(ordered, prepend=-1))
+    # The numbers of an index are large, but only those that occur are written and read.
+    place = np.empty(int(ordered[-1]) + 1 if len(ordered) else 0, dtype=np.int64)
+    place[ordered[begins]] = np.arange(len(begins))
+    column = place[terms]
+    idf = np.log(1 + n / np.diff(begins, append=len(ordered)))
+    weights = (1 + np.log(counts)) * idf[column]
+    weights /= np.maximum(np.sqrt(np.bincount(rows, weights**2, minlength=n)), 1e-9)[rows]
+    similarities = np.empty((n, min(FEEDBACK, n)))
+    for best in range(similarities.shape[1]):
+        its = np.zeros(len(begins))
+        its[column[rows == best]] = weights[rows == best]
+        similarities[:, best] = np.bincount(rows, weights * its[column], minlength=n)
+    return _mean_without_itself(similarities)
 
 
 def _contexts(question: str, candidates: Sequence[Candidate]) -> dict[str, float]:
@@ -247,31 +358,6 @@ def _contexts(question: str, candidates: Sequence[Candidate]) -> dict[str, float
         "rankings agree": len(both) / 10,
         "dense lead": 10 * (cosines[0] - cosines[min(9, len(cosines) - 1)]),
     }
-
-
-def _terms(candidate: Candidate) -> list[str]:
-    """The terms of title and text, the title not twice."""
-    title, text = candidate.passage.title, candidate.passage.text
-    return words_by_token(text if text.startswith(title) else f"{title} {text}")[:LONGEST]
-
-
-def _proximity(matches: list[tuple[int, int]]) -> float:
-    """Number of distinct terms found over the smallest window with all of them; 0 with fewer than two."""
-    wanted = len({term for _, term in matches})
-    if wanted < 2:
-        return 0.0
-    counts: Counter[int] = Counter()
-    start, best = 0, math.inf
-    for place, term in matches:
-        counts[term] += 1
-        while len(counts) == wanted:
-            left, leaving = matches[start]
-            best = min(best, place - left + 1)
-            counts[leaving] -= 1
-            if not counts[leaving]:
-                del counts[leaving]
-            start += 1
-    return wanted / best
 
 
 def _ranks(ranks: Sequence[int | None], n: int) -> tuple[np.ndarray, np.ndarray]:

@@ -1,0 +1,91 @@
+"""What a turn may spend on its language model: calls, tokens, seconds; and what people may spend over many turns."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Protocol
+
+from preflight_rag.state.errors import BudgetUsedUp
+from preflight_rag.state.values import Usage
+
+
+class Purse(Protocol):
+    """Tokens that somebody may spend over many turns."""
+
+    def take(self, tokens: int) -> str:
+        """Set tokens aside for a call; why there are none left, or ""."""
+        ...
+
+    def settle(self, taken: int, spent: int) -> None:
+        """Count what the call has really spent in the place of what was set aside for it."""
+        ...
+
+
+class Budget:
+    """What one turn may spend. Each call is counted before it is made, so that calls made at once stay within it.
+
+    A call's tokens are those of its prompt, estimated, until its reply says how many they were: the last replies may
+    go over the limit of tokens by their own length, and no call is made after that.
+
+    Args:
+        calls: Most calls of the model.
+        tokens: Most tokens, of prompts and replies.
+        seconds: How long calls may be made, from now on; one that runs then is ended.
+        spent: What the turn spent before it was cut off and resumed.
+        purses: Others that pay for the same calls.
+
+    Attributes:
+        used_up: The first refusal; None as long as nothing was refused.
+    """
+
+    def __init__(
+        self, *, calls: int, tokens: int, seconds: float, spent: Usage | None = None, purses: Sequence[Purse] = ()
+    ) -> None:
+        self._calls, self._tokens, self._seconds = calls, tokens, seconds
+        self._end = time.monotonic() + seconds
+        self._made = spent.calls if spent else 0
+        self._used = spent.input_tokens + spent.output_tokens if spent else 0
+        self._purses = tuple(purses)
+        self.used_up: BudgetUsedUp | None = None
+
+    def begin(self, tokens: int) -> None:
+        """Count a call with so many tokens in its prompt.
+
+        Raises:
+            BudgetUsedUp: It must not be made.
+        """
+        if self._made >= self._calls:
+            raise self._refused(f"the turn's {self._calls:,} model calls are used up", "PREFLIGHT_TURN_CALLS")
+        if self._used + tokens > self._tokens:
+            raise self._refused(f"the turn's {self._tokens:,} tokens are used up", "PREFLIGHT_TURN_TOKENS")
+        if self.seconds_left() <= 0:
+            raise self.out_of_time()
+        for place, purse in enumerate(self._purses):
+            if why := purse.take(tokens):
+                for paid in self._purses[:place]:
+                    paid.settle(tokens, 0)
+                raise self._refused(why, "")
+        self._made += 1
+        self._used += tokens
+
+    def end(self, tokens: int, spent: int) -> None:
+        """Count what a call has really spent."""
+        self._used += spent - tokens
+        for purse in self._purses:
+            purse.settle(tokens, spent)
+
+    def seconds_left(self) -> float:
+        """How long the turn may still call its model."""
+        return self._end - time.monotonic()
+
+    def out_of_time(self) -> BudgetUsedUp:
+        """The error of a call for which no time is left."""
+        return self._refused(f"the turn's {self._seconds:g} s for its model are used up", "PREFLIGHT_TURN_SECONDS")
+
+    def _refused(self, why: str, setting: str) -> BudgetUsedUp:
+        help = f"Ask for less at once; the limit is {setting}." if setting else "Ask again later."
+        error = BudgetUsedUp(why, help=help)
+        error.spent = Usage().model_dump()
+        self.used_up = self.used_up or error
+        return error

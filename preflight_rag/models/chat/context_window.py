@@ -1,0 +1,90 @@
+"""How many tokens a model reads and writes in one call, as its server or LangChain says."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from preflight_rag.models.chat.chat_models import served_models
+from preflight_rag.models.chat.runnables import models_in
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+    from preflight_rag.models.chat.runnables import AnyModel
+
+WINDOW_SECONDS = 5.0
+"""Seconds that a server has to list its models; set by hand, for one on another continent."""
+WINDOW_WAIT = 0.3
+"""Seconds that a turn waits for it, of which most have passed while the library was opened; a guess."""
+_WINDOWS = ("max_model_len", "loaded_context_length", "n_ctx", "context_length", "context_window", "max_context_length")
+"""Names under which servers say it; what is loaded before what the model could have."""
+
+
+class ContextWindow:
+    """How many tokens a model reads and writes in one call, as far as somebody says so.
+
+    That is the number given, else the smallest of the chat models inside, since each of them may be asked.
+
+    Args:
+        model: A chat model, or a Runnable around some.
+        given: What a person says; nobody is asked then.
+    """
+
+    def __init__(self, model: AnyModel, given: int | None = None) -> None:
+        self._given = given
+        self._windows = [] if given else [_Window(inner) for inner in models_in(model)]
+
+    def tokens(self) -> int | None:
+        """The number, or None where nobody says it, or no server has said it yet."""
+        known = [tokens for window in self._windows if (tokens := window.tokens()) is not None]
+        return self._given or min(known, default=None)
+
+
+class _Window:
+    """What one chat model's own server says in its list of models, else what LangChain knows of the model.
+
+    The server is asked beside what else has to be opened, so that no turn waits for it.
+    """
+
+    def __init__(self, chat_model: BaseChatModel) -> None:
+        self._model = chat_model
+        self._found: int | None = None
+        self._asking: threading.Thread | None = None
+        base_url = getattr(chat_model, "openai_api_base", None)
+        if base_url:
+            self._asking = threading.Thread(target=self._ask, args=(str(base_url),), daemon=True)
+            self._asking.start()
+
+    def tokens(self) -> int | None:
+        """The number, or None where nobody says it, or the server has not said it yet."""
+        if self._asking is not None:
+            self._asking.join(WINDOW_WAIT)
+            if self._asking.is_alive():
+                return None
+            self._asking = None
+        if self._found is None:
+            profile = getattr(self._model, "profile", None) or {}
+            self._found = profile.get("max_input_tokens")
+        return self._found
+
+    def _ask(self, base_url: str) -> None:
+        try:
+            from pydantic import SecretStr
+
+            name, key = getattr(self._model, "model_name", ""), getattr(self._model, "openai_api_key", None)
+            secret = key.get_secret_value() if isinstance(key, SecretStr) else "not-needed"
+            models = served_models(base_url, secret, WINDOW_SECONDS)
+            detail = next((window_of(model.model_dump()) for model in models if model.id == name), None)
+        except Exception:  # whatever a server makes of it, or little memory: the model's own call says what is wrong
+            return
+        self._found = detail if self._found is None else self._found
+
+
+def window_of(entry: Mapping[str, Any]) -> int | None:
+    """The context window in a server's entry of a model: vLLM, llama.cpp, LM Studio, OpenRouter and Groq say it."""
+    meta = entry.get("meta")
+    places = [entry, meta if isinstance(meta, Mapping) else {}]
+    found = [place[name] for name in _WINDOWS for place in places if isinstance(place.get(name), int)]
+    return next((tokens for tokens in found if tokens > 0), None)

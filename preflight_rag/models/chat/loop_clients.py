@@ -1,0 +1,87 @@
+"""An HTTP client of a chat model for each event loop; it follows no redirect elsewhere and waits for nothing long."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakKeyDictionary
+
+from preflight_rag.models.chat.model_errors import seconds_asked
+from preflight_rag.models.chat.runnables import with_models
+
+if TYPE_CHECKING:
+    from preflight_rag.models.chat.runnables import AnyModel
+
+M = TypeVar("M", bound="AnyModel")
+LONGEST_WAIT = 20.0
+"""Seconds that a call is put off because its server asks for that (Retry-After); longer ones are said, not waited for.
+A guess at what a person waits for nothing."""
+
+
+class LoopLocalClients:
+    """Copies of a model, each with HTTP clients of its own, by event loop.
+
+    A client's connections stay with the loop that opened them, and langchain-openai shares one client among all models
+    of an address. An application that answers on a loop of its own, beside an agent on another one with the same model,
+    would take up the other's connections; so a model is copied for each loop.
+
+    The copies have no time limit between the chunks of a stream: langchain-openai keeps it with `asyncio.wait_for`,
+    which in Python 3.11 swallows a cancellation that comes together with a chunk. A reader's deadline bounds the call
+    anyway.
+    """
+
+    def __init__(self) -> None:
+        self._copies: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[Any, Any]] = WeakKeyDictionary()
+        self._http: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Any]] = WeakKeyDictionary()
+
+    def of(self, model: M) -> M:
+        """The model for the loop that runs; itself where it has no client of OpenAI's, or one that the user gave it."""
+        loop = asyncio.get_running_loop()
+        original, copy = self._copies.get(loop, (None, None))
+        if original is not model:
+            clients = self._http.setdefault(loop, {})
+            copy = with_models(model, lambda inner: _with_own_client(inner, clients))
+            self._copies[loop] = (model, copy)
+        own: M = copy
+        return own
+
+    async def aclose(self) -> None:
+        """Close the connections of the loop that runs; a client that is asked again opens new ones."""
+        loop = asyncio.get_running_loop()
+        self._copies.pop(loop, None)
+        for client in self._http.pop(loop, {}).values():
+            await client.aclose()
+
+
+def _refuse_elsewhere(base_url: Any) -> Callable[[Any], Awaitable[None]]:
+    """What keeps a prompt from being sent on, by a redirect, to another server than the one that was named."""
+
+    async def refuse(request: Any) -> None:
+        if (request.url.scheme, request.url.host, request.url.port) != (base_url.scheme, base_url.host, base_url.port):
+            raise ConnectionError(f"it sends requests on to {request.url.host}, which was not named")
+
+    return refuse
+
+
+async def _no_long_wait(response: Any) -> None:
+    """Have the client not repeat a call that its server puts off for long: that is said at once."""
+    if response.status_code in (429, 503) and seconds_asked(response.headers) > LONGEST_WAIT:
+        response.headers["x-should-retry"] = "false"
+
+
+def _with_own_client(model: Any, clients: dict[str, Any]) -> Any:
+    """A copy of a chat model with one of the clients of a loop, which are kept by address and time limit."""
+    client = getattr(model, "root_async_client", None)
+    if client is None or getattr(model, "http_async_client", None) is not None:
+        return model
+    from openai import DefaultAsyncHttpxClient
+
+    kind = f"{client.base_url} {client.timeout!r}"
+    if kind not in clients:
+        hooks: dict[str, list[Any]] = {"request": [_refuse_elsewhere(client.base_url)], "response": [_no_long_wait]}
+        clients[kind] = DefaultAsyncHttpxClient(base_url=client.base_url, timeout=client.timeout, event_hooks=hooks)
+    own = client.with_options(http_client=clients[kind])
+    changes = {"root_async_client": own, "async_client": own.chat.completions, "stream_chunk_timeout": None}
+    known = type(model).model_fields
+    return model.model_copy(update={name: value for name, value in changes.items() if name in known})

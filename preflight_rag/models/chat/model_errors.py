@@ -1,0 +1,167 @@
+"""What goes wrong with chat models, in our own words: errors of their SDKs and of the servers behind these."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from preflight_rag.state.errors import (
+    BadReply,
+    ContextOverflow,
+    ModelAuthError,
+    ModelError,
+    ModelRateLimited,
+    ModelTimeout,
+    ModelUnavailable,
+    UnknownModel,
+    first_line,
+    modules_of,
+    others_help,
+)
+
+_CLIENTS = ("openai", "langchain_openai", "httpx", "httpx2")
+"""Packages whose code fails on what a server sends in the place of a completion."""
+_OVERFLOW = ("context_length", "context length", "maximum context", "too many tokens", "context window")
+
+
+def in_our_words(error: Exception, model: str, *, base_url: str | None = None) -> ModelError:
+    """The error of a chat model as one of ours; unknown ones keep their first line.
+
+    Args:
+        error: What was raised.
+        model: The model's name.
+        base_url: Of the server that a person has named, if one: only then can it be wrong.
+    """
+    if isinstance(error, ModelError):
+        return error
+    named = _named_failure(error, model, base_url)
+    if named is not None:
+        return named
+    if isinstance(error, TimeoutError):
+        return ModelTimeout(f"{model} did not reply in time", help="Try again, or raise PREFLIGHT_DEADLINE.")
+    if isinstance(error, ConnectionError):
+        return ModelUnavailable(f"{model} cannot be reached: {first_line(error)}", help=_reach(base_url))
+    if isinstance(error, AttributeError | TypeError | LookupError | ValueError):
+        return _unusable(error, model, base_url)
+    return ModelError(f"{model} failed: {type(error).__name__}: {first_line(error)}")
+
+
+def _unusable(error: Exception, model: str, base_url: str | None) -> ModelError:
+    """A reply that a client could make nothing of, or a mistake in code: that of the model, or of whoever made it."""
+    inside = next(modules_of(error.__traceback__), "").partition(".")[0]
+    message = first_line(error)
+    if "unexpected keyword argument" in message:
+        help = "The model was made or bound with an option that its client does not take."
+        return ModelError(f"{model} failed: {message}", help=help)
+    if isinstance(error, IndexError) and inside == "langchain_core":
+        problem = f"{model} sent a completion without a choice"
+        return BadReply(problem, help="Try again, or take another model.", reason="malformed")
+    empty = isinstance(error, ValueError) and "no generation" in message.lower()
+    if not empty and inside not in _CLIENTS:
+        help = others_help(error, "the model")
+        return ModelError(f"{model} failed: {type(error).__name__}: {message}", help=help)
+    if error.args and isinstance(error.args[0], Mapping) and (detail := error.args[0].get("message")):
+        return BadReply(f"{model} answered with an error: {first_line(Exception(detail))}", reason="malformed")
+    what = "sent an empty stream" if empty else "answered with something that is not a chat completion"
+    help = "Is the base URL right? It usually ends in /v1." if base_url else "Try again, or take another model."
+    return BadReply(f"{model} {what}", help=help, reason="malformed")
+
+
+def _reach(base_url: str | None) -> str:
+    return (
+        f"Is the server at {shown_address(base_url)} running, and the address right?"
+        if base_url
+        else "Check the network."
+    )
+
+
+def shown_address(address: str) -> str:
+    """An address without the name and the password that it may hold."""
+    scheme, separator, rest = address.partition("://")
+    host, slash, path = rest.partition("/")
+    return f"{scheme}{separator}{host.rpartition('@')[2]}{slash}{path}" if separator else address
+
+
+def _named_failure(error: Exception, model: str, base_url: str | None) -> ModelError | None:
+    """Failures known by the names that the OpenAI, Anthropic and similar SDKs share, and by HTTP status."""
+    kinds = {kind.__name__ for kind in type(error).__mro__}
+    status: Any = getattr(error, "status_code", None)
+    text = str(error).lower()
+    if kinds & {"APITimeoutError", "ReadTimeout", "ConnectTimeout", "StreamChunkTimeoutError"}:
+        help = "Try again, or raise the model's own time limit: PREFLIGHT_DEADLINE, for one that is named."
+        return ModelTimeout(f"{model} did not reply in time", help=help)
+    if _causes(error) & {"RemoteProtocolError", "ReadError"}:
+        problem = f"the connection to {model} broke before its reply was whole"
+        return ModelUnavailable(problem, help="Try again; if it stays so, look at the log of its server.")
+    if kinds & {"APIConnectionError", "ConnectError"}:
+        return ModelUnavailable(f"{model} cannot be reached", help=_reach(base_url))
+    if "ContextOverflowError" in kinds or (status in (400, 413) and any(sign in text for sign in _OVERFLOW)):
+        help = "Set PREFLIGHT_CONTEXT_WINDOW to what it reads, ask with a smaller k, or take a model that reads more."
+        return ContextOverflow(f"the prompt is too long for {model}", help=help)
+    if "APIError" in kinds and status is None:
+        return BadReply(f"{model} answered with an error: {_detail(error)}", help="Try again.", reason="malformed")
+    return _refusal(error, status, model, base_url) if isinstance(status, int) else None
+
+
+def _causes(error: BaseException | None) -> set[str]:
+    """The names of an error and of those that it comes from: packages between wrap them in their own."""
+    names = set()
+    while error is not None:
+        names.add(type(error).__name__)
+        error = error.__cause__
+    return names
+
+
+def _refusal(error: Exception, status: int, model: str, base_url: str | None) -> ModelError | None:
+    """What an HTTP status means."""
+    if status == 401:
+        return ModelAuthError(f"{model} refused the key", help="Check OPENAI_API_KEY (or the provider's own).")
+    if status == 403:
+        help = "Check that the key may use this model from here."
+        return ModelAuthError(f"{model} refused the call: {first_line(error)}", help=help)
+    if status == 404:
+        where = " and the base URL (often .../v1)" if base_url else ""
+        return UnknownModel(f"{model} was not found by the server", help=f"Check the model's name{where}.")
+    if status == 429 and getattr(error, "code", None) == "insufficient_quota":
+        return ModelAuthError(f"the quota for {model} is used up", help="Check the plan and the billing of the key.")
+    if status == 429:
+        help = "Wait, or lower PREFLIGHT_MAX_CONCURRENCY."
+        return ModelRateLimited(f"{model} is over its rate limit{_asked_to_wait(error)}", help=help)
+    if status >= 500:
+        return ModelUnavailable(f"{model} failed with HTTP {status}{_asked_to_wait(error)}", help="Try again later.")
+    if status in (400, 422):
+        help = "Its server does not take what was sent, an option perhaps; its log may say more."
+        return ModelError(f"{model} does not accept the call: {_detail(error)}", help=help)
+    return None
+
+
+def _detail(error: Exception) -> str:
+    """What a server says of its refusal, without the client's own words around it."""
+    body = getattr(error, "body", None)
+    detail = body.get("message") if isinstance(body, Mapping) else None
+    return first_line(Exception(detail) if isinstance(detail, str) and detail.strip() else error)
+
+
+def _asked_to_wait(error: Exception) -> str:
+    """How long a server asks to wait, as the end of a sentence; nothing where it does not say."""
+    seconds = seconds_asked(getattr(getattr(error, "response", None), "headers", {}))
+    return f" and asks to wait {seconds:,.0f} s" if seconds else ""
+
+
+def seconds_asked(headers: Mapping[str, str]) -> float:
+    """The seconds of a header `Retry-After`, as a number or as a date; 0 where there is none that can be read."""
+    value = headers.get("retry-after", "").strip()
+    if value.isdecimal() and len(value) < 10:
+        return float(value)
+    try:
+        until = parsedate_to_datetime(value)
+    except (TypeError, ValueError):
+        return 0.0
+    return max(0.0, until.timestamp() - time.time())
+
+
+def refuses_temperature(error: Exception) -> bool:
+    """Whether a model takes no temperature but its own, as its server says."""
+    return getattr(error, "status_code", None) == 400 and "temperature" in str(error).lower()

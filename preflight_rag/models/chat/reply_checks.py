@@ -1,0 +1,73 @@
+"""Whether a chat model's reply is whole: not refused, filtered, cut off, empty or endless, and to the whole prompt."""
+
+from __future__ import annotations
+
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages.utils import count_tokens_approximately
+
+from preflight_rag.models.chat.runnables import AnyModel, is_openais
+from preflight_rag.prompts.replies import before_cut_quotes
+from preflight_rag.state.errors import BadReply
+from preflight_rag.state.values import Usage
+from preflight_rag.text.words import without_controls
+
+_CUT_OFF = "Raise the model's max_tokens; where it sets none, its context window is full: ask with a smaller k."
+_FILTERED = ("content_filter", "safety")
+LONGEST_REPLY = 100_000
+"""Characters after which a model is stopped: it goes round in circles. A guess, some forty pages; answers have one."""
+LONG_PROMPT = 1000
+"""Tokens, estimated, from which on it is looked whether a server has read the whole prompt; a guess."""
+READ_SHARE = 0.5
+"""Least share of the estimate that a server reports of a prompt that it has read whole; a guess: no language has eight
+characters a token."""
+
+
+def whole_text(message: AIMessage, name: str, chat_model: AnyModel) -> tuple[str, tuple[str, ...]]:
+    """The text of a reply, and notes on it.
+
+    Args:
+        message: The reply.
+        name: How the model is named in an error.
+        chat_model: The model: OpenAI's client says for each whole reply why it ended.
+
+    Raises:
+        BadReply: It is not whole, and not because it broke off among its quotes.
+    """
+    metadata = message.response_metadata
+    reason = metadata.get("finish_reason") or metadata.get("stop_reason") or metadata.get("done_reason")
+    other = "Ask in other words, or take another model."
+    if message.additional_kwargs.get("refusal") or reason == "refusal":
+        raise BadReply(f"{name} refused to answer", help=other, reason="refusal")
+    if reason in _FILTERED:
+        problem = f"the reply of {name} was stopped by its server's content filter"
+        raise BadReply(problem, help=other, reason="content_filter")
+    text = without_controls(str(message.text))
+    if reason in ("length", "max_tokens"):
+        if (whole := before_cut_quotes(text)) is not None:
+            return whole, (f"{name}'s reply was cut off in its quotes",)
+        problem = f"{name}'s reply was cut off at its token limit"
+        raise BadReply(problem, help=_CUT_OFF, reason="length", partial=text)
+    if len(text) > LONGEST_REPLY:
+        raise too_long(name, text[:LONGEST_REPLY])
+    if reason is None and is_openais(chat_model, metadata.get("model_provider")):
+        problem = f"{name}'s reply ended before it was finished"
+        raise BadReply(problem, help="Try again.", reason="unfinished", partial=text)
+    if not text.strip():
+        help = "Try again, or take another model."
+        raise BadReply(f"{name} sent an empty reply", help=help, reason="empty")
+    return text, ()
+
+
+def too_long(name: str, text: str) -> BadReply:
+    """The error of a reply that was stopped because it did not come to an end."""
+    problem = f"{name} wrote more than {LONGEST_REPLY:,} characters and was stopped"
+    return BadReply(problem, help="Try again, or take another model.", reason="length", partial=text)
+
+
+def unread_note(name: str, prompt: list[BaseMessage], usage: Usage) -> tuple[str, ...]:
+    """A note where the server says that it has read much less than it was sent: some cut a prompt in silence."""
+    sent = count_tokens_approximately(prompt)
+    if usage.estimated or sent < LONG_PROMPT or usage.input_tokens >= READ_SHARE * sent:
+        return ()
+    read = f"{usage.input_tokens:,} of about {sent:,} tokens"
+    return (f"{name} read {read}: its server cuts what is longer; set PREFLIGHT_CONTEXT_WINDOW",)

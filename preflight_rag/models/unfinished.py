@@ -1,0 +1,44 @@
+"""A reply that did not come to its end, as a draft: its beginning is shown and marked, rather than thrown away."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from preflight_rag.prompts.replies import before_cut_quotes, parse_draft
+from preflight_rag.state.errors import BudgetUsedUp, ModelError
+from preflight_rag.state.reading import Draft, Reply
+from preflight_rag.state.values import Usage
+
+SENTENCES = {
+    "length": "the language model stopped at its limit of tokens",
+    "deadline": "the language model did not come to an end in time",
+    "unfinished": "the language model's reply broke off",
+    "budget": "what one turn may spend on its language model is used up",
+}
+"""What ended an answer, for people."""
+
+
+def unfinished(error: ModelError, options: Sequence[str] = ()) -> Reply[Draft]:
+    """What a reply that broke off says, as far as it came.
+
+    Where it broke off among its quotes, the answer above them is whole. With options it has to have named one.
+
+    Raises:
+        ModelError: The error itself, where there is no beginning, or not one that could be shown.
+    """
+    whole = before_cut_quotes(error.partial)
+    draft = parse_draft(whole or error.partial, options)
+    if not error.reason or not draft.text.strip() or not draft.found or (options and not draft.choice):
+        raise error
+    name = "budget" if isinstance(error, BudgetUsedUp) else error.reason
+    begun = draft if whole else replace(draft, incomplete=name)
+    note = f"{error.message}; {'its quotes are not whole' if whole else 'what there is of it is shown'}"
+    return Reply(begun, Usage.of_failed(error.spent), (note,))
+
+
+def incomplete_note(draft: Draft) -> str:
+    """A line below an answer that is only the beginning of one, or all that was found until then; else empty."""
+    if not draft.incomplete:
+        return ""
+    return f"\n\nNote: this answer is not complete: {SENTENCES[draft.incomplete]}."

@@ -1,0 +1,123 @@
+"""What a reply repeats of the instructions above its material is left out of it.
+
+A document may ask a model for its instructions, and an obedient model writes them down. They stand in the system
+message, with what the person who runs the application asks for. A run of `LEAK` letters and digits that the reply has
+in common with it, spaces and punctuation apart, is no accident; it is left out unless the material, the question or the
+program's own description holds it too. What an operator's instructions put in quotation marks or behind a colon is
+meant to be repeated. What a reply puts in other words, or in another alphabet, is not found: no secret belongs there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from string import hexdigits
+
+from langchain_core.messages import BaseMessage, SystemMessage
+
+from preflight_rag.prompts.converse import ABOUT
+
+LEAK = 50
+"""Letters and digits, about ten words; a guess. Answers share less with the instructions."""
+HELD = 16
+"""Letters and digits in common from which on a stream waits for what follows; a guess."""
+LOOSE = 8
+"""Letters at either end that the run may go on by chance beyond what the material holds, too; a guess."""
+LEFT_OUT = "[…]"
+NOTE = "the reply repeated its instructions, as a document may have asked it to; that part was left out"
+NOTHING_ELSE = "The reply did nothing but repeat its instructions; it is not shown."
+_TO_BE_SAID = re.compile(r"[\"“„«][^\"“”„«»\n]{3,}[\"“”»]|:[^\n]*")
+
+
+def without_leaks(reply: str, prompt: Sequence[BaseMessage]) -> str:
+    """A reply without what it repeats of the prompt's instructions; "" where nothing else is in it."""
+    guard = LeakGuard(prompt)
+    guard.feed(reply)
+    guard.finish()
+    if not guard.cuts:
+        return reply
+    kept, at = [], 0
+    for start, end in guard.cuts:
+        kept.append(reply[at:start])
+        at = end
+    kept.append(reply[at:])
+    return LEFT_OUT.join(kept) if len(_letters("".join(kept))) >= HELD else ""
+
+
+class LeakGuard:
+    """The same for a reply that comes in pieces, of which the beginning of a run is out before it is one.
+
+    Attributes:
+        cuts: Where the reply repeats the instructions: offsets of each run's beginning and end.
+    """
+
+    def __init__(self, prompt: Sequence[BaseMessage]) -> None:
+        own = "\n".join(str(message.text) for message in prompt if isinstance(message, SystemMessage))
+        rules, tag, asked = own.partition("\n<instructions>\n")
+        first, *rest = _TO_BE_SAID.split(asked)
+        self._secret = "\n".join(map(_letters, (rules + tag + first, *rest)))
+        self._grams = {self._secret[at : at + HELD] for at in range(len(self._secret) - HELD + 1)}
+        self._given = [str(message.text) for message in prompt if not isinstance(message, SystemMessage)]
+        self._known: str | None = None
+        self._run, self._places = "", list[int]()
+        self._is_run = False
+        self._raw, self._length, self._out, self._code = "", 0, 0, 0
+        self.cuts: list[tuple[int, int]] = []
+
+    def feed(self, piece: str) -> str:
+        """What may be shown with this piece."""
+        for place, character in enumerate(piece, self._length):
+            if character == "%":  # as in the addresses that a document has a model write: You%20answer%20questions
+                self._code = 2
+                continue
+            if self._code and character in hexdigits:
+                self._code -= 1
+                continue
+            self._code = 0
+            for letter in character.casefold():
+                if letter.isalnum():
+                    self._add(letter, place)
+        self._raw, self._length = self._raw + piece, self._length + len(piece)
+        return self._release(self._places[0] if self._is_run else self._length)
+
+    def finish(self) -> str:
+        """The rest."""
+        self._end_run()
+        return self._release(self._length)
+
+    def _add(self, letter: str, place: int) -> None:
+        if self._is_run and self._run + letter not in self._secret:
+            self._end_run()
+        self._run += letter
+        self._places.append(place)
+        if not self._is_run:
+            self._run, self._places = self._run[-HELD:], self._places[-HELD:]
+            self._is_run = self._run in self._grams
+
+    def _end_run(self) -> None:
+        if self._is_run and len(self._run) >= LEAK and not self._is_known(self._run[LOOSE:-LOOSE]):
+            self.cuts.append((self._places[0], self._places[-1] + 1))
+            self._run, self._places = "", []
+        self._run, self._places = self._run[1 - HELD :], self._places[1 - HELD :]
+        self._is_run = False
+
+    def _is_known(self, run: str) -> bool:
+        if self._known is None:
+            self._known = "\n".join(map(_letters, (ABOUT, *self._given)))
+        return run in self._known
+
+    def _release(self, until: int) -> str:
+        """The reply up to there, from where it was released before, without what is cut."""
+        shown, first = "", self._length - len(self._raw)
+        for start, end in [*((a, b) for a, b in self.cuts if b > self._out), (until, until)]:
+            if start > self._out:
+                shown += self._raw[self._out - first : min(start, until) - first]
+            if end > start:
+                shown += LEFT_OUT
+            self._out = max(self._out, min(end, until) if end > start else until)
+        self._raw = self._raw[self._out - first :]
+        return shown
+
+
+def _letters(text: str) -> str:
+    return "".join(character for character in text.casefold() if character.isalnum())
