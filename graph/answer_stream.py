@@ -18,14 +18,16 @@ from uuid import uuid4
 from weakref import WeakKeyDictionary
 
 from langchain_core.callbacks import BaseCallbackHandler, BaseCallbackManager
-from langchain_core.messages import AIMessage, AIMessageChunk
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.runnables.config import var_child_runnable_config
 from langgraph.config import get_config
 from langgraph.constants import TAG_NOSTREAM
 from langgraph.graph.message import push_message
 
+from preflight_rag.prompts.leaks import LeakGuard
 from preflight_rag.prompts.visible import VisibleText
+from preflight_rag.state.answer_text import UNREAD, answer_text
 from preflight_rag.text.citations import MARK
 
 ANSWERING = ("answer_plain", "reduce_context", "converse")
@@ -34,7 +36,7 @@ FIRST = "rewrite"
 """The stage that a turn begins with: a graph around this one may take several within one stream."""
 _HANDLER = "StreamMessagesHandler"
 """LangGraph's own handler of a stream in the mode `messages`, a new one for each stream."""
-_UNCOUNTED = re.compile(rf"{MARK.pattern}|[\s.]+")
+_UNCOUNTED = re.compile(rf"{MARK.pattern}|[\s.`]+")
 
 
 @dataclass
@@ -62,15 +64,39 @@ class AnswerStream(BaseCallbackHandler):
     def __init__(self, stage: str, streamed: StreamedAnswer, context: Context) -> None:
         self._answering, self._streamed, self._context = stage in ANSWERING, streamed, context
         self._screen = Screen()
+        self._guard: LeakGuard | None = None
+        self._message: str | None = None
+        self._kept: str | None = None
+
+    def keep_back(self) -> None:
+        """Show nothing for now."""
+        self._kept = ""
+
+    def show(self) -> None:
+        """Show what was kept back, and what comes."""
+        kept, self._kept = self._kept or "", None
+        self._show(kept)
+
+    def drop(self) -> None:
+        """Show nothing of the reply, neither what was kept back nor what comes."""
+        self._kept, self._answering = None, False
+
+    def on_chat_model_start(self, serialized: dict[str, Any], messages: list[list[BaseMessage]], **kwargs: Any) -> None:
+        """Take in what the model is instructed to do, which a document may have it repeat."""
+        if self._answering:
+            self._guard = LeakGuard(messages[0])
 
     def on_llm_new_token(self, token: Any, *, chunk: Any = None, run_id: Any = None, **kwargs: Any) -> None:
         """Show what has become readable with a piece of the model's reply."""
         if self._answering and isinstance(chunk, ChatGenerationChunk):
-            self._show(self._screen.feed(chunk.message.id or str(run_id), str(chunk.message.text)))
+            self._message, piece = chunk.message.id or str(run_id), str(chunk.message.text)
+            self._show(self._screen.feed(self._message, self._guard.feed(piece) if self._guard else piece))
 
     def ended(self, update: Mapping[str, Any]) -> None:
         """Show the rest: of the reply, and where the update holds the answer, of that."""
         if self._answering:
+            if self._guard:
+                self._show(self._screen.feed(self._message, self._guard.finish()))
             self._show(self._screen.finish())
         answer = next((each for each in update.get("messages") or () if isinstance(each, AIMessage)), None)
         if answer is None or not self._streamed.text:
@@ -79,6 +105,9 @@ class AnswerStream(BaseCallbackHandler):
         self._push(not_shown(self._streamed.text, str(answer.text)))
 
     def _show(self, text: str) -> None:
+        if self._kept is not None:
+            self._kept += text
+            return
         if text and self._screen.opens and self._streamed.text:
             text = "\n\n" + text.lstrip()
         if text:
@@ -98,15 +127,21 @@ def answer_stream(stage: str) -> Iterator[AnswerStream | None]:
     callbacks = config.get("callbacks")
     streamed = _streamed_by(callbacks, config, begins=stage == FIRST)
     if streamed is None or not isinstance(callbacks, BaseCallbackManager):
-        yield None
+        of_others = answer_text.set(UNREAD)  # a turn within another one's model keeps nothing of that one's back
+        try:
+            yield None
+        finally:
+            answer_text.reset(of_others)
         return
     stream, within = AnswerStream(stage, streamed, context), callbacks.copy()
     within.add_handler(stream, inherit=True)
     tags = [*(config.get("tags") or ()), TAG_NOSTREAM]
     before = var_child_runnable_config.set({**config, "callbacks": within, "tags": tags})
+    of_others = answer_text.set(stream)
     try:
         yield stream
     finally:
+        answer_text.reset(of_others)
         var_child_runnable_config.reset(before)
 
 

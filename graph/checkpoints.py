@@ -7,23 +7,37 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import asynccontextmanager
+import os
+import sqlite3
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import aiosqlite
+from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import CheckpointTuple, get_checkpoint_id
+from langgraph.checkpoint.base import (
+    WRITES_IDX_MAP,
+    BaseCheckpointSaver,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    get_checkpoint_id,
+    get_checkpoint_metadata,
+)
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-from preflight_rag.graph.ledger import BUSY_SECONDS, make_database, translated_errors
+from preflight_rag.graph.offered import THREADS as ADDRESS
 from preflight_rag.graph.offered import own_folder
-from preflight_rag.state.errors import UsageError
+from preflight_rag.graph.sqlite_database import BUSY_SECONDS, THREADS, make_database, translated_errors
+from preflight_rag.state.errors import DatabaseCorrupt, PreflightError, UsageError
 
+VACUUM_TRIES, VACUUM_SECONDS = 10, 0.1  # a statement that another turn has begun ends within milliseconds: guesses
 CLOSING_BUSY_MILLISECONDS = 1000
 """How long closing waits for another reader of the file (a guess): what is not written back then is later."""
 
@@ -87,6 +101,19 @@ _BEFORE = """
 """
 
 
+_PUT = """
+    INSERT OR REPLACE INTO checkpoints
+        (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata)
+    VALUES (?, ?, ?, ?, ?, ?, ?)
+"""
+_PUT_WRITES = """
+    INSERT OR {} INTO writes
+        (thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, value)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+_REMOVE = "DELETE FROM {} WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?"
+
+
 class SqliteCheckpointer(AsyncSqliteSaver):
     """LangGraph's SQLite saver with what it lacks: pruning, deleting by run, copying, and no lock left behind.
 
@@ -98,8 +125,11 @@ class SqliteCheckpointer(AsyncSqliteSaver):
     not the one with the highest id: ids begin with the time of day, and clocks are set back.
     """
 
-    def __init__(self, conn: aiosqlite.Connection, *, serde: SerializerProtocol | None = None) -> None:
+    def __init__(
+        self, conn: aiosqlite.Connection, *, serde: SerializerProtocol | None = None, path: Path = Path("threads.db")
+    ) -> None:
         super().__init__(conn, serde=serde or JsonPlusSerializer(allowed_msgpack_modules=None))
+        self.path = path
         self.lock = _TransactionLock(conn)
         self._order_is_kept = False
 
@@ -121,20 +151,18 @@ class SqliteCheckpointer(AsyncSqliteSaver):
                 {}
                 if not went_back
                 else {
-                    tuple(key): number
-                    for *key, number in await self.conn.execute_fetchall(_WRITTEN_ORDER, (thread_id,))
+                    (str(thread), str(namespace), str(id)): int(number)
+                    for thread, namespace, id, number in await self.conn.execute_fetchall(_WRITTEN_ORDER, (thread_id,))
                 }
             )
         if not went_back:
-            found = [each async for each in super().alist(config, filter=filter, before=before, limit=limit)]
+            with self._as_written(str(thread_id)):
+                found = [each async for each in super().alist(config, filter=filter, before=before, limit=limit)]
         else:
             # The base class sorts and cuts by id; where ids do not follow the order of writing, that is done here.
-            everything = [each async for each in super().alist(config, filter=filter)]
-            found = sorted(everything, key=lambda each: written.get(_key(each.config), 0), reverse=True)
-            if before is not None:
-                bound = written.get(_key({**before, "configurable": {**_names(config), **_names(before)}}))
-                found = [each for each in found if bound is None or written.get(_key(each.config), 0) < bound]
-            found = found[:limit]
+            with self._as_written(str(thread_id)):
+                everything = [each async for each in super().alist(config, filter=filter)]
+            found = in_written_order(everything, written, config, before, limit)
         for each in found:
             yield each
 
@@ -144,13 +172,56 @@ class SqliteCheckpointer(AsyncSqliteSaver):
         if not get_checkpoint_id(config):
             await self.setup()
             key = (str(names["thread_id"]), names.get("checkpoint_ns", ""))
-            async with self.lock, self.conn.execute(_LATEST_ID, key) as cursor:
-                row = await cursor.fetchone()
-            if row is None:
+            async with self.lock:
+                rows = list(await self.conn.execute_fetchall(_LATEST_ID, key))
+            if not rows:
                 return None
-            names = {"thread_id": key[0], "checkpoint_ns": key[1], "checkpoint_id": row[0]}
+            names = {"thread_id": key[0], "checkpoint_ns": key[1], "checkpoint_id": rows[0][0]}
             config = {"configurable": names}
-        return await super().aget_tuple(config)
+        with self._as_written(str(names["thread_id"])):
+            found = await super().aget_tuple(config)
+            if found is not None:
+                check_shape(found)
+            return found
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """As the base class, in one call of the database's thread."""
+        names = config["configurable"]
+        thread_id, namespace = names["thread_id"], names["checkpoint_ns"]
+        described = json.dumps(get_checkpoint_metadata(config, metadata), ensure_ascii=False).encode("utf-8", "ignore")
+        values = self.serde.dumps_typed(checkpoint)
+        row = (str(thread_id), namespace, checkpoint["id"], names.get("checkpoint_id"), *values, described)
+        await self.setup()
+        async with self.lock:
+            await _transaction(self.conn, [(_PUT, [row])])
+        return {"configurable": {"thread_id": thread_id, "checkpoint_ns": namespace, "checkpoint_id": checkpoint["id"]}}
+
+    async def aput_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        """As the base class, in one call of the database's thread."""
+        names = config["configurable"]
+        key = (str(names["thread_id"]), str(names["checkpoint_ns"]), str(names["checkpoint_id"]), task_id, task_path)
+        rows = [
+            (*key, WRITES_IDX_MAP.get(channel, number), channel, *self.serde.dumps_typed(value))
+            for number, (channel, value) in enumerate(writes)
+        ]
+        # What an error or an interrupt left is replaced; the results of a task that has them already stay.
+        again = "REPLACE" if all(channel in WRITES_IDX_MAP for channel, _ in writes) else "IGNORE"
+        await self.setup()
+        async with self.lock:
+            await _transaction(self.conn, [(_PUT_WRITES.format(again), rows)])
+
+    @contextmanager
+    def _as_written(self, thread_id: str) -> Iterator[None]:
+        with damage_named(thread_id, str(self.path)), translated_errors(self.path):
+            yield
 
     async def setup(self) -> None:
         """Make the tables, and the order of writing for a database from before it was kept."""
@@ -190,15 +261,14 @@ class SqliteCheckpointer(AsyncSqliteSaver):
         Raises:
             UsageError: `keep_turns` is negative.
         """
-        if keep_turns < 0:
-            raise UsageError(f"keep_turns must be 0 or more, not {keep_turns!r}")
+        check_keep_turns(keep_turns)
         query, values = (_START_OF_TURN, [thread_id, keep_turns - 1]) if keep_turns else (_LATEST, [thread_id])
         await self.setup()
-        async with self.lock, self.conn.execute(query, values) as cursor:
-            row = await cursor.fetchone()
-        if row is None or row[0] is None:
+        async with self.lock:
+            rows = list(await self.conn.execute_fetchall(query, values))
+        if not rows or rows[0][0] is None:
             return 0
-        return await self._remove(_BEFORE, [thread_id, row[0]])
+        return await self._remove(_BEFORE, [thread_id, rows[0][0]])
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Remove the checkpoints, and their writes, that carry one of the run ids in their metadata."""
@@ -237,30 +307,62 @@ class SqliteCheckpointer(AsyncSqliteSaver):
             return [row[0] async for row in cursor]
 
     async def vacuum(self) -> None:
-        """Give the space of removed rows back to the file system: removing alone does not shrink the file."""
-        async with self.lock:
-            await self.conn.execute("VACUUM")
-            await self.conn.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        """Give the space of removed rows back to the file system: removing alone does not shrink the file.
+
+        Where a statement of another turn stands on this connection for longer, the next call gives it back.
+        """
+        for _ in range(VACUUM_TRIES):
+            async with self.lock:
+                try:
+                    await self.conn.execute("VACUUM")
+                except sqlite3.OperationalError as error:
+                    if "statements in progress" not in str(error):
+                        raise
+                else:
+                    await self._bring_log_in()
+                    return
+            await asyncio.sleep(VACUUM_SECONDS)
 
     async def aclose(self) -> None:
         """Bring the write-ahead log into the database file, unless another process reads it now, and close."""
         async with self.lock:
-            await self.conn.execute(f"PRAGMA busy_timeout = {CLOSING_BUSY_MILLISECONDS}")
-            await self.conn.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            await self.conn.close()
+            try:
+                with suppress(sqlite3.Error):  # of a full disk, on which the log stays as it is
+                    await self.conn.execute(f"PRAGMA busy_timeout = {CLOSING_BUSY_MILLISECONDS}")
+                    await self._bring_log_in()
+            finally:
+                await self.conn.close()
+
+    async def _bring_log_in(self) -> None:
+        """Bring the write-ahead log into the database file.
+
+        Its result is read to the end: while a statement that writes stands, SQLite refuses to commit on the connection,
+        and aiosqlite's thread keeps the last cursor until after the next statement.
+        """
+        await self.conn.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)")
 
     async def _remove(self, query: str, values: Sequence[str]) -> int:
         """Delete the checkpoints whose keys the query finds, and their writes, in one transaction."""
         await self.setup()
         async with self.lock:
-            keys = await self.conn.execute_fetchall(query, values)
-            for table in ("writes", "checkpoints"):
-                await self.conn.executemany(
-                    f"DELETE FROM {table} WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?",  # noqa: S608
-                    keys,
-                )
-            await self.conn.commit()
-        return len(list(keys))
+            keys = list(await self.conn.execute_fetchall(query, values))
+            await _transaction(self.conn, [(_REMOVE.format(table), keys) for table in ("writes", "checkpoints")])
+        return len(keys)
+
+
+async def _transaction(conn: aiosqlite.Connection, statements: Sequence[tuple[str, Sequence[Any]]]) -> None:
+    """Run statements, each with its rows, as one transaction: all of it is in the file, or nothing.
+
+    aiosqlite's own methods go to the connection's thread and back for every statement, for the commit and for closing
+    the cursor, which made sixty such ways a turn.
+    """
+
+    def run() -> None:
+        with conn._conn as connection:  # commits, or rolls back what failed
+            for statement, rows in statements:
+                connection.executemany(statement, rows)
+
+    await conn._execute(run)  # type: ignore[no-untyped-call]
 
 
 class _TransactionLock(asyncio.Lock):
@@ -305,7 +407,7 @@ async def _open(path: Path) -> SqliteCheckpointer:
         conn = await aiosqlite.connect(path, timeout=BUSY_SECONDS)
         try:
             await conn.execute("PRAGMA synchronous = NORMAL")
-            saver = SqliteCheckpointer(conn)
+            saver = SqliteCheckpointer(conn, path=path)
             await saver.setup()
         except BaseException:
             await conn.close()
@@ -314,11 +416,69 @@ async def _open(path: Path) -> SqliteCheckpointer:
 
 
 @asynccontextmanager
-async def studio_saver() -> AsyncIterator[SqliteCheckpointer]:
-    """The checkpointer for `langgraph.json`: that of the library in `own_folder()`."""
+async def studio_saver() -> AsyncIterator[BaseCheckpointSaver[str]]:
+    """The checkpointer for `langgraph.json`: the database of PREFLIGHT_THREADS, else that of `own_folder()`."""
+    if url := os.environ.get(ADDRESS):
+        from preflight_rag.graph.thread_store import open_thread_store
+
+        async with open_thread_store(Path(), url) as store:
+            yield store.saver
+        return
     folder = await asyncio.to_thread(own_folder)
-    async with open_checkpointer(folder / "threads.db") as saver:
+    async with open_checkpointer(folder / THREADS) as saver:
         yield saver
+
+
+@contextmanager
+def damage_named(thread_id: str, database: str) -> Iterator[None]:
+    """Raise what reading a damaged checkpoint ends in, without repeating anything of the conversation.
+
+    Raises:
+        DatabaseCorrupt: A checkpoint is not what was written.
+    """
+    try:
+        yield
+    except PreflightError:
+        raise
+    except Exception as error:
+        raise DatabaseCorrupt(
+            f"a checkpoint of thread {thread_id!r} in {database} is damaged ({type(error).__name__})",
+            help=f"Ask on a new thread; `preflight threads delete {thread_id}` forgets this one. Its questions and "
+            f"answers are in `preflight threads show {thread_id}`.",
+        ) from None
+
+
+def check_shape(found: CheckpointTuple) -> None:
+    """Raise TypeError unless a checkpoint has the parts that LangGraph goes on from, of their types."""
+    checkpoint = found.checkpoint
+    values = checkpoint["channel_values"]
+    parts = (checkpoint, values, checkpoint["channel_versions"], checkpoint["versions_seen"], found.metadata)
+    messages = values.get("messages", [])
+    if not all(isinstance(part, dict) for part in parts) or not isinstance(messages, list):
+        raise TypeError
+    if not all(isinstance(each, BaseMessage) for each in messages):
+        raise TypeError
+
+
+def check_keep_turns(keep_turns: int) -> None:
+    """Raise UsageError unless so many turns can be kept."""
+    if keep_turns < 0:
+        raise UsageError(f"keep_turns must be 0 or more, not {keep_turns!r}")
+
+
+def in_written_order(
+    found: Sequence[CheckpointTuple],
+    written: Mapping[tuple[str, str, str], int],
+    config: RunnableConfig | None,
+    before: RunnableConfig | None,
+    limit: int | None,
+) -> list[CheckpointTuple]:
+    """Checkpoints as `alist` gives them, by the numbers of their writing instead of by their ids."""
+    ordered = sorted(found, key=lambda each: written.get(_key(each.config), 0), reverse=True)
+    if before is not None:
+        bound = written.get(_key({**before, "configurable": {**_names(config), **_names(before)}}))
+        ordered = [each for each in ordered if bound is None or written.get(_key(each.config), 0) < bound]
+    return ordered[:limit]
 
 
 def _names(config: RunnableConfig | None) -> dict[str, Any]:

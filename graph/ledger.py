@@ -1,41 +1,26 @@
 """The ledger of turns: one row of the table `turns` for each question, answered or not.
 
-It lives in the same `threads.db` as the checkpoints, in plain columns and JSON, so that `sqlite-utils` and Datasette
+It lives in the same database as the checkpoints, in plain columns and JSON, so that `sqlite-utils`, Datasette or `psql`
 open it. A row is written as `running` before the turn's first step and brought to its outcome after the last, so a row
 that stays `running` while nothing runs tells of a process that was killed. `asking` is a turn that waits for the person
 to say which of several things is meant. Titles that people gave their conversations are in the table `thread_titles`,
 what they thought of answers in `feedback`, and which thread is another one with a question changed in `thread_forks`.
 
-sqlite-utils makes the table; rows are read and written with plain `sqlite3`, because a question should not wait for
-what sqlite-utils imports (pandas, where it is installed).
+Which database that is, a `Database` knows: the file `threads.db` (`sqlite_database.py`) or PostgreSQL (`postgres.py`).
+Statements here are those that both understand, with named parameters as SQLite writes them.
 """
 
 from __future__ import annotations
 
 import json
-import sqlite3
-import threading
-import time
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from preflight_rag.library.storage.store import make_private
-from preflight_rag.state.errors import (
-    BUSY,
-    LibraryBusy,
-    LibraryCorrupt,
-    LibraryError,
-    PreflightError,
-    ThreadNotFound,
-    TurnError,
-    UsageError,
-    system_help,
-)
+from preflight_rag.state.errors import DatabaseCorrupt, ThreadNotFound, TurnError, UsageError
 
 if TYPE_CHECKING:
     from preflight_rag.state.values import Answer, Clarification
@@ -49,8 +34,6 @@ REASON_CHARACTERS = 2000
 """Longest reason, and longest right answer, that somebody may give; a guess."""
 TITLE_CHARACTERS = 200
 """Longest title of a conversation; a guess."""
-BUSY_SECONDS = 30.0
-"""How long a call waits for another writer; a guess, far above the milliseconds that a write takes."""
 COLUMNS: dict[str, type] = {
     "id": str,
     "thread_id": str,
@@ -74,6 +57,10 @@ COLUMNS: dict[str, type] = {
     "clarification": str,
 }
 JSON_COLUMNS = ("signals", "settings", "result", "clarification")
+COUNTS = {"calls": 0, "input_tokens": 0, "output_tokens": 0, "seconds": 0.0}
+"""Columns that begin at nothing."""
+REQUIRED = {"thread_id", "turn", "status", "started_at", "question", "settings", "model", *COUNTS}
+"""Columns that no row lacks."""
 
 
 @dataclass(frozen=True)
@@ -141,46 +128,74 @@ class Fork:
     turn: int
 
 
-class Ledger:
-    """The turns of all threads in one database file.
+class Row(Protocol):
+    """One row, by its columns' names."""
 
-    It has a connection of its own, so it works beside a checkpointer that has the same file open, and may be used from
-    any thread, one call at a time. A call waits up to 30 seconds for another writer.
+    def __getitem__(self, name: str, /) -> Any:
+        """A column's value."""
 
-    Args:
-        path: The database; made, with its folder, when it is not there.
 
-    Raises:
-        LibraryCorrupt: The file is not a readable SQLite database.
-        LibraryError: The file cannot be opened or made.
-    """
+class Rows(Protocol):
+    """What a statement gave."""
 
-    def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
-        self._lock = threading.Lock()
-        with translated_errors(self.path):
-            make_database(self.path)
-            self._connection = sqlite3.connect(
-                self.path, timeout=BUSY_SECONDS, check_same_thread=False, isolation_level=None
-            )
-            self._connection.row_factory = sqlite3.Row
-            try:
-                self._connection.execute("pragma synchronous = normal")
-                self._connection.create_function("holds", 2, _holds, deterministic=True)
-                if not self._is_complete():
-                    self._create_tables()
-            except BaseException:
-                self._connection.close()
-                raise
+    @property
+    def rowcount(self) -> int:
+        """How many rows it changed."""
+
+    def fetchone(self) -> Any:
+        """The next row, or None."""
+
+    def fetchall(self) -> list[Any]:
+        """All rows."""
+
+    def __iter__(self) -> Iterator[Any]:
+        """Row by row."""
+
+
+class Connection(Protocol):
+    """What statements are given to. `holds(query, text)` in them says whether a text holds a casefolded query."""
+
+    def execute(self, statement: str, values: Mapping[str, Any] = ..., /) -> Rows:
+        """Run a statement with named parameters (`:name`)."""
+
+
+class Database(Protocol):
+    """Where the ledger's tables are; may be used from any thread."""
+
+    @property
+    def name(self) -> str:
+        """What errors call it; never with a password."""
+
+    def reading(self) -> AbstractContextManager[Connection]:
+        """To read; what goes wrong is raised as errors of ours."""
+
+    def writing(self, thread_id: str = "") -> AbstractContextManager[Connection]:
+        """A transaction; where it names a thread, nobody else's that names the same one runs beside it."""
+
+    def damaged(self, what: str) -> DatabaseCorrupt:
+        """The error for a row that is not as it was written."""
 
     def close(self) -> None:
-        """Close the connection; a second time does nothing."""
-        with self._lock:
-            self._connection.close()
+        """Close it; a second time does nothing."""
+
+
+class Ledger:
+    """The turns of all threads in one database; may be used from any thread.
+
+    Args:
+        database: Where they are.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    def close(self) -> None:
+        """Close the database; a second time does nothing."""
+        self.database.close()
 
     def begin(self, thread_id: str, question: str, *, settings: Mapping[str, Any], model: str) -> Turn:
         """Record that a turn starts, and give it the thread's next number."""
-        with self._writing() as connection:
+        with self.database.writing(thread_id) as connection:
             row: dict[str, Any] = {
                 "id": uuid.uuid4().hex,
                 "thread_id": thread_id,
@@ -191,9 +206,8 @@ class Ledger:
                 "settings": _json(settings),
                 "model": model,
             }
-            marks = ", ".join(f":{name}" for name in row)
-            connection.execute(f"insert into {TABLE} ({', '.join(row)}) values ({marks})", row)  # noqa: S608  # names of columns
-            return _get(connection, row["id"])
+            _insert(connection, row)
+            return self._get(connection, row["id"])
 
     def finish(self, id: str, *, answer: Answer) -> Turn:
         """Record a turn's answer: the turn is now `answered` or `abstained`."""
@@ -236,16 +250,28 @@ class Ledger:
 
     def turns(self, thread_id: str) -> list[Turn]:
         """All turns of a thread, first to last."""
-        with self._reading() as connection:
-            rows = connection.execute("select * from turns where thread_id = ? order by turn", [thread_id])
-            return [_turn(row) for row in rows]
+        with self.database.reading() as connection:
+            rows = connection.execute(
+                "select * from turns where thread_id = :thread_id order by turn", {"thread_id": thread_id}
+            )
+            return [self._turn(row) for row in rows]
 
     def last(self, thread_id: str) -> Turn | None:
         """The thread's newest turn, None when it has none."""
-        newest = "select * from turns where thread_id = ? order by turn desc limit 1"
-        with self._reading() as connection:
-            row = connection.execute(newest, [thread_id]).fetchone()
-            return _turn(row) if row else None
+        newest = "select * from turns where thread_id = :thread_id order by turn desc limit 1"
+        with self.database.reading() as connection:
+            row = connection.execute(newest, {"thread_id": thread_id}).fetchone()
+            return self._turn(row) if row else None
+
+    def tokens_since(self, seconds: float) -> dict[str, int]:
+        """Tokens of the turns that were begun within the last so many seconds, by their threads."""
+        since = (datetime.now(UTC) - timedelta(seconds=seconds)).isoformat()
+        spent = """
+            select thread_id, cast(sum(coalesce(input_tokens, 0) + coalesce(output_tokens, 0)) as bigint) as tokens
+            from turns where started_at >= :since group by thread_id
+        """
+        with self.database.reading() as connection:
+            return {row["thread_id"]: row["tokens"] for row in connection.execute(spent, {"since": since})}
 
     def unfinished(self, thread_id: str) -> Turn | None:
         """The thread's newest turn if it is still `running`.
@@ -258,18 +284,20 @@ class Ledger:
     def threads(self, query: str | None = None) -> list[ThreadSummary]:
         """All threads, the one used last first; with a query, those whose title, questions or answers hold it."""
         newest = """
-            select thread_id, max(turn) as turn, count(*) as turns, question, status,
-                   coalesce(finished_at, started_at) as updated,
-                   coalesce((select title from thread_titles where thread_titles.thread_id = turns.thread_id),
-                            (select question from turns as first where first.thread_id = turns.thread_id
-                             order by turn limit 1)) as title
-            from turns
-            where :query = '' or thread_id in (
+            select newest.thread_id as thread_id, spans.turns as turns, newest.question as question,
+                   newest.status as status, coalesce(newest.finished_at, newest.started_at) as updated,
+                   coalesce(thread_titles.title, oldest.question) as title
+            from (select thread_id, min(turn) as first_turn, max(turn) as last_turn, count(*) as turns
+                  from turns group by thread_id) as spans
+            join turns as newest on newest.thread_id = spans.thread_id and newest.turn = spans.last_turn
+            join turns as oldest on oldest.thread_id = spans.thread_id and oldest.turn = spans.first_turn
+            left join thread_titles on thread_titles.thread_id = spans.thread_id
+            where :query = '' or spans.thread_id in (
                 select thread_id from turns where holds(:query, question) or holds(:query, answer)
                 union select thread_id from thread_titles where holds(:query, title))
-            group by thread_id order by updated desc, thread_id
+            order by updated desc, thread_id
         """
-        with self._reading() as connection:
+        with self.database.reading() as connection:
             rows = connection.execute(newest, {"query": (query or "").strip().casefold()}).fetchall()
         return [ThreadSummary(**{name: row[name] for name in _names(ThreadSummary)}) for row in rows]
 
@@ -283,12 +311,13 @@ class Ledger:
         title = " ".join(title.split())
         if len(title) > TITLE_CHARACTERS:
             raise UsageError(f"a title of {len(title)} characters is too long", help=f"Use {TITLE_CHARACTERS} at most.")
-        with self._writing() as connection:
-            if not connection.execute("select 1 from turns where thread_id = ?", [thread_id]).fetchone():
+        with self.database.writing(thread_id) as connection:
+            named = {"thread_id": thread_id, "title": title}
+            if not connection.execute("select 1 from turns where thread_id = :thread_id limit 1", named).fetchone():
                 raise ThreadNotFound(f"there is no thread {thread_id!r}", help="See `preflight threads list`.")
-            connection.execute("delete from thread_titles where thread_id = ?", [thread_id])
+            connection.execute("delete from thread_titles where thread_id = :thread_id", named)
             if title:
-                connection.execute("insert into thread_titles (thread_id, title) values (?, ?)", [thread_id, title])
+                connection.execute("insert into thread_titles (thread_id, title) values (:thread_id, :title)", named)
         return title
 
     def fork(self, thread_id: str, turn: int, into: str) -> list[Turn]:
@@ -298,39 +327,40 @@ class Ledger:
             ThreadNotFound: There is no such thread, or it has no such turn.
             TurnError: There is a thread of the new name.
         """
-        with self._writing() as connection:
-            rows = connection.execute("select * from turns where thread_id = ? order by turn", [thread_id]).fetchall()
+        names = {"parent": thread_id, "thread_id": into}
+        with self.database.writing(into) as connection:
+            rows = connection.execute("select * from turns where thread_id = :parent order by turn", names).fetchall()
             if turn not in [row["turn"] for row in rows]:
                 raise ThreadNotFound(f"thread {thread_id!r} has no turn {turn}", help="See `preflight threads show`.")
             if _last_number(connection, into):
                 raise TurnError(f"there is a thread {into!r} already", help="Choose another name.")
-            names = ", ".join(COLUMNS)
-            marks = ", ".join(f":{name}" for name in COLUMNS)
-            kept = [row for row in rows if row["turn"] < turn and row["result"]]
+            kept = [row for row in rows if row["turn"] < turn and self._turn(row).result]
             for number, row in enumerate(kept, 1):
                 place = {"thread_id": into, "turn": number}
+                own = {name: row[name] for name in COLUMNS}
                 result = _json({**json.loads(row["result"]), **place})
-                copy = {**dict(row), "id": uuid.uuid4().hex, **place, "result": result}
-                connection.execute(f"insert into {TABLE} ({names}) values ({marks})", copy)  # noqa: S608  # names of columns
+                _insert(connection, {**own, "id": uuid.uuid4().hex, **place, "result": result})
             connection.execute(
-                "insert or replace into thread_forks (thread_id, parent, turn) values (?, ?, ?)",
-                [into, thread_id, len(kept) + 1],
+                "insert into thread_forks (thread_id, parent, turn) values (:thread_id, :parent, :turn) "
+                "on conflict (thread_id) do update set parent = excluded.parent, turn = excluded.turn",
+                {**names, "turn": len(kept) + 1},
             )
             connection.execute(
-                "insert into thread_titles (thread_id, title) select ?, title from thread_titles where thread_id = ?",
-                [into, thread_id],
+                "insert into thread_titles (thread_id, title) "
+                "select cast(:thread_id as text), title from thread_titles where thread_id = :parent",
+                names,
             )
-            copied = connection.execute("select * from turns where thread_id = ? order by turn", [into])
-            return [_turn(row) for row in copied]
+            copied = connection.execute("select * from turns where thread_id = :thread_id order by turn", names)
+            return [self._turn(row) for row in copied]
 
     def fork_of(self, thread_id: str) -> Fork | None:
         """Where a thread comes from, None where it is no other one's, or that one is gone."""
         query = """
-            select parent, turn from thread_forks where thread_id = ?
+            select parent, turn from thread_forks where thread_id = :thread_id
             and exists (select 1 from turns where turns.thread_id = parent)
         """
-        with self._reading() as connection:
-            row = connection.execute(query, [thread_id]).fetchone()
+        with self.database.reading() as connection:
+            row = connection.execute(query, {"thread_id": thread_id}).fetchone()
         return Fork(row["parent"], row["turn"]) if row else None
 
     def judge(self, thread_id: str, turn: int, good: bool | None, *, reason: str = "", expected: str = "") -> None:
@@ -345,17 +375,26 @@ class Ledger:
             raise UsageError(
                 f"{len(longest)} characters are too long for a reason", help=f"Use {REASON_CHARACTERS} at most."
             )
-        with self._writing() as connection:
-            query = "select id from turns where thread_id = ? and turn = ? and result is not null"
-            row = connection.execute(query, [thread_id, turn]).fetchone()
-            if row is None:
+        with self.database.writing(thread_id) as connection:
+            # Compared here: a number may be larger than what a database takes.
+            query = "select turn, id from turns where thread_id = :thread_id and result is not null"
+            ids = {row["turn"]: row["id"] for row in connection.execute(query, {"thread_id": thread_id}).fetchall()}
+            if turn not in ids:
                 help = "See `preflight threads show`."
                 raise ThreadNotFound(f"thread {thread_id!r} has no answer to turn {turn}", help=help)
-            connection.execute("delete from feedback where turn_id = ?", [row["id"]])
+            values = {
+                "turn_id": ids[turn],
+                "good": int(bool(good)),
+                "reason": reason,
+                "expected": expected,
+                "at": _now(),
+            }
+            connection.execute("delete from feedback where turn_id = :turn_id", values)
             if good is not None:
-                values = [row["id"], int(good), reason, expected, _now()]
                 connection.execute(
-                    "insert into feedback (turn_id, good, reason, expected, at) values (?, ?, ?, ?, ?)", values
+                    "insert into feedback (turn_id, good, reason, expected, at) "
+                    "values (:turn_id, :good, :reason, :expected, :at)",
+                    values,
                 )
 
     def feedback(self, thread_id: str | None = None) -> list[tuple[Turn, Feedback]]:
@@ -364,141 +403,69 @@ class Ledger:
             select turns.*, feedback.good as good, feedback.reason as why, feedback.expected as expected,
                    feedback.at as at
             from feedback join turns on turns.id = feedback.turn_id
-            where :thread_id is null or turns.thread_id = :thread_id order by turns.started_at, turns.id
+            where cast(:thread_id as text) is null or turns.thread_id = :thread_id order by turns.started_at, turns.id
         """
-        with self._reading() as connection:
+        with self.database.reading() as connection:
             rows = connection.execute(query, {"thread_id": thread_id}).fetchall()
         return [
-            (_turn(row), Feedback(row["id"], bool(row["good"]), row["why"], row["expected"], row["at"])) for row in rows
+            (self._turn(row), Feedback(row["id"], bool(row["good"]), row["why"], row["expected"], row["at"]))
+            for row in rows
         ]
 
     def delete(self, thread_id: str) -> bool:
         """Remove a thread's turns and its title; False when there were none."""
-        with self._writing() as connection:
-            connection.execute("delete from thread_titles where thread_id = ?", [thread_id])
-            connection.execute("delete from thread_forks where thread_id = ?", [thread_id])
+        with self.database.writing(thread_id) as connection:
+            named = {"thread_id": thread_id}
+            connection.execute("delete from thread_titles where thread_id = :thread_id", named)
+            connection.execute("delete from thread_forks where thread_id = :thread_id", named)
             connection.execute(
-                "delete from feedback where turn_id in (select id from turns where thread_id = ?)", [thread_id]
+                "delete from feedback where turn_id in (select id from turns where thread_id = :thread_id)", named
             )
-            return bool(connection.execute("delete from turns where thread_id = ?", [thread_id]).rowcount)
+            return bool(connection.execute("delete from turns where thread_id = :thread_id", named).rowcount)
 
     def _update(self, id: str, **values: Any) -> Turn:
         values = {"finished_at": _now(), **values}
         changes = ", ".join(f"{name} = :{name}" for name in values)
-        with self._writing() as connection:
+        with self.database.writing() as connection:
             if not connection.execute(f"update {TABLE} set {changes} where id = :id", {**values, "id": id}).rowcount:  # noqa: S608  # names of columns
-                raise TurnError(f"Turn {id!r} is not in {self.path}", help="Its thread was deleted while it ran.")
-            return _get(connection, id)
+                raise TurnError(
+                    f"Turn {id!r} is not in {self.database.name}", help="Its thread was deleted while it ran."
+                )
+            return self._get(connection, id)
 
-    def _is_complete(self) -> bool:
-        """Whether the file has all tables, with every column; one of an older version lacks some."""
-        columns = {row["name"] for row in self._connection.execute("select name from pragma_table_info(?)", [TABLE])}
-        marks = [TITLES, FORKS, FEEDBACK]
-        (others,) = self._connection.execute(
-            "select count(*) from sqlite_master where name in (?, ?, ?)", marks
-        ).fetchone()
-        return others == len(marks) and columns >= set(COLUMNS)
+    def _get(self, connection: Connection, id: str) -> Turn:
+        return self._turn(connection.execute("select * from turns where id = :id", {"id": id}).fetchone())
 
-    def _create_tables(self) -> None:
-        from sqlite_utils import Database
-
-        counts = {"calls": 0, "input_tokens": 0, "output_tokens": 0, "seconds": 0.0}
-        required = {"thread_id", "turn", "status", "started_at", "question", "settings", "model", *counts}
-        with self._writing() as connection:
-            database = Database(connection)
-            table, titles = database.table(TABLE), database.table(TITLES)
-            if not table.exists():
-                table.create(COLUMNS, pk="id", not_null=required, defaults=counts)
-                table.create_index(["thread_id", "turn"], unique=True)
-            for name in COLUMNS.keys() - table.columns_dict.keys():
-                table.add_column(name, COLUMNS[name])
-            if not titles.exists():
-                titles.create({"thread_id": str, "title": str}, pk="thread_id", not_null={"title"})
-            forks, feedback = database.table(FORKS), database.table(FEEDBACK)
-            if not forks.exists():
-                forks.create({"thread_id": str, "parent": str, "turn": int}, pk="thread_id")
-            if not feedback.exists():
-                columns = {"turn_id": str, "good": int, "reason": str, "expected": str, "at": str}
-                feedback.create(columns, pk="turn_id", not_null=set(columns) - {"turn_id"})
-
-    @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
-        with self._lock, translated_errors(self.path):
-            yield self._connection
-
-    @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction that holds the write lock from its start: what it reads stays true until it writes."""
-        with self._reading() as connection:
-            connection.execute("begin immediate")
-            try:
-                yield connection
-            except BaseException:
-                connection.rollback()
-                raise
-            connection.commit()
+    def _turn(self, row: Row) -> Turn:
+        """A row's turn; what is wrong with one that this program did not write is said without its text."""
+        try:
+            return _turn(row)
+        except (ValueError, TypeError):
+            number = row["turn"] if isinstance(row["turn"], int) else ""
+            where = f"turn {number} of thread {row['thread_id']!r} is not as it was written"
+            raise self.database.damaged(where) from None
 
 
-@contextmanager
-def translated_errors(path: Path) -> Iterator[None]:
-    """Raise what SQLite and the file system say about `path` as errors of ours.
-
-    Raises:
-        LibraryCorrupt: The file is not a readable SQLite database.
-        LibraryBusy: The file was locked for too long.
-        LibraryError: The file cannot be opened, made or written.
-    """
-    try:
-        yield
-    except PreflightError:
-        raise  # a retryable one is an `OSError`, too
-    except (OSError, sqlite3.OperationalError) as error:
-        help = system_help(error)
-        kind = LibraryBusy if help == BUSY else LibraryError
-        raise kind(f"The database of threads {path} cannot be used: {error}", help=help) from error
-    except sqlite3.DatabaseError as error:
-        if type(error) is not sqlite3.DatabaseError:
-            raise
-        help = "Move the file away: a new one is made at the next turn."
-        raise LibraryCorrupt(f"The database of threads {path} cannot be read: {error}", help=help) from error
+def _insert(connection: Connection, row: Mapping[str, Any]) -> None:
+    """Write a row of `turns`."""
+    marks = ", ".join(f":{name}" for name in row)
+    connection.execute(f"insert into {TABLE} ({', '.join(row)}) values ({marks})", row)  # noqa: S608  # names of columns
 
 
-def make_database(path: Path) -> None:
-    """Make the file and its folder where they are missing, in WAL mode: readers and a writer work side by side.
-
-    Processes that do this at the same time refuse each other at once, whatever their timeout, so it is tried again.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    make_private(path)
-    deadline = time.monotonic() + BUSY_SECONDS
-    with closing(sqlite3.connect(path, timeout=BUSY_SECONDS)) as connection:
-        while True:
-            try:
-                connection.execute("pragma journal_mode = wal")
-                return
-            except sqlite3.OperationalError as error:
-                if "locked" not in str(error) or time.monotonic() > deadline:
-                    raise
-            time.sleep(0.01)
+def _last_number(connection: Connection, thread_id: str) -> int:
+    query = "select coalesce(max(turn), 0) as number from turns where thread_id = :thread_id"
+    return int(connection.execute(query, {"thread_id": thread_id}).fetchone()["number"])
 
 
-def _holds(query: str, text: str | None) -> bool:
-    """Whether a text holds a casefolded query."""
-    return text is not None and query in text.casefold()
-
-
-def _last_number(connection: sqlite3.Connection, thread_id: str) -> int:
-    query = "select coalesce(max(turn), 0) from turns where thread_id = ?"
-    return int(connection.execute(query, [thread_id]).fetchone()[0])
-
-
-def _get(connection: sqlite3.Connection, id: str) -> Turn:
-    return _turn(connection.execute("select * from turns where id = ?", [id]).fetchone())
-
-
-def _turn(row: sqlite3.Row) -> Turn:
+def _turn(row: Row) -> Turn:
     values = {name: row[name] for name in _names(Turn)}
     loaded = {name: None if values[name] is None else json.loads(values[name]) for name in JSON_COLUMNS}
+    kinds: dict[type, tuple[type, ...]] = {str: (str,), int: (int,), float: (int, float)}
+    for name, kind in COLUMNS.items():
+        if values[name] is not None and not isinstance(values[name], kinds[kind]):
+            raise TypeError(name)
+    if not all(isinstance(value, dict | type(None)) for value in loaded.values()):
+        raise TypeError("no JSON object")
     return Turn(**{**values, **loaded, "signals": loaded["signals"] or {}})
 
 

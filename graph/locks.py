@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 import secrets
 import unicodedata
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, WeakValueDictionary
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from filelock import BaseFileLock
 
 FOLDER = ".locks"
+GUARD = "guard"
+"""File whose lock is held while a thread's lock file is tried or removed."""
+GUARD_SECONDS = 1.0
+"""How long the guard is waited for, which is held for less than a millisecond; a guess."""
 POLL_SECONDS = 0.05
 """Between two tries of a file lock; a guess: a turn takes seconds."""
 THREAD_ID_CHARACTERS = 200
@@ -62,7 +67,7 @@ async def thread_lock(folder: str | Path, thread_id: str, *, wait: float) -> Asy
     """Hold the thread's lock while the block runs.
 
     Waiters of one event loop are served in order. The lock is one of the operating system's on a file under
-    `folder/.locks`: it ends with the process that held it, however that ends.
+    `folder/.locks`: it ends with the process that held it, however that ends. The file is removed with its use.
 
     Args:
         folder: The library's folder.
@@ -81,15 +86,29 @@ async def thread_lock(folder: str | Path, thread_id: str, *, wait: float) -> Asy
         async with asyncio.timeout_at(deadline):
             await local.acquire()
     except TimeoutError:
-        raise _busy(thread_id, wait) from None
+        raise busy(thread_id, wait) from None
     try:
-        held = await _acquire(path, thread_id, wait=wait, deadline=deadline)
+        lock = await _acquire(path, thread_id, wait=wait, deadline=deadline)
         try:
             yield
         finally:
-            held.release()
+            _release(lock, path)
     finally:
         local.release()
+
+
+def remove_unused_locks(folder: str | Path) -> None:
+    """Remove the lock files that processes left behind which were killed, or were of an older version."""
+    from filelock import FileLock, Timeout
+
+    for path in (Path(folder).absolute() / FOLDER).glob("*.lock"):
+        try:
+            with _guard(path):
+                lock = FileLock(path, thread_local=False)
+                lock.acquire(blocking=False)
+                _remove(lock, path)
+        except (OSError, Timeout):  # in use, gone, or not ours to remove
+            continue
 
 
 async def _acquire(path: Path, thread_id: str, *, wait: float, deadline: float) -> BaseFileLock:
@@ -99,15 +118,50 @@ async def _acquire(path: Path, thread_id: str, *, wait: float, deadline: float) 
     lock = FileLock(path, thread_local=False)
     while True:
         try:
-            lock.acquire(blocking=False)
+            with _guard(path):
+                lock.acquire(blocking=False)
         except Timeout:
             if asyncio.get_running_loop().time() >= deadline:
-                raise _busy(thread_id, wait) from None
+                raise busy(thread_id, wait) from None
         except OSError as error:
             raise LibraryError(f"The lock {path} cannot be taken: {error}", help=system_help(error)) from error
         else:
             return lock
         await asyncio.sleep(POLL_SECONDS)
+
+
+def _release(lock: BaseFileLock, path: Path) -> None:
+    """Let the lock go with its file; where the guard is not to be had, the file stays, which is always safe."""
+    from filelock import Timeout
+
+    try:
+        with _guard(path):
+            _remove(lock, path)
+    except (OSError, Timeout):
+        lock.release()
+
+
+@contextmanager
+def _guard(path: Path) -> Iterator[None]:
+    """The lock under which a lock file is opened and tried, or removed.
+
+    Without it a process could open the file, see its holder remove it, and lock what no longer has a name, while a
+    third one makes and locks a new file of the name: two would hold the same thread.
+    """
+    from filelock import FileLock
+
+    guard = FileLock(path.with_name(GUARD), thread_local=False)
+    with guard.acquire(timeout=GUARD_SECONDS, poll_interval=0.001):
+        yield
+
+
+def _remove(lock: BaseFileLock, path: Path) -> None:
+    """Remove a lock's file and let the lock go; where open files cannot be removed, the other way round."""
+    if os.name != "nt":
+        path.unlink(missing_ok=True)
+    lock.release()
+    if os.name == "nt":
+        path.unlink(missing_ok=True)
 
 
 def _lock_file(folder: Path, thread_id: str) -> Path:
@@ -121,6 +175,7 @@ def _lock_file(folder: Path, thread_id: str) -> Path:
     return locks / f"{name}.lock"
 
 
-def _busy(thread_id: str, wait: float) -> ThreadBusy:
+def busy(thread_id: str, wait: float) -> ThreadBusy:
+    """The error for a thread that was waited for in vain."""
     help = "Wait for the other turn to end, or use another thread."
     return ThreadBusy(f"Another turn is still running on thread {thread_id!r} after {wait:g} s", help=help)

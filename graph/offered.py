@@ -3,6 +3,7 @@
     PREFLIGHT_LIBRARY=papers                             the library, instead of ./my-library or the demo's
     PREFLIGHT_LIBRARIES="papers;trials=/data/trials"     further ones; by the folder's name, unless another is given
     PREFLIGHT_MODELS="openai:gpt-4.1-mini;ollama:qwen3"  further models
+    PREFLIGHT_THREADS=postgresql://...                   where conversations are kept, instead of threads.db
 
 Whoever reaches the server can set an assistant to anything, so a path or a model of a caller's choice is refused.
 """
@@ -18,6 +19,7 @@ from preflight_rag.models.chat.chat_models import OFFLINE
 from preflight_rag.state.errors import UsageError
 
 LIBRARY, LIBRARIES = "PREFLIGHT_LIBRARY", "PREFLIGHT_LIBRARIES"
+THREADS = "PREFLIGHT_THREADS"
 MODEL, MODELS = "PREFLIGHT_MODEL", "PREFLIGHT_MODELS"
 
 

@@ -5,7 +5,7 @@ Nothing is decided here: whether a draft claims something, whoever drafted it ha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from preflight_rag.models.protocol import Reader
@@ -36,6 +36,7 @@ def answer_of(
     thread_id: str = "",
     turn: int = 1,
     seconds: float = 0.0,
+    before: Sequence[Mapping[str, Any]] = (),
 ) -> Answer:
     """The answer of a turn from its final state, for those who run the graph themselves.
 
@@ -46,6 +47,7 @@ def answer_of(
         thread_id: The conversation.
         turn: The turn's number in it, from 1.
         seconds: How long the turn took in all.
+        before: Rows of what it spent before it was begun again without its model.
     """
     outcome = outcome_of(state)
     draft = (state.get("draft") or {}) if outcome == "answered" else {}
@@ -72,7 +74,8 @@ def answer_of(
         gaps=tuple(Gap.model_validate(gap) for gap in state["gaps"]),
         condensed=state.get("condensed_messages") or 0,
         left_out=tuple(state.get("left_out") or ()),
-        receipt=receipt_of(state, reader=reader, settings=settings or Settings(), seconds=seconds),
+        incomplete=(state.get("draft") or {}).get("incomplete") or None,
+        receipt=receipt_of(state, reader=reader, settings=settings or Settings(), seconds=seconds, before=before),
     )
 
 
@@ -111,15 +114,22 @@ def relations_of(state: Mapping[str, Any]) -> tuple[Relation, ...]:
     )
 
 
-def receipt_of(state: Mapping[str, Any], *, reader: Reader, settings: Settings, seconds: float) -> Receipt:
-    """What a turn has spent so far; for a turn that failed too."""
-    rows = state.get("spent") or []
+def receipt_of(
+    state: Mapping[str, Any],
+    *,
+    reader: Reader,
+    settings: Settings,
+    seconds: float,
+    before: Sequence[Mapping[str, Any]] = (),
+) -> Receipt:
+    """What a turn has spent so far; for a turn that failed too, and with what it spent before it was begun again."""
+    rows = [*before, *(state.get("spent") or [])]
     stages: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
         stages.setdefault(row["stage"], []).append(row)
     calls = sum(row["calls"] for row in rows)
     decision = state.get("decision") or {}
-    comparison = {"saved": _saved(state, reader, settings)} if calls and decision else {}
+    comparison = {"saved": _saved(state, reader, settings)} if calls and decision and not before else {}
     return Receipt(
         model=reader.name,
         model_calls=calls,

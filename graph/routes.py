@@ -34,6 +34,7 @@ AFTER_PLAIN: Branches = {
     "answered": "cite",
     NOTHING: "abstain",
     "on to map/reduce": "map_context",
+    "on to COrg": "relate_contexts",
     "one group": "aggregate_groups",
 }
 AFTER_REDUCE: Branches = {"answered": "cite", NOTHING: "abstain", "on to COrg": "relate_contexts"}

@@ -1,5 +1,7 @@
 """What every stage is wrapped in: its context is resolved and checked, its progress shown, its cost recorded.
 
+An answer leaves here, whichever stage gives it, as Markdown that loads, links to and runs nothing (`text.inert`).
+
 Stages are asynchronous. Code without a loop (`invoke`, `stream` of the compiled graph) waits for them on one loop that
 they all share, since a model's HTTP client stays with the loop that it was first used on.
 """
@@ -11,6 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol, get_type_hints
 
+from langchain_core.messages import AIMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.runtime import Runtime, get_runtime
 from langgraph.types import Overwrite
@@ -23,6 +26,7 @@ from preflight_rag.state.context import Context
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.schema import State
 from preflight_rag.state.values import Usage
+from preflight_rag.text.inert import inert
 
 _plain_calls = BackgroundLoop("preflight-graph")
 
@@ -78,12 +82,14 @@ class Stage(Runnable[Any, State]):
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> State:
         """Run the stage."""
         runtime: Runtime[Any] = get_runtime()
-        context = await asyncio.to_thread(self._resolve, runtime.context)
+        # The studio's context opens a library, which would stand in the loop's way; one that is given needs no thread.
+        own = self._resolve is not given
+        context = await asyncio.to_thread(self._resolve, runtime.context) if own else given(runtime.context)
         started = time.time()
         begun(self.name, input, runtime)
         with stage_span(self.name, context.trace) as span:
             with answer_stream(self.name) as stream:
-                update = await self._node(input, runtime.override(context=context))
+                update = _with_inert_answer(await self._node(input, runtime.override(context=context)))
                 if stream is not None:
                     stream.ended(update)
             spent = update.get("spent") or [{"stage": self.name, **Usage().model_dump()}]
@@ -94,3 +100,19 @@ class Stage(Runnable[Any, State]):
         timed = [{**row, "started": started, "seconds": seconds} for row in rows]
         update["spent"] = Overwrite(timed) if isinstance(spent, Overwrite) else timed  # type: ignore[typeddict-item]
         return update
+
+
+def _with_inert_answer(update: State) -> State:
+    """A stage's update, its answer without what documents may have put into it for a renderer to load or run."""
+    if not update.get("answer"):
+        return update
+    update["answer"] = inert(update["answer"])
+    if "groups" in update:
+        update["groups"] = [
+            {**group, **{name: inert(group[name]) for name in ("entity", "descriptor", "answer") if group.get(name)}}
+            for group in update["groups"]
+        ]
+    for message in update.get("messages") or ():
+        if isinstance(message, AIMessage):
+            message.content = inert(str(message.text))
+    return update

@@ -36,7 +36,7 @@ STAGES: dict[tuple[str, ...], tuple[str, ...]] = {
     ("rewrite",): ("rewrite",),
     ("rewrite", "converse"): ("history_tokens",),
     ("retrieve",): (
-        *("library", "k", "candidates", "fusion", "rrf_k", "where", "since", "recency", "subtree"),
+        *("library", "k", "document_share", "candidates", "fusion", "rrf_k", "where", "since", "recency", "subtree"),
         *("pubmed", "pubmed_documents", "pubmed_sources", "enough_documents"),
         *("reranker", "rerank_candidates", "rerank_deadline", "prune"),
         *("diversity", "preset", "alpha", "window", "budget_tokens", "compression", "ordering"),

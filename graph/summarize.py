@@ -34,6 +34,7 @@ from preflight_rag.state.errors import (
 from preflight_rag.state.reading import Draft, Extract, Reply, Source
 from preflight_rag.state.values import Citation, Gap, Passage, Summary, Usage
 from preflight_rag.text.citations import attributed, find_citation, renumbered
+from preflight_rag.text.inert import inert
 
 if TYPE_CHECKING:
     from preflight_rag.library.collection import Collection
@@ -223,7 +224,7 @@ async def summarize(
         draft = await _read(subject, chosen, reader, settings.max_concurrency, prompt_tokens, spending)
     except PreflightError as error:
         if isinstance(error, ModelError):
-            spending.add("summarize", Usage.model_validate(error.spent or {"calls": 1}))
+            spending.add("summarize", Usage.of_failed(error.spent))
         seconds = perf_counter() - started
         error.receipt = receipt_of(
             {"spent": spending.rows}, reader=reader, settings=settings, seconds=seconds
@@ -292,7 +293,7 @@ async def _read(
             try:
                 reply = await reader.summarize(title=subject.title, **material)
             except ModelError as error:
-                spending.add(stage, Usage.model_validate(error.spent or {"calls": 1}))
+                spending.add(stage, Usage.of_failed(error.spent))
                 spending.gaps.append(Gap(stage=stage, item=str(number), error=str(error)))
                 return None
             return _taken(reply, stage, str(number), spending)
@@ -380,4 +381,4 @@ def _cited(
             at = chosen[mark - 1].start
             found = found.model_copy(update={"start": found.start + at, "end": found.end + at})
         citations.append(found)
-    return summary, citations
+    return inert(summary), citations

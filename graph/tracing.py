@@ -85,7 +85,7 @@ class StageSpan:
             return
         passages = update.get("passages", state.get("passages"))
         decision = update.get("decision") or state.get("decision") or {}
-        told = {
+        attributes = {
             "preflight.calls": sum(row["calls"] for row in rows),
             "gen_ai.usage.input_tokens": sum(row["input_tokens"] for row in rows),
             "gen_ai.usage.output_tokens": sum(row["output_tokens"] for row in rows),
@@ -94,7 +94,7 @@ class StageSpan:
             "preflight.partition": state.get("partition"),
             "preflight.group": state.get("group"),
         }
-        self._span.set_attributes({name: value for name, value in told.items() if value is not None})
+        self._span.set_attributes({name: value for name, value in attributes.items() if value is not None})
 
 
 @contextmanager

@@ -48,6 +48,7 @@ async def aggregate_groups(state: Answered, runtime: Runtime[Context]) -> State:
     if len(drafts) == len(composed.entries) == 1:
         # The only group's reader was asked directly: its short answer, and how sure it is, hold for the whole.
         draft = replace(draft, short=direct.short, confidence=direct.confidence)
+    draft = replace(draft, incomplete=direct.incomplete if len(drafts) == 1 else "")
     if draft.found and not (draft.claims and (direct.claims or len(drafts) > 1)):
         draft, entries = as_evidence(draft, entries)
     return {

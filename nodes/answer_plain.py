@@ -3,24 +3,40 @@
 An answer that found nothing, or of which no citation can be found in its passage, goes on to map/reduce over all
 passages. That happens once a turn, and not on a forced route. Where nothing was found, the risk of a lost passage is
 low and the extractive reader sees no answer either, the turn abstains at once.
+Where the extractive reader has still to compare what the passages answer (`unchecked`), it does while the model writes.
+What that writes is shown once the route is certain; where the passages answer differently, the call is given up and the
+turn goes on to COrg.
 On the route COrg the passages are the only group that was made of them: its answer goes on to be composed with what was
 noted of the contexts, which also stands in for a reply that cannot be used.
+The beginning of a reply that did not come to its end is an answer marked as incomplete; it calls for no dearer route.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Sequence
 
 from langgraph.runtime import Runtime
 
 from preflight_rag.corg.contexts import contexts_of
 from preflight_rag.corg.group_answers import answered_or_nothing, asked_in_plural, group_draft, unusable
 from preflight_rag.models.protocol import instructed
-from preflight_rag.routing.decision import current_route, escalation, may_escalate, nothing_to_find, partition
+from preflight_rag.models.unfinished import unfinished
+from preflight_rag.routing.decision import (
+    current_route,
+    decide,
+    escalation,
+    may_escalate,
+    nothing_to_find,
+    partition,
+)
+from preflight_rag.routing.library_risk import risk_model_of
+from preflight_rag.state.answer_text import answer_text
 from preflight_rag.state.context import Context
-from preflight_rag.state.errors import BadReply
-from preflight_rag.state.reading import Draft, Reply
-from preflight_rag.state.schema import GroupStatus, State
+from preflight_rag.state.errors import BadReply, ModelError
+from preflight_rag.state.reading import Draft, Reply, Source
+from preflight_rag.state.schema import GroupStatus, PassageRef, State
+from preflight_rag.state.values import RouteDecision, Usage
 from preflight_rag.state.views import Chosen
 
 
@@ -33,23 +49,75 @@ async def answer_plain(state: Chosen, runtime: Runtime[Context]) -> State:
 
 async def answer_all_passages(state: Chosen, context: Context) -> State:
     """The answer of the route plain, which may call for a dearer route."""
-    sources = await context.sources(state["passages"])
-    reply = await instructed(context.reader, state.get("instructions") or "").answer(
+    sources, decision = await context.sources(state["passages"]), state["decision"]
+    writing: Awaitable[Reply[Draft]] = instructed(context.reader, state.get("instructions") or "").answer(
         question=state["standalone_question"], sources=sources, options=state["options"]
     )
+    checked: State = {}
+    if state.get("unchecked"):
+        writing = call = asyncio.ensure_future(writing)
+        decision = (await _checked_meanwhile(state, context, sources, call)).model_dump()
+        checked = {"decision": decision, "unchecked": False}
+        if decision["name"] == "corg":
+            spent = _spent_in_vain(call, state["passages"]).model_dump()
+            return {**checked, "onward": "relate_contexts", "spent": [{"stage": "answer_plain", **spent}]}
+    try:
+        reply = await writing
+    except ModelError as error:
+        reply = unfinished(error, state["options"])
     draft: Draft = reply.value
-    update = _drafted(reply)
+    update: State = {**checked, **_drafted(reply)}
     update["onward"] = "cite" if draft.found else "abstain"
     size = context.settings.partition_size
-    free = may_escalate(state["decision"], state["escalations"], "plain")
+    free = not draft.incomplete and may_escalate(decision, state["escalations"], "plain")
     step = escalation(draft, sources, size) if free else None
     if step is not None and not draft.found:
-        asked = state["standalone_question"], sources, state["decision"], context.extractive
+        asked = state["standalone_question"], sources, decision, context.extractive
         step = None if await asyncio.to_thread(nothing_to_find, *asked) else step
     if step is not None:
         update["escalations"] = [step]
-        update["onward"], update["partitions"] = "map_context", partition(len(sources), size)
+        update["onward"], update["partitions"] = (
+            "map_context",
+            partition(len(sources), size, context.settings.max_partitions),
+        )
     return update
+
+
+async def _checked_meanwhile(
+    state: Chosen, context: Context, sources: Sequence[Source], call: asyncio.Future[Reply[Draft]]
+) -> RouteDecision:
+    """The decision with what the extractive reader finds while the model writes; on COrg's route the call is over."""
+    text, certain = answer_text.get(), False
+    text.keep_back()
+    try:
+        model = await asyncio.to_thread(risk_model_of, context.library)
+        asked = state["standalone_question"], state["passages"], sources, context.settings, model, context.extractive
+        decision = await asyncio.to_thread(decide, *asked)
+        certain = decision.name != "corg"
+    finally:
+        if certain:
+            text.show()
+        else:  # also where the reader fails, or the turn is stopped
+            text.drop()
+            call.cancel()
+            await asyncio.wait([call])
+    return decision
+
+
+def _spent_in_vain(call: asyncio.Future[Reply[Draft]], refs: Sequence[PassageRef]) -> Usage:
+    """What a call has cost that was given up, or had come to its end before; of one without a reply an estimate.
+
+    Raises:
+        Exception: It ended with an error that is no model's.
+    """
+    if call.cancelled():
+        return Usage(calls=1, input_tokens=sum(ref["tokens"] for ref in refs), estimated=True)
+    error = call.exception()
+    if error is None:
+        return call.result().usage
+    if isinstance(error, ModelError):
+        return Usage.model_validate(error.spent or {"calls": 1})
+    raise error
 
 
 async def answer_only_group(state: Chosen, context: Context) -> State:
@@ -64,11 +132,19 @@ async def answer_only_group(state: Chosen, context: Context) -> State:
         else:
             reply = await reader.answer(question=question, sources=sources, options=options)
         status = answered_or_nothing(reply.value)
-    except BadReply as error:
-        reply, status = unusable(error), "unreadable"
+    except ModelError as error:
+        reply, status = _begun(error, options)
     update = _drafted(reply)
     update["onward"], update["group_drafts"] = "aggregate_groups", [group_draft(1, sources, reply.value, status)]
     return update
+
+
+def _begun(error: ModelError, options: Sequence[str]) -> tuple[Reply[Draft], GroupStatus]:
+    """What there is of the reply; where that is nothing, what was noted of the contexts stands in for it."""
+    try:
+        return unfinished(error, options), "answered"
+    except BadReply:
+        return unusable(error), "unreadable"
 
 
 def _drafted(reply: Reply[Draft]) -> State:

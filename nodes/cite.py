@@ -14,9 +14,10 @@ from typing import Any
 from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
 
-from preflight_rag.conversation.follow_ups import repeats, said_before
+from preflight_rag.conversation.follow_ups import repeats, shown_again
 from preflight_rag.corg.choices import left_out_note
 from preflight_rag.models.reading.statements import check
+from preflight_rag.models.unfinished import incomplete_note
 from preflight_rag.routing.decision import unread_note
 from preflight_rag.state.context import Context
 from preflight_rag.state.errors import ExtractiveReaderError
@@ -50,12 +51,12 @@ async def cite(state: Drafted, runtime: Runtime[Context]) -> State:
     known = state.get("earlier")
     follows = state.get("question", state["standalone_question"]) != state["standalone_question"]
     if follows and known and context.reader.by_rule and repeats(citations, answer, known):
-        answer, numbers = renumbered(said_before(citations, known))
+        answer, numbers = renumbered(shown_again(citations, known))
         citations = [citations[old - 1].model_copy(update={"n": n}) for old, n in numbers.items()]
         draft, groups, numbers = Draft(answer, claims=False), [], {}
     by_number = {n: passages[rank] for rank, n in numbers.items() if rank in passages}
     statements, problems = await _checked(context, state["standalone_question"], answer, groups, by_number)
-    answer += unread_note(state["extracts"]) + left_out_note(state.get("left_out") or [])
+    answer += unread_note(state["extracts"]) + left_out_note(state.get("left_out") or []) + incomplete_note(draft)
     return {
         "draft": draft.dump(),
         "answer": answer,

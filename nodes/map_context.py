@@ -26,7 +26,7 @@ async def map_context(state: Partition, runtime: Runtime[Context]) -> State:
         return {
             "extracts": [Extract("", partition=number, failed=True).dump()],
             "gaps": [{"stage": "map_context", "item": str(number), "error": str(error)}],
-            "spent": [{"stage": "map_context", **(error.spent or Usage(calls=1).model_dump())}],
+            "spent": [{"stage": "map_context", **Usage.of_failed(error.spent).model_dump()}],
         }
     return {
         "extracts": [replace(reply.value, partition=number).dump()],

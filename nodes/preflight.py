@@ -6,7 +6,8 @@ import asyncio
 
 from langgraph.runtime import Runtime
 
-from preflight_rag.routing.decision import decide, partition
+from preflight_rag.library.collection import indexed_terms
+from preflight_rag.routing.decision import decide, decide_early, partition
 from preflight_rag.routing.library_risk import risk_model_of
 from preflight_rag.state.context import Context
 from preflight_rag.state.schema import State
@@ -14,12 +15,16 @@ from preflight_rag.state.views import Retrieved
 
 
 async def preflight(state: Retrieved, runtime: Runtime[Context]) -> State:
-    """Choose the route and say why."""
+    """Choose the route and say why; what answers may still compare the passages' answers (`unchecked`)."""
     refs, context = state["passages"], runtime.context
     sources = await context.sources(refs)
     model = await asyncio.to_thread(risk_model_of, context.library)
-    decision = await asyncio.to_thread(
-        decide, state["standalone_question"], refs, sources, context.settings, model, context.extractive
-    )
-    partitions = partition(len(refs), context.settings.partition_size) if decision.name == "map_reduce" else []
-    return {"decision": decision.model_dump(), "partitions": partitions}
+    terms = await asyncio.to_thread(indexed_terms, context.library, [ref["id"] for ref in refs])
+    asked = state["standalone_question"], refs, sources, context.settings, model, context.extractive, terms
+    if context.calls_ahead and context.reader is not None and not context.reader.by_rule:
+        decision, unchecked = await asyncio.to_thread(decide_early, *asked)
+    else:  # one by rule reads the same passages next
+        decision, unchecked = await asyncio.to_thread(decide, *asked), False
+    size, most = context.settings.partition_size, context.settings.max_partitions
+    partitions = partition(len(refs), size, most) if decision.name == "map_reduce" else []
+    return {"decision": decision.model_dump(), "unchecked": unchecked, "partitions": partitions}

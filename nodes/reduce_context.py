@@ -12,12 +12,16 @@ from dataclasses import replace
 from langgraph.runtime import Runtime
 
 from preflight_rag.models.protocol import instructed
+from preflight_rag.models.unfinished import unfinished
 from preflight_rag.routing.decision import contradiction, may_escalate
 from preflight_rag.state.context import Context
-from preflight_rag.state.errors import AllPartitionsFailed
-from preflight_rag.state.reading import Draft, Extract
+from preflight_rag.state.errors import AllPartitionsFailed, BudgetUsedUp, ModelError
+from preflight_rag.state.reading import Draft, Extract, Reply
 from preflight_rag.state.schema import State
+from preflight_rag.state.values import Usage
 from preflight_rag.state.views import Mapped
+
+FOUND_SO_FAR = "This is what the passages say, part by part; no answer was made of it."
 
 
 async def reduce_context(state: Mapped, runtime: Runtime[Context]) -> State:
@@ -33,21 +37,36 @@ async def reduce_context(state: Mapped, runtime: Runtime[Context]) -> State:
     if not given:
         return {"draft": Draft("", found=False).dump(), "onward": "abstain"}
     given = await _with_sources(state, given, runtime.context)
-    reply = await instructed(runtime.context.reader, state.get("instructions") or "").reduce(
-        question=state["standalone_question"], extracts=given, options=state["options"]
-    )
+    try:
+        reply = await instructed(runtime.context.reader, state.get("instructions") or "").reduce(
+            question=state["standalone_question"], extracts=given, options=state["options"]
+        )
+    except BudgetUsedUp as error:
+        reply = _found_so_far(error, given) if not error.partial else unfinished(error, state["options"])
+    except ModelError as error:
+        reply = unfinished(error, state["options"])
     update: State = {
         "draft": reply.value.dump(),
         "onward": "cite" if reply.value.found else "abstain",
         "gaps": [{"stage": "reduce_context", "item": "reply", "error": note} for note in reply.notes],
         "spent": [{"stage": "reduce_context", **reply.usage.model_dump()}],
     }
-    free = may_escalate(state.get("decision") or {}, state.get("escalations") or [], "map_reduce")
+    free = not reply.value.incomplete and may_escalate(
+        state.get("decision") or {}, state.get("escalations") or [], "map_reduce"
+    )
     if free and not state["options"] and runtime.context.settings.corg:
         step = contradiction(reply.value, [extract.answer for extract in given])
         if step is not None:
             update["escalations"], update["onward"] = [step], "relate_contexts"
     return update
+
+
+def _found_so_far(error: BudgetUsedUp, extracts: Sequence[Extract]) -> Reply[Draft]:
+    """What the partitions say, one below the other: evidence, since nobody has weighed it."""
+    quotes = tuple(quote for extract in extracts for quote in extract.quotes)
+    text = "\n\n".join([FOUND_SO_FAR, *(extract.text for extract in extracts)])
+    draft = Draft(text, quotes, claims=False, incomplete="budget")
+    return Reply(draft, Usage.model_validate(error.spent or {}), (str(error),))
 
 
 async def _with_sources(state: Mapped, extracts: Sequence[Extract], context: Context) -> list[Extract]:

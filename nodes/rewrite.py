@@ -19,7 +19,6 @@ from preflight_rag.conversation.intents import is_of_the_conversation, recognise
 from preflight_rag.conversation.lookups import lookup_after, recognise_lookup
 from preflight_rag.conversation.questions import last_question, messages_before, normalised, options_of
 from preflight_rag.conversation.rewriter import standalone_question
-from preflight_rag.models.chat.chat_reader import add
 from preflight_rag.routing.decision import conversation_route, lookup_route
 from preflight_rag.state.context import Context
 from preflight_rag.state.progress import progress
@@ -62,7 +61,7 @@ async def rewrite(state: Asked, runtime: Runtime[Context]) -> State:
         reply, within = await standalone_question(
             question, history, short.value, known, library=context.library, reader=context.reader, settings=settings
         )
-        made, notes, usage = reply.value, [*short.notes, *reply.notes], add(short.usage, reply.usage)
+        made, notes, usage = reply.value, [*short.notes, *reply.notes], short.usage + reply.usage
         update |= _searched(question, made)
         update["within"] = within
         if made.kind == "conversation" and chatting and is_of_the_conversation(question):
@@ -119,6 +118,7 @@ def cleared() -> State:
         "talk": Talk("other").dump(),
         "within": [],
         "decision": {},
+        "unchecked": False,
         "partitions": [],
         "extracts": Overwrite([]),  # type: ignore[typeddict-item]  # a reducer's channel is set, not added to
         "contexts": [],

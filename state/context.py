@@ -101,6 +101,9 @@ class Settings(BaseModel):
         default="score", description="By score, by place in the documents (index), or m:n to both ends of the prompt."
     )
     k: int = Field(default=16, ge=1, le=200, description="Passages that go on to the model (BriefContext's top_k).")
+    document_share: float = Field(
+        default=0.5, gt=0, le=1, description="Most of the k passages that one document gives while others have some."
+    )
     candidates: int = Field(default=100, ge=1, le=10_000, description="Depth of each ranking before fusion.")
     fusion: Fusion = Field(
         default="rrf", description="How rankings are fused: by ranks (rrf), or by scores brought to 0-1 (combsum)."
@@ -141,6 +144,15 @@ class Settings(BaseModel):
     )
     max_concurrency: int = Field(default=8, ge=1, le=256, description="Model calls at once within a turn.")
     deadline: float = Field(default=120.0, gt=0, description="Seconds that one model call may take in all.")
+    turn_calls: int = Field(default=200, ge=1, description="Most model calls of one turn.")
+    turn_tokens: int = Field(default=1_000_000, ge=1, description="Most tokens of one turn's prompts and replies.")
+    turn_seconds: float = Field(default=600.0, gt=0, description="Seconds in which one turn may call its model.")
+    max_partitions: int = Field(
+        default=64, ge=1, description="Most partitions of one turn; with more passages these become larger."
+    )
+    max_steps: int = Field(
+        default=40, ge=1, description="Steps of the graph in one turn; the longest way through it takes eleven."
+    )
     temperature: float = Field(default=0.0, ge=0, le=2, description="Of a language model that is opened by its name.")
     context_window: int | None = Field(
         default=None,
@@ -218,6 +230,7 @@ class GivenWithoutK(TypedDict, total=False):
     budget_tokens: int | None
     compression: float | None
     ordering: Ordering | None
+    document_share: float | None
     candidates: int | None
     fusion: Fusion | None
     rrf_k: int | None
@@ -240,6 +253,11 @@ class GivenWithoutK(TypedDict, total=False):
     history_tokens: int | None
     max_concurrency: int | None
     deadline: float | None
+    turn_calls: int | None
+    turn_tokens: int | None
+    turn_seconds: float | None
+    max_partitions: int | None
+    max_steps: int | None
     temperature: float | None
     context_window: int | None
     max_question_chars: int | None
@@ -255,10 +273,11 @@ class GivenSettings(GivenWithoutK, total=False):
 
 WITHOUT_OPTION = frozenset(
     {
-        *("rerank_deadline", "candidates", "fusion", "rrf_k", "top_n", "threshold", "partition_size"),
+        *("rerank_deadline", "document_share", "candidates", "fusion", "rrf_k", "top_n", "threshold", "partition_size"),
         *("map_prompt_tokens", "corg", "corg_threshold", "corg_mode", "relation_prompt_tokens"),
         *("keep_duplicates", "keep_undescribed", "no_grouping", "no_reformulation", "random_duplicate"),
         *("history_tokens", "max_concurrency", "deadline", "temperature", "context_window"),
+        *("turn_calls", "turn_tokens", "turn_seconds", "max_partitions", "max_steps"),
         *("max_question_chars", "keep_turns", "lock_wait"),
     }
 )
@@ -282,6 +301,8 @@ class Context:
         pubmed: An `EntrezClient`, which is asked where the settings say so.
         extractive: An `ExtractiveReader`; with None nothing is pruned, no statement checked, no answers are compared.
         trace: The OpenTelemetry context of the turn's span, which the stages' spans belong to.
+        calls_ahead: Whether a model may be called before it is certain that its answer counts. In an experiment it may
+            not: what such a call costs depends on which of two things ends first.
     """
 
     reader: Opaque = None
@@ -290,6 +311,7 @@ class Context:
     pubmed: Opaque = None
     extractive: Opaque = None
     trace: Opaque = None
+    calls_ahead: bool = True
 
     async def passages(self, refs: Sequence[PassageRef]) -> list[Passage]:
         """The referenced passages with their text, in order."""

@@ -2,13 +2,17 @@
 
     PreflightError
     ├── UsageError                 the call itself is wrong (exit status 2)
+    ├── OutOfMemory                the system does not give the memory that the call needs
     ├── RetryableError             what the same call may get past later: the base of those marked (retryable)
     ├── LibraryError
     │   ├── LibraryMissing         no library at that path
     │   ├── LibraryEmpty           a library without passages
     │   ├── LibraryCorrupt         the database or an index cannot be read
+    │   │   ├── PassageGone        a passage that was found is no longer there: its document was changed or deleted
+    │   │   └── DatabaseCorrupt    it is a database: no index that is made of it would be right
     │   ├── LibraryClosed          it was closed, with its application perhaps
     │   ├── LibraryBusy            (retryable) another program writes it
+    │   ├── ThreadsUnavailable     (retryable) the database of conversations cannot be reached
     │   ├── RetrieverError         somebody's own retriever or vector store failed
     │   └── EmbedderMismatch       opened with another embedder than it was built with
     ├── DocumentError              one document cannot be read; an ingest goes on without it
@@ -32,11 +36,12 @@
     │   ├── ModelRateLimited       (retryable)
     │   ├── ContextOverflow
     │   ├── BadReply               cut off, refused, filtered, empty, or not a completion at all
-    │   └── BudgetUsedUp           an evaluation's limit of calls or of cost is reached; the call was not made
+    │   └── BudgetUsedUp           a limit of calls, tokens, seconds or cost is reached; the call was not made
     └── TurnError
         ├── AllPartitionsFailed    no partition of a map/reduce turn could be read
         ├── ThreadNotFound
         ├── ThreadBusy             (retryable) another turn runs on the thread
+        ├── TooManySteps           the graph took more steps than a turn may: it goes round in circles
         ├── TurnUnfinished         an earlier turn was cut off and can be resumed
         └── ReplyNeeded            the turn asks which of several things is meant
 
@@ -93,6 +98,10 @@ class RetryableError(PreflightError, ConnectionError):
     retryable = True
 
 
+class OutOfMemory(PreflightError):
+    """The system does not give the memory that the call needs; nothing was begun."""
+
+
 class UsageError(PreflightError):
     """The call itself is wrong: an empty question, a bad thread id, a setting out of range."""
 
@@ -115,12 +124,24 @@ class LibraryCorrupt(LibraryError):
     """The database or an index file cannot be read, or fails its checksum."""
 
 
+class PassageGone(LibraryCorrupt):
+    """A passage that was found is no longer in the library: its document was changed or deleted meanwhile."""
+
+
+class DatabaseCorrupt(LibraryCorrupt):
+    """A database is damaged, or what stands in it is not what was written."""
+
+
 class LibraryClosed(LibraryError):
     """The collection was closed, or the application that it belongs to."""
 
 
 class LibraryBusy(LibraryError, RetryableError):
     """Another program writes the collection."""
+
+
+class ThreadsUnavailable(LibraryError, RetryableError):
+    """The database of conversations cannot be reached, or the connection to it was lost."""
 
 
 class RetrieverError(LibraryError):
@@ -135,7 +156,7 @@ class DocumentError(PreflightError):
     """One document cannot be taken in; `source` is its path where the error stands in the place of a file."""
 
     def __init__(self, message: str, *, help: str = "", source: str = "") -> None:
-        super().__init__(message, help=help)
+        super().__init__(" ".join(message.splitlines()), help=help)  # parsers say what is wrong on several lines
         self.source = source
 
 
@@ -187,10 +208,24 @@ class ExpressionRefused(PubMedError):
     """NCBI does not take the expression."""
 
 
+FellShort = Literal["", "length", "deadline", "unfinished", "content_filter", "refusal", "empty", "malformed"]
+"""How a reply fell short of a whole one; "" where that has no name of its own."""
+
+
 class ModelError(PreflightError):
-    """The language model did not give a usable reply; `spent` is what the failed call cost, as `Usage.model_dump()`."""
+    """The language model did not give a usable reply.
+
+    Attributes:
+        spent: What the failed call cost, as `Usage.model_dump()`.
+        reason: How its reply fell short: its own token limit ("length"), ours of time ("deadline"), its stream ended
+            without saying so ("unfinished"), its server's filter took it, it refused, it is empty, or no completion
+            ("malformed").
+        partial: What there is of a reply that did not come to its end.
+    """
 
     spent: dict[str, Any] | None = None
+    reason: FellShort = ""
+    partial: str = ""
 
 
 class UnknownModel(ModelError):
@@ -218,12 +253,7 @@ class ContextOverflow(ModelError):
 
 
 class BadReply(ModelError):
-    """The reply was cut off, refused, filtered, empty, or not a chat completion.
-
-    Attributes:
-        reason: Why the model stopped, in OpenAI's words: "length", "content_filter", or "" for anything else.
-        partial: What there is of a reply that was cut off.
-    """
+    """The reply was cut off, refused, filtered, empty, or not a chat completion; `reason` says which."""
 
     def __init__(
         self,
@@ -231,16 +261,15 @@ class BadReply(ModelError):
         *,
         help: str = "",
         receipt: dict[str, Any] | None = None,
-        reason: Literal["length", "content_filter", ""] = "",
+        reason: FellShort = "",
         partial: str = "",
     ) -> None:
         super().__init__(message, help=help, receipt=receipt)
-        self.reason: Literal["length", "content_filter", ""] = reason
-        self.partial = partial
+        self.reason, self.partial = reason, partial
 
 
 class BudgetUsedUp(ModelError):
-    """One more call would exceed what an evaluation may spend."""
+    """One more call would exceed what a turn, a person, a server or an evaluation may spend; it was not made."""
 
 
 class TurnError(PreflightError):
@@ -265,6 +294,10 @@ class ThreadBusy(TurnError, RetryableError):
     """Another turn is running on this thread."""
 
 
+class TooManySteps(TurnError):
+    """The graph took more steps than a turn may: it goes round in circles."""
+
+
 class TurnUnfinished(TurnError):
     """The thread's last turn was cut off; resume it, or drop it on purpose."""
 
@@ -284,27 +317,71 @@ def first_line(error: BaseException) -> str:
 
 ROOM = "Make room on the disk."
 PERMISSIONS = "Check the folder's permissions."
+READ_ONLY = "It can be searched as it is; to change it, copy the folder to where you may write."
 BUSY = "Another program holds the file; try again when it has finished."
+FILES = "Close some files, or raise the limit of open ones (ulimit -n)."
+MEMORY = "Free some memory, or raise the limit on it (ulimit -v, the container's)."
 _OF_SYSTEM = {
-    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), ROOM),
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), ROOM),
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), PERMISSIONS),
+    **dict.fromkeys((errno.EMFILE, errno.ENFILE), FILES),
+    errno.ENOMEM: MEMORY,
     errno.EIO: "Check the disk.",
-    errno.EMFILE: "Close some files, or raise the limit of open ones (ulimit -n).",
 }
 _OF_SQLITE = {
-    "SQLITE_FULL": ROOM,
+    **dict.fromkeys(("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE"), ROOM),
     **dict.fromkeys(("SQLITE_BUSY", "SQLITE_LOCKED"), BUSY),
-    **dict.fromkeys(("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_CANTOPEN"), PERMISSIONS),
+    **dict.fromkeys(("SQLITE_READONLY", "SQLITE_PERM"), PERMISSIONS),
+    "SQLITE_CANTOPEN": "Check the folder's permissions, and how many files are open (ulimit -n).",
+    "SQLITE_NOMEM": MEMORY,
     "SQLITE_IOERR": "Check the disk.",
+}
+_REASONS = {ROOM: "the disk is full", FILES: "too many files are open", MEMORY: "there is not enough memory"}
+# What FAISS, tantivy, ONNX Runtime and the loader of libraries write of the same, in exceptions of no kind of theirs.
+_OF_NATIVE = {
+    "No space left on device": ROOM,
+    "File too large": ROOM,
+    "Too many open files": FILES,
+    "TooManyOpenFiles": FILES,
+    "Cannot allocate memory": MEMORY,
+    "cannot allocate memory": MEMORY,
+    "bad_alloc": MEMORY,
+    "memory allocation": MEMORY,
+    "failed to map segment": MEMORY,
+    "can't start new thread": MEMORY,
 }
 
 
-def system_help(error: OSError | sqlite3.Error) -> str:
-    """What helps against an error of the disk or of SQLite; empty where that is not known."""
-    if isinstance(error, OSError):
-        return _OF_SYSTEM.get(error.errno or 0, "")
-    name = getattr(error, "sqlite_errorname", None) or ""
-    return next((help for start, help in _OF_SQLITE.items() if name.startswith(start)), "")
+def system_help(error: BaseException) -> str:
+    """What helps against an error of the disk, of memory or of SQLite; empty where that is not known."""
+    if isinstance(error, PreflightError):
+        return ""
+    if isinstance(error, MemoryError):
+        return MEMORY
+    if isinstance(error, OSError) and error.errno:
+        return _OF_SYSTEM.get(error.errno, "")
+    if isinstance(error, sqlite3.Error):
+        name = getattr(error, "sqlite_errorname", None) or ""
+        return next((help for start, help in _OF_SQLITE.items() if name.startswith(start)), "")
+    return next((help for words, help in _OF_NATIVE.items() if words in str(error)), "")
+
+
+def lacking(error: BaseException) -> str:
+    """What of room, handles or memory the system lacked, as in "the disk is full"; empty where it was none of them."""
+    return _REASONS.get(system_help(error), "")
+
+
+def unreadable(message: str, error: BaseException, *, help: str = "") -> LibraryError:
+    """The error for a file that cannot be read: damaged, unless the system lacked room, handles or memory for it."""
+    if reason := lacking(error):
+        return LibraryError(f"{message}: {reason}", help=system_help(error))
+    return LibraryCorrupt(message, help=help)
+
+
+def writing_help(error: OSError | sqlite3.Error) -> str:
+    """What helps where a library cannot be written: one in a read-only folder is whole, and is searched as it is."""
+    help = system_help(error)
+    return READ_ONLY if help == PERMISSIONS else help
 
 
 def is_closed(error: sqlite3.Error) -> bool:

@@ -9,9 +9,14 @@ from preflight_rag.state.errors import UsageError
 
 EXTRAS = {
     "eval": ("ir_measures", "jinja2", "matplotlib", "rouge_score", "scipy", "sklearn", "statsmodels"),
+    "fast": ("onnx", "openvino"),
     "mcp": ("mcp", "starlette", "uvicorn"),
+    "postgres": ("langgraph.checkpoint.postgres", "psycopg", "psycopg_pool"),
     "office": ("openpyxl", "pptx", "striprtf"),
-    "serve": ("fastapi", "jsonschema", "markdown_it", "nh3", "prometheus_client", "python_multipart", "uvicorn"),
+    "serve": (
+        *("fastapi", "jsonschema", "markdown_it", "nh3", "prometheus_client", "python_multipart", "starlette"),
+        "uvicorn",
+    ),
 }
 """By extra of pyproject.toml, the modules that its packages bring."""
 

@@ -184,7 +184,7 @@ class Draft(Stored):
     `claims` is False where it shows what the sources say and answers nothing itself; `choice` is the option chosen,
     when options were given. A reader that reads short answers says the `short` one, and the probability, in [0, 1],
     that it is right. `disputed` is True where the reader says that its material answers differently for one and the
-    same thing.
+    same thing. `incomplete` names what kept it from being whole, as `Answer.incomplete` does; else it is empty.
     """
 
     text: str
@@ -195,6 +195,7 @@ class Draft(Stored):
     confidence: float | None = None
     claims: bool = True
     disputed: bool = False
+    incomplete: str = ""
 
 
 @dataclass(frozen=True)

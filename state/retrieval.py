@@ -2,11 +2,41 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
 
 from preflight_rag.state.values import Passage
 
+if TYPE_CHECKING:
+    import numpy as np
+
 ORIGINS = ("D1", "D2", "D3")
+
+
+class Vocabulary(Protocol):
+    """Terms by number."""
+
+    def numbers(self, terms: Sequence[str]) -> list[int]:
+        """The number of each term; -1 where no passage has it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PassageTerms:
+    """The terms of a passage as numbers.
+
+    Attributes:
+        text: Of title and text in order, as `text.words.passage_terms` gives them, shape (t,).
+        title: Of the title alone, shape (u,).
+        words: Of title and text in order, as `text.words.words` gives them, shape (w,).
+        vocabulary: What the numbers stand for; those of two passages compare where it is the same object.
+    """
+
+    text: np.ndarray
+    title: np.ndarray
+    words: np.ndarray
+    vocabulary: Vocabulary
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +52,7 @@ class Candidate:
         lexical_rank: Place in the BM25 ranking, or None.
         bm25: The BM25 score, or None where the BM25 ranking does not hold it.
         found_by: "semantic" by the library's search (E1), "term" by a Boolean expression at NCBI (E2), "both" (E3).
+        terms: Its terms where an index holds them; None where they have to be read from its text.
     """
 
     passage: Passage
@@ -32,6 +63,7 @@ class Candidate:
     lexical_rank: int | None = None
     bm25: float | None = None
     found_by: str = "semantic"
+    terms: PassageTerms | None = field(default=None, compare=False, repr=False)
 
     @property
     def origin(self) -> str:

@@ -6,6 +6,7 @@ things travel as plain dicts (see `schema.py`), because checkpoints hold no cust
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Generic, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -189,6 +190,20 @@ class Usage(Value):
     estimated: bool = False
     seconds: float = 0.0
 
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            calls=self.calls + other.calls,
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            estimated=self.estimated or other.estimated,
+            seconds=self.seconds + other.seconds,
+        )
+
+    @classmethod
+    def of_failed(cls, spent: Mapping[str, Any] | None) -> Usage:
+        """What a call that failed has spent, by its `ModelError.spent`: one call where that is all that is known."""
+        return cls.model_validate(spent or {"calls": 1})
+
 
 class StageReceipt(Value):
     """One row of `Receipt.by_stage`."""
@@ -236,6 +251,9 @@ class SearchExpression(Value):
     note: str = ""
 
 
+Incomplete = Literal["length", "deadline", "unfinished", "budget"]
+
+
 class Answer(Value):
     """The outcome of one turn.
 
@@ -244,7 +262,9 @@ class Answer(Value):
     `short_answer` of a claim that is one, and its `confidence`: the calibrated probability, in [0, 1], that it is
     right. Both are None for all other outcomes, and where nothing is known of them. `condensed` is how
     many earlier messages of a long conversation were read condensed; `left_out` are the answers that the person, asked
-    which were meant, did not choose.
+    which were meant, did not choose. `incomplete` says of an answer that is the beginning of one, or all that was found
+    until then, what ended it: the model's limit of tokens ("length"), the time that a call may take ("deadline"), a
+    stream that broke off ("unfinished"), or what a turn may spend ("budget"); the answer's last line says so, too.
     """
 
     schema_version: Literal[1] = Field(default=1, alias="schema")
@@ -270,6 +290,7 @@ class Answer(Value):
     gaps: tuple[Gap, ...] = ()
     condensed: int = 0
     left_out: tuple[str, ...] = ()
+    incomplete: Incomplete | None = None
     receipt: Receipt
 
     @model_validator(mode="before")

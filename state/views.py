@@ -100,6 +100,7 @@ class Chosen(TypedDict):
     passages: list[PassageRef]
     decision: dict[str, Any]
     escalations: list[Escalation]
+    unchecked: NotRequired[bool]
     instructions: NotRequired[str]
 
 

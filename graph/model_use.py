@@ -1,0 +1,51 @@
+"""How a turn uses its model, and what has to go wrong with it before the turn is taken without it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from preflight_rag.models.budget import Purse
+from preflight_rag.state.errors import (
+    AllPartitionsFailed,
+    BadReply,
+    BudgetUsedUp,
+    ModelAuthError,
+    ModelRateLimited,
+    ModelTimeout,
+    ModelUnavailable,
+    PreflightError,
+    UnknownModel,
+)
+from preflight_rag.state.values import Gap
+
+LOST = (ModelUnavailable, ModelTimeout, ModelRateLimited, ModelAuthError, UnknownModel, AllPartitionsFailed)
+"""Errors after which a turn can be taken without its model; what is wrong with one reply alone is not among them."""
+
+
+def is_lost(error: PreflightError) -> bool:
+    """Whether a turn can be taken without its model after this: also where what answers is no model's server."""
+    return isinstance(error, LOST) or (isinstance(error, BadReply) and error.reason == "malformed")
+
+
+@dataclass(frozen=True)
+class ModelUse:
+    """How a turn uses its model.
+
+    Attributes:
+        sampling: Options of each call, as LangChain's chat models take them, such as `{"temperature": 0.2}`.
+        or_offline: Whether the turn is taken by the offline reader where the model cannot be reached.
+        missing: Why the turn is taken without its model from the start; it stands among the answer's gaps.
+        purses: Who pays for its calls, besides the turn's own budget.
+    """
+
+    sampling: Mapping[str, Any] = field(default_factory=dict)
+    or_offline: bool = False
+    missing: Gap | None = None
+    purses: Sequence[Purse] = ()
+
+    def lost(self, model: str, error: PreflightError) -> ModelUse:
+        """The same after the model could not be reached, or may not be asked any more."""
+        stage = "budget" if isinstance(error, BudgetUsedUp) else "model"
+        return replace(self, missing=Gap(stage=stage, item=model, error=str(error)))

@@ -1,0 +1,85 @@
+"""What a conversation is asked for: a new turn, to go on with a choice, or to finish a turn that was cut off."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
+
+from preflight_rag.conversation.questions import check_question, normalised
+from preflight_rag.graph.ledger import Turn
+from preflight_rag.graph.model_use import ModelUse
+from preflight_rag.models.budget import Purse
+from preflight_rag.state.context import Settings
+from preflight_rag.state.errors import UsageError
+from preflight_rag.state.schema import Question
+
+ROLES = {"user": HumanMessage, "assistant": AIMessage, "system": SystemMessage}
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A request for a new turn; where the thread's last turn has asked which is meant, perhaps the reply to that.
+
+    Attributes:
+        question: What the person asks.
+        settings: The numbers of the turn.
+        options: The choices of a multiple-choice question.
+        history: `(role, text)` of the messages before it, for a thread without turns; roles are "user", "assistant" and
+            "system", which says how to write.
+        model: The model of this turn by name; None for the one that the library was opened with.
+        discard: Whether an earlier turn of the thread that was cut off is given up.
+        use: How the model is used; not recorded, so a turn that is resumed is finished as usual.
+    """
+
+    question: str
+    settings: Settings = field(default_factory=Settings)
+    options: Sequence[str] = ()
+    history: Sequence[tuple[str, str]] = ()
+    model: str | None = None
+    discard: bool = False
+    use: ModelUse = field(default_factory=ModelUse)
+
+    def check(self) -> None:
+        """Raise UsageError unless the question and the history can be used."""
+        check_question(normalised(self.question), self.settings.max_question_chars)
+        if unknown := sorted({role for role, _ in self.history} - ROLES.keys()):
+            raise UsageError(f"history has the role {unknown[0]!r}", help='Use "user", "assistant" and "system".')
+
+    def recorded(self) -> dict[str, Any]:
+        """As the ledger keeps it beside the question."""
+        own = {"options": list(self.options), "history": [list(pair) for pair in self.history], "model": self.model}
+        return {**self.settings.model_dump(), **own}
+
+    @classmethod
+    def of(cls, turn: Turn) -> Ask:
+        """The request that a recorded turn was begun with."""
+        given = dict(turn.settings)
+        options, history, model = (given.pop(name, None) for name in ("options", "history", "model"))
+        pairs = [(role, text) for role, text in history or []]
+        return cls(turn.question, Settings.model_validate(given), options or (), pairs, model)
+
+    def input(self) -> Question:
+        """What the graph takes in."""
+        earlier: list[AnyMessage] = [ROLES[role](text) for role, text in self.history if text.strip()]
+        return Question(messages=[*earlier, HumanMessage(self.question)], options=list(self.options))
+
+
+@dataclass(frozen=True)
+class Choose:
+    """A request to go on with a turn that has asked which is meant: labels, numbers from 1, or "all"."""
+
+    choice: str | Sequence[str]
+    purses: Sequence[Purse] = ()
+
+
+@dataclass(frozen=True)
+class Resume:
+    """A request to finish a turn where it stopped; stages and partitions that had ended are not run again."""
+
+    purses: Sequence[Purse] = ()
+
+
+Request = Ask | Choose | Resume

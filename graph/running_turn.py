@@ -1,0 +1,285 @@
+"""A turn on its way through the graph: what it may spend, what it has spent, and its second try where one can help.
+
+A turn begins again from its first stage, once, where something is lost that it can go on without: its model, where
+that is allowed, what it may spend on that, or a passage that an ingest replaced after it was found.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from time import perf_counter, time
+from typing import TYPE_CHECKING, Any
+
+from langchain_core.messages import AnyMessage, HumanMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import Command, StateSnapshot, StreamMode
+
+from preflight_rag.graph.events import Event, Narrator, ProgressEvent
+from preflight_rag.graph.ledger import Turn
+from preflight_rag.graph.model_use import is_lost
+from preflight_rag.graph.outcome import answer_of, receipt_of
+from preflight_rag.graph.readers import extractive_for
+from preflight_rag.graph.requests import Ask
+from preflight_rag.graph.tracing import TurnSpan
+from preflight_rag.models.budget import Budget
+from preflight_rag.models.chat.chat_models import OFFLINE
+from preflight_rag.models.protocol import Reader, limited, sampled
+from preflight_rag.state.context import Context
+from preflight_rag.state.errors import (
+    AllPartitionsFailed,
+    BudgetUsedUp,
+    ModelError,
+    PassageGone,
+    PreflightError,
+    TurnError,
+)
+from preflight_rag.state.schema import Question
+from preflight_rag.state.values import Answer, Clarification, Receipt, Usage
+
+if TYPE_CHECKING:
+    from preflight_rag.library.collection import Collection
+    from preflight_rag.library.pubmed import EntrezClient
+
+
+@dataclass(frozen=True)
+class TurnStart:
+    """A turn in the ledger and what the graph is given for it; None goes on from the last checkpoint.
+
+    `spent` is what it cost before it was begun again.
+    """
+
+    turn: Turn
+    ask: Ask
+    reader: Reader
+    given: Question | Command[Any] | None
+    spent: Sequence[Mapping[str, Any]] = ()
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the turn was interrupted by a question to the person, whose choice it is given now."""
+        return isinstance(self.given, Command)
+
+    def can_go_offline(self, *, budget: bool) -> bool:
+        """Whether the turn may be begun again without its model; not one that goes on with work of before.
+
+        A turn whose budget is used up may always: what its documents say costs nothing more.
+        """
+        new = self.given is not None and not self.goes_on
+        return new and (self.ask.use.or_offline or budget) and not self.reader.by_rule
+
+    def answer(self, state: Mapping[str, Any], seconds: float) -> Answer:
+        """The answer that the graph's state holds; what the turn was taken without stands among its gaps."""
+        answer = answer_of(
+            state,
+            reader=self.reader,
+            settings=self.ask.settings,
+            thread_id=self.turn.thread_id,
+            turn=self.turn.turn,
+            seconds=seconds,
+            before=self.spent,
+        )
+        if (missing := self.ask.use.missing) is None:
+            return answer
+        incomplete = "budget" if missing.stage == "budget" else answer.incomplete
+        return answer.model_copy(update={"gaps": (missing, *answer.gaps), "incomplete": incomplete})
+
+
+class RunningTurn:
+    """One turn on its way through the graph.
+
+    Args:
+        graph: The compiled graph.
+        start: What it begins with.
+        library: The collection.
+        reader: Gives the reader for a model's name.
+        pubmed: Gives the client of NCBI; None where this application has none.
+        tokens: Whether the answer's pieces are wanted.
+
+    Attributes:
+        start: What the turn was begun with, the second time where it was begun again.
+        narrator: What the person has been shown of it.
+        span: Its span in the traces.
+    """
+
+    def __init__(
+        self,
+        graph: CompiledStateGraph[Any, Any, Any, Any],
+        start: TurnStart,
+        *,
+        library: Collection,
+        reader: Callable[[str], Reader],
+        pubmed: Callable[[], EntrezClient] | None,
+        tokens: bool,
+    ) -> None:
+        turn, settings = start.turn, start.ask.settings
+        self.start = start
+        self.narrator = Narrator(tokens=tokens)
+        self.span = TurnSpan(turn.question, turn.thread_id, turn.turn)
+        self._graph, self._library, self._reader, self._pubmed = graph, library, reader, pubmed
+        self._budget: Budget | None = None
+        self._began = perf_counter() - (turn.seconds if start.goes_on else 0.0)
+        self._config: RunnableConfig = {
+            "configurable": {"thread_id": turn.thread_id},
+            "metadata": {"turn_id": turn.id},
+            "max_concurrency": settings.max_concurrency,
+            "recursion_limit": settings.max_steps,
+        }
+
+    @property
+    def seconds(self) -> float:
+        """How long the turn has taken so far."""
+        return perf_counter() - self._began
+
+    async def events(self) -> AsyncGenerator[Event, None]:
+        """What the stages report while they run; those of the second try too, where there is one.
+
+        Raises:
+            PreflightError: A stage failed, and beginning again does not help.
+        """
+        try:
+            async with aclosing(self._stages()) as events:
+                async for event in events:
+                    yield event
+            return
+        except PreflightError as error:
+            note = await self._begin_again(error)
+        yield ProgressEvent("rewrite", note)
+        async with aclosing(self._stages()) as events:
+            async for event in events:
+                yield event
+
+    async def final_state(self) -> Mapping[str, Any]:
+        """What the turn has left behind: never an earlier turn's answer, whatever has become of the checkpoints.
+
+        Raises:
+            TurnError: The checkpoints are not those of this turn.
+        """
+        snapshot, turn = await self.snapshot(), self.start.turn
+        if not belongs_to(snapshot, turn):
+            raise TurnError(
+                f"the checkpoints of thread {turn.thread_id!r} are not those of this turn",
+                help="Ask again on a new thread.",
+            )
+        return snapshot.values
+
+    def outcome(self, state: Mapping[str, Any]) -> Answer | Clarification:
+        """The answer in the final state, or, where the graph has stopped to ask, its question to the person."""
+        if (asked := self.narrator.question) is None:
+            return self.start.answer(state, self.seconds)
+        turn, choices = self.start.turn, tuple(asked["choices"])
+        return Clarification(thread_id=turn.thread_id, turn=turn.turn, question=asked["question"], choices=choices)
+
+    async def snapshot(self) -> StateSnapshot:
+        """The thread's latest checkpoint."""
+        return await self._graph.aget_state(self._config)
+
+    def receipt(self, state: Mapping[str, Any], before: Sequence[Mapping[str, Any]] = ()) -> Receipt:
+        """What the turn has spent, by its state and in rows that are in no state."""
+        start = self.start
+        before = [*start.spent, *before]
+        return receipt_of(state, reader=start.reader, settings=start.ask.settings, seconds=self.seconds, before=before)
+
+    def failed_receipt(self, snapshot: StateSnapshot, error: PreflightError) -> Receipt:
+        """What a turn that failed has spent, the stage that failed included."""
+        rows = _spent_so_far(snapshot, self.start.turn, error)
+        if _has_begun(snapshot, self.start.turn):
+            return self.receipt({**snapshot.values, "spent": rows})
+        return self.receipt({}, before=rows)
+
+    async def _stages(self) -> AsyncGenerator[Event, None]:
+        """What the graph's stages report while they run, once."""
+        start = self.start
+        context = await self._context()
+        modes: list[StreamMode] = ["updates", "custom"]
+        if self.narrator.tokens and not start.ask.options:
+            modes.append("messages")
+        stream: Any = self._graph.astream(
+            start.given, self._config, context=context, stream_mode=modes, durability="async"
+        )
+        async with aclosing(stream) as items:
+            async for mode, payload in items:
+                for event in self.narrator.events(mode, payload):
+                    yield event
+
+    async def _begin_again(self, error: PreflightError) -> str:
+        """Make the turn ready for its second try, and give the sentence that tells the person why.
+
+        Raises:
+            PreflightError: There is no use in a second try.
+        """
+        used_up = self._budget.used_up if self._budget else None
+        cause = used_up if used_up and isinstance(error, AllPartitionsFailed) else error
+        budget = isinstance(cause, BudgetUsedUp)
+        if isinstance(cause, PassageGone) and not self.start.goes_on and not self.narrator.shown:
+            self.start = await self._anew(cause)
+            return "the documents have just been changed; searching again"
+        if (budget or is_lost(cause)) and self.start.can_go_offline(budget=budget):
+            self.start = await self._offline(cause)
+            return f"{cause.message}; going on without {'the model' if budget else 'it'}"
+        raise cause from error if cause is not error else None
+
+    async def _offline(self, error: PreflightError) -> TurnStart:
+        """The same turn from its beginning, taken by the offline reader; its message has its id and comes once."""
+        start = self.start
+        reader = await asyncio.to_thread(self._reader, OFFLINE)
+        ask = replace(start.ask, use=start.ask.use.lost(start.reader.name, error))
+        return replace(start, ask=ask, reader=reader, spent=_spent_so_far(await self.snapshot(), start.turn, error))
+
+    async def _anew(self, error: PreflightError) -> TurnStart:
+        """The same turn from its beginning; a message that the state has already comes once."""
+        snapshot = await self.snapshot()
+        start = replace(self.start, spent=_spent_so_far(snapshot, self.start.turn, error))
+        if start.given is not None:
+            return start
+        messages = snapshot.values["messages"]
+        asked: list[AnyMessage] = [message for message in messages if isinstance(message, HumanMessage)]
+        return replace(start, given=Question(messages=asked[-1:], options=list(start.ask.options)))
+
+    async def _context(self) -> Context:
+        start = self.start
+        settings, use = start.ask.settings, start.ask.use
+        pubmed = self._pubmed() if self._pubmed is not None and settings.pubmed else None
+        extractive = await asyncio.to_thread(extractive_for, start.reader, settings.extractive_reader)
+        self._budget = Budget(
+            calls=settings.turn_calls,
+            tokens=settings.turn_tokens,
+            seconds=settings.turn_seconds,
+            spent=await self._spent_before(),
+            purses=use.purses,
+        )
+        reader = limited(sampled(start.reader, use.sampling), self._budget)
+        return Context(reader, self._library, settings, pubmed, extractive, self.span.context)
+
+    async def _spent_before(self) -> Usage:
+        """What a turn had spent before it was cut off, asked the person, or was begun again, and now goes on."""
+        rows = self.start.spent
+        if self.start.given is None or self.start.goes_on:
+            snapshot = await self.snapshot()
+            rows = list(snapshot.values.get("spent") or ())
+            # What branches wrote that had ended while others had not, may not be in the state yet.
+            for task in snapshot.tasks:
+                rows += [row for row in (task.result or {}).get("spent") or () if row not in rows]
+        counted = {name: sum(row[name] for row in rows) for name in ("calls", "input_tokens", "output_tokens")}
+        return Usage(**counted)
+
+
+def belongs_to(snapshot: StateSnapshot, turn: Turn) -> bool:
+    """Whether a checkpoint is one of this turn's, not one that an earlier turn of the thread has left."""
+    return (snapshot.metadata or {}).get("turn_id") == turn.id
+
+
+def _has_begun(snapshot: StateSnapshot, turn: Turn) -> bool:
+    """Whether the turn's first stage has ended: until then the state holds what the last turn left."""
+    return belongs_to(snapshot, turn) and "rewrite" not in snapshot.next
+
+
+def _spent_so_far(snapshot: StateSnapshot, turn: Turn, error: PreflightError) -> list[Mapping[str, Any]]:
+    """What the turn's stages have spent, that which failed included."""
+    rows: list[Mapping[str, Any]] = [*(snapshot.values.get("spent") or ())] if _has_begun(snapshot, turn) else []
+    if isinstance(error, ModelError) and error.spent and error.spent["calls"] and snapshot.next:
+        rows.append({"stage": snapshot.next[0], "started": time() - error.spent["seconds"], **error.spent})
+    return rows

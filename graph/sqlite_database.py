@@ -1,0 +1,241 @@
+"""The file `threads.db`: how it is made, opened and brought up to date, and what goes wrong with it.
+
+sqlite-utils makes the tables; rows are read and written with plain `sqlite3`, because a question should not wait for
+what sqlite-utils imports (pandas, where it is installed).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import sqlite3
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from preflight_rag.graph.ledger import COLUMNS, COUNTS, FEEDBACK, FORKS, REQUIRED, TABLE, TITLES
+from preflight_rag.library.storage.migrations import migrate_user_version
+from preflight_rag.library.storage.recovery import keep_damaged_log
+from preflight_rag.library.storage.store import make_private
+from preflight_rag.state.errors import (
+    BUSY,
+    DatabaseCorrupt,
+    LibraryBusy,
+    LibraryError,
+    PreflightError,
+    lacking,
+    system_help,
+)
+
+_LOG = logging.getLogger(__name__)
+THREADS = "threads.db"
+"""The file's name in a library's folder."""
+BUSY_SECONDS = 30.0
+"""How long a call waits for another writer; a guess, far above the milliseconds that a write takes."""
+
+
+class SqliteDatabase:
+    """A ledger's rows in a file, on a connection of their own: it works beside a checkpointer that has the file open.
+
+    May be used from any thread, one call at a time. A call waits up to 30 seconds for another writer.
+
+    Args:
+        path: The database; made, with its folder, when it is not there.
+
+    Raises:
+        DatabaseCorrupt: The file is not a readable SQLite database.
+        LibraryError: The file cannot be opened or made, or a newer version has written it.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self._lock = threading.Lock()
+        with translated_errors(self.path):
+            make_database(self.path)
+            self._connection = sqlite3.connect(
+                self.path, timeout=BUSY_SECONDS, check_same_thread=False, isolation_level=None
+            )
+            self._connection.row_factory = sqlite3.Row
+            try:
+                self._connection.execute("pragma synchronous = normal")
+                self._connection.create_function("holds", 2, _holds, deterministic=True)
+                migrate_user_version(self._connection, self.path, MIGRATIONS)
+            except BaseException:
+                self._connection.close()
+                raise
+
+    @property
+    def name(self) -> str:
+        """The file's path."""
+        return str(self.path)
+
+    def close(self) -> None:
+        """Close the connection; a second time does nothing."""
+        with self._lock:
+            self._connection.close()
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """The connection, to read."""
+        with self._lock, translated_errors(self.path):
+            yield self._connection
+
+    @contextmanager
+    def writing(self, thread_id: str = "") -> Iterator[sqlite3.Connection]:
+        """A transaction that holds the write lock from its start: what it reads stays true until it writes."""
+        with self.reading() as connection:
+            connection.execute("begin immediate")
+            try:
+                yield connection
+            except BaseException:
+                connection.rollback()
+                raise
+            connection.commit()
+
+    def damaged(self, what: str) -> DatabaseCorrupt:
+        """The error for a row that is not as it was written."""
+        return damaged_threads(self.path, what)
+
+
+def _make_tables(connection: sqlite3.Connection) -> None:
+    """Make the tables, or what those from before there were numbers lack: columns, titles, forks, feedback."""
+    from sqlite_utils import Database
+
+    database = Database(connection)
+    table, titles = database.table(TABLE), database.table(TITLES)
+    if not table.exists():
+        table.create(COLUMNS, pk="id", not_null=REQUIRED, defaults=COUNTS)
+        table.create_index(["thread_id", "turn"], unique=True)
+    for name in COLUMNS.keys() - table.columns_dict.keys():
+        table.add_column(name, COLUMNS[name])
+    if not titles.exists():
+        titles.create({"thread_id": str, "title": str}, pk="thread_id", not_null={"title"})
+    forks, feedback = database.table(FORKS), database.table(FEEDBACK)
+    if not forks.exists():
+        forks.create({"thread_id": str, "parent": str, "turn": int}, pk="thread_id")
+    if not feedback.exists():
+        columns = {"turn_id": str, "good": int, "reason": str, "expected": str, "at": str}
+        feedback.create(columns, pk="turn_id", not_null=set(columns) - {"turn_id"})
+
+
+MIGRATIONS = (_make_tables,)
+"""What brings the tables of a `threads.db` to version 1, 2, … (`library/storage/migrations.py`)."""
+
+
+@contextmanager
+def translated_errors(path: Path) -> Iterator[None]:
+    """Raise what SQLite and the file system say about `path` as errors of ours.
+
+    Raises:
+        DatabaseCorrupt: The file is not a readable SQLite database.
+        LibraryBusy: The file was locked for too long.
+        LibraryError: The file cannot be opened, made or written.
+    """
+    try:
+        yield
+    except PreflightError:
+        raise  # a retryable one is an `OSError`, too
+    except (OSError, MemoryError, sqlite3.OperationalError) as error:
+        if str(error).startswith("Could not decode to UTF-8"):  # and then the text
+            raise damaged_threads(path, "a text in it is not UTF-8") from None
+        help = system_help(error)
+        kind = LibraryBusy if help == BUSY else LibraryError
+        reason = lacking(error) or error
+        raise kind(f"The database of threads {path} cannot be used: {reason}", help=help) from error
+    except sqlite3.DatabaseError as error:
+        if type(error) is not sqlite3.DatabaseError:
+            raise
+        raise damaged_threads(path, str(error)) from error
+
+
+def damaged_threads(path: Path, what: str) -> DatabaseCorrupt:
+    """The error for a database of threads that cannot be read, or holds what was never written to it."""
+    return DatabaseCorrupt(
+        f"The database of threads {path} cannot be read: {what}",
+        help=f"`preflight library rebuild --library {path.parent}` sets it aside and keeps what is whole; or move it "
+        "away: a new one is made at the next turn.",
+    )
+
+
+def make_database(path: Path) -> None:
+    """Make the file and its folder where they are missing, in WAL mode: readers and a writer work side by side.
+
+    Processes that do this at the same time refuse each other at once, whatever their timeout, so it is tried again.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    make_private(path)
+    if kept := keep_damaged_log(path):
+        _LOG.warning("the last writes to %s may be missing: its log was damaged (kept as %s)", path, kept)
+    deadline = time.monotonic() + BUSY_SECONDS
+    with closing(sqlite3.connect(path, timeout=BUSY_SECONDS)) as connection:
+        while True:
+            try:
+                connection.execute("pragma journal_mode = wal")
+                return
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > deadline:
+                    raise
+            time.sleep(0.01)
+
+
+@contextmanager
+def writable(path: Path) -> Iterator[Path]:
+    """The database; where its folder cannot be written, a copy of it as it is now, which ends with the block."""
+    if not path.parent.exists() or os.access(path.parent, os.W_OK):
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="preflight-", ignore_cleanup_errors=True) as folder:
+        copy = Path(folder) / path.name
+        if path.is_file():
+            with translated_errors(path), closing(open_to_read(path)) as connection:
+                make_private(copy)
+                with closing(sqlite3.connect(copy)) as target:
+                    connection.backup(target)
+        yield copy
+
+
+def open_to_read(path: Path) -> sqlite3.Connection:
+    """A connection that reads, also where SQLite cannot make the files for its locks: nobody writes there."""
+    connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+    try:
+        connection.execute("select count(*) from sqlite_master")
+    except sqlite3.OperationalError as error:
+        connection.close()
+        if not error.sqlite_errorname.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY")):
+            raise
+        return _with_log(path) or sqlite3.connect(
+            f"{path.absolute().as_uri()}?immutable=1", uri=True, isolation_level=None
+        )
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _with_log(path: Path) -> sqlite3.Connection | None:
+    """What a database holds together with the writes beside it, in memory; None where there are none beside it.
+
+    A process that was killed leaves its last writes in a log, which SQLite passes over where it takes the file for one
+    that nobody changes.
+    """
+    log = Path(f"{path}-wal")
+    if not log.is_file() or not log.stat().st_size:
+        return None
+    with tempfile.TemporaryDirectory(prefix="preflight-", ignore_cleanup_errors=True) as folder:
+        copy = Path(folder) / path.name
+        make_private(copy)
+        for source, target in (path, copy), (log, Path(f"{copy}-wal")):
+            shutil.copyfile(source, target)
+        whole = sqlite3.connect(":memory:", isolation_level=None)
+        with closing(sqlite3.connect(copy)) as connection:
+            connection.backup(whole)
+    return whole
+
+
+def _holds(query: str, text: str | None) -> bool:
+    """Whether a text holds a casefolded query."""
+    return text is not None and query in text.casefold()

@@ -1,0 +1,121 @@
+"""Where conversations are kept: the seam between turns and a database.
+
+A turn needs three things of it: a checkpointer for the graph, the ledger, and that nobody else takes a turn on the same
+thread meanwhile. `open_thread_store` gives them from the library's own file `threads.db`, or from PostgreSQL, which
+several processes on several machines share.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from preflight_rag.graph.checkpoints import SqliteCheckpointer, open_checkpointer
+from preflight_rag.graph.ledger import Ledger
+from preflight_rag.graph.locks import remove_unused_locks, thread_lock
+from preflight_rag.graph.sqlite_database import THREADS, SqliteDatabase, writable
+from preflight_rag.state.extras import require_extra
+
+if TYPE_CHECKING:
+    from preflight_rag.graph.postgres import PostgresCheckpointer
+
+
+class ThreadStore(Protocol):
+    """The conversations of one application, as long as it is open."""
+
+    @property
+    def saver(self) -> SqliteCheckpointer | PostgresCheckpointer:
+        """The graph's checkpointer, which also prunes."""
+
+    @property
+    def ledger(self) -> Ledger:
+        """The record of all turns."""
+
+    def lock(self, thread_id: str, *, wait: float) -> AbstractAsyncContextManager[None]:
+        """Hold a thread while the block runs: it ends with the process that holds it, however that ends.
+
+        Args:
+            thread_id: Which thread.
+            wait: How many seconds to wait for a turn that runs on the thread; 0 tries once.
+
+        Raises:
+            ThreadBusy: The thread was still in use after `wait` seconds.
+            LibraryError: It cannot be held.
+        """
+
+    async def size(self) -> int:
+        """Bytes that the conversations take on the disk."""
+
+
+class SqliteThreadStore:
+    """Conversations in a file, for the processes of one machine.
+
+    Args:
+        path: The file; locks lie in its folder.
+        saver: The checkpointer that has it open.
+        ledger: The ledger that has it open.
+    """
+
+    def __init__(self, path: Path, saver: SqliteCheckpointer, ledger: Ledger) -> None:
+        self.path = path
+        self.saver = saver
+        self.ledger = ledger
+
+    def lock(self, thread_id: str, *, wait: float) -> AbstractAsyncContextManager[None]:
+        """Hold a thread by a lock of the operating system's on a file."""
+        return thread_lock(self.path.parent, thread_id, wait=wait)
+
+    async def size(self) -> int:
+        """Bytes of the file."""
+        return self.path.stat().st_size
+
+
+def check_address(url: str) -> None:
+    """Raise UsageError unless `url` is the address of a database that this installation can open; nothing is opened."""
+    require_extra("postgres", "--threads")
+    from preflight_rag.graph.postgres import Address
+
+    Address.read(url)
+
+
+@contextmanager
+def open_ledger(folder: Path, url: str | None = None) -> Iterator[Ledger]:
+    """The record of all turns by itself; arguments and errors are those of `open_thread_store`."""
+    if url is not None:
+        check_address(url)
+        from preflight_rag.graph.postgres import Address, PostgresDatabase
+
+        with closing(Ledger(PostgresDatabase(Address.read(url)))) as ledger:
+            yield ledger
+        return
+    with writable(folder / THREADS) as path, closing(Ledger(SqliteDatabase(path))) as ledger:
+        yield ledger
+
+
+@asynccontextmanager
+async def open_thread_store(folder: Path, url: str | None = None) -> AsyncIterator[ThreadStore]:
+    """The conversations of a library.
+
+    Args:
+        folder: The library's folder; where it cannot be written, conversations last as long as the block.
+        url: The address of a PostgreSQL database, instead of the folder's `threads.db`.
+
+    Raises:
+        UsageError: The address is wrong, or the extra for it is not installed.
+        LibraryError: The database cannot be opened.
+    """
+    if url is not None:
+        check_address(url)
+        from preflight_rag.graph.postgres import open_postgres
+
+        async with open_postgres(url) as store:
+            yield store
+        return
+    with writable(folder / THREADS) as path:
+        await asyncio.to_thread(remove_unused_locks, path.parent)
+        async with open_checkpointer(path) as saver:
+            with closing(Ledger(SqliteDatabase(path))) as ledger:
+                yield SqliteThreadStore(path, saver, ledger)
