@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import logging
 import os
 import signal
 from collections.abc import AsyncIterator, Callable
@@ -25,15 +25,16 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from preflight_rag.mcp.server import make_server
-from preflight_rag.server.access import KeyRing, bind, check_bind, same_origin
+from preflight_rag.server.access import LOOPBACK, KeyRing, bind, check_bind, host_name, is_local, same_origin
+from preflight_rag.state.errors import LibraryError
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from preflight_rag.app import Preflight
 
+logger = logging.getLogger(__name__)
 PATH = "/mcp"
-OWN_NAMES = ("127.0.0.1:*", "localhost:*", "[::1]:*")
 CLOSING_SECONDS = 5  # how long Ctrl-C waits for open connections
 
 
@@ -70,16 +71,25 @@ def serve_http(app: Preflight, host: str, port: int, started: Callable[[str], No
     Raises:
         UsageError: It may not, or cannot, listen there.
     """
-    import uvicorn
+    from preflight_rag.server.connections import (
+        EndingServer,
+        ask_for_file_handles,
+        configured,
+        keep_files_private,
+        share_freed_memory,
+    )
 
     keys = KeyRing(app.folder)
     try:
         web = http_app(app, host, keys)
+        keep_files_private()
+        share_freed_memory()
+        ask_for_file_handles()
         with bind(host, port) as listener:
             shown = f"[{host}]" if ":" in host else host
             started(f"http://{shown}:{listener.getsockname()[1]}{PATH}")
-            config = uvicorn.Config(web, log_level="warning", timeout_graceful_shutdown=CLOSING_SECONDS)
-            uvicorn.Server(config).run(sockets=[listener])
+            config = configured(web, log_level="warning", timeout_graceful_shutdown=CLOSING_SECONDS)
+            EndingServer(config).run(sockets=[listener])
     finally:
         keys.close()
 
@@ -91,42 +101,32 @@ def http_app(app: Preflight, host: str, keys: KeyRing) -> ASGIApp:
         UsageError: The host is not this machine's own, and the library has no keys.
     """
     check_bind(host, keys)
-    with_keys = keys.any()
-    sessions = StreamableHTTPSessionManager(make_server(app), security_settings=_transport_security(with_keys))
+    # Hosts and origins are checked at the door, since whether a key is needed changes while the server runs.
+    unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    sessions = StreamableHTTPSessionManager(make_server(app), security_settings=unchecked)
 
     @asynccontextmanager
     async def lifespan(_web: Starlette) -> AsyncIterator[None]:
         async with sessions.run():
             yield
 
-    if not with_keys:
-        return Starlette(routes=[Route(PATH, _Endpoint(sessions))], lifespan=lifespan)
     known = [
+        Middleware(_Door, keys=keys, required=not is_local(host)),
         Middleware(AuthenticationMiddleware, backend=BearerAuthBackend(_Verifier(keys))),
         Middleware(AuthContextMiddleware),
     ]
-    route = Route(PATH, RequireAuthMiddleware(_Endpoint(sessions), required_scopes=[]))
-    return _OwnOrigin(Starlette(routes=[route], middleware=known, lifespan=lifespan))
-
-
-def _transport_security(with_keys: bool) -> TransportSecuritySettings:
-    """Without keys only this machine's own names are served, so that no outside name can be pointed here."""
-    if with_keys:
-        return TransportSecuritySettings(enable_dns_rebinding_protection=False)
-    origins = [f"http://{name}" for name in OWN_NAMES]
-    return TransportSecuritySettings(
-        enable_dns_rebinding_protection=True, allowed_hosts=list(OWN_NAMES), allowed_origins=origins
-    )
+    return Starlette(routes=[Route(PATH, _Endpoint(sessions))], middleware=known, lifespan=lifespan)
 
 
 class _Endpoint:
     """The protocol's sessions as an application; a route would take a method of theirs for an endpoint of its kind."""
 
     def __init__(self, sessions: StreamableHTTPSessionManager) -> None:
-        self._sessions = sessions
+        self._open = sessions.handle_request
+        self._with_key = RequireAuthMiddleware(self._open, required_scopes=[])
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._sessions.handle_request(scope, receive, send)
+        await (self._with_key if scope["state"]["key_needed"] else self._open)(scope, receive, send)
 
 
 class _Verifier:
@@ -137,20 +137,38 @@ class _Verifier:
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """The token's owner, or None."""
-        key = await asyncio.to_thread(self._keys.find, token)
+        key = (await self._keys.read()).find(token)
         return AccessToken(token=token, client_id=key.name, subject=key.name, scopes=[]) if key else None
 
 
-class _OwnOrigin:
-    """Refuses what pages of other origins send."""
+class _Door:
+    """Decides for each request whether it needs a key, and refuses what pages of other origins send.
 
-    def __init__(self, web: ASGIApp) -> None:
-        self._web = web
+    Without keys only this machine's own names are served, so that no outside name can be pointed here. Once a key was
+    needed it stays so: revoking the last one lets nobody in.
+    """
+
+    def __init__(self, web: ASGIApp, keys: KeyRing, *, required: bool) -> None:
+        self._web, self._keys, self._required = web, keys, required
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = Headers(scope=scope) if scope["type"] == "http" else Headers({})
-        origin = headers.get("origin")
-        if origin is not None and not same_origin(origin, headers.get("host", "")):
-            await PlainTextResponse("Invalid Origin header", 403)(scope, receive, send)
+        if scope["type"] != "http":
+            await self._web(scope, receive, send)
             return
-        await self._web(scope, receive, send)
+        refusal = await self._refusal(Headers(scope=scope))
+        if refusal is None:
+            scope.setdefault("state", {})["key_needed"] = self._required
+        await (refusal or self._web)(scope, receive, send)
+
+    async def _refusal(self, headers: Headers) -> PlainTextResponse | None:
+        try:
+            self._required = (await self._keys.read()).any() or self._required
+        except LibraryError as error:
+            logger.warning("%s", error)
+            return PlainTextResponse("The keys cannot be read", 503, {"Retry-After": "2"})
+        host, origin = headers.get("host", ""), headers.get("origin")
+        if not self._required and host_name(host) not in LOOPBACK:
+            return PlainTextResponse("Invalid Host header", 421)
+        if origin is not None and not same_origin(origin, host):
+            return PlainTextResponse("Invalid Origin header", 403)
+        return None

@@ -8,6 +8,7 @@ keys only this machine is served, and everybody on it is the local user.
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import hashlib
 import hmac
@@ -18,13 +19,15 @@ import sqlite3
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from preflight_rag.graph.locks import validate_thread_id
+from preflight_rag.library.storage.migrations import check_version, migrate_user_version
 from preflight_rag.state.errors import LibraryError, UsageError, system_help
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -34,6 +37,11 @@ LOCAL = "local"
 MOST_SESSIONS = 10_000
 MOST_BUCKETS = 10_000
 THREAD_ID_CHARACTERS = 200  # as `validate_thread_id` allows
+LOCKED_SECONDS = 2.0
+"""How long another program may keep the keys locked before who needs them is refused; a guess."""
+TICK_NANOSECONDS = 100_000_000
+"""Longer than a tick of any file system's clock here (4 ms), shorter than what passes between two changes by hand."""
+_State = tuple[tuple[int, int, int, int] | None, tuple[int, int, int, int] | None]
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _KEY = re.compile(r"pf_([0-9a-f]{12})_[A-Za-z0-9_-]{43}")
 _TABLE = """
@@ -91,6 +99,14 @@ def bind(host: str, port: int) -> socket.socket:
     return made
 
 
+def host_name(host: str) -> str:
+    """The name in a `Host` header, without the port; "" where there is none."""
+    try:
+        return (urlsplit(f"//{host}").hostname or "").lower()
+    except ValueError:
+        return ""
+
+
 def same_origin(origin: str, host: str) -> bool:
     """Whether an `Origin` header names the host of the request; the scheme may have been changed by a proxy."""
     return urlsplit(origin).netloc.lower() == host.lower()
@@ -107,8 +123,42 @@ class Key:
     admin: bool = False
 
 
+class Keys:
+    """The keys of a library at one moment.
+
+    Args:
+        rows: Of the table, by id.
+    """
+
+    def __init__(self, rows: Mapping[str, sqlite3.Row]) -> None:
+        self._rows = rows
+
+    def any(self) -> bool:
+        """Whether there is a key."""
+        return bool(self._rows)
+
+    def all(self) -> list[Key]:
+        """All keys, by name."""
+        return sorted(map(_key, self._rows.values()), key=lambda key: key.name)
+
+    def find(self, key: str) -> Key | None:
+        """The key that this is, or None."""
+        parts = _KEY.fullmatch(key)
+        row = self._rows.get(parts[1]) if parts else None
+        stored = row["hash"] if row else "0" * 64
+        return _key(row) if hmac.compare_digest(stored, _hash(key)) and row else None
+
+    def by_id(self, id: str) -> Key | None:
+        """The key of an id, as long as it is not revoked."""
+        row = self._rows.get(id)
+        return _key(row) if row else None
+
+
 class KeyRing:
     """The keys of one library; may be used from any thread. Changes of another process count at once.
+
+    The file is read when it is another one than it was, which its place and times say; so a lock that another program
+    holds on it keeps nobody waiting while nothing is changed.
 
     Args:
         folder: The library's folder. Nothing is written to it before the first key is made.
@@ -117,14 +167,49 @@ class KeyRing:
     def __init__(self, folder: Path) -> None:
         self.path = folder / DATABASE
         self._lock = threading.Lock()
-        self._connection: sqlite3.Connection | None = None
+        self._read: tuple[_State, Keys] | None = None
+        self._reading: asyncio.Task[Keys] | None = None
 
     def close(self) -> None:
-        """Close the database."""
-        with self._lock:
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None
+        """Forget the keys."""
+        self._read = None
+
+    def known(self) -> Keys | None:
+        """The keys without reading the file; None where it has to be read."""
+        read = self._read
+        try:
+            return read[1] if read is not None and read[0] == self._state() else None
+        except OSError:
+            return None
+
+    def now(self) -> Keys:
+        """The keys; waits up to `LOCKED_SECONDS` for a program that has locked the file.
+
+        Raises:
+            LibraryError: The file cannot be read, or is damaged.
+        """
+        if (known := self.known()) is not None:
+            return known
+        with self._lock, self._guard():
+            before = self._state()
+            keys = Keys(self._rows() if before[0] else {})
+            # A file that has just been written may be written again within the same tick of the file system's clock.
+            settled = all(time.time_ns() - changed > TICK_NANOSECONDS for _, _, changed, _ in filter(None, before))
+            self._read = (before, keys) if settled and self._state() == before else None
+            return keys
+
+    async def read(self) -> Keys:
+        """`now` for asynchronous code: the file is read in a thread, once for all who wait for it.
+
+        Raises:
+            LibraryError: The file cannot be read, or is damaged.
+        """
+        if (known := self.known()) is not None:
+            return known
+        if self._reading is None or self._reading.done():
+            self._reading = asyncio.create_task(asyncio.to_thread(self.now))
+            self._reading.add_done_callback(_seen)
+        return await asyncio.shield(self._reading)
 
     def add(self, name: str, *, write: bool = False, admin: bool = False) -> str:
         """Make a key and return it; it cannot be read again. Who may connect a model may change documents, too.
@@ -143,7 +228,7 @@ class KeyRing:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._guard(), closing(sqlite3.connect(self.path, timeout=30)) as connection, connection:
             self.path.chmod(0o600)
-            _make_table(connection)
+            migrate_user_version(connection, self.path, MIGRATIONS)
             try:
                 now = datetime.now(UTC).isoformat(timespec="seconds")
                 values = (id, name, _hash(key), write or admin, now, admin)
@@ -155,48 +240,37 @@ class KeyRing:
 
     def all(self) -> list[Key]:
         """All keys, by name."""
-        return [self._key(row) for row in self._rows("SELECT * FROM keys ORDER BY name")]
+        return self.now().all()
 
     def revoke(self, name: str) -> bool:
         """Revoke a key, at once; false where there is none of that name. The conversations stay."""
         if not self.path.exists():
             return False
         with self._guard(), closing(sqlite3.connect(self.path, timeout=30)) as connection, connection:
-            _make_table(connection)
+            migrate_user_version(connection, self.path, MIGRATIONS)
             return connection.execute("DELETE FROM keys WHERE name = ?", (name,)).rowcount > 0
 
     def any(self) -> bool:
         """Whether there is a key."""
-        return bool(self._rows("SELECT 1 FROM keys LIMIT 1"))
+        return self.now().any()
 
     def find(self, key: str) -> Key | None:
         """The key that this is, or None."""
-        parts = _KEY.fullmatch(key)
-        rows = self._rows("SELECT * FROM keys WHERE id = ?", (parts[1] if parts else "",))
-        stored = rows[0]["hash"] if rows else "0" * 64
-        return self._key(rows[0]) if hmac.compare_digest(stored, _hash(key)) and rows else None
+        return self.now().find(key)
 
-    def by_id(self, id: str) -> Key | None:
-        """The key of an id, as long as it is not revoked."""
-        rows = self._rows("SELECT * FROM keys WHERE id = ?", (id,))
-        return self._key(rows[0]) if rows else None
+    def _state(self) -> _State:
+        """What changes with the file, and with its log where somebody has set it to keep one."""
+        log = self.path.with_name(self.path.name + "-wal")
+        return _changed(self.path), _changed(log)
 
-    def _key(self, row: sqlite3.Row) -> Key:
-        return Key(row["id"], row["name"], bool(row["write"]), row["created"], bool(dict(row).get("admin")))
-
-    def _rows(self, sql: str, parameters: tuple[str, ...] = ()) -> list[sqlite3.Row]:
-        with self._lock, self._guard():
-            if self._connection is None:
-                if not self.path.exists():
-                    return []
-                connection = sqlite3.connect(self.path, timeout=2, check_same_thread=False)
-                if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'keys'").fetchone():
-                    # An empty file is what is left of a damaged one, not a server that needs no key.
-                    connection.close()
-                    raise sqlite3.DatabaseError("the file has no table of keys")
-                connection.row_factory = sqlite3.Row
-                self._connection = connection
-            return self._connection.execute(sql, parameters).fetchall()
+    def _rows(self) -> dict[str, sqlite3.Row]:
+        with closing(sqlite3.connect(self.path, timeout=LOCKED_SECONDS)) as connection:
+            connection.row_factory = sqlite3.Row
+            check_version(self.path, connection.execute("PRAGMA user_version").fetchone()[0], len(MIGRATIONS))
+            if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'keys'").fetchone():
+                # An empty file is what is left of a damaged one, not a server that needs no key.
+                raise sqlite3.DatabaseError("the file has no table of keys")
+            return {row["id"]: row for row in connection.execute("SELECT * FROM keys")}
 
     @contextmanager
     def _guard(self) -> Iterator[None]:
@@ -208,12 +282,34 @@ class KeyRing:
             raise LibraryError(f"The keys {self.path} cannot be used: {error}", help=help) from error
 
 
+def _seen(reading: asyncio.Task[Keys]) -> None:
+    """Whoever waited has seen what went wrong, and nobody may have waited to the end."""
+    if not reading.cancelled():
+        reading.exception()
+
+
+def _changed(path: Path) -> tuple[int, int, int, int] | None:
+    """What differs between two states of a file; None where there is none."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def _key(row: sqlite3.Row) -> Key:
+    return Key(row["id"], row["name"], bool(row["write"]), row["created"], bool(dict(row).get("admin")))
+
+
 def _make_table(connection: sqlite3.Connection) -> None:
-    """Make the table where it is missing; one of an older version gets its last column."""
+    """Make the table, or the column that the first version's lacks."""
     connection.execute(_TABLE)
     if not connection.execute("SELECT 1 FROM pragma_table_info('keys') WHERE name = 'admin'").fetchone():
         connection.execute("ALTER TABLE keys ADD COLUMN admin INTEGER NOT NULL DEFAULT 0")
-        connection.commit()
+
+
+MIGRATIONS = (_make_table,)
+"""What brings a `keys.db` to version 1, 2, … (`library/storage/migrations.py`)."""
 
 
 @dataclass(frozen=True)
@@ -227,7 +323,12 @@ class User:
     admin: bool = False
 
     def thread(self, thread_id: str) -> str:
-        """The id that one of the user's threads has in the ledger."""
+        """The id that one of the user's threads has in the ledger.
+
+        Raises:
+            UsageError: That is no thread's id.
+        """
+        validate_thread_id(thread_id)
         if self.prefix and len(thread_id) > THREAD_ID_CHARACTERS - len(self.prefix):
             raise UsageError(f"A thread id of {len(thread_id)} characters is too long", help="Use a shorter one.")
         return self.prefix + thread_id
@@ -271,30 +372,43 @@ class Sessions:
 
 
 class Rates:
-    """Token buckets that hold one minute's requests.
+    """Token buckets that hold one minute's requests, or what else is counted over another time.
 
     Args:
-        per_minute: Requests a minute; 0 for no limit.
+        amount: What a bucket holds; 0 for no limit.
         clock: Seconds that never go back.
+        seconds: How long an empty bucket takes to be full again.
     """
 
-    def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self.per_minute = per_minute
+    def __init__(self, amount: int, clock: Callable[[], float] = time.monotonic, *, seconds: float = 60.0) -> None:
+        self.amount = amount
+        self._seconds = seconds
         self._clock = clock
         self._buckets: dict[str, tuple[float, float]] = {}
 
     def take(self, who: str, cost: float = 1.0) -> float:
         """Take tokens from somebody's bucket; 0.0 if it held them, else the seconds until it will."""
-        if not self.per_minute:
+        if not self.amount:
             return 0.0
-        now, full = self._clock(), float(self.per_minute)
-        tokens, since = self._buckets.pop(who, (full, now))
-        tokens = min(full, tokens + (now - since) * full / 60)
+        tokens = self._left(who)
         enough = tokens >= cost
-        self._buckets[who] = (tokens - cost if enough else tokens, now)
+        self._keep(who, tokens - cost if enough else tokens)
+        return 0.0 if enough else (cost - tokens) * self._seconds / self.amount
+
+    def give(self, who: str, tokens: float) -> None:
+        """Put tokens back, or with a negative number take some that have been spent already, there or not."""
+        if self.amount:
+            self._keep(who, min(float(self.amount), self._left(who) + tokens))
+
+    def _left(self, who: str) -> float:
+        now, full = self._clock(), float(self.amount)
+        tokens, since = self._buckets.pop(who, (full, now))
+        return min(full, tokens + (now - since) * full / self._seconds)
+
+    def _keep(self, who: str, tokens: float) -> None:
+        self._buckets[who] = (tokens, self._clock())
         if len(self._buckets) > MOST_BUCKETS:
             self._buckets.pop(next(iter(self._buckets)))
-        return 0.0 if enough else (cost - tokens) * 60 / full
 
 
 def _hash(secret: str) -> str:

@@ -9,7 +9,6 @@ import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-import uvicorn
 from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
 
@@ -28,6 +27,14 @@ from preflight_rag.server import (
     uploads,
 )
 from preflight_rag.server.access import KeyRing, bind, check_bind
+from preflight_rag.server.connections import (
+    EndingServer,
+    ask_for_file_handles,
+    configured,
+    keep_files_private,
+    share_freed_memory,
+)
+from preflight_rag.server.description import describe_as_it_behaves
 from preflight_rag.server.gate import Gate
 from preflight_rag.server.page import page_router
 from preflight_rag.server.service import ServerOptions, Service
@@ -65,6 +72,7 @@ def create_app(preflight: Preflight, options: ServerOptions | None = None) -> Fa
         openapi_url="/api/openapi.json",
         docs_url=None,
         redoc_url=None,
+        redirect_slashes=False,  # a redirect is no reply that the document describes
         lifespan=lifespan,
     )
     app.state.service = service
@@ -72,6 +80,7 @@ def create_app(preflight: Preflight, options: ServerOptions | None = None) -> Fa
     for module in (turns, suggestions, threads, library, uploads, info, model_entry, openai, responses):
         app.include_router(module.router)
     app.include_router(page_router())
+    describe_as_it_behaves(app)
     app.add_middleware(Gate, service=service)
     if service.options.cors:
         app.add_middleware(
@@ -86,8 +95,6 @@ def create_app(preflight: Preflight, options: ServerOptions | None = None) -> Fa
 
 # How long Ctrl-C waits for open connections; stopping a turn takes up to a second or two.
 GRACE_SECONDS = 4
-# Above any test here (50 conversations at once); a bound against running out of file handles, a guess.
-CONNECTIONS = 1000
 
 
 def serve(
@@ -117,24 +124,24 @@ def serve(
         check_bind(host, keys)
     finally:
         keys.close()
+    keep_files_private()
+    share_freed_memory()
+    ask_for_file_handles()
     with bind(host, port) as listening:
-        config = uvicorn.Config(
+        config = configured(
             create_app(preflight, options),
             log_config=None,
             access_log=False,
-            server_header=False,
             # Who asks is who connects: a header is believed only of the proxies that the operator names.
             proxy_headers="FORWARDED_ALLOW_IPS" in os.environ,
-            limit_concurrency=CONNECTIONS,
             timeout_graceful_shutdown=GRACE_SECONDS,
-            ws="none",
         )
         _set_up_logging(access_log)
         started(_url(host, listening))
         _Server(config).run(sockets=[listening])
 
 
-class _Server(uvicorn.Server):
+class _Server(EndingServer):
     """Stops running turns before it waits for their connections."""
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

@@ -16,9 +16,11 @@ from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
-from preflight_rag.graph.turns import LOST
+from preflight_rag.graph.model_use import LOST
+from preflight_rag.models.budget import Purse
 from preflight_rag.server.model_watch import ModelWatch
-from preflight_rag.state.errors import BadReply, ModelError, PreflightError
+from preflight_rag.server.replies import ENDS
+from preflight_rag.state.errors import BadReply, BudgetUsedUp, ModelError, PreflightError
 from preflight_rag.state.values import Usage
 from preflight_rag.text.concepts import key_concepts
 
@@ -136,20 +138,22 @@ def by_rule(task: Task) -> str:
     return json.dumps(values[task.kind], ensure_ascii=False)
 
 
-async def answer_task(task: Task, watch: ModelWatch, sampling: Mapping[str, Any]) -> TaskReply:
-    """The model's reply in one call; without a model, or where it cannot be reached, a rule's.
+async def answer_task(
+    task: Task, watch: ModelWatch, sampling: Mapping[str, Any], purses: Sequence[Purse] = ()
+) -> TaskReply:
+    """The model's reply in one call; without a model, or where it cannot be reached or paid for, a rule's.
 
     Raises:
         ModelError: The model gave nothing that can be used.
     """
     messages = [_message(role, text) for role, text in task.messages if text.strip()]
     try:
-        made = await watch.complete(messages, sampling)
+        made = await watch.complete(messages, sampling, purses)
     except BadReply as error:
-        if not error.reason:
+        if error.reason not in ENDS:
             raise
-        return TaskReply(error.partial, _spent(error), watch.name, error.reason)
-    except LOST as error:
+        return TaskReply(error.partial, _spent(error), watch.name, ENDS[error.reason])
+    except (*LOST, BudgetUsedUp) as error:
         return TaskReply(by_rule(task), _spent(error), problem=str(error))
     if made is None:
         return TaskReply(by_rule(task), Usage(), problem=watch.problem)

@@ -29,6 +29,7 @@ STATUS: Mapping[type[PreflightError], int] = {
     ours.ReplyNeeded: 409,
     ours.TurnError: 409,
     ours.DocumentError: 422,
+    ours.ThreadsUnavailable: 503,
     ours.ModelTimeout: 504,
     ours.ModelUnavailable: 503,
     ours.ModelRateLimited: 503,
@@ -48,6 +49,7 @@ CODES = {
     429: "rate_limited",
     503: "busy",
     504: "turn_timeout",
+    507: "no_room",
 }
 
 
@@ -61,6 +63,7 @@ class Refused(HTTPException):
     Attributes:
         param: The field of the body that is wrong, where one is.
         retryable: Whether the same request may succeed later.
+        reason: How a model's reply fell short of a whole one; "" for all else.
     """
 
     def __init__(
@@ -79,6 +82,7 @@ class Refused(HTTPException):
         self.help = help
         self.code = code or CODES.get(status, "error")
         self.param = param
+        self.reason = ""
         self.retryable = status in (429, 503) if retryable is None else retryable
 
 
@@ -86,8 +90,15 @@ def refusal_of(error: Exception) -> Refused:
     """Any error as callers may see it; what is not ours says nothing of the server's inside."""
     if isinstance(error, Refused):
         return error
+    if isinstance(error, ours.PassageGone):
+        # Its own message names the library's folder, which is nothing to people elsewhere.
+        message = "a document was changed or deleted while it was read"
+        return Refused(409, message, help="Ask again.", code=code_of(error), retryable=True)
     if isinstance(error, PreflightError):
-        return Refused(status_of(error), error.message, help=error.help, code=code_of(error), retryable=error.retryable)
+        code, reason = code_of(error), error.reason if isinstance(error, ours.ModelError) else ""
+        refused = Refused(status_of(error), error.message, help=error.help, code=code, retryable=error.retryable)
+        refused.reason = reason
+        return refused
     if isinstance(error, UnicodeEncodeError) and _is_half_a_character(error):
         return Refused(400, "the request holds half a character (a lone surrogate)", help="Send text that is Unicode.")
     return Refused(500, "the server failed", help="Its log says why.", code="internal_error")
@@ -110,9 +121,10 @@ def status_of(error: PreflightError) -> int:
 
 
 def describe(error: Exception) -> dict[str, str]:
-    """An error as `{code, message, help}`, each on one line and of bounded length."""
+    """An error as `{code, message, help}`, each on one line and of bounded length; of a model's reply also `reason`."""
     refusal = refusal_of(error)
-    return {"code": refusal.code, "message": _line(refusal.message), "help": _line(refusal.help)}
+    reason = {"reason": refusal.reason} if refusal.reason else {}
+    return {"code": refusal.code, "message": _line(refusal.message), "help": _line(refusal.help), **reason}
 
 
 def error_body(error: Exception, path: str) -> dict[str, Any]:
@@ -133,8 +145,8 @@ def error_response(error: Exception, path: str) -> JSONResponse:
     """The response for an error; its headers say whether a client should try again."""
     refusal = refusal_of(error)
     headers = dict(refusal.headers or {})
-    if refusal.status_code == 413:
-        headers["Connection"] = "close"  # so that the rest of a long body is not read
+    if refusal.status_code in (408, 413):
+        headers["Connection"] = "close"  # so that the rest of a long or slow body is not read
     if not refusal.retryable:
         headers["X-Should-Retry"] = "false"
     elif refusal.status_code in (429, 503):

@@ -12,12 +12,11 @@ import time
 from collections.abc import Mapping, MutableMapping
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
-from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from preflight_rag.server.access import LOCAL_USER, LOOPBACK, Key, KeyRing, Sessions, User, same_origin
+from preflight_rag.server.access import LOCAL_USER, LOOPBACK, Key, Keys, Sessions, User, host_name, same_origin
 from preflight_rag.server.errors import Refused, error_response
 from preflight_rag.server.service import Service
 
@@ -36,6 +35,14 @@ SECURITY = {
 }
 OPEN = ("/", "/favicon.ico", "/health", "/api/session", "/api/docs", "/api/docs.css", "/api/openapi.json")
 UPLOADS = "/api/documents"
+NOBODYS_BYTES, NOBODYS_SECONDS = 10_000, 5.0
+"""Of a body that comes without a key, which is a key to sign in with: guesses."""
+LEAST_BYTES_A_SECOND = 1000
+"""Of a body, after its first seconds; a guess, a tenth of a modem."""
+OPEN_SECONDS = 0.2
+"""How long what is open to everybody waits for the keys, which say no more than how much of it is shown; a guess."""
+MOST_REQUESTS = 2000
+"""Requests that are served at once, each with a connection and most with one to a model; a guess."""
 SAFE = ("GET", "HEAD", "OPTIONS")
 
 
@@ -45,6 +52,7 @@ class Gate:
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self.app = app
         self.service = service
+        self._serving = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through, or refuse it."""
@@ -53,6 +61,7 @@ class Gate:
                 await self.app(scope, receive, send)
             return
         started, seen = time.perf_counter(), {"status": 499}
+        self._serving += 1
 
         async def respond(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -62,37 +71,55 @@ class Gate:
 
         try:
             try:
-                limited = self._admit(scope, receive)
+                limited = await self._admit(scope, receive)
             except Refused as refused:
                 await error_response(refused, scope["path"])(scope, receive, respond)
             else:
                 await self.app(scope, limited, respond)
         finally:
+            self._serving -= 1
             self._record(scope, seen["status"], time.perf_counter() - started)
 
-    def _admit(self, scope: Scope, receive: Receive) -> Receive:
+    async def _admit(self, scope: Scope, receive: Receive) -> Receive:
         """Check a request before its body is read; returns what reads the body, within its limits."""
+        if self._serving > MOST_REQUESTS and scope["path"] != "/health":
+            raise Refused(503, "the server is busy", help="Try again in a moment.", headers={"Retry-After": "5"})
         headers = Headers(scope=scope)
         address = scope["client"][0] if scope.get("client") else "unknown"
-        required = self.service.needs_key()
+        keys = await self._keys(scope)
+        required = keys is None or self.service.needs_key()
         if not required:
             _check_host(headers)
-        user = self._user(scope, headers, address, required=required)
+        user = self._user(scope, headers, address, keys, required=required)
         scope.setdefault("state", {})["user"] = user
         if not scope["path"].startswith("/static/"):
             self.service.take(f"user {user.name}" if user and required else address)
         if scope["method"] not in SAFE:
             self._check_origin(scope, headers, user)
             _check_kind(scope, headers)
-        return self._limited(scope, headers, receive)
+        return self._limited(scope, headers, receive, user)
 
-    def _user(self, scope: Scope, headers: Headers, address: str, *, required: bool) -> User | None:
+    async def _keys(self, scope: Scope) -> Keys | None:
+        """The keys; None where they cannot be read, and what is asked for is open to everybody.
+
+        Raises:
+            Refused: They cannot be read.
+        """
+        if not _is_open(scope):
+            return await self.service.keys_now()
         try:
-            return user_of(headers, self.service.keys, self.service.sessions, required=required)
+            async with asyncio.timeout(OPEN_SECONDS):
+                return await self.service.keys_now()
+        except (Refused, TimeoutError):
+            return None
+
+    def _user(self, scope: Scope, headers: Headers, address: str, keys: Keys | None, *, required: bool) -> User | None:
+        try:
+            return user_of(headers, keys or Keys({}), self.service.sessions, required=required)
         except Refused as refused:
-            if refused.code == "invalid_key":
+            if refused.code == "invalid_key" and keys is not None:
                 self.service.wrong_key(address)
-            if scope["path"] in OPEN or scope["path"].startswith("/static/"):
+            if _is_open(scope):
                 return None
             raise
 
@@ -110,22 +137,24 @@ class Gate:
         if not own or unsure:
             raise Refused(403, "this came from a page of another origin", help="Use the page of this server.")
 
-    def _limited(self, scope: Scope, headers: Headers, receive: Receive) -> Receive:
+    def _limited(self, scope: Scope, headers: Headers, receive: Receive, user: User | None) -> Receive:
         options = self.service.options
-        upload = _is_upload(scope)
-        limit = options.upload_bytes if upload else options.body_bytes
+        known = options.upload_bytes if _is_upload(scope) else options.body_bytes
+        limit, patience = (known, options.body_seconds) if user else (NOBODYS_BYTES, NOBODYS_SECONDS)
         refused = Refused(413, f"the body is longer than {limit:,} bytes", help="Send less at once.")
         length = headers.get("content-length", "0")
         if length.isdigit() and int(length) > limit:
             raise refused
-        read, done = 0, False
+        read, done, started = 0, False, time.monotonic()
 
         async def limited() -> Message:
             nonlocal read, done
             if done:
                 return await receive()
+            # The next piece has to come in time, and all of them at some speed: a byte now and then is no body.
+            whole = started + patience + read / LEAST_BYTES_A_SECOND - time.monotonic()
             try:
-                async with asyncio.timeout(options.body_seconds):
+                async with asyncio.timeout(min(patience, whole)):
                     message = await receive()
             except TimeoutError:
                 raise Refused(408, "the body came too slowly", help="Send it again.") from None
@@ -146,7 +175,7 @@ class Gate:
         access.info("%s %s %s %s %d %.0f ms", client[0], name, scope["method"], path, status, seconds * 1000)
 
 
-def user_of(headers: Mapping[str, str], keys: KeyRing, sessions: Sessions, *, required: bool) -> User:
+def user_of(headers: Mapping[str, str], keys: Keys, sessions: Sessions, *, required: bool) -> User:
     """Who sends a request.
 
     Raises:
@@ -196,16 +225,14 @@ def _secure(message: Message, scope: Scope) -> None:
 
 def _check_host(headers: Headers) -> None:
     """Without keys only this machine's own names are served, so that no outside name can be pointed here."""
-    name = _host(headers.get("host", ""))
+    name = host_name(headers.get("host", ""))
     if name not in LOOPBACK:
         raise Refused(421, f"this server is not {name[:80]!r}", help="Use http://127.0.0.1 with its port.")
 
 
-def _host(host: str) -> str:
-    try:
-        return (urlsplit(f"//{host}").hostname or "").lower()
-    except ValueError:
-        return ""
+def _is_open(scope: Scope) -> bool:
+    """Whether this is served without a key."""
+    return scope["path"] in OPEN or scope["path"].startswith("/static/")
 
 
 def _is_upload(scope: Scope) -> bool:

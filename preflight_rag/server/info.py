@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import HTMLResponse, JSONResponse
+from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
 from pydantic import BaseModel, ConfigDict
 
 from preflight_rag.server.errors import Refused
@@ -59,9 +59,9 @@ def info(request: Request, service: ServiceOf, user: UserOf) -> dict[str, Any]:
 
 
 @router.post("/api/session", tags=["server"])
-def sign_in(body: SessionBody, request: Request, service: ServiceOf) -> JSONResponse:
+async def sign_in(body: SessionBody, request: Request, service: ServiceOf) -> JSONResponse:
     """Open the page's session with a key: a cookie that scripts cannot read."""
-    key = service.keys.find(body.key.strip())
+    key = (await service.keys_now()).find(body.key.strip())
     if key is None:
         service.wrong_key(request.client.host if request.client else "unknown")
         raise Refused(401, "this key is not known", help="`preflight keys add NAME` makes one.")
@@ -77,7 +77,7 @@ def sign_in(body: SessionBody, request: Request, service: ServiceOf) -> JSONResp
     return response
 
 
-@router.delete("/api/session", tags=["server"])
+@router.delete("/api/session", tags=["server"], status_code=204)
 def sign_out(request: Request, service: ServiceOf) -> Response:
     """End the page's session."""
     service.sessions.end(session_token(request.headers))
@@ -102,10 +102,10 @@ async def health(request: Request, service: ServiceOf) -> JSONResponse:
     state = "ready" if stats["index"] and not waiting else "waiting" if stats["passages"] else "empty"
     details = {"library": _library(service), "model": service.watch.name, "index": state}
     problem = {"model_problem": service.watch.problem}
-    return JSONResponse({"status": status, **details, **problem, "notes": service.preflight.library.notes})
+    return JSONResponse({"status": status, **details, **problem, "notes": service.preflight.notes})
 
 
-@router.get("/metrics", tags=["server"])
+@router.get("/metrics", tags=["server"], response_class=PlainTextResponse)
 def metrics(service: ServiceOf, _user: UserOf) -> Response:
     """Numbers for Prometheus."""
     counts = service.catalogue.counts()

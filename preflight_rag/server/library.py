@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, cast
@@ -10,19 +12,23 @@ from typing import Annotated, Any, cast
 from fastapi import APIRouter, Query
 from fastapi.responses import FileResponse
 from pydantic import BaseModel, ConfigDict, Field
+from starlette.types import Receive, Scope, Send
 
 from preflight_rag.library.library import own_library
 from preflight_rag.library.names import DocumentNames
-from preflight_rag.library.storage.catalogue import UPLOADS, CatalogueEntry
+from preflight_rag.library.search.hybrid import again_where_replaced
+from preflight_rag.library.storage.catalogue import CatalogueEntry
 from preflight_rag.server.errors import Refused
 from preflight_rag.server.service import ServiceOf, UserOf, WriterOf
 from preflight_rag.server.turns import checked_settings
-from preflight_rag.server.uploads import forget
+from preflight_rag.state.errors import PreflightError
+from preflight_rag.state.values import Passage, SearchResult
 
 router = APIRouter(prefix="/api", tags=["library"])
 AS_TEXT = (".htm", ".html", ".xhtml", ".md", ".markdown", ".txt", ".text")
 SANDBOX = "default-src 'none'; sandbox"
 INLINE_PDF = "default-src 'none'; object-src 'self'; style-src 'unsafe-inline'; frame-ancestors 'none'"
+FILE: dict[int | str, dict[str, Any]] = {200: {"description": "The file.", "content": {"*/*": {}}}}
 MOST_SOURCES = 500  # tags, and folders, that are listed: a guess at what a person looks through
 
 
@@ -138,11 +144,27 @@ async def delete_document(id: str, service: ServiceOf, _user: WriterOf) -> None:
     async with service.changing:
         if entry is None or not await asyncio.to_thread(service.preflight.library.delete_document, entry.id):
             raise Refused(404, f"there is no document {id[:100]!r}", help="GET /api/documents lists them.")
-        if entry.origin and not await asyncio.to_thread(service.catalogue.origin_is_used, entry.origin):
-            forget(service.preflight.folder.absolute() / UPLOADS, Path(entry.origin))
+        if entry.origin:
+            used = service.catalogue.origin_is_used
+            await asyncio.to_thread(service.kept_files.remove_unused, Path(entry.origin), used)
 
 
-@router.get("/documents/file", response_class=FileResponse)
+class _OpenFile(FileResponse):
+    """A file that is open already, sent in pieces, then closed; its path may lead elsewhere by now."""
+
+    def __init__(self, number: int, **how: Any) -> None:
+        self._number = number
+        super().__init__(f"/proc/self/fd/{number}", stat_result=os.fstat(number), **how)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            os.close(self._number)
+
+
+@router.get("/documents/file", response_class=FileResponse, responses=FILE)
 def original(id: str, service: ServiceOf) -> FileResponse:
     """The file that a document was read from; HTML comes as plain text, so that nothing in it runs."""
     entry = service.catalogue.document(service.names.document_id(id))
@@ -152,13 +174,24 @@ def original(id: str, service: ServiceOf) -> FileResponse:
     suffix = entry.file.suffix.lower()
     inline = suffix == ".pdf" or suffix in AS_TEXT
     kind = "application/pdf" if suffix == ".pdf" else "text/plain; charset=utf-8"
-    return FileResponse(
-        entry.file,
-        filename=entry.file.name,
-        media_type=kind if inline else "application/octet-stream",
-        content_disposition_type="inline" if inline else "attachment",
-        headers={"Content-Security-Policy": INLINE_PDF if suffix == ".pdf" else SANDBOX, "Cache-Control": "no-store"},
-    )
+    how: dict[str, Any] = {
+        "filename": entry.file.name,
+        "media_type": kind if inline else "application/octet-stream",
+        "content_disposition_type": "inline" if inline else "attachment",
+        "headers": {
+            "Content-Security-Policy": INLINE_PDF if suffix == ".pdf" else SANDBOX,
+            "Cache-Control": "no-store",
+        },
+    }
+    try:
+        number = service.catalogue.open_file(entry)
+    except (PreflightError, OSError):
+        message, help = _no_file(id, entry)
+        raise Refused(404, message, help=help) from None
+    if sys.platform == "linux":
+        return _OpenFile(number, **how)
+    os.close(number)  # no other system opens a file again by its number
+    return FileResponse(entry.file, **how)
 
 
 def _no_file(id: str, entry: CatalogueEntry | None) -> tuple[str, str]:
@@ -192,11 +225,16 @@ def passage(passage_id: str, service: ServiceOf) -> dict[str, Any]:
 def search(body: SearchBody, service: ServiceOf, user: UserOf) -> dict[str, Any]:
     """Retrieval only: the rankings, what preflight would do, and the passages that would go on."""
     given = {"where": body.where, "since": body.since, "pubmed": body.pubmed, **body.settings}
-    found = service.preflight.search(body.query, body.k, **checked_settings(given, service))
-    ids = {hit.passage_id for hit in (*found.selected, *found.fused, *found.dense, *found.lexical)}
-    passages = {each.id: each for each in service.preflight.library.passages(sorted(ids))}
+    settings = checked_settings(given, service)
+
+    def found_with_passages() -> tuple[SearchResult, list[Passage]]:
+        found = service.preflight.search(body.query, body.k, **settings)
+        ids = {hit.passage_id for hit in (*found.selected, *found.fused, *found.dense, *found.lexical)}
+        return found, service.preflight.library.passages(sorted(ids))
+
+    found, read = again_where_replaced(found_with_passages)
     names = {"title", "text", "document_id", "source", "date", "page"}
-    shown = {id: each.model_dump(include=names) for id, each in passages.items()}
+    shown = {each.id: each.model_dump(include=names) for each in read}
     return cast("dict[str, Any]", service.names.shown({**found.model_dump(mode="json"), "passages": shown}))
 
 

@@ -1,12 +1,12 @@
-"""Answers as HTML that is safe to show: Markdown without raw HTML and images, links to http(s) only.
+"""Answers as HTML that is safe to show: Markdown without raw HTML, images and links.
 
-`[n]` becomes a button that opens its source. The renderer makes no raw HTML; what it makes is cleaned once more by an
-allow-list, so that a fault in one of the two is no hole.
+`[n]` becomes a button that opens its source, beside which the program itself puts links to where that can be read. An
+address that a model has written is text: a document may have had it write there what was asked. The renderer makes no
+raw HTML; what it makes is cleaned once more by an allow-list, so that a fault in one of the two is no hole.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -17,14 +17,13 @@ from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
 from preflight_rag.text.citations import MARK
+from preflight_rag.text.words import encodable
 
-_LINK = re.compile(r"https?://[^\s]", re.IGNORECASE)
 _TAGS = {
-    *("p", "br", "hr", "em", "strong", "s", "code", "pre", "blockquote", "ul", "ol", "li", "a", "button"),
+    *("p", "br", "hr", "em", "strong", "s", "code", "pre", "blockquote", "ul", "ol", "li", "button"),
     *("h3", "h4", "h5", "h6", "table", "thead", "tbody", "tr", "th", "td"),
 }
 _ATTRIBUTES = {
-    "a": {"href", "title"},
     "button": {"class", "type", "data-n", "aria-label"},
     "ol": {"start"},
 }
@@ -32,22 +31,13 @@ _ATTRIBUTES = {
 
 def render(text: str) -> str:
     """The HTML of an answer, or of the part of it that has been written so far."""
-    html = _renderer().render(text)
-    return nh3.clean(
-        html,
-        tags=_TAGS,
-        attributes=_ATTRIBUTES,
-        url_schemes={"http", "https"},
-        link_rel="noopener nofollow",
-        set_tag_attribute_values={"a": {"target": "_blank"}},
-    )
+    return nh3.clean(_renderer().render(encodable(text)), tags=_TAGS, attributes=_ATTRIBUTES, url_schemes=set())
 
 
 @cache
 def _renderer() -> MarkdownIt:
     made = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
-    made.disable(["image", "reference", "html_block", "html_inline"])
-    made.validateLink = lambda url: _LINK.match(url) is not None  # type: ignore[method-assign]
+    made.disable(["image", "link", "autolink", "reference", "html_block", "html_inline"])
     made.core.ruler.push("citations", _cite)
     made.core.ruler.push("headings", _lower_headings)
     made.add_render_rule("citation", _button)
@@ -55,7 +45,7 @@ def _renderer() -> MarkdownIt:
 
 
 def _cite(state: StateCore) -> None:
-    """Split marks of citations out of the text, but not out of links."""
+    """Split marks of citations out of the text."""
     for block in state.tokens:
         if block.children:
             block.children = _with_marks(block.children)
@@ -63,10 +53,8 @@ def _cite(state: StateCore) -> None:
 
 def _with_marks(tokens: Sequence[Token]) -> list[Token]:
     found: list[Token] = []
-    links = 0
     for token in tokens:
-        links += token.nesting if token.type in ("link_open", "link_close") else 0
-        if token.type != "text" or links or not MARK.search(token.content):
+        if token.type != "text" or not MARK.search(token.content):
             found.append(token)
             continue
         for place, part in enumerate(MARK.split(token.content)):

@@ -20,7 +20,8 @@ from fastapi import APIRouter, Depends, Request
 from pydantic import BaseModel, ConfigDict, SecretStr
 
 from preflight_rag.graph.readers import open_reader
-from preflight_rag.models.chat.chat_models import in_our_words, open_chat_model
+from preflight_rag.models.chat.chat_models import open_chat_model
+from preflight_rag.models.chat.model_errors import in_our_words
 from preflight_rag.models.protocol import Reader
 from preflight_rag.server.access import User, is_local
 from preflight_rag.server.errors import Refused

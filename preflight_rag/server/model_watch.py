@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from preflight_rag.app import Preflight
 from preflight_rag.graph.events import Event
-from preflight_rag.graph.turns import LOST, ModelUse
-from preflight_rag.models.chat.chat_models import OFFLINE, in_our_words
+from preflight_rag.graph.model_use import LOST, ModelUse
+from preflight_rag.models.budget import Purse
+from preflight_rag.models.chat.chat_models import OFFLINE
 from preflight_rag.models.chat.chat_reader import ChatReader
+from preflight_rag.models.chat.model_errors import in_our_words
 from preflight_rag.models.protocol import Reader
 from preflight_rag.state.errors import PreflightError
 from preflight_rag.state.values import Answer, Gap, Usage
@@ -59,7 +61,9 @@ class ModelWatch:
         """The model that turns are meant to be taken with."""
         return self._name
 
-    async def complete(self, messages: Sequence[BaseMessage], sampling: Mapping[str, Any]) -> tuple[str, Usage] | None:
+    async def complete(
+        self, messages: Sequence[BaseMessage], sampling: Mapping[str, Any], purses: Sequence[Purse] = ()
+    ) -> tuple[str, Usage] | None:
         """The model's reply to messages of a client's own; None where there is no model.
 
         Raises:
@@ -72,7 +76,7 @@ class ModelWatch:
         if reader.by_rule:
             return None
         try:
-            made = await self._preflight.complete(messages, model=self._wanted, sampling=sampling)
+            made = await self._preflight.complete(messages, model=self._wanted, sampling=sampling, purses=purses)
         except LOST as error:
             self.lost(str(error))
             raise
@@ -80,7 +84,13 @@ class ModelWatch:
         return made
 
     async def turn(
-        self, question: str, *, model: str | None = None, sampling: dict[str, Any] | None = None, **arguments: Any
+        self,
+        question: str,
+        *,
+        model: str | None = None,
+        sampling: dict[str, Any] | None = None,
+        purses: Sequence[Purse] = (),
+        **arguments: Any,
     ) -> AsyncGenerator[Event, None]:
         """`Preflight.astream`, without the server's own model while that is away; another one that is named is asked.
 
@@ -88,10 +98,11 @@ class ModelWatch:
             question: What to ask.
             model: Another model, by its name.
             sampling: Options of the model's calls.
+            purses: Who pays for them.
             **arguments: As for `astream`.
         """
         given = sampling or {}
-        use = ModelUse(given, or_offline=True) if model is None else ModelUse(given)
+        use = ModelUse(given, or_offline=model is None, purses=purses)
         asked = self._wanted if model is None else model
         if model is None and self.away and self.problem is not None:
             self.look()

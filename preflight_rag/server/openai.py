@@ -27,6 +27,7 @@ from preflight_rag.models.chat.chat_reader import ChatReader
 from preflight_rag.models.embedding.embedder import Embedder
 from preflight_rag.server.access import User
 from preflight_rag.server.client_tasks import Task, answer_task, task_of
+from preflight_rag.server.description import STREAMED
 from preflight_rag.server.errors import Refused, error_body
 from preflight_rag.server.replies import (
     CitedPlace,
@@ -50,6 +51,7 @@ from preflight_rag.server.turns import (
     with_instructions,
 )
 from preflight_rag.state.values import Answer, Clarification
+from preflight_rag.text.inert import inert
 
 router = APIRouter(prefix="/v1", tags=["OpenAI"])
 THREAD_HEADER = "X-Preflight-Thread"
@@ -221,7 +223,7 @@ def model(name: str, service: ServiceOf) -> dict[str, Any]:
     return _model(name)
 
 
-@router.post("/chat/completions", response_model=None)
+@router.post("/chat/completions", response_model=None, responses=STREAMED)
 async def complete(
     body: ChatBody,
     request: Request,
@@ -234,7 +236,7 @@ async def complete(
     body.check_tools()
     if task := task_of([(each.role, each.text()) for each in body.messages], as_mapping(body.metadata)):
         limit = {"max_tokens": limit} if (limit := body.max_completion_tokens or body.max_tokens) else {}
-        return _completed(body, await take_task(service, task, {**body.sampling(), **limit}))
+        return _completed(body, await take_task(service, user, task, {**body.sampling(), **limit}))
     wanted, conversation = within_reach(body.wanted(), service), conversation_of(body)
     if not conversation.question.strip() and (note := wanted.note()):
         return _completed(body, Ended(note, note, "stop", {"ignored": sorted(set(wanted.skipped))}))
@@ -252,6 +254,7 @@ async def complete(
             discard=True,
             tokens=bool(body.stream) and wanted.format is None,
             sampling=dict(wanted.sampling),
+            purses=service.spending.of(user.name),
             **settings,
         )
 
@@ -265,7 +268,7 @@ async def complete(
 
     writer = Writer(wanted, user)
     completion = Completion(body, writer, service.options.heartbeat_seconds, remember, cited)
-    turn = service.running.start(thread_id, start)
+    turn = service.running.start(thread_id, start, user.prefix)
     headers = {THREAD_HEADER: shown.encode("ascii", "replace").decode()}
     if not body.stream:
         return JSONResponse(await completion.whole(await finish(turn, request)), headers=headers)
@@ -360,10 +363,10 @@ def within_reach(wanted: Wanted, service: Service) -> Wanted:
     return replace(wanted, ignored=(*wanted.ignored, *lost)) if lost else wanted
 
 
-async def take_task(service: Service, task: Task, sampling: dict[str, Any]) -> Ended:
+async def take_task(service: Service, user: User, task: Task, sampling: dict[str, Any]) -> Ended:
     """The reply to a client's task, which is no turn of any conversation."""
     async with service.running.slot(lambda _: None), asyncio.timeout(service.options.turn_seconds):
-        reply = await answer_task(task, service.watch, sampling)
+        reply = await answer_task(task, service.watch, sampling, service.spending.of(user.name))
     usage = reply.usage
     service.metrics.tokens.labels("input").inc(usage.input_tokens)
     service.metrics.tokens.labels("output").inc(usage.output_tokens)
@@ -374,7 +377,8 @@ async def take_task(service: Service, task: Task, sampling: dict[str, Any]) -> E
         extra["problem"] = reply.problem
     refusal = "the model refused to answer" if reply.finish_reason == "content_filter" else None
     spent = usage.input_tokens, usage.output_tokens
-    return Ended(reply.text, reply.text, reply.finish_reason, extra, refusal, usage=spent)
+    text = inert(reply.text)
+    return Ended(text, text, reply.finish_reason, extra, refusal, usage=spent)
 
 
 def as_mapping(value: Any) -> dict[str, Any]:

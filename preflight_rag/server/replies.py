@@ -17,13 +17,26 @@ from preflight_rag.server.structured import AnswerFormat
 from preflight_rag.server.threads import footnotes, strip_footnotes
 from preflight_rag.server.turns import answer_json, clarification_json
 from preflight_rag.state.errors import BadReply
-from preflight_rag.state.values import Answer, Citation, Clarification
+from preflight_rag.state.values import Answer, Citation, Clarification, Gap
 from preflight_rag.text.citations import MARK
+from preflight_rag.text.inert import inert
 
 CHARS_A_TOKEN = 4  # of English in common tokenizers: what a limit of tokens is counted by here
 NOTE = "> Note: "
+WITHOUT = {
+    MODEL: "the language model is away",
+    "budget": "what may be spent on the language model is used up",
+}
+"""Why an answer was made without its model, by the stage of its first gap."""
 _NOTES = re.compile(rf"^{NOTE}[^\n]*(?:\n+|\Z)", re.MULTILINE)
 FinishReason = Literal["stop", "length", "content_filter"]
+ENDS: Mapping[str, FinishReason] = {
+    "length": "length",
+    "unfinished": "length",
+    "content_filter": "content_filter",
+    "refusal": "content_filter",
+}
+"""How OpenAI's APIs call the ways in which a model's reply falls short; other failures are errors there, too."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +145,7 @@ class Writer:
         """
         if isinstance(outcome, Stopped):
             raise Refused(409, "the turn was stopped", code="stopped")
-        if isinstance(outcome, BadReply) and outcome.reason:
+        if isinstance(outcome, BadReply) and outcome.reason in ENDS:
             return self._cut_by_model(outcome)
         if isinstance(outcome, Exception):
             raise outcome
@@ -141,6 +154,7 @@ class Writer:
             rest = self._within(f"\n\n{asked}" if self.sent.strip() else asked)
             return self._ended(rest, {"clarification": clarification_json(outcome, self._user)})
         usage = outcome.receipt.input_tokens, outcome.receipt.output_tokens
+        self._is_cut |= outcome.incomplete is not None
         extra = {**answer_json(outcome, self._user), **self._ignored(outcome)}
         if self.wanted.format is None:
             return self._ended(self._within(self._rest(outcome)), extra, usage=usage)
@@ -153,25 +167,28 @@ class Writer:
 
     def _rest(self, answer: Answer) -> str:
         """What the text still lacks: notes, then footnotes; all of it where nothing has been sent."""
-        away = next((gap for gap in answer.gaps if gap.stage == MODEL), None)
-        lost = f"{NOTE}the language model is away, so this shows what the documents say. {away.error}" if away else ""
+        away = _without_model(answer)
+        why = WITHOUT[away.stage] if away else ""
+        lost = f"{NOTE}{why}, so this shows what the documents say. {away.error}" if away else ""
         notes = [note for note in (" ".join(lost.split()), self.wanted.note()) if note]
         begun = "" if self.sent.strip() else answer.answer
         return begun + "".join(f"\n\n{note}" for note in notes) + footnotes(answer.citations)
 
     def _ignored(self, answer: Answer) -> dict[str, Any]:
         """What had no effect on an answer; options of sampling have none where no model was asked."""
-        unused = () if answer.receipt.model_calls else tuple(self.wanted.sampling)
+        asked = answer.receipt.model_calls and _without_model(answer) is None
+        unused = () if asked else tuple(self.wanted.sampling)
         names = sorted({*self.wanted.ignored, *unused, *self.wanted.skipped})
         return {"ignored": names} if names else {}
 
     def _cut_by_model(self, error: BadReply) -> Ended:
         """A reply that its model did not finish, or refused."""
         rest = self._within(error.partial) if not self.sent and self.wanted.format is None else ""
-        refusal = describe(error)["message"] if error.reason == "content_filter" else None
+        reason = ENDS[error.reason]
+        refusal = describe(error)["message"] if reason == "content_filter" else None
         spent = error.receipt or {}
         usage = spent.get("input_tokens", 0), spent.get("output_tokens", 0)
-        return Ended(rest, self.sent, error.reason or "stop", {"error": describe(error)}, refusal, usage=usage)
+        return Ended(rest, self.sent, reason, {"error": describe(error)}, refusal, usage=usage)
 
     def _within(self, text: str) -> str:
         """As much of a text as the limit leaves room for; it counts as sent."""
@@ -181,6 +198,11 @@ class Writer:
             text = text[: max(room, 0)]
         self.sent += text
         return text
+
+
+def _without_model(answer: Answer) -> Gap | None:
+    """Why an answer was made without its model; None where it was made with it."""
+    return next((gap for gap in answer.gaps[:1] if gap.stage in WITHOUT), None)
 
 
 async def cited_places(service: Service, outcome: Outcome, text: str, base_url: str) -> tuple[CitedPlace, ...]:
@@ -217,8 +239,8 @@ def _url(service: Service, citation: Citation, base_url: str) -> tuple[str, bool
 
 def choices(asked: Clarification) -> str:
     """A question back to the person, with numbered choices."""
-    lines = [f"{place}. {choice.label}" for place, choice in enumerate(asked.choices, 1)]
-    return "\n".join([asked.question, "", *lines, "", 'Answer with a number, a name, or "all".'])
+    lines = [f"{place}. {inert(choice.label)}" for place, choice in enumerate(asked.choices, 1)]
+    return "\n".join([inert(asked.question), "", *lines, "", 'Answer with a number, a name, or "all".'])
 
 
 def as_answered(history: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:

@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from preflight_rag.corg.choices import chosen
 from preflight_rag.graph.events import Event, TokenEvent
@@ -22,6 +22,7 @@ from preflight_rag.graph.ledger import Turn
 from preflight_rag.graph.locks import validate_thread_id
 from preflight_rag.server.access import User
 from preflight_rag.server.client_tasks import task_of
+from preflight_rag.server.description import STREAMED
 from preflight_rag.server.errors import Refused, error_body
 from preflight_rag.server.openai import (
     INSTRUCTING,
@@ -60,11 +61,19 @@ class ResponsesBody(SamplingBody):
     store: bool | None = None
 
     def messages(self) -> list[Message]:
-        """The input as messages; items of other kinds, such as a tool's output, are passed over."""
+        """The input as messages; items of other kinds, such as a tool's output, are passed over.
+
+        Raises:
+            Refused: One of them is no message.
+        """
         if isinstance(self.input, str):
             return [Message(role="user", content=self.input)]
         spoken = [item for item in self.input[:MOST_MESSAGES] if item.get("type", "message") == "message"]
-        return [Message.model_validate(item) for item in spoken if "role" in item]
+        try:
+            return [Message.model_validate(item) for item in spoken if "role" in item]
+        except ValidationError as error:
+            problem = error.errors()[0]["msg"].lower()
+            raise Refused(400, f"a message of the input is wrong: {problem}", param="input") from None
 
     def wanted(self) -> Wanted:
         """How the reply is wanted.
@@ -107,7 +116,7 @@ class Asked:
         return cls(spoken[last][1], tuple(spoken[:last]), tuple([*([body.instructions or ""]), *instructions]))
 
 
-@router.post("", response_model=None)
+@router.post("", response_model=None, responses=STREAMED)
 async def respond(body: ResponsesBody, request: Request, service: ServiceOf, user: UserOf) -> Response:
     """Take a turn as a response; citations are annotations, and all of the answer is in the extra field `preflight`."""
     route = route_of(body.model)
@@ -117,7 +126,7 @@ async def respond(body: ResponsesBody, request: Request, service: ServiceOf, use
         spoken_messages.insert(0, ("system", body.instructions))
     if task := task_of(spoken_messages, as_mapping(body.metadata)):
         limit = {"max_tokens": body.max_output_tokens} if body.max_output_tokens else {}
-        return _at_once(body, await take_task(service, task, {**body.sampling(), **limit}))
+        return _at_once(body, await take_task(service, user, task, {**body.sampling(), **limit}))
     wanted, asked = within_reach(body.wanted(), service), Asked.of(body)
     if not asked.question.strip() and (note := wanted.note()):
         return _at_once(body, Ended(note, note, "stop", {"ignored": sorted(set(wanted.skipped))}))
@@ -133,6 +142,7 @@ async def respond(body: ResponsesBody, request: Request, service: ServiceOf, use
             discard=True,
             tokens=bool(body.stream) and wanted.format is None,
             sampling=dict(wanted.sampling),
+            purses=service.spending.of(user.name),
             **settings,
         )
 
@@ -148,7 +158,7 @@ async def respond(body: ResponsesBody, request: Request, service: ServiceOf, use
 
     # Nothing runs between this look and the start, so the number is the turn's.
     made = Made(body, response_id(shown, _next_turn(service.preflight.ledger.last(thread_id), asked.question)))
-    turn = service.running.start(thread_id, start)
+    turn = service.running.start(thread_id, start, user.prefix)
     headers = {THREAD_HEADER: shown.encode("ascii", "replace").decode()}
     writer = Writer(wanted, user)
     if not body.stream:

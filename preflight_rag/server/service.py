@@ -20,12 +20,14 @@ from typing_extensions import TypeIs
 from preflight_rag.app import Preflight
 from preflight_rag.graph.events import ProgressEvent, StageEvent, TokenEvent
 from preflight_rag.library.names import DocumentNames, names_of
+from preflight_rag.library.storage.catalogue import UPLOADS
 from preflight_rag.models.chat.chat_models import OFFLINE
-from preflight_rag.server.access import KeyRing, Rates, Sessions, User
+from preflight_rag.server.access import KeyRing, Keys, Rates, Sessions, User
 from preflight_rag.server.errors import Refused
 from preflight_rag.server.model_watch import ModelWatch
-from preflight_rag.server.upload_state import Uploads
-from preflight_rag.state.errors import PreflightError
+from preflight_rag.server.spending import DAY, Spending
+from preflight_rag.server.upload_state import KeptFiles, Uploads
+from preflight_rag.state.errors import LibraryError, PreflightError
 from preflight_rag.state.values import Answer, Clarification
 
 if TYPE_CHECKING:
@@ -55,9 +57,12 @@ class ServerOptions:
         problem: Why it had to be.
         body_bytes: Longest JSON body.
         upload_bytes: Longest upload, all its files together.
+        kept_bytes: What all uploads that are kept may take together.
         body_seconds: How long the next piece of a body may take.
         rate: Requests a minute for each user, or each address where nobody is known; 0 for no limit.
-        turns: Turns at once; so many again, times four, may wait.
+        user_tokens: Tokens a day that each user may spend on the language model; 0 for no limit.
+        server_tokens: Tokens a day that all of them may; 0 for no limit.
+        turns: Turns at once; so many again, times four, may wait. Nobody with a key takes more than half of all places.
         turn_seconds: How long one turn may take in all.
         heartbeat_seconds: A silent stream is kept open with a comment this often.
         session_seconds: How long the page stays signed in.
@@ -71,8 +76,11 @@ class ServerOptions:
     problem: str | None = None
     body_bytes: int = MEGABYTE
     upload_bytes: int = 200 * MEGABYTE
+    kept_bytes: int = 20_000 * MEGABYTE
     body_seconds: float = 30.0
     rate: int = 600
+    user_tokens: int = 0
+    server_tokens: int = 0
     turns: int = 32
     turn_seconds: float = 900.0
     heartbeat_seconds: float = 15.0
@@ -229,7 +237,7 @@ class RunningTurn:
             outcome = Stopped()
         except TimeoutError:
             outcome = Refused(504, f"the turn took longer than {self._turns.turn_seconds:g} s", help="Ask for less.")
-        except (PreflightError, UnicodeEncodeError) as error:
+        except (PreflightError, Refused, UnicodeEncodeError) as error:
             outcome = error
         except Exception as error:
             log.exception("a turn failed")
@@ -256,14 +264,23 @@ class RunningTurns:
         self._turns: set[RunningTurn] = set()
         self._closed = False
 
-    def start(self, thread_id: str, start: Callable[[], AsyncGenerator[Event, None]]) -> RunningTurn:
+    def start(self, thread_id: str, start: Callable[[], AsyncGenerator[Event, None]], of: str = "") -> RunningTurn:
         """Start a turn.
 
+        Args:
+            thread_id: The thread, as the ledger calls it.
+            start: Starts the turn.
+            of: What stands before the ids of all threads of whoever asks.
+
         Raises:
-            Refused: Too many are running and waiting.
+            Refused: Too many are running and waiting, or too many of whoever asks.
         """
-        if self._closed or len(self._turns) >= self._most * (1 + WAITING):
+        places = self._most * (1 + WAITING)
+        if self._closed or len(self._turns) >= places:
             raise Refused(503, "the server is busy", help="Try again in a moment.", headers={"Retry-After": "5"})
+        if of and sum(turn.thread_id.startswith(of) for turn in self._turns) >= max(places // 2, 1):
+            help = "Try again when some of them have ended."
+            raise Refused(429, "too many of your turns at once", help=help, headers={"Retry-After": "5"})
         turn = RunningTurn(thread_id, start, self)
         self._turns.add(turn)
         return turn
@@ -365,6 +382,9 @@ class Service:
         self.keys = KeyRing(preflight.folder)
         self.sessions = Sessions(options.session_seconds)
         self.rates = Rates(options.rate)
+        self.spending = Spending(
+            options.user_tokens, options.server_tokens, lambda: self.preflight.ledger.tokens_since(DAY)
+        )
         self.metrics = Metrics()
         self.catalogue = preflight.library.catalogue
         self.names = names_of(preflight.library)
@@ -373,6 +393,7 @@ class Service:
         self.embedding = asyncio.Semaphore(1)
         self.conversations = Conversations()
         self.uploads = Uploads()
+        self.kept_files = KeptFiles(preflight.folder.absolute() / UPLOADS)
         self.suggested: dict[str, asyncio.Task[list[str]]] = {}
         self.watch = ModelWatch(preflight, options.wanted, options.problem)
         self.entered: ModelEntry | None = None
@@ -381,9 +402,22 @@ class Service:
         self.working: set[asyncio.Task[Any]] = set()
         self._needs_key = options.require_keys
 
+    async def keys_now(self) -> Keys:
+        """The library's keys.
+
+        Raises:
+            Refused: They cannot be read.
+        """
+        try:
+            keys = await self.keys.read()
+        except LibraryError as error:
+            log.warning("%s", error)
+            raise Refused(503, "the keys cannot be read", help="Try again in a moment.", code="keys_locked") from None
+        self._needs_key = self._needs_key or keys.any()
+        return keys
+
     def needs_key(self) -> bool:
         """Whether a key is needed. Once one was, it stays so: revoking the last key lets nobody in."""
-        self._needs_key = self._needs_key or self.keys.any()
         return self._needs_key
 
     def wrong_key(self, address: str) -> None:

@@ -7,13 +7,16 @@ from typing import Any
 
 from fastapi import APIRouter
 
-from preflight_rag.conversation.suggestions import is_held, suggested_questions
+from preflight_rag.conversation.suggestions import names_nothing_new, suggested_questions
 from preflight_rag.prompts import suggest_questions
+from preflight_rag.prompts.leaks import without_leaks
+from preflight_rag.server.access import User
 from preflight_rag.server.errors import Refused
 from preflight_rag.server.service import Service, ServiceOf, UserOf
 from preflight_rag.state.errors import PreflightError
 from preflight_rag.state.reading import Source
 from preflight_rag.state.values import Answer, Passage
+from preflight_rag.text.inert import inert
 
 router = APIRouter(prefix="/api/threads", tags=["threads"])
 FIRST = 3  # of a search's passages, one has to be what the question is about: a guess
@@ -29,7 +32,9 @@ async def suggestions(thread_id: str, turn: int, service: ServiceOf, user: UserO
     if found is None:
         raise Refused(404, f"thread {thread_id[:100]!r} has no answer to turn {turn}", help="GET /api/threads/ID")
     if found.id not in service.suggested:  # a second tab that asks meanwhile waits for the same
-        service.suggested[found.id] = asyncio.create_task(_suggested(Answer.model_validate(found.result), service))
+        service.suggested[found.id] = asyncio.create_task(
+            _suggested(Answer.model_validate(found.result), service, user)
+        )
         while len(service.suggested) > REMEMBERED:
             service.suggested.pop(next(iter(service.suggested)))
     questions = await asyncio.shield(service.suggested[found.id])
@@ -37,12 +42,12 @@ async def suggestions(thread_id: str, turn: int, service: ServiceOf, user: UserO
     return {"questions": [each for each in questions if each.casefold() not in asked]}
 
 
-async def _suggested(answer: Answer, service: Service) -> list[str]:
+async def _suggested(answer: Answer, service: Service, user: User) -> list[str]:
     if answer.outcome not in ("answered", "evidence") or not answer.citations:
         return []
     if not service.preflight.reader.by_rule and answer.receipt.model == service.watch.name:
         try:
-            return await _by_model(answer, service)
+            return await _by_model(answer, service, user)
         except PreflightError:
             return []
     return await asyncio.to_thread(_by_rule, answer, service)
@@ -55,28 +60,32 @@ def _by_rule(answer: Answer, service: Service) -> list[str]:
     return suggested_questions(answer, passages, titles, lambda question: _found(question, service))
 
 
-async def _by_model(answer: Answer, service: Service) -> list[str]:
+async def _by_model(answer: Answer, service: Service, user: User) -> list[str]:
     ids = list(dict.fromkeys(citation.passage_id for citation in answer.citations))
     passages = [each for each in map(service.catalogue.passage, ids) if each is not None]
     if not passages:
         return []
     sources = [Source(n, each.id, each.title, each.text) for n, each in enumerate(passages, 1)]
     prompt = suggest_questions.render(question=answer.standalone_question, answer=answer.answer, sources=sources)
-    made = await service.watch.complete(prompt, {})
+    made = await service.watch.complete(prompt, {}, service.spending.of(user.name))
     if made is None:
         return []
     reply, usage = made
     service.metrics.tokens.labels("input").inc(usage.input_tokens)
     service.metrics.tokens.labels("output").inc(usage.output_tokens)
-    return await asyncio.to_thread(_held, suggest_questions.parse(reply), answer, passages, service)
+    questions = suggest_questions.parse(without_leaks(reply, prompt))
+    return await asyncio.to_thread(_answerable, questions, answer, passages, service)
 
 
-def _held(questions: list[str], answer: Answer, passages: list[Passage], service: Service) -> list[str]:
-    """Those of a model's questions that name nothing new, and for which a search finds the same documents."""
+def _answerable(questions: list[str], answer: Answer, passages: list[Passage], service: Service) -> list[str]:
+    """Those of a model's questions that name nothing new, and for which a search finds the same documents.
+
+    One that holds an address or markup is none that a person would ask.
+    """
     documents = {passage.document_id for passage in passages}
     kept = []
     for question in questions:
-        if is_held(question, passages, answer.standalone_question):
+        if question == inert(question) and names_nothing_new(question, passages, answer.standalone_question):
             found = filter(None, map(service.catalogue.passage, _found(question, service)))
             if documents & {passage.document_id for passage in found}:
                 kept.append(question)

@@ -20,6 +20,8 @@ from preflight_rag.server.service import Service, ServiceOf, UserOf
 from preflight_rag.state.errors import ThreadNotFound
 from preflight_rag.state.values import Answer, Citation
 from preflight_rag.text.citations import MARK
+from preflight_rag.text.inert import inert
+from preflight_rag.text.links import is_web_address
 
 router = APIRouter(prefix="/api/threads", tags=["threads"])
 QUOTE_CHARACTERS = 400  # of a footnote: a guess, a few sentences
@@ -33,6 +35,12 @@ ROUTES = {
     "listing": "listed, not read",
     "metadata": "looked up in what is known of the document",
 }
+
+
+class Markdown(Response):
+    """A Markdown file."""
+
+    media_type = "text/markdown"
 
 
 class TitleBody(BaseModel):
@@ -60,7 +68,7 @@ def threads(service: ServiceOf, user: UserOf, query: str | None = None) -> dict[
     return {"threads": [{**asdict(row), "thread_id": user.shown(row.thread_id)} for row in found]}
 
 
-@router.get("/{thread_id:path}/export")
+@router.get("/{thread_id:path}/export", response_class=Markdown)
 def export(thread_id: str, service: ServiceOf, user: UserOf) -> Response:
     """The conversation as a Markdown file with its sources."""
     turns = _turns(service, user, thread_id)
@@ -68,7 +76,7 @@ def export(thread_id: str, service: ServiceOf, user: UserOf) -> Response:
     name = re.sub(r"[^\w-]+", "-", title)[:60].strip("-") or "conversation"
     attachment = f"attachment; filename=\"conversation.md\"; filename*=UTF-8''{quote(name)}.md"
     text = conversation(title, turns)
-    return Response(text, media_type="text/markdown", headers={"Content-Disposition": attachment})
+    return Markdown(text, headers={"Content-Disposition": attachment})
 
 
 @router.get("/{thread_id:path}")
@@ -141,18 +149,19 @@ def _shown(turn: Turn, user: User, judged: Feedback | None = None) -> dict[str, 
 
 def conversation(title: str, turns: Sequence[Turn]) -> str:
     """All turns of a thread."""
-    parts = [f"# {one_line(title)}", *(_as_markdown(turn) for turn in turns)]
+    parts = [f"# {inert(one_line(title))}", *(_as_markdown(turn) for turn in turns)]
     return "\n\n".join(parts) + "\n"
 
 
 def footnote(citation: Citation) -> str:
-    """A citation on one line: `[1] Title - source: "quote"`."""
+    """A citation on one line: `[1] Title - source: "quote"`; of this only the source's address may become a link."""
     page = f", page {citation.page}" if citation.page else ""
     date = f", {citation.date}" if citation.date else ""
     verified = "" if citation.verified else " (not found word for word)"
-    title, source = one_line(citation.title), one_line(short_source(citation.source))
+    title, source = inert(one_line(citation.title)), one_line(short_source(citation.source))
+    source = source if is_web_address(source) else inert(source)
     about = title if source in ("", title) else f"{title} - {source}" if title else source
-    return f'[{citation.n}] {about}{page}{date}: "{one_line(citation.quote, QUOTE_CHARACTERS)}"{verified}'
+    return f'[{citation.n}] {about}{page}{date}: "{inert(one_line(citation.quote, QUOTE_CHARACTERS))}"{verified}'
 
 
 def footnotes(citations: Sequence[Citation]) -> str:
@@ -184,13 +193,13 @@ def one_line(text: str, most: int = 200) -> str:
 
 
 def _as_markdown(turn: Turn) -> str:
-    heading = f"## {one_line(turn.question, 1000)}"
+    heading = f"## {inert(one_line(turn.question, 1000))}"
     if turn.result is None:
-        return f"{heading}\n\n*{turn.status}{': ' + one_line(turn.error) if turn.error else ''}*"
+        return f"{heading}\n\n*{turn.status}{': ' + inert(one_line(turn.error)) if turn.error else ''}*"
     answer = Answer.model_validate(turn.result)
     notes = [f"- {footnote(citation)}" for citation in answer.citations]
     sources = "\n\n### Sources\n\n" + "\n".join(notes) if notes else ""
     receipt = answer.receipt
     route = ROUTES.get(answer.route.name, answer.route.name)
     spent = f"{receipt.model}, {receipt.model_calls} calls, {receipt.seconds:.1f} s"
-    return f"{heading}\n\n{answer.answer.strip()}{sources}\n\n*{route}; {spent}; {turn.started_at[:19]}Z*"
+    return f"{heading}\n\n{inert(answer.answer.strip())}{sources}\n\n*{route}; {spent}; {turn.started_at[:19]}Z*"

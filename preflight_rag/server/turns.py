@@ -18,6 +18,7 @@ from preflight_rag.graph.events import ProgressEvent, StageEvent, TokenEvent
 from preflight_rag.graph.locks import new_thread_id, validate_thread_id
 from preflight_rag.library.search.filters import Filter
 from preflight_rag.server.access import User
+from preflight_rag.server.description import STREAMED
 from preflight_rag.server.errors import Refused, describe
 from preflight_rag.server.markdown import render
 from preflight_rag.server.service import (
@@ -45,6 +46,12 @@ EARLY_SECONDS = 0.15  # how long a stream's status waits for an error; wrong que
 STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 STILL_HERE = b": still here\n\n"
 """A comment, which clients pass over; it keeps proxies from closing a silent stream."""
+
+
+class EventStream(StreamingResponse):
+    """Server-sent events."""
+
+    media_type = "text/event-stream"
 
 
 class GoOnBody(BaseModel):
@@ -119,10 +126,11 @@ def with_instructions(settings: dict[str, Any], service: Service, *spoken: str) 
     """
     own = service.preflight.settings.instructions
     joined = joined_instructions(own, str(settings.get("instructions") or ""), *spoken)
+    joined.encode()  # half a character is refused here, before a stream begins
     return {**settings, "instructions": joined} if joined != own else settings
 
 
-@router.post("/ask", response_model=None)
+@router.post("/ask", response_model=None, responses=STREAMED)
 async def ask(body: AskBody, request: Request, service: ServiceOf, user: UserOf) -> Response:
     """Take a turn: events start, progress, stage, token, html; at last answer, clarify, error or stopped."""
     goes_on = body.turn is None and body.thread_id is not None
@@ -143,6 +151,7 @@ async def ask(body: AskBody, request: Request, service: ServiceOf, user: UserOf)
             discard=body.discard,
             tokens=body.stream,
             model=model,
+            purses=service.spending.of(user.name),
             **settings,
         )
         async with aclosing(events):
@@ -152,21 +161,29 @@ async def ask(body: AskBody, request: Request, service: ServiceOf, user: UserOf)
     return await respond(service, request, user, thread_id, start, body)
 
 
-@router.post("/threads/{thread_id:path}/reply", response_model=None)
+@router.post("/threads/{thread_id:path}/reply", response_model=None, responses=STREAMED)
 async def reply(thread_id: str, body: ReplyBody, request: Request, service: ServiceOf, user: UserOf) -> Response:
     """Say which of the choices is meant; the turn that asked goes on."""
-    name = user.thread(thread_id)
-    return await respond(service, request, user, name, lambda: service.preflight.astream_reply(name, body.choice), body)
+    name, purses = user.thread(thread_id), service.spending.of(user.name)
+
+    def start() -> AsyncGenerator[Event, None]:
+        return service.preflight.astream_reply(name, body.choice, purses=purses)
+
+    return await respond(service, request, user, name, start, body)
 
 
-@router.post("/threads/{thread_id:path}/resume", response_model=None)
+@router.post("/threads/{thread_id:path}/resume", response_model=None, responses=STREAMED)
 async def resume(thread_id: str, body: GoOnBody, request: Request, service: ServiceOf, user: UserOf) -> Response:
     """Finish a turn that was cut off, stopped or failed; what had been done is not done again."""
-    name = user.thread(thread_id)
-    return await respond(service, request, user, name, lambda: service.preflight.astream_resume(name), body)
+    name, purses = user.thread(thread_id), service.spending.of(user.name)
+
+    def start() -> AsyncGenerator[Event, None]:
+        return service.preflight.astream_resume(name, purses=purses)
+
+    return await respond(service, request, user, name, start, body)
 
 
-@router.get("/threads/{thread_id:path}/events", response_model=None)
+@router.get("/threads/{thread_id:path}/events", response_model=None, response_class=EventStream)
 async def listen(thread_id: str, service: ServiceOf, user: UserOf, html: bool = False) -> Response:
     """The events of the thread's running turn from its beginning, then those that come; going away stops nothing."""
     turn = service.running.of(user.thread(thread_id))
@@ -195,7 +212,7 @@ async def respond(
     Raises:
         Exception: What the turn failed with, unless its stream had begun.
     """
-    turn = service.running.start(thread_id, start)
+    turn = service.running.start(thread_id, start, user.prefix)
     if body.stream:
         first = await first_item(turn)
         writer = EventWriter(turn, user, html=body.html, heartbeat=service.options.heartbeat_seconds)

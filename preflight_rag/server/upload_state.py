@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import threading
 import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -11,6 +17,8 @@ from preflight_rag.server.access import User
 from preflight_rag.server.errors import Refused, describe
 
 SHOWN_SECONDS = 3600.0  # how long it can be asked what became of an upload that has ended: a guess
+MOST_AT_ONCE = 8  # uploads of one user that are received at the same time: a guess
+MOST_WAITING = 2000  # files of one user that are received, and not read yet; twice those of the largest upload
 
 
 @dataclass
@@ -95,6 +103,28 @@ class Uploads:
 
     def __init__(self) -> None:
         self._uploads: dict[str, Upload] = {}
+        self._receiving: Counter[str] = Counter()
+
+    @contextmanager
+    def receiving(self, user: User) -> Iterator[None]:
+        """While a user's files are received.
+
+        Raises:
+            Refused: Too many of the user's uploads come at once, or too many of the files wait to be read.
+        """
+        if self._receiving[user.name] >= MOST_AT_ONCE:
+            raise Refused(
+                429, f"{MOST_AT_ONCE} of your uploads are being received", help="Send them one after another."
+            )
+        waiting = sum(not file.is_over for upload in self.of(user) for file in upload.files)
+        if waiting >= MOST_WAITING:
+            raise Refused(429, f"{waiting:,} of your files wait to be read", help="Send more once they are read.")
+        self._receiving[user.name] += 1
+        try:
+            yield
+        finally:
+            self._receiving[user.name] -= 1
+            self._receiving += Counter()  # without those of nobody
 
     def add(self, upload: Upload) -> None:
         """Remember an upload; those that ended long ago are forgotten."""
@@ -118,3 +148,54 @@ class Uploads:
         upload.stopping = True
         if upload.ended is not None:
             del self._uploads[id]
+
+
+class KeptFiles:
+    """Received files in their places, each at `HASH/NAME` below a folder, and which of them are still to be read.
+
+    The same file, sent by two people, has one place. Whoever removes it because no document came of it, or because
+    its document was deleted, must not take it from the other one, whose upload waits for its turn.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._lock = threading.Lock()
+        self._awaited: Counter[Path] = Counter()
+
+    def size(self) -> int:
+        """Bytes of all files; folders may come and go meanwhile, at which `Path.rglob` raises."""
+        size = 0
+        for root, _, names in os.walk(self.folder):
+            for name in names:
+                with suppress(OSError):
+                    size += os.lstat(os.path.join(root, name)).st_size
+        return size
+
+    def keep(self, received: Path, place: Path) -> Path:
+        """Move a file to its place, where it stays at least until it was `read`."""
+        with self._lock:
+            place.parent.mkdir(mode=0o700, exist_ok=True)
+            kept = received.replace(place)
+            self._awaited[kept] += 1
+            return kept
+
+    def read(self, path: Path) -> None:
+        """An upload has done with a file."""
+        with self._lock:
+            self._awaited[path] -= 1
+            self._awaited += Counter()  # without those that nobody waits for
+
+    def remove_unused(self, path: Path, is_used: Callable[[str], bool]) -> None:
+        """Remove a file and its folder where no document came of it and no upload waits for it.
+
+        Files from elsewhere are never touched.
+        """
+        if not path.is_relative_to(self.folder) or ".." in path.parts:
+            return
+        with self._lock:
+            if self._awaited[path] or is_used(str(path)):
+                return
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+                if path.parent != self.folder:
+                    path.parent.rmdir()  # which a folder that holds another file refuses

@@ -9,7 +9,10 @@ twice is kept once. What becomes of an upload goes on when nobody listens, and c
 from __future__ import annotations
 
 import asyncio
+import errno
 import hashlib
+import logging
+import os
 import re
 import shutil
 import tempfile
@@ -18,7 +21,7 @@ import unicodedata
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, TypedDict
 
 from fastapi import APIRouter, Request, Response
@@ -33,15 +36,25 @@ from preflight_rag.library.ingest import REBUILD_PASSAGES, IngestEvent, IngestRe
 from preflight_rag.library.library import own_library
 from preflight_rag.library.loaders import SUFFIXES
 from preflight_rag.library.loaders.files import ONE_DOCUMENT, OTHER_KIND, suffix_of, why_not_read
-from preflight_rag.library.storage.catalogue import UPLOADS
+from preflight_rag.server.description import STREAMED
 from preflight_rag.server.errors import Refused, describe, error_response
 from preflight_rag.server.service import Service, ServiceOf, WriterOf
 from preflight_rag.server.turns import STILL_HERE, STREAM_HEADERS, event
-from preflight_rag.server.upload_state import FileState, Upload, UploadReport
+from preflight_rag.server.upload_state import FileState, KeptFiles, Upload, UploadReport
 from preflight_rag.state.errors import PreflightError
 
+log = logging.getLogger("preflight.server")
 router = APIRouter(prefix="/api", tags=["library"])
 INCOMING = ".incoming"
+FILES = {"type": "array", "items": {"type": "string", "format": "binary"}}
+FORM = {
+    "requestBody": {
+        "required": True,
+        "content": {"multipart/form-data": {"schema": {"type": "object", "properties": {"files": FILES}}}},
+    }
+}
+"""The body as OpenAPI describes it; it is read in pieces, so FastAPI does not know it."""
+RECEIVED: dict[int | str, dict[str, Any]] = {202: {"description": "Received; /api/uploads tells the rest."}}
 NAME_BYTES = 120  # file systems allow 255; a path needs room for the folders above
 MOST_FILES = 1000  # of one request: a guess
 # Of what is no file, which nobody reads, but Starlette's parser keeps in memory: guesses, far above what a page sends.
@@ -51,6 +64,8 @@ MOST_TOGETHER = 64  # files between two indexes: a guess
 QUICK_SECONDS = 1.5  # files that took less with their index are followed by twice as many: a guess at what people wait
 # Names that Windows keeps for devices: con, LPT1.txt; not console.txt.
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
+# What an ingest says of a document that has the id of another file's.
+_OTHERS = re.compile(r"( belongs to a document of | was already read from )(/.*)$", re.DOTALL)
 _FORBIDDEN = re.compile(r'[<>:"|?*]')
 
 
@@ -63,20 +78,21 @@ class Step(TypedDict):
     total: int | None
 
 
-@router.post("/documents", response_model=None)
+@router.post("/documents", response_model=None, responses={**STREAMED, **RECEIVED}, openapi_extra=FORM)
 async def upload(request: Request, service: ServiceOf, user: WriterOf) -> Response:
     """Upload files (form field `files`, several): events `progress` and `report`, or the report as JSON.
 
     With the header `Prefer: respond-async` the reply comes once the files are received; `/api/uploads` tells the rest.
     """
-    folder = service.preflight.folder.absolute() / UPLOADS
-    files = await receive(folder, request)
+    with service.uploads.receiving(user):
+        await asyncio.to_thread(_check_room, service.kept_files, request, service.options.kept_bytes)
+        files = await receive(service.kept_files, request)
     if not files:
         raise Refused(400, "the form holds no file", help="Send files in the field `files`.")
     begun = Upload(user.name, [FileState(each.name) for each in files])
     service.uploads.add(begun)
     steps: asyncio.Queue[Step | None] = asyncio.Queue()
-    work = asyncio.create_task(_take_in(service, folder, files, begun, steps))
+    work = asyncio.create_task(_take_in(service, files, begun, steps))
     service.working.add(work)
     work.add_done_callback(service.forget)
     if "respond-async" in request.headers.get("prefer", ""):
@@ -89,6 +105,27 @@ async def upload(request: Request, service: ServiceOf, user: WriterOf) -> Respon
     except PreflightError as error:
         return error_response(error, request.url.path)
     return JSONResponse(report.to_json())
+
+
+def _check_room(files: KeptFiles, request: Request, most: int) -> None:
+    """Refuse an upload that there is no room for, before it is received.
+
+    Raises:
+        Refused: All uploads together would take more than `most` bytes, or more than the disk has.
+    """
+    length = request.headers.get("content-length", "0")
+    coming = int(length) if length.isdigit() else 0
+    kept, folder = files.size(), files.folder
+    if kept + coming > most:
+        help = "Delete documents that were uploaded, or start the server with a larger --kept-mb."
+        raise Refused(507, f"uploads may take {most:,} bytes in all, and {kept:,} are taken", help=help)
+    # Once as it is received, once as it is kept; what is read of it needs room, too.
+    if coming * 2 > shutil.disk_usage(folder if folder.exists() else folder.parent).free:
+        raise _disk_full()
+
+
+def _disk_full() -> Refused:
+    return Refused(507, "the server's disk is full", help="Make room on it, then send the files again.")
 
 
 @router.get("/uploads")
@@ -132,7 +169,7 @@ async def _upload_events(
 
 
 async def _take_in(
-    service: Service, folder: Path, files: Sequence[Received], begun: Upload, steps: asyncio.Queue[Step | None]
+    service: Service, files: Sequence[Received], begun: Upload, steps: asyncio.Queue[Step | None]
 ) -> UploadReport:
     """Take files into the library, a few at a time, in a worker thread; None says that it has ended."""
     loop = asyncio.get_running_loop()
@@ -142,7 +179,7 @@ async def _take_in(
         loop.call_soon_threadsafe(steps.put_nowait, step)
 
     try:
-        taking = TakingIn(service.preflight.library, folder, files, begun, on_step, lambda: service.closing)
+        taking = TakingIn(service.preflight.library, files, begun, on_step, lambda: service.closing)
         while taking.left:
             async with service.changing:
                 if service.closing:
@@ -153,7 +190,7 @@ async def _take_in(
         failure = error
         raise
     finally:
-        await asyncio.to_thread(forget_unused, service, folder, files)
+        await asyncio.to_thread(forget_unused, service, files)
         begun.end(failure)
         loop.call_soon(steps.put_nowait, None)
 
@@ -163,7 +200,6 @@ class TakingIn:
 
     Args:
         library: Where they go.
-        folder: The library's `uploads`.
         files: What `receive` gave.
         upload: Whose states and report are kept up to date.
         on_step: Called with each step.
@@ -173,13 +209,12 @@ class TakingIn:
     def __init__(
         self,
         library: Collection,
-        folder: Path,
         files: Sequence[Received],
         upload: Upload,
         on_step: Callable[[Step], None],
         closing: Callable[[], bool],
     ) -> None:
-        self._library, self._folder, self._upload = library, folder, upload
+        self._library, self._upload = library, upload
         self._on_step, self._closing = on_step, closing
         self._size, self._stored = 1, 0
         self._states: dict[str, FileState] = {}
@@ -253,11 +288,12 @@ class TakingIn:
                 twin.move(state.stage, note=state.note)
 
 
-def forget_unused(service: Service, folder: Path, files: Sequence[Received]) -> None:
-    """Remove those files of an upload of which no document came."""
+def forget_unused(service: Service, files: Sequence[Received]) -> None:
+    """An upload has ended: remove those of its files of which no document came."""
     for received in files:
-        if received.path is not None and not service.catalogue.origin_is_used(str(received.path)):
-            forget(folder, received.path)
+        if received.path is not None:
+            service.kept_files.read(received.path)
+            service.kept_files.remove_unused(received.path, service.catalogue.origin_is_used)
 
 
 @dataclass
@@ -302,11 +338,11 @@ class _Form(MultiPartParser):
             raise Refused(400, "the form ends too early", help="Send it again.")
 
 
-async def receive(folder: Path, request: Request) -> list[Received]:
+async def receive(kept: KeptFiles, request: Request) -> list[Received]:
     """Write the files of a form below a folder, each under its hash; of a request that ends in an error none stays.
 
     Args:
-        folder: The library's `uploads`.
+        kept: Where they go.
         request: What sends the form.
 
     Raises:
@@ -321,20 +357,35 @@ async def receive(folder: Path, request: Request) -> list[Received]:
             help = "Send them in several requests."
             raise Refused(400, f"more than {MOST_FILES} files at once", help=help) from error
         raise Refused(400, "the form cannot be read", help="Send multipart/form-data.") from error
-    incoming = folder / INCOMING
-    incoming.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _not_kept(error) from error
+    folder, incoming = kept.folder, kept.folder / INCOMING
+    placed: list[Path] = []
     try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        incoming.mkdir(mode=0o700, exist_ok=True)
         sent = [value for _, value in form.multi_items() if isinstance(value, UploadFile)]
         with tempfile.TemporaryDirectory(dir=incoming, ignore_cleanup_errors=True) as own:
             files = await asyncio.to_thread(_written, Path(own), sent)
             for received in files:
                 if received.path is not None:
-                    place = folder / received.hash
-                    place.mkdir(exist_ok=True)
-                    received.path = received.path.replace(place / received.name)
+                    received.path = kept.keep(received.path, folder / received.hash / received.name)
+                    placed.append(received.path)
         return files
+    except OSError as error:
+        for path in placed:
+            kept.read(path)
+        raise _not_kept(error) from error
     finally:
         await form.close()
+
+
+def _not_kept(error: OSError) -> Refused:
+    """Why files that were sent could not be written; paths of the server are in its log alone."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return _disk_full()
+    log.error("an upload could not be kept", exc_info=error)
+    return Refused(507, f"the server cannot keep the files: {error.strerror or error}", help="Its log says why.")
 
 
 def _written(folder: Path, sent: Sequence[UploadFile]) -> list[Received]:
@@ -350,7 +401,8 @@ def _written(folder: Path, sent: Sequence[UploadFile]) -> list[Received]:
             received.problem = "the file is empty"
         else:
             received.path = folder / str(place)
-            with received.path.open("w+b") as file:
+            own = os.open(received.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+            with os.fdopen(own, "w+b") as file:
                 shutil.copyfileobj(upload.file, file)
                 file.seek(0)
                 received.hash = hashlib.file_digest(file, "sha256").hexdigest()[:16]
@@ -365,18 +417,8 @@ def remove_incoming(folder: Path) -> None:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-def forget(folder: Path, path: Path | None) -> None:
-    """Remove an uploaded file and its folder; files from elsewhere are never touched."""
-    if path is None or not path.is_relative_to(folder) or ".." in path.parts:
-        return
-    with suppress(OSError):
-        path.unlink(missing_ok=True)
-        if path.parent != folder and not any(path.parent.iterdir()):
-            shutil.rmtree(path.parent)
-
-
 def _named(source: str, reason: str, names: dict[str, str]) -> tuple[str, str]:
     """A failure with the file's own name in place of the path at which the server keeps it."""
     for path, name in names.items():
         source, reason = source.replace(path, name), reason.replace(path, name)
-    return source, reason
+    return source, _OTHERS.sub(lambda match: match[1] + PurePath(match[2]).name, reason)

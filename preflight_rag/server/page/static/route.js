@@ -94,6 +94,7 @@ const SIGNALS = {
 /** What is missing when a stage reports a gap; the report itself stands under "How this was answered". */
 const GAPS = {
   model: "The language model could not be reached, so this was answered without it.",
+  budget: "What may be spent on the language model is used up, so this was answered without it.",
   rewrite: "The question was taken as it stands.",
   instructions: "Some of the instructions for answers were not followed.",
   retrieve: "One of the searches failed, so something may be missing.",
@@ -101,6 +102,8 @@ const GAPS = {
   relate_contexts: "Some documents could not be compared.",
   answer_group: "Some of several answers could not be given.",
   aggregate_groups: "Some of several answers could not be given.",
+  answer_plain: "The language model's reply was not whole, or not read from all passages.",
+  reduce_context: "The language model's reply was not whole, or not made of all parts.",
   cite: "Some quotes could not be checked as usual.",
 };
 

@@ -108,9 +108,10 @@ export function cut(text, start, end) {
 /** Lines of light Markdown (bold, code, lists) as nodes; citation marks are left out, since a card shows its own. */
 export function light(text) {
   const blocks = [];
-  for (const line of text.replace(/\s*\[\d+\]/g, "").split(/\n+/)) {
+  // Spaces are tried from their first one only, and a line's rest is anything: else long runs of them cost quadratic time.
+  for (const line of text.replace(/(?<!\s)\s*\[\d+\]/g, "").split(/\n+/)) {
     if (!line.trim()) continue;
-    const item = /^\s*(?:[-*]|\d+\.)\s+(.*)$/.exec(line);
+    const item = /^\s*(?:[-*]|\d+\.)\s+(.*)$/s.exec(line);
     if (!item) blocks.push(h("p", {}, inline(line)));
     else if (blocks.at(-1)?.tagName === "UL") blocks.at(-1).append(h("li", {}, inline(item[1])));
     else blocks.push(h("ul", {}, h("li", {}, inline(item[1]))));

@@ -1,0 +1,206 @@
+"""Connections as `preflight serve` and `preflight mcp` take them: who says nothing, or takes nothing, does not stay.
+
+uvicorn bounds neither the time that a header takes nor the number of connections that wait for one, and counts these
+among the requests that are served. So a thousand connections that never ask kept everybody else out, without a key.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import select
+import signal
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import h11
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
+
+HEADER_SECONDS = 10.0
+"""How long a request's header may take, and a connection may ask nothing; a guess, clients send it at once."""
+TAKING_SECONDS = 30.0
+"""How long a client may take nothing of what it is sent, before 64 kB have gathered; a guess."""
+CLOSING_SECONDS = 1.0
+"""How long a connection that was closed may take to go; a guess."""
+MOST_WAITING = 256
+"""Connections that wait for a request at once; beyond it the one that has waited longest is closed. A guess."""
+MOST_CONNECTIONS = 4000
+"""Connections in all, each with a file handle; a guess."""
+GRACE_SECONDS = 5.0
+"""A younger connection is not closed for another one: of many that come at once none has been read yet. A guess."""
+HEADER_BYTES = 65_536
+"""Longest line and header of a request: h11's own bound. httptools, which uvicorn prefers where it is installed, has
+none: an unending header took 48 MB in five seconds, and three hundred of memory."""
+FILE_HANDLES = 8192
+"""As many as are asked of the system: those of connections, and of models and files beside them."""
+ARENA_MAX, ARENAS = -8, 2  # of mallopt(3)
+_TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+_WAITING: WeakKeyDictionary[ServerState, dict[GuardedProtocol, None]] = WeakKeyDictionary()
+
+
+def configured(app: Any, **more: Any) -> uvicorn.Config:
+    """How uvicorn is run here.
+
+    Args:
+        app: The ASGI application.
+        **more: Other arguments of `uvicorn.Config`.
+    """
+    return uvicorn.Config(
+        app, http=GuardedProtocol, h11_max_incomplete_event_size=HEADER_BYTES, ws="none", server_header=False, **more
+    )
+
+
+class GuardedProtocol(H11Protocol):
+    """A connection that has to ask in time, and to take what it is sent.
+
+    There is no bound for each address: behind a proxy everybody has the proxy's.
+    """
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Wait for a request."""
+        super().connection_made(transport)
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._all_waiting = _WAITING.setdefault(self.server_state, {})
+        self._wait()
+        if len(self._all_waiting) > MOST_WAITING or len(self.connections) > MOST_CONNECTIONS:
+            self._make_room()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        self._all_waiting.pop(self, None)
+        for name in list(self._timers):
+            self._cancel(name)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Read; a header that is whole is a request, which ends the waiting."""
+        super().data_received(data)
+        self._note_request()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request, unless it has come already."""
+        self._wait()
+        super().on_response_complete()
+        self._note_request()
+
+    def pause_writing(self) -> None:
+        """The client takes less than it is sent."""
+        super().pause_writing()
+        self._start("taking", TAKING_SECONDS, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """It has taken it."""
+        super().resume_writing()
+        self._cancel("taking")
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no HTTP; in the middle of a response there is no place to say so."""
+        try:
+            super().send_400_response(msg)
+        except h11.LocalProtocolError:
+            self.transport.abort()
+
+    def _wait(self) -> None:
+        self._since = time.monotonic()
+        self._all_waiting.pop(self, None)
+        self._all_waiting[self] = None  # at the end: the first has waited longest
+        self._start("header", HEADER_SECONDS, self._too_slow)
+
+    def _note_request(self) -> None:
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._all_waiting.pop(self, None)
+            self._cancel("header")
+
+    def _too_slow(self) -> None:
+        if self.cycle is None and self.conn.trailing_data[0] and not self.transport.is_closing():
+            self.transport.write(_TOO_SLOW)
+        self._leave()
+
+    def _leave(self) -> None:
+        """Close, and do not wait for a client that does not take what is left."""
+        self.transport.close()
+        self._start("closing", CLOSING_SECONDS, self.transport.abort)
+
+    def _make_room(self) -> None:
+        """Close the connection that has waited longest."""
+        crowded = len(self.connections) > MOST_CONNECTIONS
+        if (longest := next(self._all_may_go(crowded=crowded), None)) is not None:
+            self._all_waiting.pop(longest, None)
+            longest._leave()
+
+    def _all_may_go(self, *, crowded: bool) -> Iterator[GuardedProtocol]:
+        now = time.monotonic()
+        for each in self._all_waiting:
+            if not crowded and now - each._since < GRACE_SECONDS:
+                return
+            if crowded or not _has_unread(each.transport):
+                yield each
+
+    def _start(self, name: str, seconds: float, then: Any) -> None:
+        self._cancel(name)
+        self._timers[name] = self.loop.call_later(seconds, then)
+
+    def _cancel(self, name: str) -> None:
+        if (timer := self._timers.pop(name, None)) is not None:
+            timer.cancel()
+
+
+class EndingServer(uvicorn.Server):
+    """Ends when it is asked to, and lets the program end behind it.
+
+    uvicorn sends SIGTERM to the process again when it has ended, which kills it before it has closed its databases.
+    """
+
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve until a signal comes; SIGTERM is done with once everything has ended."""
+        with self.capture_signals():
+            await self._serve(sockets)
+            self._captured_signals = [each for each in self._captured_signals if each != signal.SIGTERM]
+
+
+def _has_unread(transport: asyncio.Transport) -> bool:
+    """Whether something has come that was not read yet, which may be the request."""
+    connection = transport.get_extra_info("socket")
+    if connection is None or connection.fileno() < 0:
+        return False
+    if not hasattr(select, "poll"):
+        return bool(select.select([connection], [], [], 0)[0])
+    poll = select.poll()
+    poll.register(connection.fileno(), select.POLLIN)
+    return bool(poll.poll(0))
+
+
+def keep_files_private() -> None:
+    """Let nobody else on this machine read what the process writes: uploads, and what is kept of them for a while."""
+    os.umask(os.umask(0) | 0o077)
+
+
+def share_freed_memory() -> None:
+    """Let the process's threads use again what others have freed, where the C library is GNU's.
+
+    With an arena for each thread a server grew from 730 to 790 megabytes in 100 seconds of mixed load; with two it
+    stayed at 568.
+    """
+    if sys.platform == "linux":
+        import ctypes
+
+        if hasattr(libc := ctypes.CDLL(None), "mallopt"):
+            libc.mallopt(ARENA_MAX, ARENAS)
+
+
+def ask_for_file_handles() -> None:
+    """Let the process have as many open files as the system allows it, up to `FILE_HANDLES`."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = FILE_HANDLES if hard == resource.RLIM_INFINITY else min(FILE_HANDLES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
