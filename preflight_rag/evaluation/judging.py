@@ -20,7 +20,6 @@ from preflight_rag.evaluation.harness.asking import Asking
 from preflight_rag.evaluation.intervals import wilson
 from preflight_rag.evaluation.report import Table, number
 from preflight_rag.evaluation.samples import Sample
-from preflight_rag.models.chat.chat_reader import add
 from preflight_rag.prompts import fences
 from preflight_rag.state.values import Usage
 
@@ -97,7 +96,7 @@ async def judge_pair(asking: Asking, question: Sample, first: str, second: str) 
     for order in ((first, second), (second, first)):
         text, spent = await asking.prompts.reply(prompt(question, *order))
         replies.append(text)
-        usage = add(usage, spent)
+        usage += spent
     one, other = (read_choice(text, OPTIONS).option for text in replies)
     return Judged((one, other)), replies, usage
 

@@ -26,7 +26,6 @@ from preflight_rag.graph.outcome import answer_of
 from preflight_rag.graph.readers import extractive_for
 from preflight_rag.graph.routes import after_organize
 from preflight_rag.library.library import Library
-from preflight_rag.models.chat.chat_reader import add
 from preflight_rag.models.protocol import Reader
 from preflight_rag.nodes.aggregate_groups import aggregate_groups
 from preflight_rag.nodes.answer_group import answer_group
@@ -129,7 +128,7 @@ class Metered:
             reply = await asked
         except ModelError as error:
             self.failures.append(error)
-            self._add(name, Usage.model_validate(error.spent or {"calls": 1}))
+            self._add(name, Usage.of_failed(error.spent))
             raise
         usage = reply.usage
         if self.estimate and not usage.calls:
@@ -145,8 +144,8 @@ class Metered:
         return reply
 
     def _add(self, name: str, usage: Usage) -> None:
-        self.usage = add(self.usage, usage)
-        self.spent[name] = add(self.spent.get(name, Usage()), usage)
+        self.usage = self.usage + usage
+        self.spent[name] = self.spent.get(name, Usage()) + usage
 
 
 def texts(sources: Iterable[Source]) -> list[str]:
@@ -360,7 +359,7 @@ class Turns:
         settings = settings.model_copy(update={"reranker": self.reranker})
         graph = build_graph().compile()
         extractive = extractive_for(self.reader, self.extractive_reader)
-        context = Context(self.reader, self.library, settings, extractive=extractive)
+        context = Context(self.reader, self.library, settings, extractive=extractive, calls_ahead=False)
         config: Any = {"recursion_limit": RECURSION_LIMIT, "max_concurrency": settings.max_concurrency}
 
         async def answer(question: Sample, sources: Sequence[Source]) -> ArmAnswer:

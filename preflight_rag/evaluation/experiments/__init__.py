@@ -147,6 +147,12 @@ EXPERIMENTS = {
         ("trust",),
         asks=True,
     ),
+    "poisoned": Experiment(
+        ".poisoned",
+        "how often an answer that somebody has planted stands alone",
+        ".poisoned",
+        ("poisonedrag",),
+    ),
     "relations": Experiment(
         ".relations", "how right the keyless reader's relations between contexts are", QUESTIONS, ("ramdocs",)
     ),

@@ -42,7 +42,6 @@ from preflight_rag.evaluation.rows import complete
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import Context, DataSet, Sample
 from preflight_rag.evaluation.stages import Metered
-from preflight_rag.models.chat.chat_reader import add
 from preflight_rag.models.protocol import Reader
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.prompts import answer_group
@@ -148,7 +147,7 @@ def factor_arms(
             reply, more = await asking.prompts.reply(with_example(messages) if example else messages)
             draft = answer_group.parse(reply)
             text = draft.text if draft.found else ""
-            return ArmAnswer(text, quotes=draft.quotes, usage=add(usage, more), abstained=not draft.found)
+            return ArmAnswer(text, quotes=draft.quotes, usage=usage + more, abstained=not draft.found)
 
         return Arm(name, answer)
 
