@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from preflight_rag.library.storage.catalogue import Catalogue
     from preflight_rag.models.embedding.embedder import Embedder
     from preflight_rag.state.context import Fusion
-    from preflight_rag.state.retrieval import Candidate
+    from preflight_rag.state.retrieval import Candidate, PassageTerms
     from preflight_rag.state.values import Document, Passage
 
 
@@ -137,3 +137,19 @@ class BooleanSearch(Protocol):
 
     def match(self, expression: str, limit: int = ...) -> tuple[list[str], int]:
         """Ids of documents that fit an expression in PubMed's syntax, best first, and how many passages fit."""
+
+
+@runtime_checkable
+class IndexedTerms(Protocol):
+    """A collection whose index holds the terms of its passages."""
+
+    def indexed_terms(self, ids: Sequence[str]) -> list[PassageTerms] | None:
+        """The terms of passages in the order of `ids`; None where the index lacks those of one."""
+        ...
+
+
+def indexed_terms(collection: Collection, ids: Sequence[str]) -> list[PassageTerms] | None:
+    """The terms of passages in the order of `ids`; None where they have to be read from the texts."""
+    if not ids or not isinstance(collection, IndexedTerms):
+        return None
+    return collection.indexed_terms(ids)

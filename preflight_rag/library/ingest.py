@@ -10,20 +10,30 @@ again. What cannot be stored never fails the caller: it is reported, and the pas
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import os
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from preflight_rag.library.loaders import ocr
-from preflight_rag.library.loaders.files import DEFAULT_MAX_BYTES, ONE_DOCUMENT, PassedOver, open_binary, suffix_of
+from preflight_rag.library.loaders.fields import absolute, json_values
+from preflight_rag.library.loaders.files import (
+    DEFAULT_MAX_BYTES,
+    ONE_DOCUMENT,
+    PassedOver,
+    is_inside,
+    open_regular,
+    suffix_of,
+)
 from preflight_rag.library.loaders.isolated import IsolatedLoader
-from preflight_rag.library.storage.identity import content_hash, vector_key
+from preflight_rag.library.storage.identity import content_hash, place_key, vector_key
 from preflight_rag.state.errors import DocumentError, EmptyDocument, PreflightError
 from preflight_rag.state.values import Document, Passage
 from preflight_rag.text.dates import find_date
@@ -46,6 +56,8 @@ DEADLINE = 30.0
 """Seconds that a turn waits for documents found elsewhere to be stored, a guess at what a person waits."""
 REBUILD_PASSAGES = 20_000
 """Up to so many passages the index is rebuilt within a turn, which takes about a second; a guess."""
+MOST_AT_ONCE = 1 << 16
+"""Bytes of a line that are read at once where lines are counted."""
 GROUP_CHARACTERS = 12_000
 """Documents found elsewhere are embedded in groups of about so many characters, between two looks at the clock."""
 
@@ -65,9 +77,9 @@ class IngestEvent:
     """One step of an ingest.
 
     Attributes:
-        stage: "reading" while a file is read, "splitting" when a document of it is, and "embedding" while passages are,
-            as often as there is something new to say; "documents" after each document that is stored, skipped or
-            failed; "index" at the end.
+        stage: "waiting" where another process writes the library, whose folder is the name; "reading" while a file is
+            read, "splitting" when a document of it is, and "embedding" while passages are, as often as there is
+            something new to say; "documents" after each document that is stored, skipped or failed; "index" at the end.
         done: Pages of the file in hand, passages of the batch in hand, documents so far, or steps of the index so far.
         total: How many there are, or None where that is not known before they are read.
         name: The file in hand (reading, embedding), the document, or the step.
@@ -75,7 +87,7 @@ class IngestEvent:
         bytes_total: Bytes of all files, known before the first is read; 0 where documents come from no file.
     """
 
-    stage: Literal["reading", "splitting", "embedding", "documents", "index"]
+    stage: Literal["waiting", "reading", "splitting", "embedding", "documents", "index"]
     done: int
     total: int | None
     name: str
@@ -175,10 +187,22 @@ class Ingestion:
         self._pending: list[_Pending] = []
         self._owners: dict[str, str] = {}
         self._read_whole: set[str] = set()
+        self._folders: dict[str, Path] = {}
+        self._named: set[str] = set()
         self._loader = IsolatedLoader()
 
-    def add_files(self, files: Sequence[Path | DocumentError | PassedOver], max_bytes: int = DEFAULT_MAX_BYTES) -> None:
-        """Store every document of the files; what stands in the place of a file is recorded."""
+    def add_files(
+        self,
+        files: Sequence[Path | DocumentError | PassedOver],
+        max_bytes: int = DEFAULT_MAX_BYTES,
+        given: Sequence[Path] = (),
+    ) -> None:
+        """Store every document of the files; what stands in the place of a file is recorded.
+
+        `given` are the folders in which they were found, which nothing is read outside of, and files by their names.
+        """
+        self._folders = {os.path.abspath(path): path.resolve() for path in given if path.is_dir()}
+        self._named = {os.path.abspath(path) for path in given} - set(self._folders)
         paths = [file for file in files if isinstance(file, Path)]
         self._work = _Work(sum(map(_size, paths)))
         passed = [file for file in files if isinstance(file, PassedOver)]
@@ -210,15 +234,37 @@ class Ingestion:
             for document in self._documents_of(file, origin, max_bytes):
                 self._go_on()
                 self._work.read_characters(len(document.text))
-                self._add(storable(document), origin)
+                self._add(document, origin)
+            self._note_place(file, origin)
         self._work.close(waits=bool(self._pending))
+
+    def _folder_of(self, file: Path) -> Path | None:
+        """The folder that a file was found in, its links resolved; None where the file itself was named."""
+        path = os.path.abspath(file)
+        if path in self._named:
+            return None
+        return next((real for folder, real in self._folders.items() if Path(path).is_relative_to(folder)), None)
+
+    def _note_place(self, file: Path, origin: str) -> None:
+        """Record where a file lies whose path has links in it: it may be shown from there, and from nowhere else."""
+        try:
+            real, folder = os.path.realpath(file), self._folder_of(file)
+        except OSError:  # it changes while it is asked
+            return
+        if origin not in self._read_whole or real == origin or not (folder is None or is_inside(Path(real), folder)):
+            return
+        if self._store.meta(place_key(origin)) != unicode_text(real):
+            self._store.set_meta(place_key(origin), unicode_text(real))
 
     def _is_read_scan(self, file: Path, origin: str) -> bool:
         """Whether this is a scan that has not changed since its text was recognised, which takes seconds a page."""
         known, stored = self._store.meta(_scan_key(origin)), self._store.document(origin)
         if known is None or stored is None or stored.origin != origin or origin in self._owners:
             return False
-        if known != self._scan_version(file):
+        try:
+            if known != self._scan_version(file):
+                return False
+        except (DocumentError, OSError):  # no file any more: reading it says so
             return False
         self._owners[origin] = origin
         self._read_whole.add(origin)
@@ -228,7 +274,7 @@ class Ingestion:
 
     def _scan_version(self, file: Path) -> list[Any]:
         """What decides the text that is recognised in a file, and how it is split; as JSON gives it back."""
-        with file.open("rb") as data:
+        with os.fdopen(open_regular(file), "rb") as data:
             digest = hashlib.file_digest(data, "sha256").hexdigest()
         version: list[Any] = json.loads(json.dumps([digest, ocr.languages(), self._settings]))
         return version
@@ -236,7 +282,7 @@ class Ingestion:
     def add_documents(self, documents: Iterable[Document]) -> None:
         """Store documents that come from no file."""
         for document in documents:
-            self._add(storable(document), "")
+            self._add(document, "")
         self._flush()
 
     def prune(self, paths: Sequence[Path]) -> None:
@@ -250,7 +296,8 @@ class Ingestion:
 
     def _documents_of(self, file: Path, origin: str, max_bytes: int) -> Iterator[Document]:
         try:
-            for item in self._loader.load(file, max_bytes=max_bytes, on_page=self._on_page):
+            folder = self._folder_of(file)
+            for item in self._loader.load(file, max_bytes=max_bytes, on_page=self._on_page, folder=folder):
                 if isinstance(item, DocumentError):
                     self._fail(str(file), str(item))
                 else:
@@ -262,6 +309,11 @@ class Ingestion:
             self._fail(str(file), f"{type(error).__name__}: {error}")
 
     def _add(self, document: Document, origin: str) -> None:
+        try:
+            document = storable(document)
+        except DocumentError as error:
+            self._fail(document.source or document.id, str(error))
+            return
         reason = self._conflict(document.id, origin)
         if reason:
             self._fail(document.source or document.id, reason)
@@ -329,6 +381,7 @@ class Ingestion:
         vectors = self._store.embedded(list(inputs))
         # Texts of like length are embedded together, which wastes least.
         missing = sorted((key for key in inputs if key not in vectors), key=lambda key: len(inputs[key][1]))
+        embedder = self._embedder.for_many(len(missing))
         for start in range(0, len(missing), GROUP_PASSAGES):
             if self._stop() and not closing:
                 self._store.keep_vectors({key: vectors[key] for key in missing[:start]})
@@ -338,14 +391,15 @@ class Ingestion:
             self._work.embedded(start / len(missing))
             self._report_progress("embedding", start, len(missing))
             group = missing[start : start + GROUP_PASSAGES]
-            encoded = self._embedder.encode_passages([inputs[key] for key in group])
+            encoded = embedder.encode_passages([inputs[key] for key in group])
             vectors |= {key: row.astype("<f4").tobytes() for key, row in zip(group, encoded, strict=True)}
         self._work.embedded(1.0)
         for item in pending:
             rows = [(passage, vector_key(passage), vectors[vector_key(passage)]) for passage in item.passages]
             self._store.write_document(item.document, origin=item.origin, content_hash=item.content_hash, passages=rows)
             if item.document.metadata.get("ocr_pages") and item.document.id == item.origin:
-                self._store.set_meta(_scan_key(item.origin), self._scan_version(Path(item.origin)))
+                with suppress(DocumentError, OSError):  # gone, or of a name that is no Unicode: it is read again
+                    self._store.set_meta(_scan_key(item.origin), self._scan_version(Path(item.origin)))
             self.report.added += item.is_new
             self.report.updated += not item.is_new
             self._step(item.document)
@@ -477,27 +531,45 @@ def count_documents(files: Sequence[Path | DocumentError | PassedOver]) -> int |
             total += 1
         elif suffix_of(file).startswith((".jsonl", ".ndjson")):
             try:
-                with open_binary(file) as lines:
-                    total += sum(1 for line in lines if line.strip())
-            except (OSError, EOFError, zlib.error):
+                total += _lines(file)
+            except (DocumentError, OSError, EOFError, zlib.error):
                 return None
         else:
             return None
     return total
 
 
+def _lines(file: Path) -> int:
+    """Lines of a file of records that are not blank, as far as the file may be read; none is held in memory whole."""
+    count, begins, read = 0, True, 0
+    with os.fdopen(open_regular(file), "rb") as data:
+        unpacked = gzip.GzipFile(fileobj=data) if file.name.lower().endswith(".gz") else data
+        while read < DEFAULT_MAX_BYTES and (piece := unpacked.readline(MOST_AT_ONCE)):
+            count += begins and bool(piece.strip())
+            begins, read = piece.endswith(b"\n"), read + len(piece)
+    return count
+
+
 def file_origin(path: Path) -> str:
     """The name under which a file's documents are remembered: its absolute path."""
-    return unicode_text(os.path.abspath(path))
+    return absolute(path)
 
 
 def storable(document: Document) -> Document:
-    """The document as it is stored: a title stands for a missing text, and U+FFFD for lone surrogates."""
+    """The document as it is stored: a title stands for a missing text, U+FFFD for lone surrogates, null for NaN.
+
+    Raises:
+        UnreadableDocument: Its metadata has too many levels.
+    """
     if not document.text.strip():
         document = document.model_copy(update={"text": document.title})
     names = ("id", "text", "source", "title", "date")
     values = {name: value for name in names if isinstance(value := getattr(document, name), str)}
-    changed = {name: text for name, value in values.items() if (text := unicode_text(value)) != value}
+    changed: dict[str, Any] = {name: text for name, value in values.items() if (text := unicode_text(value)) != value}
+    try:
+        json.dumps(document.metadata, allow_nan=False, default=str)
+    except (ValueError, RecursionError):
+        changed["metadata"] = json_values(document.metadata)
     return document.model_copy(update=changed) if changed else document
 
 

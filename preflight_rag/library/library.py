@@ -14,14 +14,15 @@ from preflight_rag.library.ingest import DEADLINE, IngestReport, InternReport, P
 from preflight_rag.library.loaders.files import DEFAULT_MAX_BYTES
 from preflight_rag.library.query.ladder import ENOUGH
 from preflight_rag.library.search.fusion import RRF_K
-from preflight_rag.library.search.hybrid import CANDIDATES, FUSION, TOP_K, Rankings, check_query, hybrid_search
+from preflight_rag.library.search.hybrid import CANDIDATES, FUSION, TOP_K, Rankings, check_query, hybrid_search, whole
 from preflight_rag.library.splitting import SplitterName, check_splitter
 from preflight_rag.library.storage.recorded_embedder import RecordedEmbedder
 from preflight_rag.library.storage.store import BUSY_SECONDS, Store
 from preflight_rag.library.stored import StoredCollection
 from preflight_rag.library.writer import Writer
 from preflight_rag.state.context import Fusion
-from preflight_rag.state.errors import LibraryCorrupt, PreflightError, UsageError
+from preflight_rag.state.errors import DatabaseCorrupt, LibraryCorrupt, LibraryEmpty, PreflightError, UsageError
+from preflight_rag.state.memory import LEAST_MEGABYTES, need_memory
 from preflight_rag.state.values import Document
 from preflight_rag.text.boolean import Expression, parse
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from preflight_rag.library.collection import Collection
     from preflight_rag.library.index.vocabulary import Vocabulary
     from preflight_rag.library.search.filters import Filter
+    from preflight_rag.state.retrieval import PassageTerms
 
 MOST_TAGS, TAG_CHARACTERS = 30, 60  # of one document: guesses, far above what people give
 
@@ -94,6 +96,7 @@ class Library(StoredCollection):
             check_kind(index)
         if splitter is not None:
             check_splitter(splitter)
+        need_memory(LEAST_MEGABYTES, "to open the library")
         store = Store(Path(path).expanduser(), create=create)
         try:
             recorded = RecordedEmbedder(store, embedder)
@@ -113,7 +116,7 @@ class Library(StoredCollection):
     @property
     def notes(self) -> list[str]:
         """What a user should know of the index: that it was rebuilt, or that documents wait for the next ingest."""
-        return self._index.notes()
+        return [*self._index.notes(), *self._store.notes()]
 
     def ingest(
         self,
@@ -169,8 +172,8 @@ class Library(StoredCollection):
         return self._writer.set_tags(document_id, check_tags(tags))
 
     def rebuild(self) -> None:
-        """Rebuild the index from the database."""
-        self._writer.rebuild()
+        """Rebuild the index from the database, whose file gives back the room of what was deleted."""
+        self._writer.rebuild(compact=True)
 
     @property
     def index_kind(self) -> IndexKind:
@@ -231,9 +234,24 @@ class Library(StoredCollection):
 
         try:
             found = searched(index)
+        except DatabaseCorrupt:
+            raise
         except LibraryCorrupt as error:
-            found = searched(self._index.after(error))
+            found = searched(self._index.after(error, index))
         return found if where is None else replace(found, note=self.filter_note(where))
+
+    def indexed_terms(self, ids: Sequence[str]) -> list[PassageTerms] | None:
+        """The terms of passages in the order of `ids`; None where the index lacks those of one.
+
+        That is where an older version built it, and where one was stored since.
+        """
+        try:
+            index, rows = self._index.get(), self._store.rows(ids)
+        except LibraryEmpty:
+            return None
+        found = index.passage_terms([rows[name] for name in ids if name in rows])
+        terms = [found[rows[name]] for name in ids if rows.get(name) in found]
+        return terms if len(terms) == len(ids) else None
 
     @property
     def vocabulary(self) -> Vocabulary | None:
@@ -264,15 +282,17 @@ class Library(StoredCollection):
         index = self._index.get()
         try:
             return self._matching(index, tree, limit)
+        except DatabaseCorrupt:
+            raise
         except LibraryCorrupt as error:
-            return self._matching(self._index.after(error), tree, limit)
+            return self._matching(self._index.after(error, index), tree, limit)
 
     def _matching(self, index: Index, tree: Expression, limit: int) -> tuple[list[str], int]:
         depth = 4 * limit
         while True:
             rows, hits = index.lexical.match(tree, depth)
-            names = self._store.identities([row for row, _ in rows])
-            found = list(dict.fromkeys(names[row][1] for row, _ in rows if row in names))
+            names = whole(self._store, rows, self._store.identities([row for row, _ in rows]))
+            found = list(dict.fromkeys(names[row][1] for row, _ in rows))
             if len(found) >= limit or depth >= hits:
                 return found[:limit], hits
             depth *= 4

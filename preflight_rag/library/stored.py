@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any, Self
 
 from preflight_rag.library.index.generations import FOLDER, index_problems, read_manifest
 from preflight_rag.library.ingest import passages_of
+from preflight_rag.library.recovery import lost_documents
 from preflight_rag.library.search.filters import FilterIndex
 from preflight_rag.library.search.fusion import RRF_K
-from preflight_rag.library.search.hybrid import CANDIDATES, FUSION, TOP_K
+from preflight_rag.library.search.hybrid import CANDIDATES, FUSION, TOP_K, again_where_replaced
 from preflight_rag.library.search.mentions import Mention, find_mentions
 from preflight_rag.library.storage.catalogue import Catalogue
+from preflight_rag.library.storage.damage import database_problems
 from preflight_rag.library.writer import Writer
-from preflight_rag.state.errors import LibraryCorrupt
+from preflight_rag.state.errors import PassageGone
 
 if TYPE_CHECKING:
     import numpy as np
@@ -103,8 +105,12 @@ class StoredCollection(ABC):
         Raises:
             UsageError, LibraryEmpty: As `search`.
         """
-        found = self.search(query, k=depth, candidates=depth, rrf_k=rrf_k, fusion=fusion, where=where)
-        return found.candidates(self.passages([hit.passage_id for hit in found.fused]))
+
+        def fetched() -> list[Candidate]:
+            found = self.search(query, k=depth, candidates=depth, rrf_k=rrf_k, fusion=fusion, where=where)
+            return found.candidates(self.passages([hit.passage_id for hit in found.fused]))
+
+        return again_where_replaced(fetched)
 
     def fitting(self, ids: Sequence[str], where: Filter) -> list[str]:
         """Those of the passages that fit a filter, in the order of `ids`; they need not be in the index yet.
@@ -136,26 +142,29 @@ class StoredCollection(ABC):
         """Stored vectors (n, d) float32 of passages, in the order of `ids`.
 
         Raises:
-            LibraryCorrupt: One of them is not in the library.
+            PassageGone: One of them is not in the library.
         """
         import numpy as np
 
         found = self._store.vectors(ids)
         missing = [name for name in ids if name not in found]
         if missing:
-            raise LibraryCorrupt(f"The library at {self.path} has no vector of the passage {missing[0]!r}")
+            raise PassageGone(
+                f"The library at {self.path} has no vector of the passage {missing[0]!r}",
+                help="Its document was changed or deleted; ask again",
+            )
         return np.stack([found[name] for name in ids]) if ids else np.empty((0, self.embedder.dimension), np.float32)
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
         """Passages in the order of `ids`.
 
         Raises:
-            LibraryCorrupt: One of them is not in the library.
+            PassageGone: One of them is not in the library.
         """
         found = self._store.passages(ids)
         missing = [name for name in ids if name not in found]
         if missing:
-            raise LibraryCorrupt(
+            raise PassageGone(
                 f"The library at {self.path} has no passage {missing[0]!r}",
                 help="Its document was changed or deleted; ask again",
             )
@@ -208,10 +217,14 @@ class StoredCollection(ABC):
             "index": index,
         }
 
+    def lost_documents(self) -> list[str]:
+        """What the index is made of and the database does not hold any more, one line a document."""
+        return lost_documents(self._store, self._root)
+
     def verify(self) -> list[str]:
         """Check the database and every index file; one line per problem, none for a sound library."""
         store = self._store
-        found = store.problems(store.meta("embedder")["dimension"])
+        found = database_problems(store, store.dimension()) + lost_documents(store, self._root)
         if damage := index_problems(self._root):
             return found + damage
         manifest, passages = read_manifest(self._root), store.count_passages()

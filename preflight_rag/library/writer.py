@@ -9,7 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from preflight_rag.library.index.dense import FLAT_LIMIT, IndexKind, check_kind
-from preflight_rag.library.index.generations import FOLDER, PURGE, STEPS, build_index, open_index, read_manifest
+from preflight_rag.library.index.generations import (
+    FOLDER,
+    PURGE,
+    STEPS,
+    build_index,
+    open_index,
+    read_manifest,
+    remove_others,
+)
 from preflight_rag.library.ingest import (
     REBUILD_PASSAGES,
     IngestEvent,
@@ -27,13 +35,15 @@ from preflight_rag.library.ingest import (
 from preflight_rag.library.loaders import find_files
 from preflight_rag.library.splitting import DEFAULT_SPLITTER, SplitterName, open_splitter
 from preflight_rag.library.storage.store import BUSY_SECONDS, Store
-from preflight_rag.state.errors import LibraryBusy, LibraryCorrupt, LibraryError, system_help
+from preflight_rag.state.errors import LibraryBusy, LibraryCorrupt, LibraryError, writing_help
 from preflight_rag.state.values import Document
 
 if TYPE_CHECKING:
     from preflight_rag.library.storage.recorded_embedder import RecordedEmbedder
 
 LOCK = ".write.lock"
+SILENT_SECONDS = 2.0
+"""After so long a wait for another writer an ingest says that it waits; a guess: most writes are shorter."""
 
 
 class Writer:
@@ -80,10 +90,10 @@ class Writer:
     ) -> IngestReport:
         """Add or update the documents of files and folders; `prune` removes those that are gone."""
         given = [Path(path).expanduser() for path in ([paths] if isinstance(paths, (str, Path)) else paths)]
-        with self.writing():
+        with self.writing(progress=progress):
             files = list(find_files(given))
             run = self._ingestion(progress, count_documents(files), stop)
-            run.add_files(files, max_bytes)
+            run.add_files(files, max_bytes, given)
             if prune and not run.report.stopped:
                 run.prune(given)
             self._refresh(progress)
@@ -91,7 +101,7 @@ class Writer:
 
     def add(self, documents: Iterable[Document], progress: Progress | None) -> IngestReport:
         """Add or update documents that are in memory."""
-        with self.writing():
+        with self.writing(progress=progress):
             run = self._ingestion(progress, len(documents) if isinstance(documents, Sequence) else None)
             run.add_documents(documents)
             self._refresh(progress)
@@ -134,10 +144,12 @@ class Writer:
         with self.writing():
             return self._store.set_tags(document_id, tags)
 
-    def rebuild(self) -> None:
-        """Rebuild the index from the database."""
+    def rebuild(self, *, compact: bool = False) -> None:
+        """Rebuild the index from the database; with `compact` the database's file is written anew, too."""
         with self.writing():
             self._build()
+            if compact:
+                self._store.vacuum()
 
     def set_index_kind(self, kind: IndexKind) -> None:
         """Choose a kind of dense index; the index is rebuilt unless it is of this kind."""
@@ -153,31 +165,29 @@ class Writer:
                 self._build()
 
     @contextmanager
-    def writing(self, seconds: float | None = None) -> Iterator[None]:
+    def writing(self, seconds: float | None = None, progress: Progress | None = None) -> Iterator[None]:
         """Hold the write lock, for which `seconds` are waited, else as long as the writer was told to.
 
         Raises:
             LibraryBusy: Another writer did not finish in time.
-            LibraryError: The folder cannot be written.
+            LibraryError: The folder cannot be written, or the library was removed since it was opened.
         """
-        from filelock import FileLock, Timeout
-
-        folder = self._store.path.parent
-        lock = FileLock(folder / LOCK, timeout=self._lock_seconds if seconds is None else seconds)
-        try:
-            lock.acquire()
-        except Timeout as error:
-            raise LibraryBusy(
-                f"The library at {folder} is being written by another process", help="Try again when it has finished"
-            ) from error
-        except OSError as error:
-            raise LibraryError(
-                f"The library at {folder} cannot be written: {error.strerror}", help=system_help(error)
-            ) from error
-        try:
+        with write_lock(self._store.path.parent, self._lock_seconds if seconds is None else seconds, progress):
+            if not self._store.is_there():
+                raise removed(self._store.path.parent)
+            self._count_on()
             yield
-        finally:
-            lock.release()
+            self._store.flush()
+
+    def _count_on(self) -> None:
+        """Of a database that is older than its index, go on with a number that no index has.
+
+        Else the next writes would get the numbers of those that are lost, and the index would pass for theirs.
+        """
+        with suppress(LibraryCorrupt):
+            manifest = read_manifest(self._root)
+            if manifest is not None and manifest.generation > self._store.generation():
+                self._store.skip_to(manifest.generation + 1)
 
     def _ingestion(self, progress: Progress | None, total: int | None, stop: Stop | None = None) -> Ingestion:
         recorded, embedder = self._store.meta("splitter"), self._embedder.get()
@@ -197,6 +207,10 @@ class Writer:
         current = (self._store.generation(), self.index_kind)
         if index is None or (index.manifest.generation, index.manifest.kind) != current:
             self._build(progress)
+            return
+        # A run that was killed after its index had been swapped in has not come to this.
+        remove_others(self._root, index.manifest.folder)
+        self._store.purge(index.manifest.generation)
 
     def _build(self, progress: Progress | None = None) -> None:
         """Build and swap in the index, then delete what only the old one needed."""
@@ -211,3 +225,42 @@ class Writer:
         )
         step(PURGE)
         self._store.purge(manifest.generation)
+
+
+@contextmanager
+def write_lock(folder: Path, seconds: float = BUSY_SECONDS, progress: Progress | None = None) -> Iterator[None]:
+    """Hold a library's write lock, across processes; `progress` learns that another writer is waited for.
+
+    Raises:
+        LibraryBusy: Another writer did not finish in `seconds`.
+        LibraryError: The folder cannot be written.
+    """
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(folder / LOCK)
+    try:
+        try:
+            lock.acquire(timeout=min(seconds, SILENT_SECONDS))
+        except Timeout:
+            if progress:
+                progress(IngestEvent("waiting", 0, None, str(folder)))
+            lock.acquire(timeout=max(0.0, seconds - SILENT_SECONDS))
+    except Timeout as error:
+        raise LibraryBusy(
+            f"The library at {folder} is being written by another process", help="Try again when it has finished"
+        ) from error
+    except FileNotFoundError as error:
+        raise removed(folder) from error
+    except OSError as error:
+        raise LibraryError(
+            f"The library at {folder} cannot be written: {error.strerror}", help=writing_help(error)
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def removed(folder: Path) -> LibraryError:
+    """The error where a library is no longer where it was opened."""
+    return LibraryError(f"The library at {folder} was removed meanwhile", help="Try again.")

@@ -15,13 +15,14 @@ from typing import Literal
 from preflight_rag.state.errors import UsageError
 
 _TOKEN = re.compile(
-    r"\s*(?:(?P<open>\()|(?P<close>\))|(?P<tag>\[[^\[\]]*\])|(?P<quote>[\"“”])(?P<phrase>[^\"“”]*)(?P<end>[\"“”]?)"
+    r"(?:(?<!\s)\s++)?+(?:(?P<open>\()|(?P<close>\))|(?P<tag>\[[^\[\]]*\])|(?P<quote>[\"“”])(?P<phrase>[^\"“”]*)(?P<end>[\"“”]?)"
     r"|(?P<word>[^\s()\[\]\"“”]+)|(?P<stray>\S))"
 )
 _OPERATORS = ("AND", "OR", "NOT")
 _HELP = 'Write it like ("statins" OR "simvastatin") AND "muscle pain".'
 _DEEPEST = 50
-"""Parentheses in each other: a guess, far beyond what people write and below Python's own limit of recursion."""
+"""Operations in each other, by parentheses or by operators that change: a guess, far beyond what people write and below
+Python's own limit of recursion."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,7 @@ class _Parser:
         self.at = 0
 
     def whole(self) -> Expression:
-        tree = self.sequence(0)
+        tree, _ = self.sequence(0)
         if self.at < len(self.tokens):
             raise self.wrong("closes a parenthesis that was not opened")
         return tree
@@ -132,11 +133,17 @@ class _Parser:
         match = self.tokens[self.at]
         return match["word"] if match["word"] in _OPERATORS else str(match.lastgroup)
 
-    def sequence(self, depth: int) -> Expression:
-        """Operands and operators up to a closing parenthesis or the end, from left to right."""
+    def sequence(self, depth: int) -> tuple[Expression, int]:
+        """Operands and operators up to a closing parenthesis or the end, from left to right.
+
+        Returns:
+            What they make, and how many operations stand in each other in it.
+        """
         if depth > _DEEPEST:
             raise self.wrong(f"has more than {_DEEPEST} parentheses in each other")
-        tree = self.operand(depth)
+        tree, height = self.operand(depth)
+        parts: list[Expression] = [tree]
+        last: Literal["AND", "OR", "NOT"] | None = None
         while (kind := self.peek()) and kind != "close":
             operator: Literal["AND", "OR", "NOT"] = "AND"
             if kind in _OPERATORS:
@@ -145,10 +152,21 @@ class _Parser:
                 if operator == "AND" and self.peek() == "NOT":
                     operator = "NOT"
                     self.at += 1
-            tree = _joined(operator, tree, self.operand(depth))
-        return tree
+            if operator != last:
+                tree = Operation(last, tuple(parts)) if last else tree
+                last = operator
+                if isinstance(tree, Operation) and tree.operator == operator:
+                    parts = list(tree.parts)
+                else:
+                    parts, height = [tree], height + 1
+            part, higher = self.operand(depth)
+            parts.append(part)
+            height = max(height, higher + 1)
+            if height > _DEEPEST:
+                raise self.wrong(f"changes between AND, OR and NOT more than {_DEEPEST} times")
+        return (Operation(last, tuple(parts)) if last else tree), height
 
-    def operand(self, depth: int) -> Expression:
+    def operand(self, depth: int) -> tuple[Expression, int]:
         kind = self.peek()
         if kind == "open":
             self.at += 1
@@ -158,13 +176,13 @@ class _Parser:
             self.at += 1
             return inner
         if kind == "end":
-            return self.phrase()
+            return self.phrase(), 0
         if kind == "word":
             words = []
             while self.peek() == "word":
                 words.append(self.tokens[self.at]["word"])
                 self.at += 1
-            return Term(" ".join(words), tag=self.tag())
+            return Term(" ".join(words), tag=self.tag()), 0
         raise self.wrong("lacks a term" if kind in {"", "close", *_OPERATORS} else "has a field tag without a term")
 
     def phrase(self) -> Term:
@@ -182,10 +200,3 @@ class _Parser:
             return ""
         self.at += 1
         return self.tokens[self.at - 1]["tag"][1:-1].strip()
-
-
-def _joined(operator: Literal["AND", "OR", "NOT"], left: Expression, right: Expression) -> Expression:
-    """Both sides under an operator; a left side under the same one takes the right side in."""
-    if isinstance(left, Operation) and left.operator == operator:
-        return Operation(operator, (*left.parts, right))
-    return Operation(operator, (left, right))

@@ -35,6 +35,8 @@ NOWHERE = "{words} {verb} in no document's title or text; what comes closest:"
 """The same where words of the question do not stand there; a document's authors and journal are not looked through."""
 SEVERAL = "The documents speak of several things, or differ; in their own words:"
 """The same where several documents answer."""
+_MARKS = 400
+"""Characters that marks in a row, with the end of the sentence before them, may take; a guess."""
 _MARKUP = re.compile(r"^[\s>#*•-]+|^\d+[.)]\s+|\*\*|__|`")
 
 
@@ -78,7 +80,11 @@ def claims(text: str) -> list[Claim]:
         spans = sentence_spans(before)
         if spans and any(character.isalnum() for character in before):
             statement = _MARKUP.sub("", before[slice(*spans[-1])]).strip(" .;,\n")
-            if found and len(statement.split()) < FRAGMENT and _continues_sentence(text[:at], before):
+            if (
+                found
+                and len(statement.split()) < FRAGMENT
+                and _continues_sentence(text[max(0, at - _MARKS) : at], before)
+            ):
                 statement = f"{found[-1].text} {statement}"
             found.append(Claim(statement, numbers))
         elif found:

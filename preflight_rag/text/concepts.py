@@ -35,10 +35,12 @@ _QUOTED = re.compile(r"[\"“«]([^\"“”«»]{2,80})[\"”»]")
 _AUXILIARY = r"(?:is|are|was|were|do|does|did|can|could|should|would|will|has|have|had|may|might|must)"
 _QUESTION = (
     r"(?:(?:what|which|who|whose|whom)\b"
-    rf"|(?:how|why|when|where)\s+(?:(?:much|many|often|long|well|far)|{_AUXILIARY})\b)"
+    rf"|(?:how|why|when|where)\s++(?:(?:much|many|often|long|well|far)|{_AUXILIARY})\b)"
 )
 _ASKS = re.compile(rf"(?:(?:in|of|for|at|on|with|from|by|to)\s+)?(?:{_QUESTION}|{_AUXILIARY}\b)", re.IGNORECASE)
-_AND_ASKS = re.compile(rf",?\s+(?:and|or|but)\s+(?:also\s+)?(?={_QUESTION})|;\s+(?={_QUESTION})", re.IGNORECASE)
+_AND_ASKS = re.compile(
+    rf"(?:,|(?<![\s,]))\s++(?:and|or|but)\s++(?:also\s++)?(?={_QUESTION})|;\s++(?={_QUESTION})", re.IGNORECASE
+)
 _NUMBERED = re.compile(r"(?:(?<=\s)|^)\(?(?:\d|[a-e]|i{1,3}|iv)[.)]\s+")
 _POINTER = re.compile(r"\b(it|they|them|this|these|those|its|their)\b(?!\s+(?:that|to)\b)", re.IGNORECASE)
 _INCOMPLETE = re.compile(
@@ -362,7 +364,9 @@ def _parts(question: str) -> tuple[str, list[str]]:
     """What stands before the parts, and the parts: numbered, each with a question mark, or joined by "and how"."""
     numbered = _NUMBERED.split(question)
     if len(numbered) > 2:
-        return numbered[0].strip(" :,-"), [re.sub(r"\s+and\s*$", "", part.strip(" ,;")) for part in numbered[1:]]
+        return numbered[0].strip(" :,-"), [
+            re.sub(r"(?<!\s)\s++and\s*+$", "", part.strip(" ,;")) for part in numbered[1:]
+        ]
     sentences = [part for part in question.split("?") if part.strip(" .!\"'”)")]
     parts = [part for sentence in sentences for part in _AND_ASKS.split(sentence)]
     return "", parts

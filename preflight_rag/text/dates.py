@@ -33,11 +33,11 @@ _M, _Y = rf"(?P<m>{MONTH})", rf"(?P<y>{YEAR})"
 _MONTHS = rf"{_M}(?:\s?[-/\u2013]\s?(?P<m2>{MONTH}))?"
 _SEASON = rf"(?P<season>{'|'.join(SEASONS)})"
 _TIME = (
-    r"(?:[T,\s]+(?:at\s+)?\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?\s*(?:[ap]\.?m\.?)?"
-    r"\s*(?:Z|[A-Z]{2,4}|[+-]\d{2}:?\d{2})?)?"
+    r"(?:[T,\s]++(?:at\s++)?\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d++)?)?\s*+(?:[ap]\.?m\.?\s*+)?"
+    r"(?:Z|[A-Z]{2,4}|[+-]\d{2}:?\d{2})?)?"
 )
 _WEEKDAY = re.compile(r"(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\.?,?\s+", re.IGNORECASE)
-_RANGE = re.compile(r"\s+to\s+|[-/\u2013\u2014]")
+_RANGE = re.compile(r"(?<!\s)\s++to\s++|[-/\u2013\u2014]")
 _FORMS = tuple(
     re.compile(form, re.IGNORECASE | re.ASCII)
     for form in (
@@ -47,7 +47,7 @@ _FORMS = tuple(
         rf"(?:D:)?{_Y}(?P<n>\d{{2}})(?P<d>\d{{2}})(?:T?\d{{4,6}}(?:Z|[+-]\d{{2}}'?:?\d{{2}}'?)?)?",
         rf"(?P<a>\d{{1,2}})(?P<s>[-/.])(?P<b>\d{{1,2}})(?P=s){_Y}{_TIME}",
         rf"{_DAY}(?:\s+day)?(?:\s+of)?[\s-]*{_M}[\s,-]*{_Y}{_TIME}",
-        rf"{_MONTHS}\s*{_DAY}\s*,?\s*{_Y}{_TIME}",
+        rf"{_MONTHS}\s*{_DAY}\s*+(?:,\s*+)?{_Y}{_TIME}",
         rf"{_MONTHS}[\s,-]*(?:of\s+)?{_Y}",
         rf"{_Y}[\s-]+{_MONTHS}",
         rf"{_Y}[\s-]+{_M}[\s-]+{_DAY}{_TIME}",
@@ -191,16 +191,16 @@ HEAD, OPENING, TAIL = 6_000, 1_500, 3_000
 BEFORE, AFTER = 160, 160
 EARLIEST_YEAR, AHEAD = 1800, 31
 
-_WEEK = r"(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\.?,?\s+)?"
+_WEEK = r"(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\.?,?\s++)?"
 _DAYS = (
     rf"{_WEEK}(?:{YEAR}-\d{{2}}-\d{{2}}|{YEAR}/\d{{1,2}}/\d{{1,2}}|\d{{1,2}}[/.]\d{{1,2}}[/.]{YEAR}"
-    rf"|\d{{1,2}}(?:st|nd|rd|th)?(?:\s+of)?[\s-]+{MONTH}[\s,-]*{YEAR}"
-    rf"|{MONTH}\s*\d{{1,2}}(?:st|nd|rd|th)?\s*,?\s*{YEAR}|{YEAR}[\s-]{MONTH}[\s-]\d{{1,2}})(?!\d)"
+    rf"|\d{{1,2}}(?:st|nd|rd|th)?(?:\s++of)?[\s-]++{MONTH}[\s,-]*+{YEAR}"
+    rf"|{MONTH}\s*+\d{{1,2}}(?:st|nd|rd|th)?\s*+(?:,\s*+)?{YEAR}|{YEAR}[\s-]{MONTH}[\s-]\d{{1,2}})(?!\d)"
 )
-_MONTH_OR_DAY = rf"(?:{_DAYS}|(?:{'|'.join(SEASONS)}|{MONTH})[\s,]*{YEAR}(?!\d)|{YEAR}-\d{{2}}(?![\d-]))"
+_MONTH_OR_DAY = rf"(?:{_DAYS}|(?:{'|'.join(SEASONS)}|{MONTH})[\s,]*+{YEAR}(?!\d)|{YEAR}-\d{{2}}(?![\d-]))"
 _ANY = rf"(?:{_MONTH_OR_DAY}|{YEAR}(?![\d,./-]*\d))"
-_START = r"(?:^|[|;\u2022\u00b7(\[]|\.\s)[ \t#>*_-]*"
-_GAP = r"[ \t*_]*(?::|\bon\b|\bas of\b|[\u2013\u2014-])?[ \t*_]*\n?[ \t]*"
+_START = r"(?:^|[|;\u2022\u00b7(\[]|\.\s)[ \t#>*_-]*+"
+_GAP = r"[ \t*_]*+(?:(?::|\bon\b|\bas of\b|[\u2013\u2014-])[ \t*_]*+)?+(?:\n[ \t]*+)?+"
 
 
 def _pattern(form: str) -> re.Pattern[str]:
@@ -210,26 +210,26 @@ def _pattern(form: str) -> re.Pattern[str]:
 _PUBLISHED = _pattern(
     rf"{_START}(?:(?:first |originally |e)?published(?: online| in print| first)?|available online|posted|issued|dated"
     rf"|date of report(?: \([^()\n]{{3,60}}\))?){_GAP}(?P<date>{_ANY})"
-    r"|(?:^|\|)[ \t#>*_-]*(?:(?:e-?|pub|publication|published|online) ?)?date"
-    rf"(?: (?:of (?:publication|issue)|published|posted|issued))?[*_ ]*[:=][*_ \t\"']*(?P<plain>{_ANY})"
-    rf"|\b(?:print|report|issue|invoice|letter|order|visit|meeting) date[: \t]+(?P<kind>{_DAYS})"
+    r"|(?:^|\|)[ \t#>*_-]*+(?:(?:e-?|pub|publication|published|online) ?)?date"
+    rf"(?: (?:of (?:publication|issue)|published|posted|issued))?[*_ ]*+[:=][*_ \t\"']*+(?P<plain>{_ANY})"
+    rf"|\b(?:print|report|issue|invoice|letter|order|visit|meeting) date[: \t]++(?P<kind>{_DAYS})"
 )
-_STAMP = re.compile(rf"\barXiv:(?i:\S+(?:\s*\[[^\]\n]+\])?\s+(?P<date>{_DAYS}))")
+_STAMP = re.compile(rf"\barXiv:(?i:\S{{1,60}}(?:\s{{0,9}}\[[^\]\n]{{1,60}}\])?\s++(?P<date>{_DAYS}))")
 _ALONE = _pattern(
-    rf"^\W*(?P<date>{_MONTH_OR_DAY})(?:,? \d{{1,2}}:\d{{2}}(?::\d{{2}})?(?: [ap]\.?m\.?)?(?: [A-Z]{{2,4}})?)?\W*$"
-    rf"|^[ \t*_]*by [^\n|]{{3,60}}?[\s|,\u2022\u00b7\u2013-]+(?P<byline>{_DAYS})"
+    rf"^\W{{0,80}}+(?P<date>{_MONTH_OR_DAY})(?:,? \d{{1,2}}:\d{{2}}(?::\d{{2}})?(?: [ap]\.?m\.?)?(?: [A-Z]{{2,4}})?)?"
+    rf"\W*$|^[ \t*_]*+by [^\n|]{{3,60}}?[\s|,\u2022\u00b7\u2013-]{{1,40}}+(?P<byline>{_DAYS})"
 )
 _EVENT = _pattern(
     r"\b(?:date|born|died|releases?d?|founded|established|launch(?:ed)?|formed|opened|aired|premiered)\W*$"
 )
 _DATELINE = _pattern(
-    rf"^[ \t*_(]*(?-i:(?:[A-Z][\w.'-]*[ ,(]+|of |de |and |[\u2013\u2014-] ?){{1,7}})(?P<date>{_DAYS})\)?[ \t]*"
-    r"(?:\([^()\n]{2,40}\)|/[^/\n]{2,40}/)?[ \t]*(?:--|[\u2013\u2014:-])"
+    rf"^[ \t*_(]*+(?-i:(?:[A-Z][\w.'-]*[ ,(]++|of |de |and |[\u2013\u2014-] ?){{1,7}})(?P<date>{_DAYS})\)?[ \t]*+"
+    r"(?:(?:\([^()\n]{2,40}\)|/[^/\n]{2,40}/)[ \t]*+)?(?:--|[\u2013\u2014:-])"
 )
 _PERIOD = _pattern(
     r"(?:^|\bor|[|\u2610-\u2612x)])\W{0,6}for the "
     r"(?:(?:fiscal|financial|first|second|third|fourth|three|six|nine|twelve|full|transition)[ -])?"
-    rf"(?:year|quarter|half|months?|period|quarterly period|annual period)s? end(?:ed|ing)[:\s]+(?P<date>{_DAYS})"
+    rf"(?:year|quarter|half|months?|period|quarterly period|annual period)s? end(?:ed|ing)[:\s]++(?P<date>{_DAYS})"
 )
 _HISTORY = _pattern(
     rf"{_START}(?:accepted(?: for publication)?|(?:last |page last )?(?:updated|modified|revised|reviewed)"

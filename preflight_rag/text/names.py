@@ -15,7 +15,8 @@ CAPITAL = r"[A-Z0-9À-Ý][\w.'’&-]*"
 NAME = re.compile(rf"(?<![\w@]){CAPITAL}(?:\s(?:(?:of|the|and|de|la|von|van|du|for|&)\s){{0,2}}{CAPITAL})*")
 
 _TOKEN = re.compile(r"\w+(?:['’]\w+)*")
-_QUOTED = re.compile(r"[\"“«]\s*([^\"”»]{2,80}?)\s*[\"”»]|(?<!\w)['‘]([^'’]{2,60})['’](?!\w)")
+_POSSESSIVE = re.compile(r"['’]s?$")
+_QUOTED = re.compile(r"[\"“«]([^\"”»]{2,80})[\"”»]|(?<!\w)['‘]([^'’]{2,60})['’](?!\w)")
 _INTERROGATIVE = re.compile(
     r"^(?:(?:in|on|at|of|for|by|to|from)\s)?(?:who|whom|whose|what|when|where|which|why|how|is|are|was|were|do|does|did|"
     r"can|could|will|would|should|has|have|had|tell|name|list|give)\b(?:['’]s)?\s?",
@@ -90,7 +91,9 @@ def _unranked(name: Name) -> Name:
 
 def tokens(text: str) -> Name:
     """The words of a text as they are compared here: casefolded, possessive endings dropped."""
-    return tuple(re.sub(r"['’]s?$", "", token) for token in _TOKEN.findall(text.casefold()))
+    found = _TOKEN.findall(text.casefold())
+    # Almost no word has an apostrophe; the expression took a tenth of a turn's work over passages.
+    return tuple(_POSSESSIVE.sub("", token) if "'" in token or "’" in token else token for token in found)
 
 
 def position(name: Name, within: Name) -> int:

@@ -110,6 +110,8 @@ def _locate_fuzzy(quote: str, text: str) -> Span | None:
     if found is None or found.dest_end <= found.dest_start:
         return None
     start, end = _whole_words(text, offsets[found.dest_start], offsets[found.dest_end - 1] + 1)
+    if start >= end:  # nothing but space is like nothing
+        return None
     if set(_NUMBER.findall(quote)) - set(_NUMBER.findall(text[start:end])):
         return None
     return start, end

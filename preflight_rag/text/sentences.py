@@ -8,6 +8,7 @@ names, citation marks after the full stop, lone list markers.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from itertools import pairwise
 
 import sentencex
@@ -31,6 +32,8 @@ _MARKER = re.compile(r"(?:[-*+•·‣◦▪●■–—]|[(\[]?(?:\d{1,3}|[A-Za
 _NUMBER_AHEAD = re.compile(r"[(\[]?[\dA-Z]?\d|[(\[]?[IVXivx]+\b|[A-Z]\b")
 _CITATION = re.compile(r"\s?(?:\[\d+(?:\s?[,;–-]\s?\d+)*\]|\(\d+(?:\s?[,;–-]\s?\d+)*\)(?=\s|$))+")
 _NOTE_MARK = re.compile(r"(?<=[a-z)]{2})[.!?](?:\d{1,3}(?:[,–-]\d{1,3})*)(?=\s+[A-Z])")
+_WINDOW = 10_000
+"""Characters of a line that are segmented at once; no paragraph of print is as long."""
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
@@ -124,11 +127,23 @@ def _proposed_bounds(line: str) -> list[int]:
     """Offsets at which a new sentence may begin: sentencex's, and those behind reference marks (`grew.12 They`)."""
     bounds = {match.end() for match in _NOTE_MARK.finditer(line)}
     position = 0
-    for piece in sentencex.segment("en", line):
+    for piece in _segments(line):
         position += len(piece)
         citation = _CITATION.match(line, position) if piece.strip() else None
         bounds.add(citation.end() if citation and _opens_sentence(line, citation.end()) else position)
     return sorted(bound for bound in bounds if 0 < bound < len(line))
+
+
+def _segments(line: str) -> Iterator[str]:
+    """Sentencex's segments, taken in windows of a long line: for quotation marks it takes quadratic time."""
+    start = 0
+    while start < len(line):
+        window = line[start : start + _WINDOW]
+        pieces = list(sentencex.segment("en", window))
+        if len(pieces) > 1 and start + len(window) < len(line):
+            pieces.pop()  # it goes on in the next window
+        yield from pieces
+        start += sum(map(len, pieces))
 
 
 def _opens_sentence(line: str, position: int) -> bool:

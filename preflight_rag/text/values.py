@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
@@ -147,11 +148,14 @@ def values(sentence: str, kind: Kind, question: str) -> list[Value]:
         return [Value("no" if negative else "yes", kind, (float(not negative),))]
     asked = frozenset(words(question))
     anchors = [match.span() for match in re.finditer(r"\w+", sentence) if asked & set(words(match.group()))]
+    starts = [start for start, _ in anchors]
     found = list({"date": _dates, "number": _numbers, "name": _names}[kind](sentence, asked))
 
     def distance(span: tuple[int, int]) -> int:
-        gaps = (max(0, start - span[1], span[0] - end) for start, end in anchors)
-        return min(gaps, default=0)
+        at = bisect_left(starts, span[0])  # the anchors are in order: the nearest are those around it
+        return min(
+            (max(0, start - span[1], span[0] - end) for start, end in anchors[max(0, at - 1) : at + 1]), default=0
+        )
 
     ordered = sorted(found, key=lambda item: (-len(item[1].key) if kind == "date" else 0, distance(item[0]), item[0]))
     return [value for _, value in ordered]
@@ -174,11 +178,13 @@ def date_key(match: re.Match[str]) -> tuple[float, float, float] | None:
 
 def _numbers(sentence: str, asked: frozenset[str]) -> Iterator[tuple[tuple[int, int], Value]]:
     dates = [match.span() for match in DATE.finditer(sentence)]
+    ends = [end for _, end in dates]
     for match in NUMBER.finditer(sentence):
         figure = match["digits"] or match["word"]
         if _COORDINATE.search(figure):
             continue
-        if any(start < match.end() and match.start() < end for start, end in dates) or asked & set(words(figure)):
+        date = bisect_right(ends, match.start())  # the first that ends behind the number's beginning
+        if (date < len(dates) and dates[date][0] < match.end()) or asked & set(words(figure)):
             continue
         number = float(match["digits"].replace(",", "")) if match["digits"] else float(_NUMBER_WORDS[match["word"]])
         text = match.group() if _is_unit(match["unit"]) else match.group()[: match.start("unit") - match.start()]
@@ -268,10 +274,10 @@ class Figures:
         """Whether those of the answer with fewer of a kind all stand in the other; a date is not what an amount is."""
         if bool(self.amounts) != bool(other.amounts) and self.dates and other.dates:
             return False
-        dates = _held(self.dates, other.dates, dates_agree)
-        amounts = _held(self.amounts, other.amounts, Amount.agrees)
+        dates = _contained(self.dates, other.dates, dates_agree)
+        amounts = _contained(self.amounts, other.amounts, Amount.agrees)
         if dates is None and amounts is None:
-            return bool(_held(self._with_years(), other._with_years(), Amount.agrees))
+            return bool(_contained(self._with_years(), other._with_years(), Amount.agrees))
         return dates is not False and amounts is not False
 
     def _with_years(self) -> list[Amount]:
@@ -279,7 +285,7 @@ class Figures:
         return [*self.amounts, *(Amount(date[0]) for date in self.dates if date[0])]
 
 
-def _held(a: Sequence[T], b: Sequence[T], same: Callable[[T, T], bool]) -> bool | None:
+def _contained(a: Sequence[T], b: Sequence[T], same: Callable[[T, T], bool]) -> bool | None:
     """Whether the longer of two lists holds all of the shorter one; None where one is empty."""
     if not a or not b:
         return None
@@ -290,12 +296,17 @@ def _held(a: Sequence[T], b: Sequence[T], same: Callable[[T, T], bool]) -> bool 
 def figures_of(text: str) -> Figures:
     """The dates and amounts that a short answer holds."""
     plain = _with_digits(text)
-    matches = [match for match in DATE.finditer(plain) if not (match["year4"] and _counted(plain[match.end() :]))]
+    matches = [
+        match
+        for match in DATE.finditer(plain)
+        if not (match["year4"] and _counted(plain[match.end() : match.end() + 20]))
+    ]
     found = [(match.span(), key) for match in matches if (key := date_key(match)) is not None]
-    rest = plain
+    pieces, at = [], 0
     for (start, end), _ in found:
-        rest = rest[:start] + " " * (end - start) + rest[end:]
-    return Figures(tuple(key for _, key in found), tuple(_amounts(rest)))
+        pieces += [plain[at:start], " " * (end - start)]
+        at = end
+    return Figures(tuple(key for _, key in found), tuple(_amounts("".join([*pieces, plain[at:]]))))
 
 
 def _counted(rest: str) -> bool:
@@ -333,6 +344,10 @@ def _with_digits(text: str) -> str:
     return re.sub(r"(?<=\d)-(?=[A-Za-z])", " ", _RANGE.sub(" to ", text))
 
 
+_SIGN = 40
+"""Characters before a number in which its sign stands; a guess."""
+
+
 def _amounts(text: str) -> list[Amount]:
     found = []
     for match in NUMBER.finditer(text.replace("\u2212", "-")):
@@ -340,7 +355,7 @@ def _amounts(text: str) -> list[Amount]:
             continue
         scale = SCALES.get((match["scale"] or "").casefold(), 1.0)
         value = float(match["digits"].replace(",", "")) * scale
-        before = text[: match.start("digits")].rstrip("$€£ ")
+        before = text[max(0, match.start("digits") - _SIGN) : match.start("digits")].rstrip("$€£ ")
         negative = before.endswith(("-", "\u2212")) and not before[:-1].strip()[-1:].isalnum()
         sign = _CURRENCY.search(text[max(0, match.start("digits") - 2) : match.start("digits")])
         unit = _MONEY[sign.group()] if sign else (match["unit"] or "").strip().casefold()

@@ -52,6 +52,8 @@ _MAX_LENGTH = 64
 """Characters of a term; longer ones are sequences, hashes or addresses. A guess."""
 _MAX_COMPOUND = 3
 """Parts of a hyphenated word that may be a code, as `IL-6`; a guess."""
+MOST_TERMS = 1000
+"""Terms of a passage that are read where it is compared with a question; a guess."""
 
 STOP_WORDS = frozenset(
     _listed(
@@ -92,6 +94,11 @@ def words_by_token(text: str) -> list[str]:
     A token is a stretch without space, read behind a word in lower case, so that capitals alone make no acronym.
     """
     return [term for token in text.split() for term in _token_words(token)]
+
+
+def passage_terms(title: str, text: str) -> list[str]:
+    """The first `MOST_TERMS` terms of a passage's title and text, the title not twice."""
+    return words_by_token(text if text.startswith(title) else f"{title} {text}")[:MOST_TERMS]
 
 
 @lru_cache(maxsize=1 << 17)
@@ -153,6 +160,11 @@ def encodable(text: str) -> str:
 
 _CONTROLS = {code: None for code in (*range(9), *range(11, 13), *range(14, 32), *range(127, 160)) if code != 0x85}
 _ESCAPED = {code: f"\\x{code:02x}" for code in (*_CONTROLS, 9, 10, 13)}
+# Lone surrogates, as which Python gives bytes of a name that are no UTF-8, and marks that turn the direction of a line.
+_ESCAPED |= {
+    code: f"\\x{code & 0xFF:02x}" if 0xDC80 <= code <= 0xDCFF else f"\\u{code:04x}"
+    for code in (*range(0xD800, 0xE000), 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+}
 
 
 def without_controls(text: str) -> str:

@@ -19,12 +19,14 @@ vectors of one query.
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import dataclass, field
 from math import isqrt
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
-from preflight_rag.state.errors import LibraryCorrupt, UsageError
+from preflight_rag.state.errors import UsageError, unreadable
+from preflight_rag.state.memory import need_memory
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,8 +57,31 @@ REFINE_FACTOR = 16
 COMPONENTS_REFINE_FACTOR = 2
 """The same of candidates by principal components."""
 
+MAPPED_FROM = 32_000_000
+"""Bytes from which on a file is mapped, not read: it is open at once, and processes share its memory.
+
+A smaller one is read in 0.02 s. Who cuts a mapped file while it is open ends the process; an index's files are never
+changed, but replaced."""
+LOADING_MEGABYTES = 500
+"""Addresses that loading FAISS takes: with 450 free it ended its process here."""
+
 _BLOCK = 16
 """Dimensions that FAISS's scalar quantizers compare at once."""
+
+
+ADDED_AT_ONCE = 20_000
+"""Vectors that are in memory beside the index while it is built; a guess."""
+
+
+class Vectors(Protocol):
+    """Vectors (n, d) float32 in an array, or elsewhere, of which a slice is an array."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(n, d)."""
+        ...
+
+    def __getitem__(self, places: slice, /) -> np.ndarray: ...
 
 
 @dataclass(frozen=True)
@@ -75,6 +100,10 @@ class DenseKind:
     note: str = ""
 
 
+def _loading() -> int:
+    return 50 if "faiss" in sys.modules else LOADING_MEGABYTES
+
+
 def check_kind(kind: str) -> None:
     """Refuse what is no kind of index.
 
@@ -87,7 +116,7 @@ def check_kind(kind: str) -> None:
         )
 
 
-def build_dense(vectors: np.ndarray, kind: str, *, flat_limit: int = FLAT_LIMIT) -> tuple[Any, DenseKind]:
+def build_dense(vectors: Vectors, kind: str, *, flat_limit: int = FLAT_LIMIT) -> tuple[Any, DenseKind]:
     """A FAISS index of `vectors` (n, d) float32, searched by inner product, and what it is.
 
     Fewer vectors than PCA or k-means are trained on give a flat index, which the note says.
@@ -112,7 +141,8 @@ def build_dense(vectors: np.ndarray, kind: str, *, flat_limit: int = FLAT_LIMIT)
         built, found = _approximate(faiss, vectors, kind)
     if not built.is_trained:
         built.train(_sample(vectors))
-    built.add(vectors)
+    for start in range(0, count, ADDED_AT_ONCE):
+        built.add(vectors[start : start + ADDED_AT_ONCE])
     return built, found
 
 
@@ -124,7 +154,7 @@ def vectors_needed(kind: str, dimension: int) -> int:
     return max(pca, CLUSTER_POINTS * LEAST_CLUSTERS if "clusters" in kind else 0)
 
 
-def _approximate(faiss: Any, vectors: np.ndarray, kind: str) -> tuple[Any, DenseKind]:
+def _approximate(faiss: Any, vectors: Vectors, kind: str) -> tuple[Any, DenseKind]:
     """An index of principal components, of clusters, or of both, not yet trained."""
     count, dimension = vectors.shape
     settings: dict[str, Any] = {}
@@ -173,18 +203,19 @@ def _factory(faiss: Any, dimension: int, description: str) -> Any:
     return faiss.index_factory(dimension, description, faiss.METRIC_INNER_PRODUCT)
 
 
-def _sample(vectors: np.ndarray, most: int = TRAINING_SAMPLE) -> np.ndarray:
-    return vectors[:: -(-len(vectors) // most)]
+def _sample(vectors: Vectors, most: int = TRAINING_SAMPLE) -> np.ndarray:
+    return vectors[:: -(-vectors.shape[0] // most)]
 
 
-def write_dense(
-    path: Path, vectors: np.ndarray, *, kind: IndexKind = "auto", flat_limit: int = FLAT_LIMIT
-) -> DenseKind:
+def write_dense(path: Path, vectors: Vectors, *, kind: IndexKind = "auto", flat_limit: int = FLAT_LIMIT) -> DenseKind:
     """Write an index of `vectors` (n, d) to `path`; returns what it is.
 
     Raises:
         UsageError: The kind is unknown.
     """
+    count, dimension = vectors.shape
+    trained_on = min(count, TRAINING_SAMPLE)
+    need_memory(_loading() + 4 * dimension * (count + trained_on) // 2**20, "to build the index")
     import faiss
 
     faiss.omp_set_num_threads(min(2, os.cpu_count() or 1))
@@ -201,12 +232,15 @@ class DenseIndex:
     """
 
     def __init__(self, path: Path) -> None:
+        size = path.stat().st_size if path.is_file() else 0
+        need_memory(_loading() + size // 2**20, "to open the index")
         import faiss
 
         try:
-            self._index = faiss.read_index(str(path))
-        except RuntimeError as error:
-            raise LibraryCorrupt(f"The dense index {path} cannot be read") from error
+            flags = faiss.IO_FLAG_MMAP_IFC if size >= MAPPED_FROM else 0
+            self._index = faiss.read_index(str(path), flags)
+        except (RuntimeError, MemoryError) as error:
+            raise unreadable(f"The dense index {path} cannot be read", error) from error
         self._stored = self._index
         if isinstance(self._index, faiss.IndexRefine):
             self._stored = faiss.downcast_index(self._index.refine_index)

@@ -13,27 +13,40 @@ import os
 import secrets
 import shutil
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from preflight_rag.library.index.dense import FLAT_LIMIT, DenseIndex, IndexKind, write_dense
 from preflight_rag.library.index.lexical import LexicalIndex, write_lexical
+from preflight_rag.library.index.terms import FOLDER as TERMS
+from preflight_rag.library.index.terms import TermIndex, open_terms, write_terms
 from preflight_rag.library.index.vocabulary import WORDS, Vocabulary, texts_by_document, write_vocabulary
-from preflight_rag.state.errors import LibraryCorrupt, LibraryEmpty, LibraryError
+from preflight_rag.state.errors import (
+    READ_ONLY,
+    DatabaseCorrupt,
+    LibraryCorrupt,
+    LibraryEmpty,
+    LibraryError,
+    first_line,
+    lacking,
+    system_help,
+    unreadable,
+)
 
 if TYPE_CHECKING:
     import numpy as np
 
     from preflight_rag.library.storage.store import Store
+    from preflight_rag.state.retrieval import PassageTerms
 
 FOLDER = "index"
 MANIFEST = "manifest.json"
-DENSE, ROWS, LEXICAL = "dense.faiss", "rows.npy", "lexical"
+DENSE, ROWS, LEXICAL, CONTENTS = "dense.faiss", "rows.npy", "lexical", "documents.jsonl"
 PURGE = "purge"
-STEPS = (DENSE, LEXICAL, WORDS, MANIFEST, PURGE)
+STEPS = (DENSE, LEXICAL, WORDS, TERMS, MANIFEST, PURGE)
 CHECKED = "checked.json"
 ALWAYS_CHECKED = 256_000_000
 """Bytes of an index that is read whole, to compare checksums, whenever it is opened: about 0.2 s. A larger one is read
@@ -68,13 +81,16 @@ class Manifest:
 
 
 class Index:
-    """Both indices of one generation, open for search; `vocabulary` is None where an older version built it."""
+    """Both indices of one generation, open for search; what only newer versions build may be None."""
 
     def __init__(self, root: Path, manifest: Manifest) -> None:
         import numpy as np
 
         folder = root / manifest.folder
-        _check_files(root, manifest)
+        try:
+            _check_files(root, manifest)
+        except OSError as error:
+            raise unreadable(f"The index {folder} cannot be read", error) from error
         self.manifest = manifest
         self.dense = DenseIndex(folder / DENSE)
         self.lexical = LexicalIndex(folder / LEXICAL)
@@ -82,8 +98,12 @@ class Index:
         try:
             self.rows: np.ndarray = np.load(folder / ROWS, allow_pickle=False)
         except (OSError, ValueError) as error:
-            raise LibraryCorrupt(f"The index file {folder / ROWS} cannot be read") from error
-        if not len(self.rows) == len(self.dense) == len(self.lexical) == manifest.passages:
+            raise unreadable(f"The index file {folder / ROWS} cannot be read", error) from error
+        self.terms = open_terms(folder / TERMS)
+        sizes = {len(self.rows), len(self.dense), len(self.lexical), manifest.passages}
+        if self.terms is not None:
+            sizes.add(len(self.terms))
+        if len(sizes) > 1:
             raise LibraryCorrupt(f"The indices in {folder} do not hold the same passages")
 
     def positions(self, rows: np.ndarray) -> np.ndarray:
@@ -91,6 +111,17 @@ class Index:
         import numpy as np
 
         return np.flatnonzero(np.isin(self.rows, rows))
+
+    def passage_terms(self, rows: Sequence[int]) -> dict[int, PassageTerms]:
+        """The terms of those of the rows that the index holds; none where an older version built it."""
+        import numpy as np
+
+        if self.terms is None or not len(self.rows):
+            return {}
+        wanted = np.array(rows, dtype=np.int64)
+        positions = np.searchsorted(self.rows, wanted).clip(max=len(self.rows) - 1)
+        places = zip(rows, positions.tolist(), (self.rows[positions] == wanted).tolist(), strict=True)
+        return {row: self.terms.of(position) for row, position, is_there in places if is_there}
 
     def search_dense(self, vector: np.ndarray, n: int, *, among: np.ndarray | None = None) -> list[tuple[int, float]]:
         """`(row, inner product)` of the nearest `n` passages, best first, of those at the positions `among`."""
@@ -125,7 +156,7 @@ def read_manifest(root: Path) -> Manifest | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise LibraryCorrupt(f"The index manifest {root / MANIFEST} cannot be read") from error
+        raise unreadable(f"The index manifest {root / MANIFEST} cannot be read", error) from error
 
 
 def open_index(root: Path) -> Index | None:
@@ -170,26 +201,102 @@ def build_index(
 
     generation = store.generation()
     folder = root / f"{generation:08d}-{secrets.token_hex(4)}"
-    (folder / LEXICAL).mkdir(parents=True)
-    step(DENSE)
-    rows, vectors = store.matrix(dimension)
-    np.save(folder / ROWS, rows, allow_pickle=False)
-    dense = write_dense(folder / DENSE, vectors, kind=kind, flat_limit=flat_limit)
-    step(LEXICAL)
-    write_lexical(folder / LEXICAL, store.texts())
-    step(WORDS)
-    write_vocabulary(folder / WORDS, texts_by_document(store))
-    step(MANIFEST)
-    manifest = Manifest(
-        folder.name, generation, len(rows), dense.factory, _flushed(folder), kind, dense.settings, dense.note
-    )
     scratch = root / f".{folder.name}.json"
-    scratch.write_text(json.dumps(asdict(manifest), indent=2), encoding="utf-8")
-    _sync(scratch)
-    os.replace(scratch, root / MANIFEST)
+    with _whole_or_nothing(root, folder, scratch):
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700)  # its files hold what the documents say, as the database does
+        (folder / LEXICAL).mkdir()
+        step(DENSE)
+        vectors = store.passage_vectors(dimension)
+        np.save(folder / ROWS, vectors.rows, allow_pickle=False)
+        dense = write_dense(folder / DENSE, vectors, kind=kind, flat_limit=flat_limit)
+        step(LEXICAL)
+        write_lexical(folder / LEXICAL, store.texts())
+        step(WORDS)
+        write_vocabulary(folder / WORDS, texts_by_document(store))
+        step(TERMS)
+        (folder / TERMS).mkdir()
+        write_terms(folder / TERMS, store.texts(), _terms_before(root))
+        step(MANIFEST)
+        write_contents(folder / CONTENTS, store)
+        manifest = Manifest(
+            folder.name, generation, len(vectors), dense.factory, _flushed(folder), kind, dense.settings, dense.note
+        )
+        Index(root, manifest)  # FAISS does not report a file that it could not close, as on a full disk
+        scratch.write_text(json.dumps(asdict(manifest), indent=2), encoding="utf-8")
+        _sync(scratch)
+        os.replace(scratch, root / MANIFEST)
     _sync(root)
-    _remove_others(root, folder.name)
+    remove_others(root, folder.name)
     return manifest
+
+
+def _terms_before(root: Path) -> tuple[np.ndarray, TermIndex] | None:
+    """Rows and terms of the index that is to be replaced, where it is whole."""
+    import numpy as np
+
+    try:
+        manifest = read_manifest(root)
+        if manifest is None:
+            return None
+        folder = root / manifest.folder
+        for name, entry in manifest.files.items():
+            if (name == ROWS or name.startswith(f"{TERMS}/")) and _entry(folder / name) != entry:
+                return None
+        terms, rows = open_terms(folder / TERMS), np.load(folder / ROWS, allow_pickle=False)
+        return None if terms is None or len(terms) != len(rows) else (rows, terms)
+    except (LibraryError, OSError, ValueError):
+        return None
+
+
+@contextmanager
+def _whole_or_nothing(root: Path, folder: Path, scratch: Path) -> Iterator[None]:
+    """Remove what a build that fails has written, and say in one line what it lacked.
+
+    tantivy's panics are no `Exception`s. Nobody may have asked for the memory of the error that says there is none.
+
+    Raises:
+        LibraryError: The disk, the memory or the handles of files did not suffice.
+    """
+    try:
+        yield
+    except BaseException as error:
+        for path in (folder, scratch):
+            with suppress(OSError):
+                shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+        reason, help = lacking(error), system_help(error)
+        if isinstance(error, LibraryCorrupt) and not isinstance(error, DatabaseCorrupt):
+            reason, help = "what was written cannot be read back", "Check the disk, and the room on it."
+        if not help:
+            raise
+        raise LibraryError(
+            f"The index of {root.parent} cannot be built, and the one before stays: {reason or first_line(error)}",
+            help=f"{help} Then: preflight library rebuild --library {root.parent}",
+        ) from error
+
+
+def write_contents(path: Path, store: Store) -> None:
+    """Write down the settings and the documents that an index is made of: what a database lost can be named by it."""
+    settings = {key: store.meta(key) for key in ("embedder", "splitter", "index")}
+    with path.open("w", encoding="utf-8") as file:
+        file.write(json.dumps(settings) + "\n")
+        for document in store.contents():
+            file.write(json.dumps(document) + "\n")
+
+
+def read_contents(root: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """What `write_contents` wrote for the current index; nothing where an older version built it, or it is damaged."""
+    try:
+        manifest = read_manifest(root)
+        if manifest is None or CONTENTS not in manifest.files:
+            return {}, []
+        path = root / manifest.folder / CONTENTS
+        if _entry(path) != manifest.files[CONTENTS]:
+            return {}, []
+        settings, *documents = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+        return settings, documents
+    except (LibraryError, OSError, ValueError):
+        return {}, []
 
 
 def _check_files(root: Path, manifest: Manifest) -> None:
@@ -276,7 +383,7 @@ def _sync(path: Path) -> None:
         os.close(handle)
 
 
-def _remove_others(root: Path, keep: str) -> None:
+def remove_others(root: Path, keep: str) -> None:
     """Remove other generations and what killed builds left; what is held open may stay until next time."""
     for path in root.iterdir():
         if path.is_dir() and path.name != keep:
@@ -316,6 +423,11 @@ class CurrentIndex:
                     index = open_index(self._root)
                 except LibraryCorrupt as error:
                     index, damage = None, error
+                if index is not None and index.manifest.generation > self._store.generation():
+                    index, damage = (
+                        None,
+                        DatabaseCorrupt(f"{self._store.path} is older than its index: writes are lost"),
+                    )
                 if (index is None or not len(index.rows)) and self._store.count_passages():
                     self._repair(damage)
                     index, stamp = open_index(self._root), manifest_stamp(self._root)
@@ -324,10 +436,14 @@ class CurrentIndex:
                 raise LibraryEmpty(f"The library at {self._root.parent} is empty", help="Run: preflight ingest PATH")
             return self._index
 
-    def after(self, damage: LibraryCorrupt) -> Index:
-        """The index to search after one turned out damaged: rebuilt, unless another one was swapped in meanwhile."""
+    def after(self, damage: LibraryCorrupt, searched: Index) -> Index:
+        """The index to search after one turned out damaged: rebuilt, unless another one was swapped in meanwhile.
+
+        What an index that was replaced points to is deleted, so a search that had begun with it fails, too; by then
+        another thread may have opened the new one.
+        """
         with self._lock:
-            if manifest_stamp(self._root) == self._stamp:
+            if searched is self._index and manifest_stamp(self._root) == self._stamp:
                 self._repair(damage)
             return self.get()
 
@@ -350,5 +466,6 @@ class CurrentIndex:
         try:
             self._rebuild()
         except LibraryError as error:
-            raise type(error)(f"{reason}, and none can be built: {error.message}", help=error.help) from error
+            help = "Copy the folder to where you may write." if error.help == READ_ONLY else error.help
+            raise type(error)(f"{reason}, and none can be built: {error.message}", help=help) from error
         self._repairs.append(f"{reason}; it was rebuilt from the database")

@@ -19,7 +19,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from preflight_rag.state.errors import LibraryCorrupt
+from preflight_rag.state.errors import unreadable
+from preflight_rag.state.memory import need_memory
 from preflight_rag.text.boolean import Expression, Term
 
 if TYPE_CHECKING:
@@ -35,11 +36,14 @@ MAX_TERMS = 1024
 """Clauses of one query, the usual limit of Lucene and its kin."""
 WRITER_BYTES = 64_000_000
 """Memory of tantivy's writer, which takes no less than 15 MB; a guess."""
+WRITING_MEGABYTES = 600
+"""Addresses that the writer and its threads take: with less it ended its process here."""
 _TOKEN = re.compile(r"[^\W_]+")
 
 
 def write_lexical(folder: Path, passages: Iterable[tuple[int, str, str]]) -> int:
     """Index `(row, title, text)` into the empty `folder`; returns how many there were."""
+    need_memory(WRITING_MEGABYTES, "to build the index")
     import tantivy
 
     index = tantivy.Index(_schema(), path=str(folder))
@@ -184,12 +188,14 @@ def _translated_errors(folder: Path) -> Iterator[None]:
     """Raise what tantivy says of damaged files as LibraryCorrupt; its panics are no `Exception`s."""
     try:
         yield
-    except (ValueError, OSError, KeyError, TypeError) as error:
-        raise LibraryCorrupt(f"The lexical index {folder} cannot be read") from error
     except BaseException as error:
-        if type(error).__name__ != "PanicException":
+        if not isinstance(error, ValueError | OSError | KeyError | TypeError) and not _is_panic(error):
             raise
-        raise LibraryCorrupt(f"The lexical index {folder} cannot be read") from error
+        raise unreadable(f"The lexical index {folder} cannot be read", error) from error
+
+
+def _is_panic(error: BaseException) -> bool:
+    return type(error).__name__ == "PanicException"
 
 
 def _open(folder: Path, analyser: tantivy.TextAnalyzer) -> tantivy.Index:

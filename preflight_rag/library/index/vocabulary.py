@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from preflight_rag.state.errors import LibraryCorrupt
+from preflight_rag.state.errors import LibraryCorrupt, LibraryError, system_help
 
 if TYPE_CHECKING:
     from preflight_rag.library.storage.store import Store
@@ -177,6 +177,7 @@ class Vocabulary:
             with closing(sqlite3.connect(uri, uri=True)) as database:
                 return database.execute(sql, parameters).fetchall()
         except sqlite3.Error as error:
-            raise LibraryCorrupt(
-                f"The library's vocabulary {self.path} cannot be read", help="Run: preflight library rebuild"
-            ) from error
+            problem = f"The library's vocabulary {self.path} cannot be read"
+            if error.sqlite_errorname == "SQLITE_CANTOPEN" and self.path.is_file():
+                raise LibraryError(problem, help=system_help(error)) from error
+            raise LibraryCorrupt(problem, help="Run: preflight library rebuild") from error

@@ -16,8 +16,8 @@ from preflight_rag.library.loaders.files import (
     PAGED,
     SUFFIXES,
     Pages,
-    check,
     find_files,
+    opened,
     suffix_of,
 )
 from preflight_rag.state.errors import DocumentError, EmptyDocument, UnreadableDocument
@@ -29,7 +29,7 @@ _LOADER_OF = {suffix: name for name, suffixes in LOADERS.items() for suffix in s
 
 
 def load(
-    path: Path, *, max_bytes: int = DEFAULT_MAX_BYTES, on_page: Pages | None = None
+    path: Path, *, max_bytes: int = DEFAULT_MAX_BYTES, on_page: Pages | None = None, folder: Path | None = None
 ) -> Iterator[Document | DocumentError]:
     """The documents of one file, read as they are asked for.
 
@@ -37,6 +37,7 @@ def load(
         path: A file whose ending is one of `SUFFIXES`.
         max_bytes: Largest size, after decompression, that is read.
         on_page: Called after each page, where a file has pages.
+        folder: A folder, its links resolved, that the file may not lie outside of, whatever its path leads to by now.
 
     Yields:
         Documents, and a `DocumentError` in the place of each record that cannot be read.
@@ -44,18 +45,13 @@ def load(
     Raises:
         DocumentError: The file as a whole cannot be read, or not further.
     """
-    check(path, max_bytes)
     found = False
     try:
-        name = _LOADER_OF[suffix_of(path)]
-        if name == "xml":
-            name = import_module(".xml", __name__).xml_loader(path)
-        module = import_module(f".{'text' if name == 'markdown' else name}", __name__)
-        paged = {"on_page": on_page} if on_page and name in PAGED else {}
-        for item in getattr(module, f"load_{name}")(path, max_bytes, **paged):
-            found = True
-            yield item
-    except DocumentError:
+        with opened(path, max_bytes, folder):
+            for item in _documents(path, max_bytes, on_page):
+                found = True
+                yield item
+    except (DocumentError, MemoryError):
         raise
     except OSError as error:
         raise UnreadableDocument(f"{path} cannot be read: {error.strerror or error}") from error
@@ -63,3 +59,12 @@ def load(
         raise UnreadableDocument(f"{path} cannot be read: {type(error).__name__}: {error}") from error
     if not found:
         raise EmptyDocument(f"{path} holds no document")
+
+
+def _documents(path: Path, max_bytes: int, on_page: Pages | None) -> Iterator[Document | DocumentError]:
+    name = _LOADER_OF[suffix_of(path)]
+    if name == "xml":
+        name = import_module(".xml", __name__).xml_loader(path)
+    module = import_module(f".{'text' if name == 'markdown' else name}", __name__)
+    paged = {"on_page": on_page} if on_page and name in PAGED else {}
+    yield from getattr(module, f"load_{name}")(path, max_bytes, **paged)

@@ -18,6 +18,8 @@ _LIKELY = [
     "cp1252", "latin_1", "cp1250", "cp1251", "koi8_r", "cp1253", "cp1254", "cp1255", "cp1256",
     "cp932", "euc_jp", "gb18030", "big5", "cp949", "mac_roman",
 ]  # fmt: skip
+_NO_TEXTS = ("idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape", "utf-7")
+"""Codecs that no file is written in, but that one may name: slow ones, and those that read ASCII as something else."""
 _SAMPLE = 200_000
 _SIGN_IN_WORD = re.compile(rb"[A-Za-z\xc0-\xff][\xa1-\xac\xae-\xb3\xb5\xb6\xb8-\xbf][A-Za-z\xc0-\xff]")
 _MAX_CONTROL = 0.02
@@ -70,8 +72,10 @@ def _is_western(sample: bytes) -> bool:
 
 def _decodes(data: bytes, name: str) -> bool:
     try:
+        if codecs.lookup(name).name in _NO_TEXTS:
+            return False
         data.decode(name)
-    except (LookupError, UnicodeDecodeError):
+    except (LookupError, ValueError):  # ValueError: a name with a NUL, and what is wrong with the bytes
         return False
     return True
 

@@ -75,9 +75,13 @@ def _chapters(package: _Element, folder: str) -> Iterator[str]:
         for each in package.iter()
         if local(each) == "item" and "html" in str(each.get("media-type", ""))
     }
+    seen: set[str] = set()
     for each in package.iter():
         if local(each) == "itemref" and (href := items.get(str(each.get("idref")))):
-            yield posixpath.normpath(posixpath.join(folder, unquote(href.split("#")[0])))
+            name = posixpath.normpath(posixpath.join(folder, unquote(href.split("#")[0])))
+            if name not in seen:  # a book of a few kB could name a chapter a million times
+                seen.add(name)
+                yield name
 
 
 def _properties(package: _Element) -> dict[str, list[str]]:

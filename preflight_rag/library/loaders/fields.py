@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Iterable
@@ -10,7 +11,7 @@ from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
 
-from preflight_rag.state.errors import EmptyDocument
+from preflight_rag.state.errors import EmptyDocument, UnreadableDocument
 from preflight_rag.state.values import Document
 from preflight_rag.text.dates import MONTHS
 
@@ -28,6 +29,10 @@ TITLE_CHARACTERS = 150
 DATE_FIELDS = ("date", "published", "publication_date", "pub_date", "pubdate", "year")
 AUTHOR_FIELDS = ("authors", "author")
 SOURCE_FIELDS = ("source", "url", "link")
+DEEPEST_FIELDS = 100
+"""Levels of lists and objects within each other; a guess at what no record has. SQLite reads a thousand."""
+LONGEST_NUMBER = 1024
+"""Bits of a whole number that is kept as one; a guess."""
 PUBMED_ABSTRACT, PMC_REVIEW, PMC_OTHER = "D1", "D2", "D3"
 """What a document of NCBI's is, as its `metadata["origin"]` says (CPQA, section III.B)."""
 
@@ -45,6 +50,31 @@ def clean(text: str) -> str:
     text = _MOJIBAKE.sub(_reread, _SURROGATE.sub("\ufffd", text))
     text = _LINE_END.sub("\n", text)
     return _UNWANTED.sub("", text).replace("\u00a0", " ")
+
+
+def json_values(value: Any, levels: int = DEEPEST_FIELDS) -> Any:
+    """A field as it can be stored and searched: JSON with clean strings, and nothing that JSON has no word for.
+
+    What is no number (NaN, infinity) is null, for SQLite refuses to look into any field of a document that has one.
+
+    Raises:
+        UnreadableDocument: It has more than so many levels within each other.
+    """
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, int):  # Python writes no longer ones in decimal.
+        return value if value.bit_length() < LONGEST_NUMBER else clean(hex(value))
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if levels == 0:
+        raise UnreadableDocument(f"its fields have more than {DEEPEST_FIELDS} levels")
+    if isinstance(value, dict):
+        return {clean(str(key)): json_values(item, levels - 1) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [json_values(item, levels - 1) for item in value]
+    return clean(str(value))
 
 
 def tidy(text: str) -> str:
@@ -98,7 +128,7 @@ def checked_date(year: str | None, month: str | None = None, day: str | None = N
 def people(value: object) -> tuple[str, ...]:
     """Author names from a list, or from one string that separates them by semicolons, line ends or `and`."""
     if isinstance(value, str):
-        names: Iterable[object] = re.split(r"\s*;\s*|\s*\n\s*|\s+and\s+", value)
+        names: Iterable[object] = re.split(r"(?:(?<!\s)\s++)?+;\s*+|(?<!\s)[^\S\n]*+\n\s*+|(?<!\s)\s++and\s++", value)
     elif isinstance(value, list | tuple):
         names = (item.get("name", "") if isinstance(item, dict) else item for item in value)
     else:
@@ -116,8 +146,8 @@ def title_like(line: str) -> bool:
 
 
 def absolute(path: Path) -> str:
-    """The path as a document id: absolute, links not followed."""
-    return os.path.abspath(path)
+    """The path as a document id: absolute, links not followed; bytes that are no UTF-8 are escaped."""
+    return os.fsencode(os.path.abspath(path)).decode("utf-8", "backslashreplace")
 
 
 def file_document(

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import gzip
 import os
+import stat
+import sys
+import threading
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -132,7 +135,7 @@ def _walk(folder: Path) -> Iterator[Path | DocumentError | PassedOver]:
         for name in sorted(files):
             path = Path(root, name)
             reason = why_not_read(path) or (
-                "" if _stays_within(path, folder) else "a link that leads out of the folder"
+                "" if _stays_within(path, folder) else "a link that leads out of the folder, or to what is hidden"
             )
             yield PassedOver(path, reason) if reason else path
     for error in errors:
@@ -140,11 +143,14 @@ def _walk(folder: Path) -> Iterator[Path | DocumentError | PassedOver]:
 
 
 def _stays_within(path: Path, folder: Path) -> bool:
-    """Whether a file is one of the folder's, not a link to one elsewhere: who gave a folder gave nothing else."""
+    """Whether a file is one of the folder's, not a link to one elsewhere: who gave a folder gave nothing else.
+
+    It is asked again when the file is opened, by when there may be another link in its place.
+    """
     if not path.is_symlink():
         return True
     try:
-        return path.resolve().is_relative_to(folder.resolve())
+        return is_inside(path.resolve(), folder.resolve())
     except (OSError, RuntimeError):  # a link to itself: reading it says so
         return True
 
@@ -162,11 +168,21 @@ def why_not_read(path: Path) -> str:
     return _REASONS.get(suffix) or _REASONS.get(Path(suffix).suffix) or OTHER_KIND
 
 
-def check(path: Path, max_bytes: int) -> None:
-    """Refuse what is not a regular, readable file of at most `max_bytes`, or is empty.
+@contextmanager
+def opened(path: Path, max_bytes: int, folder: Path | None = None) -> Iterator[None]:
+    """Hold a file open while it is read, after the checks that come before any parser.
+
+    What was checked is what is read: `open_place` names the open file, on Linux, and no longer its path, which may lead
+    elsewhere by then.
+
+    Args:
+        path: The file.
+        max_bytes: Largest size that is read.
+        folder: A folder, its links resolved, that the file has to lie in.
 
     Raises:
-        DocumentError: One of its subclasses, with the reason.
+        DocumentError: It is no regular, readable file of that size, is empty, or lies outside of the folder. After it
+            was read: that somebody has written to it meanwhile.
     """
     if suffix_of(path) not in SUFFIXES:
         raise unsupported(path)
@@ -176,11 +192,73 @@ def check(path: Path, max_bytes: int) -> None:
         if not path.is_file():
             reason = "is not a regular file" if path.exists() else "does not exist or is a broken link"
             raise UnreadableDocument(f"{path} {reason}")
-        size = path.stat().st_size
-        with path.open("rb"):
-            pass
+        number = open_regular(path, folder)
     except OSError as error:
         raise UnreadableDocument(f"{path} cannot be opened: {error.strerror or error}") from error
+    places = _OPENED.__dict__.setdefault("places", {})
+    own = Path(f"/proc/self/fd/{number}")
+    try:
+        before = os.fstat(number)
+        _check_size(path, before.st_size, max_bytes)
+        if own.exists():
+            places[path] = own
+        yield
+        after = os.fstat(number)
+        if (after.st_size, after.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
+            raise UnreadableDocument(
+                f"{path} was written to while it was read; what is kept may be half of it", help="Ingest it again"
+            )
+    finally:
+        places.pop(path, None)
+        os.close(number)
+
+
+_OPENED = threading.local()
+
+
+def open_place(path: Path) -> Path:
+    """Where a file that is `opened` can be read, again and from its beginning; of any other, its path."""
+    return cast("Path", _OPENED.__dict__.get("places", {}).get(path, path))
+
+
+def open_regular(path: Path, folder: Path | None = None) -> int:
+    """Open a file for reading; the number is the caller's to close. It neither waits for a pipe nor takes a terminal.
+
+    Args:
+        path: The file.
+        folder: A folder, its links resolved, that the file has to lie in, below no hidden folder.
+
+    Raises:
+        UnreadableDocument: It is no regular file, or lies elsewhere.
+        OSError: It cannot be opened.
+    """
+    flags = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"))
+    number = os.open(path, flags)
+    try:
+        if not stat.S_ISREG(os.fstat(number).st_mode):
+            raise UnreadableDocument(f"{path} is not a regular file")
+        if folder is not None and not is_inside(real_path(number, path), folder):
+            raise UnreadableDocument(f"{path} is a link that leads out of the folder, or to what is hidden")
+    except BaseException:
+        os.close(number)
+        raise
+    return number
+
+
+def real_path(number: int, path: Path) -> Path:
+    """Where an open file lies: what the system says of it, else what its path leads to by now."""
+    if sys.platform == "linux":
+        with suppress(OSError):
+            return Path(os.readlink(f"/proc/self/fd/{number}"))
+    return path.resolve()
+
+
+def is_inside(path: Path, folder: Path) -> bool:
+    """Whether a resolved path lies in a folder, not below a hidden one, and is not hidden itself."""
+    return path.is_relative_to(folder) and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+
+
+def _check_size(path: Path, size: int, max_bytes: int) -> None:
     if size == 0:
         raise EmptyDocument(f"{path} is empty")
     package = OFFICE.get(suffix_of(path))
@@ -234,7 +312,18 @@ def read_bytes(path: Path, max_bytes: int) -> bytes:
 
 def open_binary(path: Path) -> IO[bytes]:
     """The file opened for reading, through gzip when its name ends in `.gz`."""
-    return cast("IO[bytes]", gzip.open(path, "rb")) if path.name.lower().endswith(".gz") else path.open("rb")
+    file = open_place(path)
+    return cast("IO[bytes]", gzip.open(file, "rb")) if path.name.lower().endswith(".gz") else file.open("rb")
+
+
+class _Archive(zipfile.ZipFile):
+    """An archive whose parts are unpacked no further than to the size that it says of them."""
+
+    def read(self, name: str | zipfile.ZipInfo, pwd: bytes | None = None) -> bytes:
+        """A part's content."""
+        info = name if isinstance(name, zipfile.ZipInfo) else self.getinfo(name)
+        with self.open(info, pwd=pwd) as part:
+            return part.read(info.file_size + 1)
 
 
 @contextmanager
@@ -251,14 +340,14 @@ def open_archive(path: Path, max_bytes: int, kind: str) -> Iterator[zipfile.ZipF
         DocumentTooLarge: It unpacks to more.
         UnreadableDocument: It is no archive, or a part of it is damaged.
     """
-    with path.open("rb") as file:
+    with open_place(path).open("rb") as file:
         if file.read(4) == _OLE:
             raise EncryptedDocument(
                 f"{path} is protected by a password, or of an older format than its ending says",
                 help="Open it, and save a copy without a password",
             )
     try:
-        with zipfile.ZipFile(path) as archive:
+        with _Archive(open_place(path)) as archive:
             texts = (part for part in archive.infolist() if part.filename.lower().endswith(_TEXT_PARTS))
             if sum(part.file_size for part in texts) > max_bytes:
                 raise too_large(path, max_bytes)

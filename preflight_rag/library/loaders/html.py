@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from bs4 import BeautifulSoup
     from bs4.element import Tag
 
-_CHARSET = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?\s*([\w-]+)|<\?xml[^>]{0,200}encoding=[\"']([\w-]+)", re.I)
+_CHARSET = re.compile(
+    rb"<meta[^>]{0,200}charset\s*+=\s*+(?:[\"']\s*+)?([\w-]+)|<\?xml[^>]{0,200}encoding=[\"']([\w-]+)", re.I
+)
 _RULE = re.compile(r"\|(?:\s*:?-+:?\s*\|)+")
 _JSON_DATE = re.compile(r'"datePublished"\s*:\s*"([^"]{4,40})"')
 _DATES = (
@@ -50,6 +52,12 @@ _BLOCKS = (
     "h6 header hr li main nav ol p pre section summary table tr ul title option"
 )
 _INVISIBLE = ("script", "style", "noscript", "template", "svg", "head", "iframe", "object")
+_NOT_SHOWN = re.compile(
+    r"(?:^|[;\s])(?:display\s{0,9}:\s{0,9}none|visibility\s{0,9}:\s{0,9}(?:hidden|collapse)"
+    r"|(?:font-size|opacity)\s{0,9}:\s{0,9}0(?:\.0+)?(?:px|pt|em|rem|%)?\s{0,9}(?:;|!|$))",
+    re.IGNORECASE,
+)
+"""In a `style` attribute: a browser shows nothing of the element. "display: none" is one, "display: block" is none."""
 _BOILERPLATE = ("nav", "footer", "aside", "form", "button", "select")
 _LONGEST_CELL = 400
 """Characters of a cell; a table with longer ones lays out a page. A guess."""
@@ -73,7 +81,8 @@ def load_html(path: Path, max_bytes: int) -> Iterator[Document]:
     title = soup.title.get_text() if soup.title else ""
     date = next((found for key in _DATES if (found := iso_date(_first(properties, key)))), None)
     written = _JSON_DATE.search(page)
-    if _write_tables(soup):
+    changed = _drop_hidden(soup)
+    if _write_tables(soup) or changed:
         page = str(soup)
     address = _canonical(soup)
     yield file_document(
@@ -112,8 +121,25 @@ def _parsed(page: str) -> BeautifulSoup:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", XMLParsedAsHTMLWarning)
         soup = BeautifulSoup(page, "lxml")
+    _drop_hidden(soup)
     _write_tables(soup)
     return soup
+
+
+def _drop_hidden(soup: BeautifulSoup) -> bool:
+    """Take out what a browser does not show: words that a person never saw are no part of what a page says.
+
+    Style sheets are not looked at.
+    """
+    hidden = [
+        element
+        for element in soup.find_all(lambda tag: tag.has_attr("hidden") or tag.has_attr("style"))
+        if element.has_attr("hidden") or _NOT_SHOWN.search(str(element["style"]))
+    ]
+    for element in hidden:
+        if element.name not in ("html", "body") and not element.decomposed:
+            element.decompose()
+    return bool(hidden)
 
 
 def _properties(soup: BeautifulSoup) -> dict[str, list[str]]:

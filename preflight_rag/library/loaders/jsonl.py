@@ -19,8 +19,8 @@ from preflight_rag.library.loaders.fields import (
     DATE_FIELDS,
     SOURCE_FIELDS,
     absolute,
-    clean,
     iso_date,
+    json_values,
     one_line,
     people,
     tidy,
@@ -107,7 +107,10 @@ def record_document(path: Path, where: str, record: dict[str, Any]) -> Document:
     Raises:
         DocumentError: It has no id, or no text.
     """
-    rest = {key: _cleaned(value) for key, value in record.items()}
+    try:
+        rest = json_values(record)
+    except UnreadableDocument as error:
+        raise UnreadableDocument(f"{where}: {error.message}", help="Flatten the record") from error
     ids = [rest.pop(key) for key in _IDS if key in rest]
     name = next((str(value).strip() for value in ids if isinstance(value, str | int) and str(value).strip()), "")
     if not name or isinstance(ids[0], bool):
@@ -133,14 +136,3 @@ def record_document(path: Path, where: str, record: dict[str, Any]) -> Document:
         authors=authors,
         metadata={**rest, "path": absolute(path)},
     )
-
-
-def _cleaned(value: Any) -> Any:
-    """JSON value with clean strings."""
-    if isinstance(value, str):
-        return clean(value)
-    if isinstance(value, list):
-        return [_cleaned(item) for item in value]
-    if isinstance(value, dict):
-        return {clean(key): _cleaned(item) for key, item in value.items()}
-    return value

@@ -38,6 +38,10 @@ def vocabulary(lines: Sequence[str]) -> Counter[str]:
     return counts
 
 
+_LONGEST_WORD = 200
+"""Characters before a hyphen in which the beginning of its word stands; a guess."""
+
+
 def paragraphs(lines: Sequence[str], known: Counter[str]) -> list[str]:
     """The paragraphs, headings, list items and table rows of one page or section.
 
@@ -45,7 +49,7 @@ def paragraphs(lines: Sequence[str], known: Counter[str]) -> list[str]:
         lines: Stripped printed lines; one that ends with `HYPHEN` ends inside a word. Blank lines separate paragraphs.
         known: `vocabulary` of the document, which decides whether a hyphen at a line's end belongs to the word.
     """
-    joined: list[str] = []
+    joined: list[list[str]] = []
     previous = ""
     for index, line in enumerate(lines):
         if not line:
@@ -53,13 +57,14 @@ def paragraphs(lines: Sequence[str], known: Counter[str]) -> list[str]:
             continue
         separator = _separator(previous, line, _width(lines, index - 1)) if previous else None
         if separator is None:
-            joined.append(line)
+            joined.append([line])
         elif previous.endswith((HYPHEN, "-")) and separator == "":
-            joined[-1] = _dehyphenated(joined[-1], line, known)
+            last = joined[-1].pop()
+            joined[-1] += [last[:-_LONGEST_WORD], _dehyphenated(last[-_LONGEST_WORD:], line, known)]
         else:
-            joined[-1] += separator + line
+            joined[-1].append(separator + line)
         previous = line
-    return [paragraph.replace(HYPHEN, "") for paragraph in joined]
+    return ["".join(parts).replace(HYPHEN, "") for parts in joined]
 
 
 def is_table_row(line: str) -> bool:
@@ -105,7 +110,7 @@ def _width(lines: Sequence[str], index: int) -> float:
 def _dehyphenated(left: str, right: str, known: Counter[str]) -> str:
     """Both joined, with the hyphen where the document writes the word with one, or spells names and numbers."""
     left = left[:-1]
-    head = re.search(r"[^\W\d_]*$", left)
+    head = re.search(r"(?<![^\W\d_])[^\W\d_]*+$", left)
     tail = re.match(r"[^\W\d_]*", right)
     first, second = (head.group() if head else ""), (tail.group() if tail else "")
     if not first or not second or second[0].isupper():

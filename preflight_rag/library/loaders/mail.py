@@ -11,7 +11,7 @@ from email.utils import getaddresses
 from pathlib import Path
 
 from preflight_rag.library.loaders.fields import absolute, file_document, iso_date, one_line, tidy
-from preflight_rag.library.loaders.files import read_bytes
+from preflight_rag.library.loaders.files import open_place, read_bytes
 from preflight_rag.library.loaders.html import readable_text
 from preflight_rag.state.errors import DocumentError, UnreadableDocument
 from preflight_rag.state.values import Document
@@ -30,7 +30,7 @@ def load_mail(path: Path, max_bytes: int) -> Iterator[Document | DocumentError]:
     if path.suffix.lower() == ".eml":
         yield _document(path, message_from_bytes(read_bytes(path, max_bytes), policy=default), absolute(path))
         return
-    box = mailbox.mbox(path, create=False)
+    box = mailbox.mbox(open_place(path), create=False)
     try:
         seen: set[str] = set()
         for number, key in enumerate(box.iterkeys(), 1):

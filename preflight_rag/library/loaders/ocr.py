@@ -15,8 +15,8 @@ DOTS_PER_INCH = 300
 """What tesseract's own documentation asks for."""
 MOST_PIXELS = 40_000_000
 """Of a page; larger ones are rendered coarser. An A3 page has 17 million."""
-PAGE_SECONDS = 120
-"""A page that takes longer is left; a guess."""
+PAGE_SECONDS = 50
+"""A page that takes longer is left; a guess, below the silence after which the whole file would be."""
 INSTALL = "install tesseract (Debian: apt install tesseract-ocr) and ingest again"
 _NO_LANGUAGE = ("osd", "equ", "snum")
 _MOST_LANGUAGES = 4

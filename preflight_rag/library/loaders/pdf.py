@@ -10,7 +10,7 @@ from typing import Any
 
 from preflight_rag.library.loaders import ocr
 from preflight_rag.library.loaders.fields import file_document, iso_date, one_line, people, title_like
-from preflight_rag.library.loaders.files import Pages
+from preflight_rag.library.loaders.files import Pages, open_place
 from preflight_rag.library.loaders.layout import (
     HYPHEN,
     is_table_row,
@@ -87,14 +87,15 @@ def _read(path: Path, on_page: Pages | None) -> tuple[list[str], dict[str, Any]]
         from langchain_community.document_loaders import PyPDFium2Loader
     loaded = []
     try:
-        for page in PyPDFium2Loader(path).lazy_load():
+        for page in PyPDFium2Loader(open_place(path)).lazy_load():
             loaded.append(page)
             if on_page:
                 on_page(len(loaded), int(page.metadata.get("total_pages") or len(loaded)))
     except PdfiumError as error:
         if "password" in str(error).lower() or "security" in str(error).lower():
             raise EncryptedDocument(f"{path} needs a password", help="Save a copy without one") from error
-        raise UnreadableDocument(f"{path} is no readable PDF: {error}", help="Open it in a viewer to check") from error
+        why = str(error).rstrip(".")
+        raise UnreadableDocument(f"{path} is no readable PDF: {why}", help="Open it in a viewer to check") from error
     return _with_tables(path, [page.page_content for page in loaded]), dict(loaded[0].metadata) if loaded else {}
 
 
@@ -107,7 +108,7 @@ def _scanned(path: Path, pages: list[str]) -> list[int]:
     from pypdfium2.raw import FPDF_PAGEOBJ_IMAGE
 
     found = []
-    document = PdfDocument(path)
+    document = PdfDocument(open_place(path))
     try:
         for number in blank:
             page = document[number]
@@ -124,7 +125,7 @@ def _recognise(path: Path, pages: list[str], scanned: list[int], on_page: Pages 
     from pypdfium2 import PdfDocument
 
     read = []
-    document = PdfDocument(path)
+    document = PdfDocument(open_place(path))
     try:
         for done, number in enumerate(scanned, 1):
             page = document[number]
@@ -154,7 +155,7 @@ def _with_tables(path: Path, pages: list[str]) -> list[str]:
     from pypdfium2 import PdfDocument
 
     found = list(pages)
-    document = PdfDocument(path)
+    document = PdfDocument(open_place(path))
     try:
         for number in numbers:
             page = document[number]

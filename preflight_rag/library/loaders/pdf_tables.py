@@ -36,7 +36,8 @@ and characters of such a name."""
 STEP = 3.0
 """Points by which a label is indented; this number and the six above were set by hand on FinanceBench's filings."""
 _FIGURE = re.compile(
-    r"[-–—−(+~<>≤≥±]*\s*(?:US)?[$€£¥]?\s*\(?[-–—−]?\d[\d.,  ]*\s*[%x]?\)?%?(?:\s*\([\d.,]+\s*%?\))?[*†‡a-f]?$|[-–—−]+$"
+    r"[-–—−(+~<>≤≥±]*+\s*+(?:US)?[$€£¥]?\s*+\(?[-–—−]?\d[\d.,  ]*+\s*+[%x]?\)?%?(?:\s*+\([\d.,]++\s*+%?\))?[*†‡a-f]?$"
+    r"|[-–—−]++$"
 )
 _YEARS = re.compile(r"(?:19|20)\d\d[A-Z]?$")
 _SIGN_BEFORE = re.compile(r"(?:US)?[$€£¥]|\(|[$€£¥]\s?\($")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from preflight_rag.library.loaders.fields import clean, file_document, iso_date, one_line, people
-from preflight_rag.library.loaders.files import Pages, open_archive
+from preflight_rag.library.loaders.files import Pages, open_archive, open_place
 from preflight_rag.library.loaders.parts import Parts
 from preflight_rag.library.loaders.xml import core_properties
 from preflight_rag.state.errors import UnreadableDocument
@@ -36,8 +36,8 @@ def load_pptx(path: Path, max_bytes: int, on_page: Pages | None = None) -> Itera
     from pptx import Presentation
 
     try:
-        opened = Presentation(str(path))
-        slides = list(opened.slides)
+        with open_place(path).open("rb") as file:
+            slides = list(Presentation(file).slides)
     except Exception as error:
         raise UnreadableDocument(
             f"{path} is no readable PowerPoint presentation: {type(error).__name__}: {error}"

@@ -90,11 +90,11 @@ def _parsed(text: str, dialect: type[csv.Dialect]) -> _Table:
     filled = [sum(1 for cell in row if cell.strip()) for row in rows[:_HEADER_ROWS]]
     width = max((len(row) for row in rows[:_HEADER_ROWS]), default=0)
     header = next((index for index, count in enumerate(filled) if count * 2 >= width), 0)
-    columns: list[str] = []
+    columns: dict[str, None] = {}
     longest = max((len(row) for row in rows[header:]), default=0)
     for number, cell in enumerate([*rows[header], *[""] * (longest - len(rows[header]))] if rows else [], 1):
         name = one_line(cell) or f"column {number}"
-        columns.append(name if name not in columns else f"{name} {number}")
+        columns[name if name not in columns else f"{name} {number}"] = None
     caption = " ".join(one_line(cell) for row in rows[:header] for cell in row if cell.strip())
     padding = [""] * len(columns)
     records = [dict(zip(columns, [*row, *padding], strict=False)) for row in rows[header + 1 :]]

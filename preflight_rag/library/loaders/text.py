@@ -9,17 +9,27 @@ from pathlib import Path
 from typing import Any
 
 from preflight_rag.library.loaders.encoding import decode
-from preflight_rag.library.loaders.fields import TITLE_CHARACTERS, clean, file_document, iso_date, people, tidy
+from preflight_rag.library.loaders.fields import (
+    TITLE_CHARACTERS,
+    clean,
+    file_document,
+    iso_date,
+    json_values,
+    people,
+    tidy,
+)
 from preflight_rag.library.loaders.files import read_bytes
 from preflight_rag.library.loaders.layout import is_hard_wrapped, paragraphs, vocabulary
+from preflight_rag.state.errors import UnreadableDocument
 from preflight_rag.state.values import Document
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _FENCE = re.compile(r"^[ ]{0,3}(?:```|~~~)", re.MULTILINE)
-_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-_IMAGE = re.compile(r"!\[([^\]\n]*)\]\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)")
-_LINK = re.compile(r"\[([^\[\]\n]+)\]\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)")
-_HEADING = re.compile(r"^#{1,6}[ \t]+(.+?)[ \t]*#*$|^(\S[^\n]*)\n(?:=+|-{3,})[ \t]*$", re.MULTILINE)
+_IMAGE = re.compile(r"!\[((?:(?!!\[)[^\]\n])*+)\]\([^()\n]*+(?:\([^()\n]*+\)[^()\n]*+)*+\)")
+_LINK = re.compile(r"\[([^\[\]\n]++)\]\([^()\n]*+(?:\([^()\n]*+\)[^()\n]*+)*+\)")
+_HEADING = re.compile(
+    r"^#{1,6}[ \t]++(.+?)(?:(?<![ \t])[ \t]++#*+|(?<![ \t#])#++)?+$|^(\S[^\n]*+)\n(?:=+|-{3,})[ \t]*$", re.MULTILINE
+)
 
 
 def load_text(path: Path, max_bytes: int) -> Iterator[Document]:
@@ -53,7 +63,7 @@ def load_markdown(path: Path, max_bytes: int) -> Iterator[Document]:
         title=str(properties.pop("title", "") or (sections[0][1] if sections else "")),
         date=iso_date(properties.get("date")),
         authors=people(properties.pop("authors", None) or properties.pop("author", None)),
-        metadata={**_plain(properties), **({"sections": sections} if sections else {})},
+        metadata={**properties, **({"sections": sections} if sections else {})},
     )
 
 
@@ -72,16 +82,10 @@ def _front_matter(text: str) -> tuple[dict[str, Any], str]:
         return {}, text
     if not isinstance(properties, dict):
         return {}, text
-    return {str(key).lower(): value for key, value in properties.items()}, text[match.end() :]
-
-
-def _plain(value: Any) -> Any:
-    """The value with everything that JSON has no type for as text."""
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return value if value is None or isinstance(value, str | int | float) else str(value)
+    try:
+        return json_values({str(key).lower(): value for key, value in properties.items()}), text[match.end() :]
+    except UnreadableDocument:  # of too many levels
+        return {}, text
 
 
 def _fenced_parts(text: str) -> list[str]:
@@ -93,7 +97,16 @@ def _fenced_parts(text: str) -> list[str]:
 
 def _prose(part: str) -> str:
     """Markdown outside code without link targets, images and comments."""
-    return _LINK.sub(r"\1", _IMAGE.sub(r"\1", _COMMENT.sub("", part)))
+    return _LINK.sub(r"\1", _IMAGE.sub(r"\1", _without_comments(part)))
+
+
+def _without_comments(text: str) -> str:
+    """Markdown without its HTML comments; a pattern would read to the end for each that does not end."""
+    kept, at = [], 0
+    while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
+        kept.append(text[at:start])
+        at = end + 3
+    return "".join(kept) + text[at:]
 
 
 def _headings(text: str) -> Iterator[re.Match[str]]:

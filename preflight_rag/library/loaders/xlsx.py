@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from preflight_rag.library.loaders.fields import file_document, iso_date, one_line, people
-from preflight_rag.library.loaders.files import open_archive
+from preflight_rag.library.loaders.files import open_archive, open_place
 from preflight_rag.library.loaders.parts import Parts
 from preflight_rag.library.loaders.sheets import add_sheet
 from preflight_rag.library.loaders.xml import core_properties
@@ -24,11 +24,11 @@ STREAMED_BYTES = 30_000_000
 """Larger workbooks, unpacked, are read a row at a time: the whole takes fifty times as much memory. Merged cells are
 then not known. A guess."""
 _CURRENCY = re.compile(r'\[\$([^\]-]{1,4})[^\]]{0,20}\]|"([$€£¥]|[A-Z]{3})"|([$€£¥])')
-_UNSHOWN = re.compile(r'"[^"]*"|\[[^\]]*\]|\\.|_.|\*.')
+_UNSHOWN = re.compile(r'"[^"]*"|\[[^\]]{0,100}\]|\\.|_.|\*.')
 _FORMAT = 100
 """Characters of a number format that are looked at; Excel takes 255."""
 _UNIT = re.compile(r'[0#?]"([^"]{1,20})"$')
-_DIGITS = re.compile(r"[#0?,]*[#0?](?:\.([0#?]+))?")
+_DIGITS = re.compile(r"(?<![#0?,])[#0?,]*[#0?](?:\.([0#?]+))?")
 
 
 def load_xlsx(path: Path, max_bytes: int) -> Iterator[Document]:
@@ -44,10 +44,10 @@ def load_xlsx(path: Path, max_bytes: int) -> Iterator[Document]:
         properties = core_properties(archive)
     from openpyxl import load_workbook
 
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), open_place(path).open("rb") as file:
         warnings.simplefilter("ignore")  # Of extensions that openpyxl does not keep, which matters to writers only.
         try:
-            book = load_workbook(path, data_only=True, read_only=streamed, keep_links=False)
+            book = load_workbook(file, data_only=True, read_only=streamed, keep_links=False)
         except DocumentError:
             raise
         except Exception as error:

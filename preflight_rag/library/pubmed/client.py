@@ -1,11 +1,15 @@
 """A client of NCBI's E-utilities: `esearch` and `efetch` of PubMed and PMC, within NCBI's limits.
 
 NCBI counts the requests of a whole machine, so one clock (`Spacing`) serves all threads and clients of a process, and
-through a file in the user's cache all of the user's processes.
+through a file in the user's cache all of the user's processes. Other users of the machine have clocks of their own.
 """
 
 from __future__ import annotations
 
+import getpass
+import os
+import stat
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -56,6 +60,10 @@ _POLL = 0.01
 """Seconds between two looks at another process's lock; a guess, far below the interval."""
 _FIRST_PAUSE = 0.5
 """Seconds before the first repetition, twice as many before each further one; a guess."""
+_TOLD_WITHIN = 0.5
+"""Seconds in which other processes are told to pause; a guess: they find out themselves otherwise."""
+_LONGEST_PAUSE = 3600.0
+"""Seconds that all processes wait at most because one was told to: what is damaged must not keep them out for good."""
 _TOO_FAST_PAUSE = 1.0
 """NCBI counts the requests of a second."""
 _PASSING_STATUS = (408, 500, 502, 503, 504)
@@ -68,10 +76,11 @@ class Spacing:
     """Lets requests start one after another, each at least an interval after the last.
 
     Threads wait for their turn under one lock, processes under the lock of a file that holds when the last request
-    started; the interval counts from when it really did.
+    started, and until when the server asked all to wait; the interval counts from when a request really started.
 
     Args:
-        file: Where processes of this machine meet; None for this process alone.
+        file: Where processes of this machine meet; None for this process alone. Where it cannot be written, that is a
+            file of the user's own in the system's folder for temporary ones.
     """
 
     def __init__(self, file: Callable[[], Path] | None = None) -> None:
@@ -95,20 +104,29 @@ class Spacing:
             raise TimeoutError
         try:
             with self._among_processes(deadline) as shared:
-                self._last = max(self._last, shared.read())
+                last, resume = shared.read()
+                self._last, self._resume = max(self._last, last), max(self._resume, resume)
                 while (start := max(self._next(per_second), now := time.monotonic())) > now:
                     if start > deadline:
                         raise TimeoutError
                     time.sleep(start - now)
                 self._last = time.monotonic()
-                shared.write(self._last)
+                shared.write(self._last, self._resume)
             return self._last
         finally:
             self._turn.release()
 
     def pause(self, seconds: float) -> None:
-        """Let no request start for so long, because the server said that they come too fast."""
-        self._resume = max(self._resume, time.monotonic() + seconds)
+        """Let no request of any process start for so long, because the server said that they come too fast."""
+        self._resume = max(self._resume, time.monotonic() + min(seconds, _LONGEST_PAUSE))
+        with suppress(TimeoutError), self._among_processes(time.monotonic() + _TOLD_WITHIN) as shared:
+            last, resume = shared.read()
+            # Which start of the machine the pause belongs to is known by the other time.
+            shared.write(max(last, time.monotonic() - 1), max(resume, self._resume))
+
+    def paused(self, deadline: float) -> float:
+        """Seconds that the server has asked all to wait still, where they last beyond a deadline; else 0."""
+        return self._resume - time.monotonic() if self._resume > deadline else 0.0
 
     def _next(self, per_second: float) -> float:
         return max(self._last + ALLOWANCE / per_second, self._resume)
@@ -121,43 +139,62 @@ class Spacing:
             return
         from filelock import FileLock, Timeout
 
-        try:
-            path = self._file()
-            path.parent.mkdir(parents=True, exist_ok=True)
-            lock = FileLock(path.with_suffix(".lock"))
-            lock.acquire(timeout=max(deadline - time.monotonic(), 0), poll_interval=_POLL)
-        except Timeout:
-            raise TimeoutError from None
-        except OSError:
-            # A cache that cannot be written (a read-only home) must not keep anybody from asking.
-            yield _LastStart(None)
+        for file in (self._file, _own_temporary_file):
+            try:
+                path = file()
+                path.parent.mkdir(parents=True, exist_ok=True)
+                lock = FileLock(path.with_suffix(".lock"))
+                lock.acquire(timeout=max(deadline - time.monotonic(), 0), poll_interval=_POLL)
+            except Timeout:
+                raise TimeoutError from None
+            except OSError:  # it cannot be written, as in a home that is read-only
+                continue
+            try:
+                yield _LastStart(path)
+            finally:
+                lock.release()
             return
-        try:
-            yield _LastStart(path)
-        finally:
-            lock.release()
+        # Where nothing can be written, nobody is kept from asking.
+        yield _LastStart(None)
 
 
 @dataclass(frozen=True)
 class _LastStart:
-    """When the last request of any process started, in a file."""
+    """When the last request of any process started, and from when on the next may, in a file."""
 
     path: Path | None
 
-    def read(self) -> float:
+    def read(self) -> tuple[float, float]:
         """As `time.monotonic()` counts, which all processes share until the machine is started anew."""
+        never = float("-inf")
         try:
-            last = float(self.path.read_text("ascii")) if self.path else float("-inf")
+            written = self.path.read_text("ascii").split() if self.path else []
+            last, resume = [*map(float, written), never, never][:2]
         except (OSError, ValueError):
-            return float("-inf")
+            return never, never
         # A time that lies ahead was written before the machine was started anew.
-        return last if last <= time.monotonic() else float("-inf")
+        now = time.monotonic()
+        return (last, min(resume, now + _LONGEST_PAUSE)) if last <= now else (never, never)
 
-    def write(self, last: float) -> None:
-        """Keep the time; where that fails, requests of other processes are only not waited for."""
+    def write(self, last: float, resume: float) -> None:
+        """Keep the times; where that fails, requests of other processes are only not waited for."""
         if self.path is not None:
             with suppress(OSError):
-                self.path.write_text(repr(last), "ascii")
+                self.path.write_text(f"{last!r} {resume!r}", "ascii")
+
+
+def _own_temporary_file() -> Path:
+    """A file in a folder for temporary ones that belongs to the user alone.
+
+    Raises:
+        PermissionError: What has the folder's name is somebody else's.
+    """
+    folder = Path(tempfile.gettempdir()) / f"preflight-rag-{getpass.getuser()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or (hasattr(os, "getuid") and found.st_uid != os.getuid()):
+        raise PermissionError(folder)
+    return folder / "ncbi-last-request"
 
 
 def _shared_file() -> Path:
@@ -280,7 +317,8 @@ class EntrezClient:
                 self._spacing.wait(self.per_second, deadline)
                 return read(self._reply(utility, sent, deadline))
             except TimeoutError:
-                reason = reason or "could not be asked in time"
+                left = self._spacing.paused(deadline)
+                reason = reason or (f"has asked to wait {left:,.0f} s more" if left else "could not be asked in time")
                 break
             except PassingFailure as failure:
                 reason = failure.reason
@@ -318,6 +356,8 @@ class EntrezClient:
         except httpx.TimeoutException as error:
             silent = f"was silent for {timeout:g} s" if timeout == self._timeout else "was too slow"
             raise PassingFailure(silent) from error
+        except (httpx.RemoteProtocolError, httpx.ReadError) as error:
+            raise PassingFailure("broke off its reply") from error
         except httpx.HTTPError as error:
             raise PassingFailure(f"cannot be reached at {self.url} ({error or type(error).__name__})") from error
         _check_status(response, body, utility, sent.get("term", ""))

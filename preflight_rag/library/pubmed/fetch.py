@@ -70,6 +70,7 @@ class _Harvest:
     documents: list[Document] = field(default_factory=list)
     rungs: list[SearchExpression] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    down: str = ""
 
 
 def fetch_documents(
@@ -122,10 +123,13 @@ def fetch_documents(
     with ThreadPoolExecutor(len(asked), thread_name_prefix="pubmed") as threads:
         found = search_together(ladder, searches, enough=enough, ask=threads.map)
         list(threads.map(harvest, asked, [each.ids for each in found]))
+    problems = [problem for harvest in harvests.values() for problem in harvest.problems]
+    # Where NCBI fails, all kinds fail for one reason, whatever each was told of it: one sentence says so.
+    down = [harvest.down for harvest in harvests.values() if harvest.down]
     return Fetched(
         documents=tuple(_papers(harvests)),
         rungs=tuple(rung for harvest in harvests.values() for rung in harvest.rungs),
-        problems=tuple(dict.fromkeys(problem for harvest in harvests.values() for problem in harvest.problems)),
+        problems=tuple(dict.fromkeys([*problems, *down[:1]])),
     )
 
 
@@ -169,7 +173,10 @@ class _Search:
             )
         except PubMedError as error:
             self._failed = not isinstance(error, ExpressionRefused)
-            self._found.problems.append(str(error))
+            if self._failed:
+                self._found.down = str(error)
+            else:
+                self._found.problems.append(str(error))
             return (), 0, error.message
         return found.ids, found.hits, found.note
 

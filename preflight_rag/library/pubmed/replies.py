@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
-from preflight_rag.state.errors import ExpressionRefused, PubMedRefused
+from preflight_rag.state.errors import ExpressionRefused, PubMedRefused, first_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -100,7 +100,7 @@ def error_in_json(body: bytes) -> str:
         return ""
     try:
         return str(json.loads(body).get("error", ""))[:_SHOWN]
-    except ValueError:
+    except (ValueError, RecursionError):
         return ""
 
 
@@ -122,7 +122,7 @@ def _checked(body: bytes, *roots: str) -> _Element:
     try:
         root = parse_xml(body)
     except XMLSyntaxError as error:
-        raise PassingFailure(f"sent XML that is not well-formed ({error})") from error
+        raise PassingFailure(f"sent XML that is not well-formed ({first_line(error)})") from error
     if local(root) not in roots:
         raise PassingFailure(f"sent <{local(root)}> instead of <{roots[0]}>")
     return root

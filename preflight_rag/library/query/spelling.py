@@ -49,8 +49,10 @@ _ENGLISH_TOTAL = 541_808_760_578
 
 _CHUNK = re.compile(r"\S+")
 _CORE = re.compile(r"[^\W\d_]+(?:[-‐][^\W\d_]+)*")
-_QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|«[^»]*»|`[^`]*`")
+_QUOTED = re.compile(r"\"[^\"]*\"|“[^“”]*”|«[^«»]*»|`[^`]*`")
 _SENTENCE_END = re.compile(r"[.?!:;]['\")”]*\s+$")
+_BETWEEN = 100
+"""Characters from the end of a sentence to the next word; a guess."""
 _CHEMICAL = re.compile(r"(?:ine|ide|ate|ite|ane|ene|yne|one|ol|ase|in|ium|yl|ose|amide|amine|oic|ic)s?$")
 _PREFIX = re.compile(
     r"hypo|hyper|inter|intra|infra|supra|super|macro|micro|anti|ante|endo|ecto|mono|poly|oligo|peri|post"
@@ -237,12 +239,13 @@ def _two_slips(typed: str, word: str) -> bool:
 def _plain_words(text: str) -> Iterator[Suspect]:
     """Words of a text that are neither quoted nor part of a code, a contraction, an address or a path."""
     text = _QUOTED.sub(lambda match: " " * len(match[0]), text)
-    for chunk in _CHUNK.finditer(text):
+    for number, chunk in enumerate(_CHUNK.finditer(text)):
         core = _CORE.search(chunk[0])
         if not core or any(c.isalnum() or c in "'’@_\\/" for c in chunk[0][: core.start()] + chunk[0][core.end() :]):
             continue
         start = chunk.start() + core.start()
-        opens = not text[: chunk.start()].strip() or bool(_SENTENCE_END.search(text[: chunk.start()]))
+        before = text[max(0, chunk.start() - _BETWEEN) : chunk.start()]
+        opens = number == 0 or bool(_SENTENCE_END.search(before))
         parts = re.split("[-‐]", core[0])
         if len(parts) > 1 and any(len(part) < SHORTEST - 1 or not part.islower() for part in parts):
             continue

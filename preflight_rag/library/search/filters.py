@@ -41,9 +41,9 @@ OR = " || "
 """Stands between conditions of which one must hold."""
 
 _EXAMPLE = "Write FIELD OP VALUE with one of = != < <= > >= ~ in, such as year>=2020; repeat --where for more"
-_IN = re.compile(r"\s*([^<>=!~()]+?)\s+in\s*\((.*)\)\s*", re.IGNORECASE | re.DOTALL)
-_COMPARED = re.compile(r"\s*([^<>=!~()]+?)\s*(<=|>=|!=|==|=|<|>|~)\s*(.*?)\s*", re.DOTALL)
-_PRESENT = re.compile(r"\s*(!?)\s*([^<>=!~()\s][^<>=!~()]*?)\s*")
+_IN = re.compile(r"([^<>=!~()]+?)(?<!\s)\s++in\s*+\((.*)\)", re.IGNORECASE | re.DOTALL)
+_COMPARED = re.compile(r"([^<>=!~()]+?)(?:(?<!\s)\s++)?+(<=|>=|!=|==|=|<|>|~)\s*+(.*)", re.DOTALL)
+_PRESENT = re.compile(r"(!?)\s*+([^<>=!~()\s][^<>=!~()]*+)")
 _PATH = re.compile(r"/|~/|[A-Za-z]:[\\/]|\\\\")
 _BETWEEN = re.compile(r"[/\\]+")
 _QUOTED = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([^,]*))\s*(?:,|$)""")
@@ -69,9 +69,9 @@ class Condition:
         if self.op not in get_args(Operator):
             raise UsageError(f"{self.op!r} is no operator of a filter", help=_EXAMPLE)
         if self.op == "in" and (not isinstance(self.value, frozenset) or not self.value):
-            raise UsageError(f"'{self.field} in' takes a set of values, not {self.value!r}", help=_EXAMPLE)
+            raise UsageError(f"{f'{self.field} in'!r} takes a set of values, not {self.value!r}", help=_EXAMPLE)
         if self.op not in ("exists", "missing", "in") and str(self.value).strip() == "":
-            raise UsageError(f"'{self.field} {self.op}' has no value", help=_EXAMPLE)
+            raise UsageError(f"{f'{self.field} {self.op}'!r} has no value", help=_EXAMPLE)
         self.predicate()
 
     def __str__(self) -> str:
@@ -117,7 +117,7 @@ class Condition:
         number, day = _number(self.value), known_date(self.value)
         if number is None and (day is None or self.field.lower() in NUMBERS):
             raise UsageError(
-                f"'{self}' compares with {self.value!r}, which is neither a number nor a date in a known form",
+                f"{str(self)!r} compares with {self.value!r}, which is neither a number nor a date in a known form",
                 help="Give a number, 2021, 2021-03, 2021-03-12 or March 2021 to --where, or use = or ~",
             )
         return number, day
@@ -126,7 +126,7 @@ class Condition:
         for value in values:
             if _number(value) is None:
                 raise UsageError(
-                    f"'{self.field}' is a number, not {value!r}", help="Give --where a number, such as page=3"
+                    f"{self.field!r} is a number, not {value!r}", help="Give --where a number, such as page=3"
                 )
 
 
@@ -200,14 +200,15 @@ def _any_parsed(text: str) -> Condition | AnyOf:
 
 
 def _parsed(text: str) -> Condition:
-    if match := _IN.fullmatch(text):
+    stripped = text.strip()
+    if match := _IN.fullmatch(stripped):
         values = [next((part for part in found if part), "").strip() for found in _QUOTED.findall(match[2])]
         return Condition(match[1], "in", frozenset(value for value in values if value))
-    if match := _COMPARED.fullmatch(text):
+    if match := _COMPARED.fullmatch(stripped):
         value = re.sub(r"""^(["'])(.*)\1$""", r"\2", match[3], flags=re.DOTALL)
         operator: Any = "=" if match[2] == "==" else match[2]
         return Condition(match[1], operator, value)
-    if match := _PRESENT.fullmatch(text):
+    if match := _PRESENT.fullmatch(stripped):
         return Condition(match[2], "missing" if match[1] else "exists")
     raise UsageError(f"The filter {text!r} cannot be read", help=_EXAMPLE)
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence, Sized
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
 
 from preflight_rag.library.search.fusion import RRF_K, comb_sum, reciprocal_rank_fusion
 from preflight_rag.state.context import Fusion
-from preflight_rag.state.errors import LibraryCorrupt, UsageError
-from preflight_rag.state.retrieval import Candidate
+from preflight_rag.state.errors import LibraryCorrupt, PassageGone, UsageError
+from preflight_rag.state.retrieval import Candidate, PassageTerms
 from preflight_rag.state.values import Hit, Passage, Ranking
 
 if TYPE_CHECKING:
@@ -25,7 +25,12 @@ CANDIDATES = 100
 
 FUSION: Fusion = "rrf"
 """How the rankings are fused; see docs/RESULTS.md, `reranking`."""
+TRIES = 5
+"""How often a search is made where an ingest replaces what it found before that is read; a guess: an ingest takes much
+longer than a search, so the second try is nearly always the last."""
 
+K = TypeVar("K")
+V = TypeVar("V")
 Scored = Sequence[tuple[int, float]]
 Identities = dict[int, tuple[str, str]]
 
@@ -41,6 +46,7 @@ class Rankings:
         dense_scores: Cosine of query and passage for every passage of `fused`, from the stored vectors.
         note: What the filter left out; empty without one.
         problems: What went wrong on the way and left something out, one line each.
+        terms: Of the passages of `fused`, by id, where the index holds them.
     """
 
     dense: Ranking
@@ -49,6 +55,7 @@ class Rankings:
     dense_scores: dict[str, float]
     note: str = ""
     problems: tuple[str, ...] = ()
+    terms: dict[str, PassageTerms] = field(default_factory=dict, compare=False, repr=False)
 
     def candidates(self, passages: Sequence[Passage]) -> list[Candidate]:
         """The fused ranking's passages, which are given in its order, with their places in all rankings."""
@@ -63,9 +70,26 @@ class Rankings:
                 dense_rank=dense.get(hit.passage_id),
                 lexical_rank=lexical[hit.passage_id].rank if hit.passage_id in lexical else None,
                 bm25=lexical[hit.passage_id].score if hit.passage_id in lexical else None,
+                terms=self.terms.get(hit.passage_id),
             )
             for hit, passage in zip(self.fused, passages, strict=True)
         ]
+
+
+def again_where_replaced(search: Callable[[], V]) -> V:
+    """What a search gives that also reads the passages: made anew where an ingest deletes one of them in between.
+
+    So that a result is whole, and of one generation of the index.
+
+    Raises:
+        PassageGone: One is missing again and again: it is not only being replaced.
+    """
+    for _ in range(TRIES - 1):
+        try:
+            return search()
+        except PassageGone:
+            continue
+    return search()
 
 
 def check_query(query: str, k: int, rrf_k: int) -> None:
@@ -109,26 +133,40 @@ def hybrid_search(
     else:
         fused = comb_sum(_cosines_of(store, vector, dense, lexical), dict(lexical))[:k]
     shown = {row for scored in (dense[:k], lexical[:k], fused) for row, _ in scored}
-    names = store.identities(sorted(shown))
-    if len(names) != len(shown):
-        raise LibraryCorrupt(f"The index of {store.path.parent} points to passages that are not in the database")
-    ranking = _ranking(fused, names)
-    scores = cosines(vector, store.vectors([hit.passage_id for hit in ranking]))
-    return Rankings(_ranking(dense[:k], names), _ranking(lexical[:k], names), ranking, scores)
+    names = whole(store, shown, store.identities(sorted(shown)))
+    wanted = [row for row, _ in fused]
+    vectors = whole(store, wanted, store.row_vectors(sorted(wanted)))
+    scores = cosines(vector, {names[row][0]: vectors[row] for row in wanted})
+    terms = {names[row][0]: found for row, found in index.passage_terms([row for row, _ in fused]).items()}
+    near, worded, together = (_ranking(scored, names) for scored in (dense[:k], lexical[:k], fused))
+    return Rankings(near, worded, together, scores, terms=terms)
 
 
 def _cosines_of(store: Store, vector: np.ndarray, dense: Scored, lexical: Scored) -> dict[int, float]:
     """Cosine with the query of each passage that either ranking holds."""
     near = dict(dense)
     missing = [row for row, _ in lexical if row not in near]
-    return near | {row: float(vector @ stored) for row, stored in store.row_vectors(missing).items()}
+    stored = whole(store, missing, store.row_vectors(missing))
+    return near | {row: float(vector @ each) for row, each in stored.items()}
+
+
+def whole(store: Store, wanted: Sized, found: dict[K, V]) -> dict[K, V]:
+    """What the database has of what an index points to: all of it, or the ranking would lack some in silence.
+
+    Raises:
+        LibraryCorrupt: It lacks some: the index is not this database's, or was replaced during the search.
+    """
+    if len(found) != len(wanted):
+        raise LibraryCorrupt(f"The index of {store.path.parent} points to passages that are not in the database")
+    return found
 
 
 def _nearest(store: Store, index: Index, vector: np.ndarray, n: int, among: np.ndarray) -> list[tuple[int, float]]:
     """`(row, inner product)` of the nearest `n` at the positions `among`; of codes, twice as many by stored vectors."""
     if index.dense.is_exact:
         return index.search_dense(vector, n, among=among)
-    vectors = store.row_vectors([row for row, _ in index.search_dense(vector, 2 * n, among=among)])
+    rows = [row for row, _ in index.search_dense(vector, 2 * n, among=among)]
+    vectors = whole(store, rows, store.row_vectors(rows))
     scored = [(row, float(vector @ stored)) for row, stored in vectors.items()]
     return sorted(scored, key=lambda hit: (-hit[1], hit[0]))[:n]
 
@@ -137,9 +175,14 @@ def cosines(query: np.ndarray, vectors: dict[str, np.ndarray]) -> dict[str, floa
     """Cosine of `query` with each vector; 0 for a vector of zeros."""
     import numpy as np
 
-    length = float(np.linalg.norm(query))
-    scales = {name: length * float(np.linalg.norm(vector)) for name, vector in vectors.items()}
-    return {name: float(query @ vector) / scales[name] if scales[name] else 0.0 for name, vector in vectors.items()}
+    if not vectors:
+        return {}
+    matrix = np.stack(list(vectors.values()))
+    scales = np.linalg.norm(query) * np.linalg.norm(matrix, axis=1)
+    # Unlike a product of matrices, the same sum wherever a vector stands among others: equal passages have equal ones.
+    products = np.einsum("ij,j->i", matrix, query)
+    found = np.divide(products, scales, out=np.zeros(len(matrix)), where=scales > 0)
+    return dict(zip(vectors, found.astype(float).tolist(), strict=True))
 
 
 def _ranking(scored: Scored, names: Identities) -> Ranking:

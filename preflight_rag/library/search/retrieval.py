@@ -7,15 +7,17 @@ and the rest goes on.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import zip_longest
+from math import ceil
 from typing import TYPE_CHECKING
 
 from preflight_rag.library.collection import BooleanSearch
 from preflight_rag.library.query.ladder import search_until_enough
-from preflight_rag.library.search.hybrid import Rankings
+from preflight_rag.library.search.hybrid import Rankings, again_where_replaced
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import LibraryEmpty, UsageError
 from preflight_rag.state.reading import Source
@@ -34,6 +36,12 @@ if TYPE_CHECKING:
 PREVIEW_CHARS = 120
 """Characters of a passage that the state keeps, for people who look at it."""
 FOUND_BY = "found_by"
+NEAR = 0.8
+"""Share of the closest passage's cosine from which another document's passage is as near.
+
+Set on two things: in questions about one paper of 58 documents the nearest passage of another one lies at 0.3 to 0.7 of
+it, mostly; of 60 questions of NQ, the passage that answers lies above 0.8 of the closest planted one in 73 %.
+"""
 
 
 @dataclass
@@ -128,11 +136,27 @@ def retrieve_passages(
     check_choice(settings)
     where, found_by = read_filter(settings)
     live = _Live() if pubmed is None else _fetched(library, queries[0], expressions, settings, pubmed)
+    return again_where_replaced(
+        lambda: _retrieved(library, queries, settings, expressions, extractive, where, found_by, live)
+    )
+
+
+def _retrieved(
+    library: Collection,
+    queries: Sequence[str],
+    settings: Settings,
+    expressions: Sequence[str],
+    extractive: ExtractiveReader | None,
+    where: Filter | None,
+    found_by: Filter | None,
+    live: _Live,
+) -> Retrieval:
+    """What `retrieve_passages` gives, of what NCBI had; all of it from one generation of the index."""
     try:
         found = [_search(library, query, settings, where) for query in queries]
     except LibraryEmpty as error:
-        raise error if pubmed is None else live.nothing(error) from None
-    retrieval = Retrieval(found[0], rungs=live.rungs, problems=live.problems)
+        raise live.nothing(error) if live.asked else error from None
+    retrieval = Retrieval(found[0], rungs=live.rungs, problems=list(live.problems))
     retrieval.problems += [("retriever", problem) for part in found for problem in part.problems]
     if where is not None and not found[0].fused:
         retrieval.problems.append(("where", found[0].note))
@@ -146,7 +170,7 @@ def retrieve_passages(
         if found_by is not None:
             pool = [candidate for candidate in pool if found_by.fits({FOUND_BY: candidate.found_by})]
         pools.append(_ordered(query, pool, retrieval, settings, extractive))
-    retrieval.chosen = _selected(library, _joined(pools), settings)
+    retrieval.chosen = _selected(library, _shared(_joined(pools), settings), settings)
     return retrieval
 
 
@@ -171,6 +195,35 @@ def _retracted_last(pool: list[Candidate]) -> list[Candidate]:
         return pool
     last = [candidate for _, candidate in sorted(zip(retracted, pool, strict=True), key=lambda pair: pair[0])]
     return [replace(candidate, rank=rank) for rank, candidate in enumerate(last, 1)]
+
+
+def _shared(pool: list[Candidate], settings: Settings) -> list[Candidate]:
+    """The candidates, of which the first k hold no more of one document than its share where others are as near.
+
+    Else whoever plants one document with many passages on a question fills all that a reader is given. Its last
+    passages change places with the first of other documents that lie nearly as close to the question (`NEAR`); where
+    the library has none, as on most questions about one document, all stays as it is. Selectors of diversity choose
+    for themselves.
+    """
+    most, given = ceil(settings.k * settings.document_share), Counter[str]()
+    beyond, near = [], []
+    closest = max((candidate.cosine for candidate in pool), default=0.0)
+    for place, candidate in enumerate(pool):
+        given[candidate.passage.document_id] += 1
+        is_within = given[candidate.passage.document_id] <= most
+        if place < settings.k and not is_within:
+            beyond.append(candidate)
+        is_sound = not is_retracted(candidate.passage.title)
+        if place >= settings.k and is_within and is_sound and candidate.cosine >= NEAR * closest:
+            near.append(candidate)
+    count = min(len(beyond), len(near))
+    if not count:
+        return pool
+    moved = {candidate.passage.id for candidate in (*beyond[-count:], *near[:count])}
+    first = [candidate for candidate in pool[: settings.k] if candidate.passage.id not in moved]
+    rest = [candidate for candidate in pool[settings.k :] if candidate.passage.id not in moved]
+    ordered = [*first, *near[:count], *beyond[-count:], *rest]
+    return [replace(candidate, rank=rank) for rank, candidate in enumerate(ordered, 1)]
 
 
 def _joined(pools: Sequence[list[Candidate]]) -> list[Candidate]:
@@ -228,6 +281,7 @@ class _Live:
     new: Set[str] = frozenset()
     rungs: list[SearchExpression] = field(default_factory=list)
     problems: list[tuple[str, str]] = field(default_factory=list)
+    asked: bool = False
 
     def nothing(self, empty: LibraryEmpty) -> LibraryEmpty:
         """The error where the library is empty and NCBI gave nothing to fill it with."""
@@ -251,7 +305,7 @@ def _fetched(
     )
     stored = library.intern(fetched.documents)
     problems = [("pubmed", problem) for problem in (*fetched.problems, *stored.problems)]
-    return _Live(stored.passages, stored.new, list(fetched.rungs), problems)
+    return _Live(stored.passages, stored.new, list(fetched.rungs), problems, asked=True)
 
 
 def _merged(

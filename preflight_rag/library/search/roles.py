@@ -46,7 +46,7 @@ _AIM = (
 )
 _METHOD = (
     re.compile(
-        rf"\b(?:\d[\d,]{{0,12}}|one|two|three|four|five|six|seven|eight|nine|ten|twelve)\b[^.]{{0,60}}\b(?:{_PEOPLE})\b"
+        rf"\b(?:(?<!\d,)\d(?:,?\d)*+|one|two|three|four|five|six|seven|eight|nine|ten|twelve)\b[^.]{{0,60}}\b(?:{_PEOPLE})\b"
     ),
     re.compile(
         r"\b(?:enrol?led|recruited|randomi[sz]ed|randomly|underwent|consumed|received|cohort|cross-sectional|blind|"
@@ -71,7 +71,7 @@ _RESULT = (
         r"higher|lower|improved|associated|correlated|differ(?:ed|ences?)|accounted|compared with|resulted)\b",
         re.I,
     ),
-    re.compile(r"\d[\d.,]*\s?%|\b\d+\.\d+\b"),
+    re.compile(r"(?<![\d.,])[.,]*+\d[\d.,]*+\s?%|\b\d++\.\d++\b"),
 )
 _CONCLUSION = (
     re.compile(r"\b(?:we conclude|in conclusion|to conclude|taken together|in summary)\b", re.I),
@@ -84,13 +84,18 @@ _CONCLUSION = (
 )
 _CUES = {"aim": _AIM, "method": _METHOD, "result": _RESULT, "conclusion": _CONCLUSION}
 _HEADINGS = {
-    "aim": re.compile(r"(?:.* )?(?:objectives?|aims?|purpose|goals?|hypothes[ie]s)(?: .*)?"),
+    "aim": re.compile(r"(?:.* )?(?:objectives?|aims?|purpose|goals?|hypothes[ie]s)(?: .*)?", re.DOTALL),
     "method": re.compile(
         r"(?:patients?|materials?|participants?|subjects?|animals?|design|setting|study|data|population|methods?)\b.*"
-        r"|methodology|interventions?|experimental.*|.* methods"
+        r"|methodology|interventions?|experimental.*|.* methods",
+        re.DOTALL,
     ),
-    "result": re.compile(r"results?|(?:main |principal |key )?findings?|(?:main )?results? .*|main outcome.*"),
-    "conclusion": re.compile(r"conclusions?|interpretation|discussion|significance|conclusions? .*|.* conclusions?"),
+    "result": re.compile(
+        r"results?|(?:main |principal |key )?findings?|(?:main )?results? .*|main outcome.*", re.DOTALL
+    ),
+    "conclusion": re.compile(
+        r"conclusions?|interpretation|discussion|significance|conclusions? .*|.* conclusions?", re.DOTALL
+    ),
 }
 _OTHERS = re.compile(
     r"\b(?i:several|previous|earlier|many|other|some|few|recent) (?:\w+ )?(?:studies|trials|reports|authors)\b"

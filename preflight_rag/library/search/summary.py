@@ -56,7 +56,7 @@ _NOTICE = re.compile(
     r"©|\(c\) ?(?:19|20)\d\d|all rights reserved|creative commons|e-?mail:|terms of (?:use|service)|click here",
     re.IGNORECASE,
 )
-_TABLE = re.compile(r"\|[^|]*\||\.{4,}|\t|(?:\s{3,}\S+){3,}")
+_TABLE = re.compile(r"\|[^|]*\||\.{4,}|\t|(?:(?<!\s)\s{3,}+\S++){3}")
 _BACK_MATTER = re.compile(
     r"[#\d.\s]*(?:references?(?: cited)?|bibliography|(?:literature|works) cited|acknowledge?ments?|funding"
     r"|(?:conflicts?|competing|declarations?)(?: of)?(?: competing)? interests?|author contributions?"

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
-from preflight_rag.library.loaders.files import ONE_DOCUMENT, suffix_of
+from preflight_rag.library.loaders.files import ONE_DOCUMENT, open_regular, real_path, suffix_of
+from preflight_rag.library.storage.identity import place_key
 from preflight_rag.state.values import Passage
 from preflight_rag.text.links import link_of
 
@@ -75,12 +76,12 @@ class Catalogue:
         fits = f"d.retired IS NULL AND {_FITS}" if literal else "d.retired IS NULL"
         (total,) = self._select(f"SELECT count(*) FROM documents d WHERE {fits}", values)[0]  # noqa: S608  # constants
         rows = self._select(f"{_ROW} WHERE {fits} ORDER BY added_at DESC, id LIMIT :limit OFFSET :offset", values)
-        return [_entry(row) for row in rows], int(total)
+        return [_entry(row, self._store) for row in rows], int(total)
 
     def document(self, document_id: str) -> CatalogueEntry | None:
         """One document, or None."""
         rows = self._select(f"{_ROW} WHERE d.retired IS NULL AND d.id = :id", {"id": document_id})
-        return _entry(rows[0]) if rows else None
+        return _entry(rows[0], self._store) if rows else None
 
     def knows(self, document_id: str) -> bool:
         """Whether there is a document of that id."""
@@ -135,6 +136,20 @@ class Catalogue:
             found[kind] = found.get(kind, 0) + count
         return dict(sorted(found.items()))
 
+    def open_file(self, entry: CatalogueEntry) -> int:
+        """The file of an entry, opened for reading: the one that lies where it was read from; for the caller to close.
+
+        Raises:
+            OSError: It is not there any more, or something else is.
+        """
+        if entry.file is None:
+            raise FileNotFoundError(entry.origin)
+        number = open_regular(entry.file)
+        if str(real_path(number, entry.file)) != _place(self._store, entry.origin):
+            os.close(number)
+            raise FileNotFoundError(entry.origin)
+        return number
+
     def passage(self, passage_id: str) -> Passage | None:
         """One passage, or None; also one of a document that has since been changed, while the index holds it."""
         return self._store.passages([passage_id]).get(passage_id)
@@ -166,26 +181,34 @@ def _kind(origin: str) -> str:
     return suffix_of(Path(origin)).removesuffix(".gz").removeprefix(".") if origin else ""
 
 
+def _place(store: Store, origin: str) -> str:
+    """Where the file of that path lay when it was read. Another one that a link leads to is not what was given."""
+    return str(store.meta(place_key(origin)) or origin)
+
+
+def _real(path: Path) -> str:
+    """Where a path leads to; "" where that changes while it is asked."""
+    try:
+        return os.path.realpath(path)
+    except OSError:
+        return ""
+
+
 def _tags(value: object) -> tuple[str, ...]:
     """The tags of a document's metadata as SQLite extracts them: a list as JSON, or one text."""
     if not isinstance(value, str):
         return ()
-    read = json.loads(value) if value.startswith("[") else [value]
+    try:
+        read = json.loads(value) if value.startswith("[") else [value]
+    except ValueError:  # one text that begins so
+        read = [value]
     return tuple(tag.strip() for tag in read if isinstance(tag, str) and tag.strip())
 
 
-def _leads_out(path: Path) -> bool:
-    """Whether a file is a link to one outside its folder, which may be any file of this machine."""
-    try:
-        return not path.resolve(strict=True).is_relative_to(path.parent.resolve())
-    except (OSError, RuntimeError):
-        return True
-
-
-def _entry(row: sqlite3.Row) -> CatalogueEntry:
+def _entry(row: sqlite3.Row, store: Store) -> CatalogueEntry:
     path = Path(row["origin"]) if row["origin"] else None
     of_one = path is not None and suffix_of(path) in ONE_DOCUMENT
-    opens = path is not None and of_one and path.is_file() and not _leads_out(path)
+    opens = path is not None and of_one and path.is_file() and _real(path) == _place(store, row["origin"])
     return CatalogueEntry(
         id=row["id"],
         title=row["title"],

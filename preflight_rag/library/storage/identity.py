@@ -37,6 +37,14 @@ def vector_key(passage: Passage) -> str:
     return hashlib.sha256(f"{passage.title}\0{passage.text}".encode()).hexdigest()[:32]
 
 
+def place_key(origin: str) -> str:
+    """Names where a file lies, in a library's settings, whose own path (`origin`) has links in it."""
+    return f"place:{origin}"
+
+
+_ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str)
+"""Made once: `json.dumps` makes one for each passage that is read, where its id is compared with its text."""
+
+
 def _digest(value: Any) -> str:
-    payload = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str)
-    return hashlib.sha256(payload.encode("utf-8", "surrogatepass")).hexdigest()
+    return hashlib.sha256(_ENCODER.encode(value).encode("utf-8", "surrogatepass")).hexdigest()

@@ -13,8 +13,8 @@ from typing import Any
 
 from preflight_rag.state.values import Document, Passage
 
-SCHEMA_VERSION = 1
-
+CHUNK = 500
+"""Values in one SQL statement: SQLite of some builds takes 999 parameters at most."""
 TABLES = """
 CREATE TABLE IF NOT EXISTS meta (
     key TEXT PRIMARY KEY,
@@ -56,6 +56,16 @@ CREATE INDEX IF NOT EXISTS passages_document ON passages (document_id);
 CREATE INDEX IF NOT EXISTS passages_retired ON passages (retired) WHERE retired IS NOT NULL;
 CREATE INDEX IF NOT EXISTS vectors_input ON vectors (input);
 """
+
+
+def _make_tables(connection: sqlite3.Connection) -> None:
+    for statement in TABLES.split(";"):
+        connection.execute(statement)
+
+
+MIGRATIONS = (_make_tables,)
+"""What brings a database to version 1, 2, … (`storage/migrations.py`). The tables are those of the first version."""
+SCHEMA_VERSION = len(MIGRATIONS)
 
 UPSERT_DOCUMENT = """
 INSERT INTO documents (id, source, title, date, authors, metadata, content_hash, origin, added_at, generation, retired)
@@ -119,13 +129,26 @@ def passage_row(passage: Passage, position: int) -> tuple[Any, ...]:
 
 def passage_of(row: sqlite3.Row) -> Passage:
     """The passage of a row of `SELECT_PASSAGES`; it has its document's metadata, but for the sections, and its own."""
-    document_metadata = json.loads(row["document_metadata"])
-    document_metadata.pop("sections", None)
+    id, document_id, text, start, end, page, tokens, passage_metadata, title, source, date, document_metadata = row
+    metadata = _metadata_of(document_metadata)
+    metadata.pop("sections", None)
     return Passage(
-        **{key: row[key] for key in ("id", "document_id", "text", "title", "source", "date", "page", "start", "end")},
-        tokens=row["tokens"],
-        metadata=document_metadata | json.loads(row["passage_metadata"]),
+        id=id,
+        document_id=document_id,
+        text=text,
+        title=title,
+        source=source,
+        date=date,
+        page=page,
+        start=start,
+        end=end,
+        tokens=tokens,
+        metadata=metadata | _metadata_of(passage_metadata),
     )
+
+
+def _metadata_of(stored: str) -> dict[str, Any]:
+    return {} if stored == "{}" else dict(json.loads(stored))
 
 
 def _json(value: Any) -> str:

@@ -1,27 +1,26 @@
 """The truth of a library: documents, passages, vectors and settings in one SQLite file.
 
-Queries read with plain `sqlite3`; sqlite-utils, which takes a while to import, serves the writes. One connection is
-shared by all threads under a lock. Vectors are little-endian float32.
+Queries read with plain `sqlite3`; sqlite-utils, which takes a while to import, serves the writes. Vectors are
+little-endian float32.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from preflight_rag.library.storage.cards import card_of, document_of_card, is_card
+from preflight_rag.library.storage.damage import LARGEST, damaged
+from preflight_rag.library.storage.database_file import BUSY_SECONDS, DATABASE, DatabaseFile, make_private
+from preflight_rag.library.storage.identity import passage_id
 from preflight_rag.library.storage.schema import (
-    SCHEMA_VERSION,
+    CHUNK,
     SELECT_PASSAGES,
-    TABLES,
     UPSERT_DOCUMENT,
     UPSERT_PASSAGE,
     UPSERT_VECTOR,
@@ -29,28 +28,12 @@ from preflight_rag.library.storage.schema import (
     passage_of,
     passage_row,
 )
-from preflight_rag.state.errors import (
-    LibraryBusy,
-    LibraryClosed,
-    LibraryCorrupt,
-    LibraryError,
-    LibraryMissing,
-    is_closed,
-    system_help,
-)
 from preflight_rag.state.values import Document, Passage
 
 if TYPE_CHECKING:
     import numpy as np
-    from sqlite_utils import Database
 
-DATABASE = "library.db"
-BUSY_SECONDS = 30.0
-"""How long one writer waits for another; a guess at what a large document takes."""
-CHUNK = 500
-"""Values in one SQL statement: SQLite of some builds takes 999 parameters at most."""
-
-_DAMAGE = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_ERROR")
+__all__ = ["BUSY_SECONDS", "DATABASE", "Store", "StoredDocument", "make_private"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,72 +44,8 @@ class StoredDocument:
     origin: str
 
 
-class Store:
-    """An open `library.db`.
-
-    Raises:
-        LibraryMissing: There is none in `folder` and `create` is false.
-        LibraryCorrupt: The file is damaged, or not a library's.
-        LibraryError: It cannot be opened, or is of a newer version of the package.
-    """
-
-    def __init__(self, folder: Path, *, create: bool = False) -> None:
-        self.path = folder / DATABASE
-        self._lock = threading.RLock()
-        if not self.path.is_file():
-            if not create:
-                raise LibraryMissing(
-                    f"There is no library at {folder}", help=f"Make one with: preflight ingest PATH --library {folder}"
-                )
-            _make_folder(folder)
-            make_private(self.path)
-        self._connection = _connect(self.path)
-        try:
-            with self._guard():
-                if create:
-                    self._create()
-                version = self.meta("schema_version")
-        except BaseException:
-            self.close()
-            raise
-        if version is None or version > SCHEMA_VERSION:
-            self.close()
-            raise LibraryError(
-                f"The library at {folder} has schema {version!r}, this version reads {SCHEMA_VERSION}",
-                help="Upgrade preflight-rag",
-            )
-
-    def close(self) -> None:
-        """Close the connection; the store cannot be used afterwards."""
-        with self._lock:
-            self._connection.close()
-
-    def _create(self) -> None:
-        tables = self._rows("SELECT count(*) FROM sqlite_master WHERE type = 'table'")[0][0]
-        if tables and not self._rows("SELECT 1 FROM sqlite_master WHERE name = 'meta'"):
-            raise LibraryCorrupt(f"{self.path} is another program's database", help="Choose another folder")
-        if tables:
-            return
-        self._connection.execute("PRAGMA journal_mode = WAL")
-        self._connection.executescript(f"BEGIN IMMEDIATE;{TABLES}COMMIT;")
-        self._connection.execute(
-            "INSERT OR IGNORE INTO meta VALUES ('schema_version', ?), ('generation', '0')", (str(SCHEMA_VERSION),)
-        )
-
-    @cached_property
-    def _database(self) -> Database:
-        from sqlite_utils import Database
-
-        return Database(self._connection, recursive_triggers=False)
-
-    @contextmanager
-    def _guard(self) -> Iterator[None]:
-        """Hold the lock; turn SQLite's errors into ours."""
-        with self._lock:
-            try:
-                yield
-            except sqlite3.Error as error:
-                raise _translated(error, self.path) from error
+class Store(DatabaseFile):
+    """The documents, passages, vectors and settings of an open `library.db`."""
 
     @contextmanager
     def _transaction(self) -> Iterator[int]:
@@ -136,38 +55,25 @@ class Store:
             self.set_meta("generation", generation)
             yield generation
 
-    def _rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[sqlite3.Row]:
-        with self._guard():
-            return self._connection.execute(sql, parameters).fetchall()
-
-    def _rows_in(self, sql: str, values: Sequence[Any]) -> Iterator[sqlite3.Row]:
-        """Rows of a query with `IN ({marks})`, for any number of values."""
-        for start in range(0, len(values), CHUNK):
-            chunk = values[start : start + CHUNK]
-            yield from self._rows(sql.format(marks=",".join("?" * len(chunk))), chunk)
-
-    def select(
-        self, sql: str, parameters: Sequence[Any] = (), *, fits: Callable[[str, Any], bool] | None = None
-    ) -> list[sqlite3.Row]:
-        """Rows of a query that reads; `fits` may stand in it as a function of a JSON type and a value."""
-        with self._guard():
-            if fits:
-                self._connection.create_function("fits", 2, fits)
-            return self._rows(sql, parameters)
-
-    def meta(self, key: str) -> Any:
-        """A setting, or None."""
-        rows = self._rows("SELECT value FROM meta WHERE key = ?", (key,))
-        return json.loads(rows[0][0]) if rows else None
-
-    def set_meta(self, key: str, value: Any) -> None:
-        """Record a setting."""
-        with self._guard():
-            self._database.table("meta").upsert({"key": key, "value": json.dumps(value)}, pk="key")
-
     def generation(self) -> int:
         """Number of the last write of a document."""
         return int(self.meta("generation") or 0)
+
+    def notes(self) -> list[str]:
+        """That writes may be missing."""
+        log = self.meta("damaged_log")
+        return [f"The last writes to {self.path} may be missing: its log was damaged (kept as {log})"] if log else []
+
+    def skip_to(self, generation: int) -> None:
+        """Go on counting after a number that was used before, for writes that the database has lost since."""
+        if generation > self.generation():
+            self.set_meta("generation", generation)
+
+    def dimension(self) -> int:
+        """Length of the stored vectors."""
+        recorded = self.meta("embedder")
+        with self._as_written("the setting 'embedder'"):
+            return int(recorded["dimension"])
 
     def tagged(self) -> int:
         """Number of the last change of a document's tags, which changes nothing that is indexed."""
@@ -189,7 +95,8 @@ class Store:
 
     def _metadata(self, document_id: str) -> dict[str, Any] | None:
         rows = self._rows("SELECT metadata FROM documents WHERE id = ? AND retired IS NULL", (document_id,))
-        return dict(json.loads(rows[0][0])) if rows else None
+        with self._as_written(f"the document {document_id!r}"):
+            return dict(json.loads(rows[0][0])) if rows else None
 
     def _with_tags(self, document: Document) -> Document:
         """A document that is stored again, with the tags that somebody gave it by hand."""
@@ -214,7 +121,21 @@ class Store:
             (last, CHUNK),
         ):
             for row in rows:
-                yield dict(row) | {"authors": json.loads(row["authors"]), "metadata": json.loads(row["metadata"])}
+                with self._as_written(f"the document {row['id']!r}"):
+                    read = {name: json.loads(row[name]) for name in ("authors", "metadata")}
+                yield dict(row) | read
+            last = rows[-1]["id"]
+
+    def contents(self) -> Iterator[dict[str, Any]]:
+        """What each document is, ordered by id: what an index writes down of the documents that it is made of."""
+        last = ""
+        while rows := self._rows(
+            """SELECT id, source, title, origin, content_hash,
+                (SELECT count(*) FROM passages WHERE document_id = d.id AND retired IS NULL) AS passages
+            FROM documents d WHERE retired IS NULL AND id > ? ORDER BY id LIMIT ?""",
+            (last, CHUNK),
+        ):
+            yield from map(dict, rows)
             last = rows[-1]["id"]
 
     def origins(self) -> list[tuple[str, str]]:
@@ -267,7 +188,10 @@ class Store:
         return changed > 0
 
     def purge(self, generation: int) -> None:
-        """Delete what was retired up to `generation`; no index may point to it any more."""
+        """Delete what was retired up to `generation`; no index may point to it any more.
+
+        What is deleted is overwritten in the database's file; `flush` takes it out of its log.
+        """
         with self._guard(), self._database.atomic():
             self._connection.execute("DELETE FROM passages WHERE retired <= ?", (generation,))
             self._connection.execute("DELETE FROM documents WHERE retired <= ?", (generation,))
@@ -296,15 +220,27 @@ class Store:
 
     def passages(self, ids: Sequence[str]) -> dict[str, Passage]:
         """Those of the passages that exist, retired ones included, by id; a document's card is one, too."""
-        found = {row["id"]: passage_of(row) for row in self._rows_in(SELECT_PASSAGES, list(ids))}
+        found = {row["id"]: self._passage(row) for row in self._rows_in(SELECT_PASSAGES, list(ids))}
         if cards := [name for name in ids if is_card(name)]:
             found |= self._cards([document_of_card(name) for name in cards])
         return found
 
+    def _passage(self, row: sqlite3.Row) -> Passage:
+        """The passage of a row, if its text is the one that its id was made of: an edited text is no source."""
+        with self._as_written(f"the passage {row['id']!r}"):
+            passage = passage_of(row)
+            if passage_id(passage.document_id, passage.start, passage.text) != passage.id:
+                raise ValueError("the text is another one")
+            return passage
+
     def _cards(self, document_ids: Sequence[str]) -> dict[str, Passage]:
         sql = "SELECT id, source, title, date, authors, metadata FROM documents WHERE id IN ({marks})"
-        cards = (card_of(dict(row)) for row in self._rows_in(sql, document_ids))
-        return {card.id: card for card in cards}
+        cards = {}
+        for row in self._rows_in(sql, document_ids):
+            with self._as_written(f"the document {row['id']!r}"):
+                card = card_of(dict(row))
+            cards[card.id] = card
+        return cards
 
     def passage_ids(self, document_ids: Sequence[str]) -> dict[str, list[str]]:
         """Ids of the passages of each document, in the order of its text."""
@@ -327,17 +263,44 @@ class Store:
 
     def vectors(self, ids: Sequence[str]) -> dict[str, np.ndarray]:
         """Stored vectors by passage id."""
+        sql = "SELECT p.id, v.vector FROM passages p JOIN vectors v ON v.row = p.row WHERE p.id IN ({marks})"
+        return self._vectors(list(self._rows_in(sql, list(ids))))
+
+    def _vectors(self, rows: Sequence[sqlite3.Row]) -> dict[Any, np.ndarray]:
+        """Vectors by the name of each row, of which one is looked at alone only where not all are as they were written.
+
+        The arrays are rows of one matrix.
+        """
         import numpy as np
 
-        sql = "SELECT p.id, v.vector FROM passages p JOIN vectors v ON v.row = p.row WHERE p.id IN ({marks})"
-        return {row[0]: np.frombuffer(row[1], dtype="<f4") for row in self._rows_in(sql, list(ids))}
+        length = self._dimension
+        if length is None or not all(isinstance(row[1], bytes) and len(row[1]) == 4 * length for row in rows):
+            return {row[0]: self._vector(row[1], row[0]) for row in rows}
+        matrix = np.frombuffer(b"".join([row[1] for row in rows]), dtype="<f4").reshape(len(rows), length)
+        if not (np.abs(matrix) < LARGEST).all():
+            return {row[0]: self._vector(row[1], row[0]) for row in rows}
+        return dict(zip([row[0] for row in rows], matrix, strict=True))
+
+    def _vector(self, blob: object, name: object) -> np.ndarray:
+        import numpy as np
+
+        with self._as_written(f"the vector of the passage {name!r}"):
+            vector: np.ndarray = np.frombuffer(blob, dtype="<f4")  # type: ignore[call-overload]
+            if self._dimension not in (None, len(vector)):
+                raise ValueError("it has another length")
+            if not (np.abs(vector) < LARGEST).all():
+                raise ValueError("it holds what is no number of a vector")
+            return vector
+
+    @cached_property
+    def _dimension(self) -> int | None:
+        """Length of the stored vectors; None where no embedder is recorded."""
+        return self.dimension() if self.meta("embedder") is not None else None
 
     def row_vectors(self, rows: Sequence[int]) -> dict[int, np.ndarray]:
         """Stored vectors by row."""
-        import numpy as np
-
         sql = "SELECT row, vector FROM vectors WHERE row IN ({marks})"
-        return {row[0]: np.frombuffer(row[1], dtype="<f4") for row in self._rows_in(sql, list(rows))}
+        return self._vectors(list(self._rows_in(sql, list(rows))))
 
     def embedded(self, keys: Sequence[str]) -> dict[str, bytes]:
         """Vectors that are stored already, by the key of what was embedded."""
@@ -346,7 +309,8 @@ class Store:
         if self._has_kept():
             sql = "SELECT input, vector FROM kept_vectors WHERE input IN ({marks})"
             found |= {row[0]: row[1] for row in self._rows_in(sql, list(keys))}
-        return found
+        length = None if self._dimension is None else 4 * self._dimension
+        return {key: vector for key, vector in found.items() if length in (None, len(vector))}
 
     def keep_vectors(self, vectors: Mapping[str, bytes]) -> None:
         """Keep vectors of passages that are not stored, for the next run, by the key of what was embedded."""
@@ -377,12 +341,15 @@ class Store:
             rows, vectors = np.empty(count, dtype=np.int64), np.empty((count, dimension), dtype=np.float32)
             for i, row in enumerate(self._connection.execute(f"SELECT p.row, v.vector {sql} ORDER BY p.row")):
                 if row[1] is None or len(row[1]) != 4 * dimension:
-                    raise LibraryCorrupt(
-                        f"A passage in {self.path} has no vector of {dimension} numbers",
-                        help="Run: preflight library verify, then ingest the documents again",
-                    )
+                    raise damaged(self.path, f"a passage has no vector of {dimension} numbers")
                 rows[i], vectors[i] = row[0], np.frombuffer(row[1], dtype="<f4")
+            if vectors.size and not max(vectors.max(), -vectors.min()) < LARGEST:
+                raise damaged(self.path, "a vector holds what is no number of a vector")
         return rows, vectors
+
+    def passage_vectors(self, dimension: int) -> StoredVectors:
+        """Rows and vectors of all passages, of which as many are in memory as are asked for."""
+        return StoredVectors(self, dimension)
 
     def texts(self) -> Iterator[tuple[int, str, str]]:
         """`(row, title, text)` of all passages, ordered by row."""
@@ -405,68 +372,44 @@ class Store:
         """`(id, title)` of all documents."""
         return [(row[0], row[1]) for row in self._rows("SELECT id, title FROM documents WHERE retired IS NULL")]
 
-    def problems(self, dimension: int) -> list[str]:
-        """What is wrong with the database, one line each."""
-        found = [f"database: {row[0]}" for row in self._rows("PRAGMA integrity_check(10)") if row[0] != "ok"]
-        found += [f"database: a row of {row[0]} points nowhere" for row in self._rows("PRAGMA foreign_key_check")]
-        sql = """SELECT p.id FROM passages p LEFT JOIN vectors v ON v.row = p.row
-            WHERE v.vector IS NULL OR length(v.vector) != ?"""
-        found += [f"passage {row[0]} has no vector of {dimension} numbers" for row in self._rows(sql, (4 * dimension,))]
-        return found
 
+class StoredVectors:
+    """The vectors of all passages, ordered by row; a slice of it is an array, read from the database.
 
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        reason = error.strerror or error
-        raise LibraryError(f"Cannot make the folder {folder}: {reason}", help="Choose another folder") from error
-
-
-def make_private(path: Path) -> None:
-    """Make an empty database file that only its owner can read, where there is none; SQLite's logs take its mode.
-
-    What cannot be made is left for SQLite to say.
+    Attributes:
+        rows: Of the passages, shape (n,), int64.
+        shape: (n, d).
     """
-    with suppress(OSError):
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
 
+    def __init__(self, store: Store, dimension: int) -> None:
+        import numpy as np
 
-def _connect(path: Path) -> sqlite3.Connection:
-    """A connection in autocommit mode; a library on a read-only disk opens as an unchanging file."""
-    read_only = f"{path.absolute().as_uri()}?immutable=1"
-    try:
-        try:
-            return _configured(sqlite3.connect(path, **_OPTIONS))
-        except sqlite3.OperationalError as error:
-            if not error.sqlite_errorname.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY")):
-                raise
-            return _configured(sqlite3.connect(read_only, uri=True, **_OPTIONS))
-    except sqlite3.Error as error:
-        raise _translated(error, path) from error
+        found = store.select("SELECT row FROM passages WHERE retired IS NULL ORDER BY row")
+        self._store = store
+        self.rows: np.ndarray = np.fromiter((row[0] for row in found), dtype=np.int64, count=len(found))
+        self.shape = (len(found), dimension)
 
+    def __len__(self) -> int:
+        return self.shape[0]
 
-_OPTIONS: dict[str, Any] = {"timeout": BUSY_SECONDS, "isolation_level": None, "check_same_thread": False}
+    def __getitem__(self, places: slice) -> np.ndarray:
+        """Vectors (m, d) float32.
 
+        Raises:
+            LibraryCorrupt: A passage has none of that dimension.
+        """
+        import numpy as np
 
-def _configured(connection: sqlite3.Connection) -> sqlite3.Connection:
-    connection.row_factory = sqlite3.Row
-    try:
-        connection.execute("PRAGMA foreign_keys = ON")
-        connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute("SELECT count(*) FROM sqlite_master")
-    except sqlite3.Error:
-        connection.close()
-        raise
-    return connection
-
-
-def _translated(error: sqlite3.Error, path: Path) -> LibraryError:
-    name = getattr(error, "sqlite_errorname", "") or ""
-    if isinstance(error, sqlite3.DatabaseError) and name.startswith(_DAMAGE):
-        return LibraryCorrupt(f"{path} cannot be read as a library ({error})", help="Restore it, or ingest anew")
-    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-        return LibraryBusy(f"{path} is busy", help="Another process writes it; try again")
-    if is_closed(error):
-        return LibraryClosed(f"The library at {path.parent} was closed", help="Open it again, and use it before that.")
-    return LibraryError(f"{path} failed: {error}", help=system_help(error))
+        rows, dimension = self.rows[places], self.shape[1]
+        vectors = np.empty((len(rows), dimension), dtype=np.float32)
+        for start in range(0, len(rows), CHUNK):
+            chunk = rows[start : start + CHUNK].tolist()
+            sql = f"SELECT vector FROM vectors WHERE row IN ({','.join('?' * len(chunk))}) ORDER BY row"  # noqa: S608
+            blobs = [row[0] for row in self._store.select(sql, chunk)]
+            lengths = {len(blob) if isinstance(blob, bytes) else -1 for blob in blobs}
+            if len(blobs) != len(chunk) or lengths != {4 * dimension}:
+                raise damaged(self._store.path, f"a passage has no vector of {dimension} numbers")
+            vectors[start : start + len(chunk)] = np.frombuffer(b"".join(blobs), "<f4").reshape(-1, dimension)
+        if vectors.size and not max(vectors.max(), -vectors.min()) < LARGEST:
+            raise damaged(self._store.path, "a vector holds what is no number of a vector")
+        return vectors

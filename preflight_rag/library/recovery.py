@@ -1,0 +1,212 @@
+"""Libraries that have lost something: which documents, and how to keep the others.
+
+Each index generation writes down which documents it is made of, so that a database which is damaged, or older than its
+index, can be compared with what was there.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from preflight_rag.library.index.generations import FOLDER, read_contents, read_manifest
+from preflight_rag.library.storage.damage import TEXTS_OF_DOCUMENTS, database_problems, is_own_text, is_vector
+from preflight_rag.library.storage.recovery import copy_readable, replace_database, set_aside
+from preflight_rag.library.storage.schema import SCHEMA_VERSION, TABLES
+from preflight_rag.library.storage.store import DATABASE, Store, make_private
+from preflight_rag.library.writer import write_lock
+from preflight_rag.state.errors import DatabaseCorrupt, LibraryCorrupt
+from preflight_rag.state.memory import LEAST_MEGABYTES, need_memory
+
+MOST_NAMED = 20
+"""Documents that are named in one line; a guess at what is read."""
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """What became of a damaged library.
+
+    Attributes:
+        kept: The damaged database, under the name that it has now.
+        whole: How many documents are whole.
+        again: Documents that have lost something, or everything, by source: the next ingest reads them again.
+    """
+
+    kept: Path
+    whole: int
+    again: tuple[str, ...]
+
+
+def lost_documents(store: Store, root: Path) -> list[str]:
+    """What the current index is made of and the database does not hold, one line a document."""
+    _, known = read_contents(root)
+    if not known or (manifest := read_manifest(root)) is None:
+        return []
+    found = []
+    if manifest.generation > store.generation():
+        lost = manifest.generation - store.generation()
+        found.append(f"database: its last {lost} writes are lost; the index knows of them")
+    rows = {row[0]: row[1] for row in store.select("SELECT id, content_hash FROM documents")}
+    for document in known:
+        if document["id"] not in rows:
+            found.append(f"document {_name(document)} is lost; ingest it again")
+        elif manifest.generation > store.generation() and rows[document["id"]] != document["content_hash"]:
+            found.append(f"document {_name(document)} is an older version of it; ingest it again")
+    return found
+
+
+def recover_if_damaged(folder: Path) -> Recovery | None:
+    """Recover a library whose database is damaged, or holds what was never written to it; None where it is whole.
+
+    Raises:
+        LibraryMissing: There is no library.
+        LibraryBusy: Another process writes it.
+        DatabaseCorrupt: Nothing of it can be read; it is set aside all the same.
+        OutOfMemory: There is too little memory to look at its vectors.
+    """
+    need_memory(LEAST_MEGABYTES, "to check the library")
+    try:
+        store = Store(folder)
+    except DatabaseCorrupt:
+        with write_lock(folder):
+            return recover_library(folder)
+    with closing(store):
+        if not store.meta("embedder") or not database_problems(store, store.dimension()):
+            return None
+    with write_lock(folder):
+        return recover_library(folder)
+
+
+def recover_library(folder: Path) -> Recovery:
+    """Set a damaged `library.db` aside, and keep the documents that are whole in a new one; the caller holds its lock.
+
+    Documents that have lost something keep what is whole of them, and are read again by the next ingest.
+
+    Raises:
+        DatabaseCorrupt: Nothing of it can be read; it is set aside all the same.
+    """
+    path = folder / DATABASE
+    settings, known = read_contents(folder / FOLDER)
+    again: list[str] = []
+    whole = 0
+
+    def make(new: Path) -> None:
+        nonlocal whole
+        make_private(new)
+        with closing(sqlite3.connect(new, isolation_level=None)) as connection:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.executescript(TABLES)
+            connection.execute("BEGIN")
+            copy_readable(path, connection)
+            _check_settings(connection, path, folder, settings)
+            again.extend(_drop_damaged(connection, known))
+            connection.execute("COMMIT")
+            whole = connection.execute("SELECT count(*) FROM documents WHERE content_hash != ''").fetchone()[0]
+
+    try:
+        return Recovery(replace_database(path, make), whole, tuple(dict.fromkeys(again)))
+    except DatabaseCorrupt as error:
+        kept = set_aside(path)
+        for suffix in ("", "-wal", "-shm"):
+            Path(f"{path}{suffix}").unlink(missing_ok=True)
+        sources = list(dict.fromkeys(document["origin"] or document["source"] for document in known))
+        raise DatabaseCorrupt(
+            f"Nothing of {path} can be kept; it is now {kept.name}",
+            help=f"Make it anew: preflight ingest {named(sources) or 'PATH'} --library {folder}",
+        ) from error
+
+
+def named(names: Iterable[str], most: int = MOST_NAMED) -> str:
+    """The names in one line, the first of them where there are many."""
+    names = list(names)
+    return " ".join(names[:most]) + (f" … ({len(names)} in all)" if len(names) > most else "")
+
+
+def _name(document: dict[str, Any]) -> str:
+    return str(document["origin"] or document["source"] or document["id"])
+
+
+def _check_settings(connection: sqlite3.Connection, path: Path, folder: Path, known: dict[str, Any]) -> None:
+    """Keep the settings that can be read, else those that the index knows: without an embedder vectors mean nothing."""
+    for key, value in connection.execute("SELECT key, value FROM meta").fetchall():
+        try:
+            json.loads(value)
+        except (ValueError, TypeError):
+            connection.execute("DELETE FROM meta WHERE key = ?", (key,))
+    for key, value in known.items():
+        if value is not None:
+            connection.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (key, json.dumps(value)))
+    found = {key: json.loads(value) for key, value in connection.execute("SELECT key, value FROM meta")}
+    try:
+        int(found["embedder"]["dimension"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise DatabaseCorrupt(f"{path} does not say which embedder it was made with") from error
+    used = [found.get("generation"), *connection.execute("SELECT max(generation) FROM documents").fetchone()]
+    with suppress(LibraryCorrupt):
+        manifest = read_manifest(folder / FOLDER)
+        used.append(manifest.generation if manifest else 0)
+    newest = max(number for number in (*used, 0) if isinstance(number, int))
+    # Of a number that no index has: the next one is built of what is here now.
+    for key, value in (("schema_version", SCHEMA_VERSION), ("generation", newest + 1)):
+        connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, json.dumps(value)))
+    connection.execute("DELETE FROM meta WHERE key = 'damaged_log'")
+
+
+def _drop_damaged(connection: sqlite3.Connection, known: list[dict[str, Any]]) -> list[str]:
+    """Delete what is not as it was written, and return the sources of the documents that lost something by it."""
+    settings = connection.execute("SELECT value FROM meta WHERE key = 'embedder'").fetchone()
+    dimension = int(json.loads(settings[0])["dimension"])
+    damaged = set()
+    passages = """SELECT p.row, CAST(p.id AS BLOB), CAST(p.document_id AS BLOB), p.start, CAST(p.text AS BLOB),
+        p.metadata, p.document_id, v.vector FROM passages p LEFT JOIN vectors v ON v.row = p.row"""
+    for row, id, document, start, text, metadata, document_id, vector in connection.execute(passages).fetchall():
+        reads = _is_object(metadata) and "\ufffd" not in metadata
+        if not reads or not is_vector(vector, dimension) or not is_own_text(id, document, start, text):
+            connection.execute("DELETE FROM passages WHERE row = ?", (row,))
+            damaged.add(document_id)
+    texts = " || ".join(f"coalesce({name}, '')" for name in TEXTS_OF_DOCUMENTS)
+    sql = f"SELECT id, metadata, authors, {texts} FROM documents"  # noqa: S608  # constants
+    for id, metadata, authors, text in connection.execute(sql).fetchall():
+        if "\ufffd" in text:  # what stands for bytes that were no text; a document that has it itself is read again
+            damaged.add(id)
+        if not _is_object(metadata) or not isinstance(_read(authors), list):
+            damaged.add(id)
+            connection.execute("UPDATE documents SET metadata = '{}', authors = '[]' WHERE id = ?", (id,))
+    connection.execute("DELETE FROM passages WHERE document_id NOT IN (SELECT id FROM documents)")
+    connection.execute("DELETE FROM vectors WHERE row NOT IN (SELECT row FROM passages)")
+    damaged |= _gaps(connection, known)
+    rows = connection.execute("SELECT id, source, origin FROM documents").fetchall()
+    here = {id: origin or source for id, source, origin in rows}
+    again = [here[id] for id in here if id in damaged]
+    for id in damaged:
+        connection.execute("UPDATE documents SET content_hash = '' WHERE id = ?", (id,))
+    again += [_name(document) for document in known if document["id"] not in here]
+    return again
+
+
+def _gaps(connection: sqlite3.Connection, known: list[dict[str, Any]]) -> set[str]:
+    """Documents of whose passages some are missing, by their numbers or by how many the index knew."""
+    sql = """SELECT d.id, d.content_hash, count(p.row), coalesce(max(p.position), -1) + 1 FROM documents d
+        LEFT JOIN passages p ON p.document_id = d.id AND p.retired IS NULL WHERE d.retired IS NULL GROUP BY d.id"""
+    counts = {(document["id"], document["content_hash"]): document["passages"] for document in known}
+    return {
+        id
+        for id, digest, count, last in connection.execute(sql)
+        if count == 0 or count < last or count < counts.get((id, digest), 0)
+    }
+
+
+def _read(text: object) -> object:
+    try:
+        return json.loads(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
+
+
+def _is_object(text: object) -> bool:
+    return isinstance(_read(text), dict)

@@ -1,0 +1,124 @@
+"""What is wrong with a library's database: values that were never written to it."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from preflight_rag.library.storage.identity import passage_id
+from preflight_rag.library.storage.schema import CHUNK, TABLES
+from preflight_rag.state.errors import DatabaseCorrupt, LibraryError
+
+if TYPE_CHECKING:
+    from preflight_rag.library.storage.store import Store
+
+LARGEST = 1e18
+"""Larger numbers, or none, are in no vector: their squares are beyond what 32 bits hold."""
+
+
+TEXTS_OF_DOCUMENTS = ("source", "title", "date", "authors", "metadata", "content_hash", "origin", "added_at")
+"""Columns of the table of documents that hold text, beside their id."""
+
+
+def damaged(path: Path, what: str) -> DatabaseCorrupt:
+    """The error for a database that holds what was never written to it."""
+    folder = path.parent
+    return DatabaseCorrupt(
+        f"{path} is damaged: {what}",
+        help=f"Look at it with `preflight library verify --library {folder}`; `preflight library rebuild --library "
+        f"{folder}` sets it aside and keeps what is whole.",
+    )
+
+
+def database_problems(store: Store, dimension: int) -> list[str]:
+    """What is wrong with the database, one line each."""
+    found = []
+    for check in (_broken_pages, _broken_tables, _broken_documents, partial(_broken_passages, dimension=dimension)):
+        try:
+            found += check(store)
+        except LibraryError as error:
+            found.append(f"database: {error.message}")
+    if log := store.meta("damaged_log"):
+        found.append(f"database: its last writes may be missing, since its log was damaged (kept as {log})")
+    return found
+
+
+def _broken_pages(store: Store) -> list[str]:
+    found = [f"database: {row[0]}" for row in store.select("PRAGMA integrity_check(10)") if row[0] != "ok"]
+    return found + [f"database: a row of {row[0]} points nowhere" for row in store.select("PRAGMA foreign_key_check")]
+
+
+def _broken_tables(store: Store) -> list[str]:
+    """Tables without one of their columns: SQLite takes a damaged name of a column for another name."""
+    with closing(sqlite3.connect(":memory:")) as empty:
+        empty.executescript(TABLES)
+        columns = empty.execute(
+            "SELECT t.name, c.name FROM sqlite_master t JOIN pragma_table_info(t.name) c WHERE t.type = 'table'"
+        ).fetchall()
+    found = {
+        (row[0], row[1])
+        for row in store.select("SELECT t.name, c.name FROM sqlite_master t JOIN pragma_table_info(t.name) c")
+    }
+    return [f"database: {table} has no column {name}" for table, name in columns if (table, name) not in found]
+
+
+def _broken_documents(store: Store) -> list[str]:
+    """Documents whose metadata or authors are no JSON, or which hold text that is no UTF-8."""
+    texts = ", ".join(f"CAST({name} AS BLOB)" for name in ("id", *TEXTS_OF_DOCUMENTS))
+    sql = f"""SELECT json_valid(metadata) AND json_valid(authors)
+        AND json_type(CASE WHEN json_valid(metadata) THEN metadata ELSE '0' END) = 'object'
+        AND json_type(CASE WHEN json_valid(authors) THEN authors ELSE '0' END) = 'array', {texts} FROM documents"""  # noqa: S608  # constants
+    return [
+        f"document {texts[0].decode(errors='replace')} is not as it was written"
+        for reads, *texts in store.select(sql)
+        if not reads or not all(_is_text(text) for text in texts)
+    ]
+
+
+def _broken_passages(store: Store, dimension: int) -> list[str]:
+    """Passages whose text is not that of their id, that cannot be read, or have no vector."""
+    found, last = [], 0
+    while rows := store.select(
+        """SELECT p.row, CAST(p.id AS BLOB) AS id, CAST(p.document_id AS BLOB) AS document, p.start,
+            CAST(p.text AS BLOB) AS text, json_valid(p.metadata) AS reads, CAST(p.metadata AS BLOB) AS metadata,
+            CAST(v.input AS BLOB) AS input, v.vector
+        FROM passages p LEFT JOIN vectors v ON v.row = p.row WHERE p.row > ? ORDER BY p.row LIMIT ?""",
+        (last, CHUNK),
+    ):
+        for row in rows:
+            name = row["id"].decode(errors="replace")
+            if not is_vector(row["vector"], dimension) or not _is_text(row["input"]):
+                found.append(f"passage {name} has no vector of {dimension} numbers")
+            reads = row["reads"] and _is_text(row["metadata"])
+            if not reads or not is_own_text(row["id"], row["document"], row["start"], row["text"]):
+                found.append(f"passage {name} of {row['document'].decode(errors='replace')} is not as it was written")
+        last = rows[-1]["row"]
+    return found
+
+
+def _is_text(value: bytes | None) -> bool:
+    try:
+        (value or b"").decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def is_vector(blob: object, dimension: int) -> bool:
+    """Whether a stored value is a vector of so many finite numbers."""
+    import numpy as np
+
+    if not isinstance(blob, bytes) or len(blob) != 4 * dimension:
+        return False
+    return bool((np.abs(np.frombuffer(blob, dtype="<f4")) < LARGEST).all())
+
+
+def is_own_text(id: bytes, document: bytes, start: int, text: bytes) -> bool:
+    """Whether a passage's id was made of this text; not where it is no UTF-8."""
+    try:
+        return passage_id(document.decode(), start, text.decode()) == id.decode()
+    except UnicodeDecodeError:
+        return False

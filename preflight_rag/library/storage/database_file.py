@@ -1,0 +1,290 @@
+"""The open `library.db`: one connection for all threads, which follows the file and speaks in our own errors."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from preflight_rag.library.storage.damage import damaged
+from preflight_rag.library.storage.migrations import migrate_library
+from preflight_rag.library.storage.recovery import keep_damaged_log
+from preflight_rag.library.storage.schema import CHUNK, SCHEMA_VERSION, TABLES
+from preflight_rag.state.errors import (
+    LibraryBusy,
+    LibraryClosed,
+    LibraryCorrupt,
+    LibraryError,
+    LibraryMissing,
+    is_closed,
+    lacking,
+    system_help,
+)
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database
+
+DATABASE = "library.db"
+BUSY_SECONDS = 30.0
+"""How long one writer waits for another; a guess at what a large document takes."""
+FLUSH_MILLISECONDS = 500
+"""How long the log's end waits for those who read the file; a guess: a query takes less, and the next writer tries."""
+_DAMAGE = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_ERROR")
+_NO_PLACE = ("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_IOERR_SHM", "SQLITE_FULL")
+_OPTIONS: dict[str, Any] = {"timeout": BUSY_SECONDS, "isolation_level": None, "check_same_thread": False}
+
+
+class DatabaseFile:
+    """An open `library.db`.
+
+    Attributes:
+        path: The file.
+
+    Raises:
+        LibraryMissing: There is none in `folder` and `create` is false.
+        LibraryCorrupt: The file is damaged, or not a library's.
+        LibraryError: It cannot be opened, or is of a newer version of the package.
+    """
+
+    def __init__(self, folder: Path, *, create: bool = False) -> None:
+        self.path = folder / DATABASE
+        self._lock = threading.RLock()
+        self._as_opened: tuple[int, ...] | None = None
+        if not self.path.is_file():
+            if not create:
+                raise LibraryMissing(
+                    f"There is no library at {folder}", help=f"Make one with: preflight ingest PATH --library {folder}"
+                )
+            _make_folder(folder)
+            make_private(self.path)
+        log = keep_damaged_log(self.path)
+        self._connection = _connect(self.path)
+        self._file = _identity(self.path)
+        try:
+            with self._guard():
+                if create:
+                    self._create()
+                migrate_library(self._connection, self.path)
+            if log is not None:
+                with suppress(LibraryError):  # of a library that cannot be written: it is found again next time
+                    self.set_meta("damaged_log", log)
+        except BaseException:
+            self.close()
+            raise
+        self._as_opened = self._state_of_file()
+
+    def close(self) -> None:
+        """Close the connection; the store cannot be used afterwards."""
+        with self._lock:
+            self._connection.close()
+
+    def is_there(self) -> bool:
+        """Whether the file at `path` is still the one that is open: what is written to a removed one is lost."""
+        return _identity(self.path) == self._file
+
+    @cached_property
+    def _database(self) -> Database:
+        from sqlite_utils import Database
+
+        return Database(self._connection, recursive_triggers=False)
+
+    @contextmanager
+    def _guard(self) -> Iterator[None]:
+        """Hold the lock; turn SQLite's errors into ours."""
+        with self._lock:
+            try:
+                if self._as_opened is not None and not self._connection.in_transaction:
+                    self._follow_file()
+                yield
+            except (sqlite3.Error, MemoryError) as error:
+                raise _translated(error, self.path) from error
+
+    def _follow_file(self) -> None:
+        """Open the database again where another one has taken its place, or an unchanging one has changed."""
+        state = self._state_of_file()
+        if state and state != self._as_opened:
+            self._connection.close()
+            self._connection = _connect(self.path)
+            self._file = _identity(self.path)
+            self.__dict__.pop("_database", None)
+            self._as_opened = self._state_of_file()
+
+    def _state_of_file(self) -> tuple[int, ...]:
+        """What changes when the file is replaced; of one that was opened as unchanging, also when it is written."""
+        try:
+            stat = self.path.stat()
+            log = self.path.with_name(f"{DATABASE}-wal")
+            size = log.stat().st_size if self._is_unchanging() and log.exists() else 0
+        except OSError:
+            return ()
+        written = (stat.st_mtime_ns, stat.st_size, size) if self._is_unchanging() else ()
+        return (stat.st_dev, stat.st_ino, *written)
+
+    def _is_unchanging(self) -> bool:
+        return isinstance(self._connection, _Unchanging)
+
+    @contextmanager
+    def _as_written(self, what: str) -> Iterator[None]:
+        """Raise what values are wrong with that this program never wrote; their text is not repeated."""
+        try:
+            yield
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise damaged(self.path, f"{what} is not as it was written ({type(error).__name__})") from error
+
+    def _rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[sqlite3.Row]:
+        with self._guard():
+            return self._connection.execute(sql, parameters).fetchall()
+
+    def _rows_in(self, sql: str, values: Sequence[Any]) -> Iterator[sqlite3.Row]:
+        """Rows of a query with `IN ({marks})`, for any number of values."""
+        for start in range(0, len(values), CHUNK):
+            chunk = values[start : start + CHUNK]
+            yield from self._rows(sql.format(marks=",".join("?" * len(chunk))), chunk)
+
+    def select(
+        self, sql: str, parameters: Sequence[Any] = (), *, fits: Callable[[str, Any], bool] | None = None
+    ) -> list[sqlite3.Row]:
+        """Rows of a query that reads; `fits` may stand in it as a function of a JSON type and a value."""
+        with self._guard():
+            if fits:
+                self._connection.create_function("fits", 2, fits)
+            return self._rows(sql, parameters)
+
+    def flush(self) -> None:
+        """Bring the write-ahead log into the file and empty it, unless somebody reads just now or the disk is full.
+
+        The log holds earlier states of pages, with what has been deleted since, until it is emptied; a process that is
+        killed or stopped leaves it behind.
+        """
+        with self._guard():
+            self._connection.execute(f"PRAGMA busy_timeout = {FLUSH_MILLISECONDS}")
+            try:
+                with suppress(sqlite3.OperationalError):  # the log is whole and is read all the same
+                    self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            finally:
+                self._connection.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1000)}")
+
+    def vacuum(self) -> None:
+        """Write the file anew without what was deleted, also by versions that did not overwrite it."""
+        with self._guard():
+            self._connection.execute("VACUUM")
+        self.flush()
+
+    def meta(self, key: str) -> Any:
+        """A setting, or None."""
+        rows = self._rows("SELECT value FROM meta WHERE key = ?", (key,))
+        with self._as_written(f"the setting {key!r}"):
+            return json.loads(rows[0][0]) if rows else None
+
+    def set_meta(self, key: str, value: Any) -> None:
+        """Record a setting."""
+        with self._guard():
+            self._database.table("meta").upsert({"key": key, "value": json.dumps(value)}, pk="key")
+
+    def _create(self) -> None:
+        tables = self._rows("SELECT count(*) FROM sqlite_master WHERE type = 'table'")[0][0]
+        if tables and not self._rows("SELECT 1 FROM sqlite_master WHERE name = 'meta'"):
+            raise LibraryCorrupt(f"{self.path} is another program's database", help="Choose another folder")
+        if tables:
+            return
+        self._connection.execute("PRAGMA journal_mode = WAL")
+        self._connection.executescript(f"BEGIN IMMEDIATE;{TABLES}COMMIT;")
+        self._connection.execute(
+            "INSERT OR IGNORE INTO meta VALUES ('schema_version', ?), ('generation', '0')", (str(SCHEMA_VERSION),)
+        )
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = error.strerror or error
+        raise LibraryError(f"Cannot make the folder {folder}: {reason}", help="Choose another folder") from error
+
+
+def make_private(path: Path) -> None:
+    """Make an empty database file that only its owner can read, where there is none; SQLite's logs take its mode.
+
+    A file that is there is not opened, not even for a moment: closing it would take away the locks that SQLite holds on
+    it in this process (fcntl(2)), and another process that closes the database would then remove the log under it, with
+    every turn that is written later. What cannot be made is left for SQLite to say.
+    """
+    if str(path) == ":memory:":  # SQLite's name for a database that is no file
+        return
+    with suppress(OSError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """What tells a file from another one of its name; None where there is none."""
+    try:
+        stat = path.stat()
+    except OSError:
+        return None
+    return stat.st_dev, stat.st_ino
+
+
+class _Unchanging(sqlite3.Connection):
+    """A connection that takes the file for one that nobody changes, because there is no place for SQLite's own files.
+
+    It reads no write-ahead log, so the store looks at the files before each use.
+    """
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    """A connection in autocommit mode; a library on a read-only or a full disk opens as an unchanging file."""
+    try:
+        try:
+            return _configured(sqlite3.connect(path, **_OPTIONS))
+        except sqlite3.OperationalError as error:
+            if not (error.sqlite_errorname or "").startswith(_NO_PLACE):
+                raise
+            if _has_log(path):
+                if os.access(path.parent, os.W_OK):
+                    raise
+                raise LibraryError(
+                    f"{path} cannot be read in a read-only folder: its last writes are in {path.name}-wal beside it",
+                    help="Copy the folder with all its files to where you may write, and open it there once.",
+                ) from error
+            unchanging = f"{path.absolute().as_uri()}?immutable=1"
+            return _configured(sqlite3.connect(unchanging, uri=True, factory=_Unchanging, **_OPTIONS))
+    except sqlite3.Error as error:
+        raise _translated(error, path) from error
+
+
+def _has_log(path: Path) -> bool:
+    """Whether there are writes beside the database that are not in it yet."""
+    log = path.with_name(f"{path.name}-wal")
+    return log.is_file() and log.stat().st_size > 0
+
+
+def _configured(connection: sqlite3.Connection) -> sqlite3.Connection:
+    connection.row_factory = sqlite3.Row
+    try:
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("PRAGMA secure_delete = ON")  # off in some builds of SQLite
+        connection.execute("SELECT count(*) FROM sqlite_master")
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+def _translated(error: sqlite3.Error | MemoryError, path: Path) -> LibraryError:
+    name = getattr(error, "sqlite_errorname", "") or ""
+    if isinstance(error, sqlite3.DatabaseError) and name.startswith(_DAMAGE):
+        return damaged(path, str(error))
+    if str(error).startswith("Could not decode to UTF-8"):  # and then the text
+        return damaged(path, "a text in it is not UTF-8")
+    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return LibraryBusy(f"{path} is busy", help="Another process writes it; try again")
+    if isinstance(error, sqlite3.Error) and is_closed(error):
+        return LibraryClosed(f"The library at {path.parent} was closed", help="Open it again, and use it before that.")
+    return LibraryError(f"{path} failed: {lacking(error) or error}", help=system_help(error))

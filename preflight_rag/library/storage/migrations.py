@@ -1,0 +1,86 @@
+"""Bringing databases of earlier versions up to date: numbered steps, in one transaction with the number they reach.
+
+A database that a newer version has written is left alone: what this version would write to it might be wrong there.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from preflight_rag.library.storage.schema import MIGRATIONS
+from preflight_rag.state.errors import LibraryError
+
+Step = Callable[[sqlite3.Connection], None]
+"""Brings a database from one version to the next; it finds a write transaction open."""
+
+
+def check_version(path: Path | str, found: object, newest: int) -> int:
+    """The version of a database, if this program can bring it up to date.
+
+    Raises:
+        LibraryError: It was written by a newer version, or has no number at all.
+    """
+    if isinstance(found, int) and 0 <= found <= newest:
+        return found
+    if isinstance(found, int):
+        raise LibraryError(
+            f"{path} has schema {found}, and this version of preflight-rag reads up to {newest}",
+            help="Upgrade preflight-rag, or begin another library; nothing was changed.",
+        )
+    raise LibraryError(f"{path} has no number of its schema ({found!r})", help="It is no database of preflight-rag.")
+
+
+def migrate_user_version(connection: sqlite3.Connection, path: Path, steps: Sequence[Step]) -> None:
+    """Take the steps that a database lacks, by SQLite's own `user_version`; 0 is one from before there were numbers.
+
+    Raises:
+        LibraryError: It was written by a newer version.
+    """
+
+    def version() -> int:
+        return check_version(path, connection.execute("PRAGMA user_version").fetchone()[0], len(steps))
+
+    def stamp(number: int) -> None:
+        connection.execute(f"PRAGMA user_version = {number}")
+
+    _migrate(connection, steps, version, stamp)
+
+
+def migrate_library(connection: sqlite3.Connection, path: Path) -> None:
+    """The same for `library.db`, whose version is among its settings.
+
+    Raises:
+        LibraryError: It was written by a newer version, or is no library.
+    """
+
+    def version() -> int:
+        row = connection.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
+        try:
+            found = json.loads(row[0]) if row else None
+        except ValueError:
+            found = row[0]
+        return check_version(path, found, len(MIGRATIONS))
+
+    def stamp(number: int) -> None:
+        connection.execute("INSERT OR REPLACE INTO meta VALUES ('schema_version', ?)", (str(number),))
+
+    _migrate(connection, MIGRATIONS, version, stamp)
+
+
+def _migrate(
+    connection: sqlite3.Connection, steps: Sequence[Step], version: Callable[[], int], stamp: Callable[[int], None]
+) -> None:
+    if version() == len(steps):
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for step in steps[version() :]:  # asked again: another process may have taken them meanwhile
+            step(connection)
+        stamp(len(steps))
+    except BaseException:
+        connection.rollback()
+        raise
+    connection.commit()

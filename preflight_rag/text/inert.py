@@ -1,0 +1,215 @@
+"""Markdown that a renderer shows and does nothing else with: it loads, links to and runs nothing.
+
+An answer is written by a model that has read documents of anybody's, or quotes these. Whatever shows it, a chat client
+or an exported file, would load an image's address at once, and with it whatever a document had the model write into
+that address. So images, links, tags and link definitions are broken up by a space, and an address stands in code, where
+it can be read and not be followed by accident. Links to sources are written by the program, next to the answer.
+
+    ![a](https://example.org/?q=secret)      becomes  ! [a] (`https://example.org/?q=secret`)
+    <img src="https://example.org/">         becomes  < img src="`https://example.org/`">
+
+All of it is decided from the few characters before and behind, whatever part of Markdown they stand in: what one
+renderer takes for code is markup to another one. Only the lines between two code fences at the margin stay as they
+are, about which renderers agree; what a fence says of its language goes, since some clients draw diagrams or pages.
+"""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+
+_PREFIX = r"[ \t>*+\d.)-]{0,40}"
+_SHOWN_LANGUAGES = frozenset(
+    {"bash", "c", "console", "cpp", "csv", "go", "ini", "java", "json", "python", "r", "rust", "sh", "shell", "sql"}
+    | {"text", "toml", "yaml"}
+)
+"""Languages of code that clients show and do not render."""
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+_FENCE = re.compile(rf"({_PREFIX})(`{{3,}}|~{{3,}})([^\n]*)")
+_MAY_BE_FENCE = re.compile(rf"{_PREFIX}(?:`{{0,2}}|~{{0,2}})\Z")
+_MAY_CLOSE = re.compile(r"\A {0,3}+[`~]*+[ \t]*+\Z")
+_LONGEST_ADDRESS = 2_000
+_REST = rf"[^\s<>`\"'\\|{{}}\[\]()^，。、；：）」】]{{0,{_LONGEST_ADDRESS}}}"
+_BEGINS = r"(?:(?<![A-Za-z])(?:https?|ftps?|wss?|file)://|(?<![\w.@/-])www\.|(?<![:\w/])//(?=[\w-]{1,63}\.\w))"
+_TOKEN = re.compile(
+    rf"(?P<line>\n)|(?P<entity>&(?:#\d{{1,7}}|#x[0-9a-f]{{1,6}}|colon|sol|period);)|(?P<coded>(?<![`\\])`{_BEGINS}{_REST}`(?!`))|(?P<ticks>`+)|(?P<address>{_BEGINS}{_REST})"
+    r"|(?P<image>!(?=\[))|(?P<target>\](?=\())|(?P<definition>\](?=:))"
+    r"|(?P<tag><(?=[/!?]|[A-Za-z][A-Za-z0-9-]{0,30}(?:[\s/>]|\Z)|[A-Za-z][A-Za-z0-9+.-]{0,30}:))",
+    re.IGNORECASE,
+)
+# It matches "![", "](", "<img ", "https://example.org", "&#104;" and not "!", "p<0.05", "[1] (", "&amp;".
+_ADDRESS = re.compile(rf"{_BEGINS}{_REST}\Z", re.IGNORECASE)
+_UNDECIDED = re.compile(
+    r"(?:!|\]|&[#a-z0-9]{0,9}|<[A-Za-z0-9+.-]{0,32}|`{1,8}|`{0,8}(?:(?<![A-Za-z])(?:h|ht|htt|https?|f|ft|ftps?|ws|wss|w|ww|fi|fil|file)"
+    r"(?::/?)?|www|/|//[\w-]{0,63}\.?))\Z",
+    re.IGNORECASE,
+)
+_LOOKED_BACK = 100
+"""Characters at the end of what has come in which a token may have begun that is not an address."""
+_BEFORE = 12
+"""Characters that are remembered of what is out: those of a citation's mark."""
+_SPLIT = re.compile(r"(:?//|www\.)(?=\S)", re.IGNORECASE)
+_MARK_BEFORE = re.compile(r"(?<!\\)\[\d{1,6}\Z")
+_OF_ADDRESSES = re.compile(r"[A-Za-z0-9:/.]")
+_LETTER = re.compile(r"[^\W\d_]")
+_TRAILING = ".,;:!?*_~'"
+INVISIBLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x84\x86-\x9f\u200b\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e0fff]"
+)
+"""Characters without a shape that drive a terminal, hide text or turn it round: controls but for tabs and line ends,
+zero-width, bidirectional controls, tags. Loaders leave controls out; documents that a program adds may have them."""
+
+
+def inert(text: str) -> str:
+    """Markdown without images, links, tags, link definitions and languages of code that are rendered.
+
+    What is inert already stays as it is.
+    """
+    stream = InertText()
+    return stream.feed(text) + stream.finish()
+
+
+def inert_line(text: str) -> str:
+    """A title, a name or a quote on one line of what is shown: inert, and without what a terminal obeys."""
+    return inert(" ".join(visible(text.replace("\r", " ")).split()))
+
+
+def visible(text: str) -> str:
+    """A text without characters that nobody sees, by which documents hide or turn words, or drive a terminal."""
+    return INVISIBLE.sub("", text)
+
+
+class InertText:
+    """`inert` of a text that comes in pieces; put together, what it gives does not depend on where these were cut."""
+
+    def __init__(self) -> None:
+        self._pending = self._before = ""
+        self._fence = ""
+        self._is_line_begun = self._is_lettered = self._is_blank_behind = self._is_literal = False
+        self._has_ticks = False
+
+    def feed(self, piece: str) -> str:
+        """What is decided with this piece."""
+        out = []
+        for line in _LINE.findall(visible(piece)):  # one after the other: each costs its own length
+            self._pending += line
+            out.append(self._take(final=False))
+        return "".join(out)
+
+    def finish(self) -> str:
+        """The rest."""
+        return self._take(final=True)
+
+    def _take(self, *, final: bool) -> str:
+        out: list[str] = []
+        while self._pending:
+            pending = self._pending
+            if not self._is_line_begun and not self._begin_line(out, final=final):
+                break
+            if self._is_literal:
+                self._literal(out)
+            elif self._pending and not self._ordinary(out, final=final):
+                break
+            if len(self._pending) == len(pending) and not self._is_line_begun:
+                break
+        return "".join(out)
+
+    def _begin_line(self, out: list[str], *, final: bool) -> bool:
+        """Decide what a line is; False while that is not known."""
+        line, ended, _ = self._pending.partition("\n")
+        whole = bool(ended) or final
+        if self._fence:
+            if not whole and _MAY_CLOSE.match(line):
+                return False
+            closing = line.strip(" \t")
+            ends = set(closing) == {self._fence[0]} and len(closing) >= len(self._fence) and _MAY_CLOSE.match(line)
+            self._is_line_begun = self._is_literal = True
+            self._fence = "" if ends else self._fence
+            return True
+        if not whole and (_MAY_BE_FENCE.match(line) or (_FENCE.match(line) and len(line) < _LONGEST_ADDRESS)):
+            return False
+        self._is_line_begun, self._is_literal, self._is_lettered = True, False, False
+        fence = _FENCE.match(line)
+        if fence is None or (fence[2][0] == "`" and "`" in fence[3]):
+            return True
+        language = fence[3].strip()
+        out.append(fence[1] + fence[2] + (language if language in _SHOWN_LANGUAGES else ""))
+        self._pending, self._is_literal = self._pending[len(line) :], True
+        self._fence, self._has_ticks = ("", True) if fence[1] else (fence[2], False)
+        self._is_blank_behind = False
+        return True
+
+    def _literal(self, out: list[str]) -> None:
+        """Write a line, or what there is of it, as it is."""
+        line, ended, rest = self._pending.partition("\n")
+        out.append(line + ended)
+        self._pending, self._before = rest, ""
+        self._is_line_begun = not ended
+
+    def _ordinary(self, out: list[str], *, final: bool) -> bool:
+        """Write what is decided of a line; False where more has to come first."""
+        text, at = self._before + self._pending, len(self._before)
+        undecided = None if final else _UNDECIDED.search(text, max(at, len(text) - _LOOKED_BACK))
+        end = undecided.start() if undecided else len(text)
+        is_new_line = False
+        while not is_new_line:
+            token = _TOKEN.search(text, at)
+            if token is not None and not final and _may_go_on(token, text):
+                end = min(end, token.start())
+            if token is None or token.start() >= end:
+                break
+            self._note(text[at : token.start()])
+            out.append(text[at : token.start()])
+            at = token.end()
+            if token.lastgroup == "address":
+                at -= len(token[0]) - len(token[0].rstrip(_TRAILING))
+            out.append(self._written(token, text, at))
+            is_new_line = token.lastgroup == "line"
+        if not is_new_line and at < end:
+            self._note(text[at:end])
+            out.append(text[at:end])
+            at = end
+        self._pending, self._before = text[at:], text[max(at - _BEFORE, 0) : at]
+        if is_new_line:
+            self._before, self._is_line_begun = "", False
+        return is_new_line
+
+    def _note(self, text: str) -> None:
+        """Take in what stands in the line before that which is decided next."""
+        self._is_blank_behind = self._is_blank_behind and not text.strip()
+        self._is_lettered = self._is_lettered or bool(_LETTER.search(text))
+
+    def _written(self, token: re.Match[str], text: str, end: int) -> str:
+        """What is written for a token, which ends there."""
+        kind, found = token.lastgroup, text[token.start() : end]
+        if kind == "line":
+            if self._is_blank_behind:
+                self._has_ticks = False
+            self._is_blank_behind = True
+            return found
+        self._is_blank_behind = False
+        if kind == "coded" and not self._has_ticks:
+            return found
+        if kind in ("coded", "ticks"):
+            self._has_ticks = True
+            return _SPLIT.sub(r"\1 ", found)
+        if kind == "entity":  # as a part of an address: a renderer that makes links of these reads it first
+            return f"& {found[1:]}" if _OF_ADDRESSES.fullmatch(unescape(found)) else found
+        if kind == "definition":
+            mark = _MARK_BEFORE.search(text, max(token.start() - _BEFORE, 0), token.start())
+            return found if mark and self._is_lettered else f"{found} "
+        if kind != "address":
+            return f"{found} "
+        if _SPLIT.search(found) is None:
+            return found
+        is_escaped = text[max(token.start() - 1, 0) : token.start()] in ("\\", "`")
+        if self._has_ticks or is_escaped or text[end : end + 1] == "`":
+            return _SPLIT.sub(r"\1 ", found)
+        return f"`{found}`"
+
+
+def _may_go_on(token: re.Match[str], text: str) -> bool:
+    """Whether a token at the end of what has come in is an address that is not over, or the code around one."""
+    if token.lastgroup == "ticks":
+        return _ADDRESS.match(text, token.end()) is not None
+    return token.lastgroup in ("address", "coded") and token.end() == len(text)
