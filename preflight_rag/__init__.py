@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from preflight_rag.app import Preflight
     from preflight_rag.graph.build import build_graph
+    from preflight_rag.graph.events import ProgressEvent, StageEvent, TokenEvent
     from preflight_rag.graph.outcome import answer_of
     from preflight_rag.graph.readers import open_reader
-    from preflight_rag.graph.turns import ProgressEvent, StageEvent, TokenEvent
     from preflight_rag.library import Library
     from preflight_rag.state.context import Context, Settings
     from preflight_rag.state.errors import PreflightError
@@ -34,11 +34,11 @@ _HOME = {
     "Library": "preflight_rag.library",
     "Preflight": "preflight_rag.app",
     "PreflightError": "preflight_rag.state.errors",
-    "ProgressEvent": "preflight_rag.graph.turns",
+    "ProgressEvent": "preflight_rag.graph.events",
     "SearchResult": "preflight_rag.state.values",
     "Settings": "preflight_rag.state.context",
-    "StageEvent": "preflight_rag.graph.turns",
-    "TokenEvent": "preflight_rag.graph.turns",
+    "StageEvent": "preflight_rag.graph.events",
+    "TokenEvent": "preflight_rag.graph.events",
     "answer_of": "preflight_rag.graph.outcome",
     "build_graph": "preflight_rag.graph.build",
     "open_reader": "preflight_rag.graph.readers",

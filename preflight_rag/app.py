@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import threading
 import warnings
@@ -10,6 +11,7 @@ import weakref
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, suppress
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -20,22 +22,32 @@ from preflight_rag.background_loop import BackgroundLoop
 from preflight_rag.graph.readers import extractive_for, open_reader
 from preflight_rag.library import Library
 from preflight_rag.models.chat.chat_models import OFFLINE
+from preflight_rag.models.embedding.embedder import DEFAULT_SPEC
+from preflight_rag.models.onnx import quiet_onnxruntime
+from preflight_rag.models.reading.extractive_reader import BUNDLED, NO_READER
 from preflight_rag.state.calls import narrowed
 from preflight_rag.state.context import Context, GivenSettings, GivenWithoutK, Settings
-from preflight_rag.state.errors import LibraryClosed, PreflightError, ReplyNeeded, UsageError
+from preflight_rag.state.errors import READ_ONLY, LibraryClosed, LibraryError, OutOfMemory, ReplyNeeded, UsageError
+from preflight_rag.state.memory import begin_no_blas_threads, need_memory
 from preflight_rag.state.values import Answer, Clarification, Gap, Hit, Preview, SearchResult, Summary, Usage
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
+    from preflight_rag.graph.events import Event
     from preflight_rag.graph.ledger import Ledger
-    from preflight_rag.graph.turns import Ask, Event, ModelUse, Request, Turns
+    from preflight_rag.graph.model_use import ModelUse
+    from preflight_rag.graph.requests import Ask, Request
+    from preflight_rag.graph.turns import Turns
     from preflight_rag.library.collection import Collection
     from preflight_rag.library.ingest import IngestReport
     from preflight_rag.library.pubmed import EntrezClient
+    from preflight_rag.models.budget import Purse
     from preflight_rag.models.protocol import Reader
 
-THREADS = "threads.db"
+log = logging.getLogger(__name__)
+WARMING_MEGABYTES = 1500
+"""Below that nothing is loaded ahead: two threads that find no memory end the process in native code. A guess."""
 
 
 class Preflight:
@@ -47,8 +59,11 @@ class Preflight:
         settings: The numbers that each turn starts from.
     """
 
-    def __init__(self, folder: Path, library: Collection, reader: Reader, settings: Settings) -> None:
+    def __init__(
+        self, folder: Path, library: Collection, reader: Reader, settings: Settings, threads: str | None = None
+    ) -> None:
         self.folder = folder
+        self._threads = threads
         self.library = library
         self.reader = reader
         self.settings = settings
@@ -70,6 +85,7 @@ class Preflight:
         *,
         embedder: Any = None,
         create: bool = False,
+        threads: str | None = None,
         **settings: Unpack[GivenSettings],
     ) -> Preflight:
         """Open a library.
@@ -79,6 +95,8 @@ class Preflight:
             model: A LangChain chat model, `provider:name`, `offline`, or None: what the environment says.
             embedder: Of another embedder than the library's own, its name or a LangChain `Embeddings`.
             create: Make the library when there is none.
+            threads: Where conversations are kept: the address of a PostgreSQL database, `postgresql://…`, or None for
+                the library's own `threads.db`. It is opened at the first turn.
             **settings: Fields of `Settings`; they win over `PREFLIGHT_…` variables.
 
         Raises:
@@ -86,10 +104,11 @@ class Preflight:
             EmbedderMismatch: The library was made with another embedder.
             UnknownModel: No model of that name.
             ExtractiveReaderError: No extractive reader of that name.
-            UsageError: A setting is wrong.
+            UsageError: A setting or the address of `threads` is wrong, or its extra is not installed.
         """
         numbers = Settings.read(**settings)
-        return cls._over(Library.open(path, embedder=embedder, create=create), model, numbers)
+        _check_address(threads)
+        return cls._over(Library.open(path, embedder=embedder, create=create), model, numbers, threads)
 
     @classmethod
     def from_retriever(
@@ -100,6 +119,7 @@ class Preflight:
         folder: str | Path | None = None,
         embedder: Any = None,
         fetch: int = 32,
+        threads: str | None = None,
         **settings: Unpack[GivenSettings],
     ) -> Preflight:
         """Answer from the documents of your own LangChain retriever or vector store.
@@ -110,6 +130,7 @@ class Preflight:
             folder: Where conversations and what the retriever returned are kept; None for a temporary folder.
             embedder: What compares passages, its name or a LangChain `Embeddings`; None for the default one.
             fetch: How many documents a vector store is asked for; a retriever decides itself.
+            threads: As for `open`.
             **settings: As for `open`.
 
         Raises:
@@ -119,11 +140,12 @@ class Preflight:
         from preflight_rag.library.external.library import ExternalLibrary
 
         numbers = Settings.read(**settings)
+        _check_address(threads)
         library = ExternalLibrary.around(retriever, folder=folder, embedder=embedder, fetch=fetch)
-        return cls._over(library, model, numbers)
+        return cls._over(library, model, numbers, threads)
 
     @classmethod
-    def _over(cls, library: Collection, model: Any, settings: Settings) -> Preflight:
+    def _over(cls, library: Collection, model: Any, settings: Settings, threads: str | None) -> Preflight:
         """The application over an open library, which is closed where no reader can be opened."""
         try:
             reader = open_reader(
@@ -138,7 +160,7 @@ class Preflight:
         except BaseException:
             library.close()
             raise
-        return cls(library.path, library, reader, settings)
+        return cls(library.path, library, reader, settings, threads)
 
     def ingest(self, paths: Sequence[str | Path], *, prune: bool = False) -> IngestReport:
         """Add or update files and folders."""
@@ -155,19 +177,23 @@ class Preflight:
             k: How many passages.
             **settings: Fields of `Settings` for this search, such as `where=("year>=2020",)`, as for `ask`.
         """
+        numbers = self._settings({"k": k, **settings})
+        self._begin_warming(before_imports=True)
         from preflight_rag.conversation.questions import check_question, normalised
-        from preflight_rag.conversation.rewriter import QueryRewriter
         from preflight_rag.library.search.retrieval import retrieve_passages
         from preflight_rag.routing.decision import decide
         from preflight_rag.routing.library_risk import risk_model_of
 
-        numbers = self._settings({"k": k, **settings})
         query = normalised(query)
         check_question(query, numbers.max_question_chars)
         pubmed = self.pubmed() if numbers.pubmed else None
-        ladder = QueryRewriter(self.library, mode="rules", mesh=numbers.mesh, pubmed=True).invoke(query).expressions
+        expressions: Sequence[str] = ()
+        if pubmed:
+            from preflight_rag.conversation.rewriter import QueryRewriter
+
+            rewriter = QueryRewriter(self.library, mode="rules", mesh=numbers.mesh, pubmed=True)
+            expressions = rewriter.invoke(query).expressions
         extractive = extractive_for(self.reader, numbers.extractive_reader)
-        expressions = ladder if pubmed else ()
         retrieval = retrieve_passages(
             self.library, [query], numbers, expressions=expressions, pubmed=pubmed, extractive=extractive
         )
@@ -310,7 +336,12 @@ class Preflight:
         return self._stream(request, thread_id, tokens=tokens)
 
     async def complete(
-        self, messages: Sequence[BaseMessage], *, model: str | None = None, sampling: Mapping[str, Any] | None = None
+        self,
+        messages: Sequence[BaseMessage],
+        *,
+        model: str | None = None,
+        sampling: Mapping[str, Any] | None = None,
+        purses: Sequence[Purse] = (),
     ) -> tuple[str, Usage]:
         """One call of the language model with messages of your own, on the loop that its turns run on.
 
@@ -318,19 +349,24 @@ class Preflight:
             messages: What the model is sent.
             model: Another model than the application's, by its name.
             sampling: Options of the call, such as `{"temperature": 0.2}`.
+            purses: Who pays for it, besides what a turn may spend.
 
         Raises:
             UsageError: There is no language model.
             ModelError: There is no whole reply.
         """
+        from preflight_rag.models.budget import Budget
         from preflight_rag.models.chat.chat_reader import ChatReader
 
         reader = await asyncio.to_thread(self.reader_of, model)
         if not isinstance(reader, ChatReader):
             raise UsageError(f"{reader.name} writes no messages", help="Open the library with a language model.")
 
+        limits = self.settings
+        budget = Budget(calls=limits.turn_calls, tokens=limits.turn_tokens, seconds=limits.turn_seconds, purses=purses)
+
         async def replies() -> AsyncGenerator[tuple[str, Usage], None]:
-            yield await reader.sampled(sampling or {}).complete(messages)
+            yield await reader.sampled(sampling or {}).limited(budget).complete(messages)
 
         async with aclosing(self._loop.iterate(replies())) as made:
             return await anext(made)
@@ -349,7 +385,7 @@ class Preflight:
             UsageError: The choice names nothing that was offered.
             TurnError: The thread's last turn asks nothing.
         """
-        from preflight_rag.graph.turns import Choose
+        from preflight_rag.graph.requests import Choose
 
         return self._answer(Choose(choice), thread_id, on_event)
 
@@ -358,24 +394,37 @@ class Preflight:
         return await _answer(self.astream_reply(thread_id, choice, tokens=False))
 
     def astream_reply(
-        self, thread_id: str, choice: str | Sequence[str], *, tokens: bool = True
+        self, thread_id: str, choice: str | Sequence[str], *, tokens: bool = True, purses: Sequence[Purse] = ()
     ) -> AsyncGenerator[Event, None]:
-        """`reply` as a stream of events, as `astream` gives them."""
-        from preflight_rag.graph.turns import Choose
+        """`reply` as a stream of events, as `astream` gives them; `purses` pay for its calls, too."""
+        from preflight_rag.graph.requests import Choose
 
-        return self._stream(lambda: Choose(choice), thread_id, tokens=tokens)
+        return self._stream(lambda: Choose(choice, purses), thread_id, tokens=tokens)
 
     def resume(self, thread_id: str, *, on_event: Callable[[Event], None] | None = None) -> Answer:
         """Finish the thread's last turn where it was cut off."""
-        from preflight_rag.graph.turns import Resume
+        from preflight_rag.graph.requests import Resume
 
         return self._answer(Resume(), thread_id, on_event)
 
-    def astream_resume(self, thread_id: str, *, tokens: bool = True) -> AsyncGenerator[Event, None]:
-        """`resume` as a stream of events, as `astream` gives them."""
-        from preflight_rag.graph.turns import Resume
+    def astream_resume(
+        self, thread_id: str, *, tokens: bool = True, purses: Sequence[Purse] = ()
+    ) -> AsyncGenerator[Event, None]:
+        """`resume` as a stream of events, as `astream` gives them; `purses` pay for its calls, too."""
+        from preflight_rag.graph.requests import Resume
 
-        return self._stream(Resume, thread_id, tokens=tokens)
+        return self._stream(lambda: Resume(purses), thread_id, tokens=tokens)
+
+    @property
+    def keeps_threads(self) -> bool:
+        """Whether conversations are kept; those of a library in a read-only folder last as long as the application."""
+        return self._threads is not None or os.access(self.folder, os.W_OK)
+
+    @property
+    def notes(self) -> list[str]:
+        """What a user should know: of the library's index, and that conversations are not kept."""
+        own = [] if self.keeps_threads else [f"{self.folder} cannot be written: conversations are not kept"]
+        return [*self.library.notes, *own]
 
     @property
     def ledger(self) -> Ledger:
@@ -398,14 +447,24 @@ class Preflight:
         self._loop.call(turns.fork(thread_id, turn, into))
 
     def delete_thread(self, thread_id: str) -> bool:
-        """Forget a conversation: its turns and its checkpoints. False when there is none of that name."""
+        """Forget a conversation: its turns and its checkpoints. False when there is none of that name.
+
+        Raises:
+            LibraryError: The library's folder cannot be written.
+        """
         turns = self._open_turns()
+        self._check_keeps_threads()
         return self._loop.call(turns.delete(thread_id))
 
-    def prune_threads(self) -> None:
-        """Drop every thread's intermediate checkpoints and give the space back to the disk."""
+    def prune_threads(self) -> tuple[int, int]:
+        """Drop every thread's intermediate checkpoints and give the space back; the bytes before and after.
+
+        Raises:
+            LibraryError: The library's folder cannot be written.
+        """
         turns = self._open_turns()
-        self._loop.call(turns.prune(self.settings.keep_turns))
+        self._check_keeps_threads()
+        return self._loop.call(turns.prune(self.settings.keep_turns))
 
     def close(self) -> None:
         """Close the databases; a turn that still runs is stopped and can be resumed."""
@@ -450,7 +509,7 @@ class Preflight:
                 yield event
 
     def _lock_wait(self, request: Request) -> float:
-        from preflight_rag.graph.turns import Ask
+        from preflight_rag.graph.requests import Ask
 
         return (request.settings if isinstance(request, Ask) else self.settings).lock_wait
 
@@ -463,8 +522,6 @@ class Preflight:
         discard: bool,
         changes: GivenSettings,
     ) -> Ask:
-        from preflight_rag.graph.turns import Ask
-
         if isinstance(options, str) or len(options) == 1:
             raise UsageError(f"options={options!r} is no choice", help="Give two or more options (--option, repeated).")
         settings = self._settings(changes)
@@ -475,9 +532,10 @@ class Preflight:
                 f"extractive_reader={settings.extractive_reader!r} cannot take a turn that {own!r} was opened for",
                 help="Give it to Preflight.open.",
             )
-        if self._turns is None and self._warming is None:
-            self._warming = threading.Thread(target=self._warm, name="preflight-warm", daemon=True)
-            self._warming.start()
+        self._begin_warming(before_imports=True)
+        from preflight_rag.graph.requests import Ask
+
+        self._begin_warming()
         return Ask(question, settings, options, history, model, discard)
 
     def reader_of(self, model: str | None) -> Reader:
@@ -502,17 +560,59 @@ class Preflight:
                 )
             return self._readers[model]
 
+    def _begin_warming(self, *, before_imports: bool = False) -> None:
+        """Load, in a thread beside what else a first question imports, the models and the index that it runs.
+
+        Where imports of two threads cross, one of them can fail. So what the package's own models import is imported
+        here; models of somebody's own import much more, and begin only when everything else has been imported.
+        """
+        if self._turns is not None or self._warming is not None:
+            return
+        try:
+            need_memory(WARMING_MEGABYTES, "to load what a turn needs ahead of it")
+        except OutOfMemory:
+            begin_no_blas_threads()
+        else:
+            self._warm_ahead(before_imports=before_imports)
+
+    def _warm_ahead(self, *, before_imports: bool) -> None:
+        import numpy  # noqa: F401  # loads once only in a process
+
+        if before_imports:
+            own = self.settings.extractive_reader in (BUNDLED, NO_READER)
+            if not own or self.library.embedder.spec != DEFAULT_SPEC:
+                return
+            with suppress(Exception):  # such as one that finds no memory: as in `_warm`
+                quiet_onnxruntime()
+                for name in ("faiss", "safetensors", "tantivy", "tokenizers"):
+                    import_module(name)
+        warming = threading.Thread(target=self._warm, name="preflight-warm", daemon=True)
+        with suppress(RuntimeError):  # no room for another thread: the turn loads what it needs itself
+            warming.start()
+            self._warming = warming
+
     def _warm(self) -> None:
-        """Load what a turn needs while the rest of it is made ready."""
-        self.library.warm()
-        if (extractive := self.reader.extractive) is not None:
-            with suppress(PreflightError):
+        """Load what a turn needs while the rest of it is made ready.
+
+        What fails here, such as a package that finds no memory, the turn meets itself and names in one line; out of a
+        thread it would be a traceback on the screen.
+        """
+        try:
+            self.library.warm()
+            if (extractive := self.reader.extractive) is not None:
                 extractive.read([("warm", "", "warm")])
+        except Exception:
+            log.debug("what a turn needs could not be loaded ahead of it", exc_info=True)
 
     def _check_open(self) -> None:
         if not self._left_open.alive:
             help = "Open it again with Preflight.open; a with block closes it at its end."
             raise LibraryClosed(f"the application over {self.folder} was closed", help=help)
+
+    def _check_keeps_threads(self) -> None:
+        """Refuse to change a copy of conversations as if it were they themselves."""
+        if not self.keeps_threads:
+            raise LibraryError(f"the conversations of {self.folder} cannot be changed: it is read-only", help=READ_ONLY)
 
     def _open_turns(self) -> Turns:
         self._check_open()
@@ -522,14 +622,13 @@ class Preflight:
             return self._turns
 
     async def _make_turns(self) -> Turns:
-        from preflight_rag.graph.checkpoints import open_checkpointer
-        from preflight_rag.graph.ledger import Ledger
+        from preflight_rag.graph.thread_store import open_thread_store
         from preflight_rag.graph.turns import Turns
 
-        saver = await self._resources.enter_async_context(open_checkpointer(self.folder / THREADS))
-        ledger = Ledger(self.folder / THREADS)
-        self._resources.callback(ledger.close)
-        return Turns(self.folder, saver, ledger, self.library, self.reader_of, self.pubmed)
+        threads = await self._resources.enter_async_context(open_thread_store(self.folder, self._threads))
+        # Without this object, which then would not be collected where it is left open.
+        self._resources.push_async_callback(_close_connections, self.reader, self._readers)
+        return Turns(threads, self.library, self.reader_of, self.pubmed)
 
     def pubmed(self) -> EntrezClient:
         """The client of NCBI, made at first use."""
@@ -539,6 +638,14 @@ class Preflight:
             if self._entrez is None:
                 self._entrez = EntrezClient.of_environment(os.environ)
             return self._entrez
+
+
+def _check_address(threads: str | None) -> None:
+    """Raise UsageError unless conversations can be kept there; nothing is opened yet."""
+    if threads is not None:
+        from preflight_rag.graph.thread_store import check_address
+
+        check_address(threads)
 
 
 def _close_left_open(folder: Path, loop: BackgroundLoop, resources: AsyncExitStack, library: Collection) -> None:
@@ -553,6 +660,13 @@ def _close_left_open(folder: Path, loop: BackgroundLoop, resources: AsyncExitSta
         ResourceWarning,
         stacklevel=2,
     )
+
+
+async def _close_connections(own: Reader, others: Mapping[str, Reader]) -> None:
+    """Close what readers have opened on the loop that runs; else it stays until Python collects their clients."""
+    for reader in (own, *others.values()):
+        if (aclose := getattr(reader, "aclose", None)) is not None:
+            await aclose()
 
 
 async def _answer(turn: AsyncGenerator[Event, None], on_event: Callable[[Event], None] | None = None) -> Answer:

@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -57,9 +58,12 @@ class BackgroundLoop:
             pumping.append(asyncio.current_task())
             try:
                 async for item in source:
+                    if home.is_closed():  # a program that ends in a hurry; nobody listens any more
+                        break
                     home.call_soon_threadsafe(queue.put_nowait, item)
             finally:
-                home.call_soon_threadsafe(queue.put_nowait, _END)
+                with suppress(RuntimeError):  # closed, likewise
+                    home.call_soon_threadsafe(queue.put_nowait, _END)
 
         future = self._submit(pump())
         ended = False

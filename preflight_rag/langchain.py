@@ -26,6 +26,7 @@ from preflight_rag.state.errors import PreflightError, UsageError
 from preflight_rag.state.reading import Source
 from preflight_rag.state.retrieval import Candidate
 from preflight_rag.state.values import Answer, Passage, RouteDecision
+from preflight_rag.text.inert import inert_line
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
@@ -201,7 +202,10 @@ def preflight_tool(
 
     def content_of(chosen: Preflight, answer: Answer) -> tuple[str, dict[str, Any]]:
         shown = Answer.model_validate(names_of(chosen.library).shown(answer.model_dump()))
-        sources = [f'[{c.n}] {c.title or c.source} ({c.source}): "{c.quote}"' for c in shown.citations]
+        sources = [
+            f'[{c.n}] {inert_line(c.title or c.source)} ({inert_line(c.source)}): "{inert_line(c.quote)}"'
+            for c in shown.citations
+        ]
         return "\n".join([shown.answer, *sources]), shown.model_dump()
 
     def run(question: str, config: RunnableConfig) -> tuple[str, dict[str, Any]]:
@@ -261,7 +265,7 @@ def summarize_tool(
             found = chosen.summarize(document, tokens=tokens, **changes)
         except PreflightError as error:
             raise ToolException(str(error)) from error
-        sources = [f'[{c.n}] "{c.quote}"' for c in found.citations]
+        sources = [f'[{c.n}] "{inert_line(c.quote)}"' for c in found.citations]
         return "\n".join([found.summary, *sources]), names.shown(found.model_dump())
 
     async def arun(document_id: str, config: RunnableConfig) -> tuple[str, dict[str, Any]]:

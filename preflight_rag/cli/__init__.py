@@ -1,27 +1,101 @@
-"""The command line `preflight`: one file per family of commands, each command a few lines over the Python API."""
+"""The command line `preflight`: one file per family of commands, each command a few lines over the Python API.
+
+`main` imports the file of the command that is called and no other; `app` has all of them.
+"""
 
 from __future__ import annotations
 
-from preflight_rag.cli import ask, calibrate, collection, demo, doctor, evaluate, keys, mcp, serve, summarize, threads
-from preflight_rag.cli.main import app
+import gc
+import os
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = [
-    "app",
-    "ask",
-    "calibrate",
-    "collection",
-    "demo",
-    "doctor",
-    "evaluate",
-    "keys",
-    "main",
-    "mcp",
-    "serve",
-    "summarize",
-    "threads",
-]
+import typer
+
+from preflight_rag.cli import main as _main
+
+if TYPE_CHECKING:
+    from preflight_rag.cli.main import app
+
+__all__ = ["app", "main"]
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "ask": ("ask", "Answer a question from the library, with citations."),
+    "chat": ("ask", "Hold a conversation in the terminal; an empty line or Ctrl-D ends it."),
+    "search": ("ask", "Retrieve only: dense, lexical and fused rankings, and what preflight would do."),
+    "calibrate": (
+        "calibrate",
+        "Fit the preflight's risk of a lost key passage to the library, from questions with known documents.",
+    ),
+    "ingest": ("collection", "Add or update documents; unchanged ones are skipped, and one bad file stops nothing."),
+    "demo": (
+        "demo",
+        "Build a small library of documents that come with the package, and answer four questions, over all routes.",
+    ),
+    "doctor": ("doctor", "Check versions, the model, the databases and the indices, each with what to do."),
+    "mcp": ("mcp", "Serve a library over MCP: tools that ask, search and read, and its documents as resources."),
+    "serve": ("serve", "Serve the library: a web page, an HTTP API, and OpenAI's API for any client of it."),
+    "summarize": (
+        "summarize",
+        "Summarise a document: the sentences that stand for it best, in their order, and what the model makes of them.",
+    ),
+    "library": ("collection", "The collection itself."),
+    "eval": ("evaluate", "Run an experiment over data sets with known answers and report the numbers."),
+    "keys": ("keys", "Keys of the people who use a server."),
+    "threads": ("threads", "Conversations: in the library's folder, or where --threads says."),
+}
+"""File and first line of help of each command, in the order of `preflight --help`: that imports none of the files.
+
+`tests/cli/test_start.py` compares it with what the files themselves give.
+"""
+WITHOUT_COMMAND: tuple[list[str], ...] = ([], ["--help"], ["-h"], ["--version"])
+OBJECTS_BEFORE_COLLECTION = 50_000
+"""Python's 700 make its collector run again and again over what is only imported: without it, a first question
+took about a twentieth less of the processor. The number is a guess: cycles hold a few megabytes until then."""
 
 
 def main() -> None:
     """Run the command line."""
-    app()
+    gc.set_threshold(OBJECTS_BEFORE_COLLECTION)
+    arguments = sys.argv[1:]
+    if any(name.endswith("_COMPLETE") for name in os.environ):  # a shell asks which commands and options there are
+        _all()()
+    elif arguments in WITHOUT_COMMAND:
+        _overview()()
+    elif arguments[0] in COMMANDS:
+        import_module(f"preflight_rag.cli.{COMMANDS[arguments[0]][0]}")
+        _main.app()
+    else:
+        _all()()
+
+
+def _all() -> typer.Typer:
+    """The application with every command."""
+    for file, _ in COMMANDS.values():
+        import_module(f"preflight_rag.cli.{file}")
+    # In one order, whichever file was imported first.
+    places = {name: place for place, name in enumerate(COMMANDS)}
+    _main.app.registered_commands.sort(key=lambda each: places[getattr(each.callback, "__name__", "")])
+    _main.app.registered_groups.sort(key=lambda each: places[str(each.name)])
+    return _main.app
+
+
+def _overview() -> typer.Typer:
+    """What `preflight --help` shows: the names of commands, which do nothing here."""
+    shown = typer.Typer(**_main.LOOKS)
+    shown.callback()(_main.root)
+    for name, (_, line) in COMMANDS.items():
+        shown.command(name, help=line)(_nothing)
+    return shown
+
+
+def _nothing() -> None:
+    """A command that is only named."""
+
+
+def __getattr__(name: str) -> Any:
+    """`app`, with every command; importing them all takes longer than `preflight --help` may."""
+    if name != "app":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _all()

@@ -18,6 +18,7 @@ from preflight_rag.cli.main import (
     JsonOption,
     LibraryOption,
     ModelOption,
+    ThreadsOption,
     app,
     command,
     nothing_left_behind,
@@ -48,6 +49,7 @@ def ask(
         bool, typer.Option("--discard", help="Drop an earlier turn of the thread that was cut off.")
     ] = False,
     embedder: EmbedderOption = None,
+    threads: ThreadsOption = None,
     *,
     settings: dict[str, Any],
 ) -> None:
@@ -55,9 +57,12 @@ def ask(
     from preflight_rag.graph.locks import new_thread_id
 
     thread_id = new_thread_id("ask") if thread is None else thread
-    with _opened(library, model, embedder, settings) as preflight:
+    with _opened(library, model, embedder, settings, threads) as preflight:
         show.model_line(preflight.reader.name)
-        answer = preflight.ask(question, thread_id=thread_id, options=option or (), discard=discard)
+        try:
+            answer = preflight.ask(question, thread_id=thread_id, options=option or (), discard=discard)
+        except PreflightError as error:
+            raise _with_way_out(error) from None
         _notes(preflight)
     if json:
         show.as_json(answer.model_dump(mode="json"))
@@ -66,7 +71,9 @@ def ask(
 
 
 @contextmanager
-def _opened(library: Path, model: str | None, embedder: str | None, settings: dict[str, Any]) -> Iterator[Preflight]:
+def _opened(
+    library: Path, model: str | None, embedder: str | None, settings: dict[str, Any], threads: str | None = None
+) -> Iterator[Preflight]:
     """The library; with PubMed none is needed beforehand, what is found makes one, and nothing found makes none."""
     from preflight_rag.app import Preflight
 
@@ -74,12 +81,21 @@ def _opened(library: Path, model: str | None, embedder: str | None, settings: di
     with nothing_left_behind(library):
         if create and not (library.expanduser() / DATABASE).is_file():
             typer.echo(f"preflight: there is no library at {library}; what PubMed gives makes one", err=True)
-        with Preflight.open(library, model, embedder=embedder, create=create, **settings) as preflight:
+        with Preflight.open(library, model, embedder=embedder, create=create, threads=threads, **settings) as preflight:
             yield preflight
 
 
+def _with_way_out(error: PreflightError) -> PreflightError:
+    """The error, with the way to an answer that needs no language model, where that is what fails."""
+    from preflight_rag.graph.model_use import is_lost
+
+    if is_lost(error):
+        error.help = f"{error.help} Or ask with --model offline, which shows what the documents say.".strip()
+    return error
+
+
 def _notes(preflight: Preflight) -> None:
-    for note in preflight.library.notes:
+    for note in preflight.notes:
         typer.echo(f"note: {note}", err=True)
 
 
@@ -93,6 +109,7 @@ def chat(
     ] = None,
     model: ModelOption = None,
     embedder: EmbedderOption = None,
+    threads: ThreadsOption = None,
     *,
     settings: dict[str, Any],
 ) -> None:
@@ -105,7 +122,7 @@ def chat(
     """
     from preflight_rag.graph.locks import new_thread_id
 
-    with _opened(library, model, embedder, settings) as preflight:
+    with _opened(library, model, embedder, settings, threads) as preflight:
         show.model_line(preflight.reader.name)
         _notes(preflight)
         thread_id = new_thread_id("chat") if thread is None else thread
@@ -116,8 +133,8 @@ def chat(
             except ReplyNeeded as asked:
                 show.clarification(asked.clarification)
             except PreflightError as error:
-                typer.echo(f"preflight: {error}", err=True)
-        kept = bool(preflight.ledger.turns(thread_id))
+                typer.echo(f"preflight: {_with_way_out(error)}", err=True)
+        kept = preflight.keeps_threads and bool(preflight.ledger.turns(thread_id))
     if kept:
         again = shlex.join(["preflight", "chat", "--library", str(library), "--thread", thread_id])
         typer.echo(f"preflight: the conversation is kept; go on with: {again}", err=True)
@@ -149,7 +166,7 @@ def _pick_up(preflight: Preflight, thread: str) -> None:
 
 def _turn(preflight: Preflight, question: str, thread: str) -> None:
     """One turn; on a terminal the answer's Markdown is drawn as it comes, elsewhere it stays as it is."""
-    from preflight_rag.graph.turns import StageEvent, TokenEvent
+    from preflight_rag.graph.events import StageEvent, TokenEvent
 
     with show.streamed_answer() as stream:
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -26,7 +27,8 @@ from preflight_rag.cli.main import (
     confirmed,
     nothing_left_behind,
 )
-from preflight_rag.state.errors import LibraryError, UsageError
+from preflight_rag.state.errors import DatabaseCorrupt, LibraryError, UsageError
+from preflight_rag.text.words import on_one_line
 
 if TYPE_CHECKING:
     from preflight_rag.library import Library
@@ -101,6 +103,7 @@ def _watched(collection: Library, paths: list[Path], *, prune: bool, max_bytes: 
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
+    note = partial(console.print, highlight=False, markup=False, soft_wrap=True)
     columns = (TaskProgressColumn(), BarColumn(bar_width=24), TimeRemainingColumn(), TextColumn("{task.description}"))
     with Progress(*columns, console=console, transient=True) as bar, _stops() as stopped:
         task = bar.add_task("looking for files", total=None)
@@ -108,7 +111,9 @@ def _watched(collection: Library, paths: list[Path], *, prune: bool, max_bytes: 
         def show_event(event: IngestEvent) -> None:
             if stopped.is_set() and not bar.tasks[task].fields.get("stopping"):
                 bar.update(task, stopping=True)
-                console.print("stopping after what is in hand; Ctrl-C again stops at once", highlight=False)
+                note("stopping after what is in hand; Ctrl-C again stops at once")
+            if event.stage == "waiting":
+                note(f"another process writes {event.name}; waiting for it")
             done, total = (event.done, event.total) if event.stage == "index" else (event.bytes_done, event.bytes_total)
             bar.update(task, completed=done, total=total or None, description=_in_hand(event))
 
@@ -127,6 +132,8 @@ def _in_hand(event: IngestEvent) -> str:
 
     if event.stage == "index":
         return "making the index"
+    if event.stage == "waiting":
+        return "waiting"
     name = Path(event.name).name
     name = escape(name if len(name) <= NAME_CHARACTERS else f"…{name[1 - NAME_CHARACTERS :]}")
     if event.stage == "embedding":
@@ -194,7 +201,7 @@ def remove(
         found = {entry.id: entry for name in documents for entry in _named(collection, name)}
         for entry in found.values():
             passages = f"{entry.passages:,} passage{'s' if entry.passages != 1 else ''}"
-            typer.echo("  ".join(dict.fromkeys(part for part in (entry.title, entry.id, passages) if part)))
+            show.echo("  ".join(dict.fromkeys(part for part in (entry.title, entry.id, passages) if part)))
         counted = f"{len(found)} documents" if len(found) > 1 else "this document"
         if not yes and not confirmed(f"Remove {counted} from {library}?", "--yes"):
             raise typer.Exit(1)
@@ -249,19 +256,36 @@ def stats(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) ->
 @library_commands.command("verify", epilog="Example: preflight library verify --library my-library")
 @command
 def verify(library: LibraryOption = DEFAULT_LIBRARY) -> None:
-    """Check the database and the indices against each other."""
+    """Check the databases and the indices, and these against each other."""
+    from preflight_rag.graph.recovery import threads_problems
+    from preflight_rag.graph.sqlite_database import THREADS
     from preflight_rag.library import Library
+    from preflight_rag.server.access import KeyRing
 
-    with Library.open(library) as collection:
-        problems = collection.verify()
+    with closing(KeyRing(library)) as keys:
+        problems = [*_problem(keys.all, "keys"), *threads_problems(library / THREADS)]
+    try:
+        with Library.open(library) as collection:
+            problems += collection.verify()
+    except DatabaseCorrupt as error:
+        problems.append(f"database: {error.message}")
     for problem in problems:
-        typer.echo(f"problem: {problem}")
+        typer.echo(f"problem: {on_one_line(problem)}")
     if problems:
-        help = "`preflight library rebuild` makes new indices."
-        if any(problem.startswith(("database:", "passage ")) for problem in problems):
-            help = "Restore library.db, or ingest the documents into a new library; a rebuild makes new indices alone."
-        raise LibraryError(f"{len(problems)} problems in {library}", help=help)
+        many = f"{len(problems)} problems" if len(problems) > 1 else "1 problem"
+        help = f"`preflight library rebuild --library {library}` makes new indices"
+        if any(problem.startswith(("database:", "passage ", "document ", "threads:")) for problem in problems):
+            help += ", sets damaged databases aside, keeps what is whole, and says which documents to ingest again"
+        raise LibraryError(f"{many} in {library}", help=f"{help}.")
     typer.echo("the library is whole")
+
+
+def _problem(check: Callable[[], object], name: str) -> list[str]:
+    try:
+        check()
+    except LibraryError as error:
+        return [f"{name}: {error}"]
+    return []
 
 
 @library_commands.command("rebuild", epilog="Example: preflight library rebuild --library my-library")
@@ -276,10 +300,25 @@ def rebuild(
         ),
     ] = None,
 ) -> None:
-    """Make the indices anew from the database, of another kind if you say so."""
+    """Make the indices anew from the database, of another kind if you say so; damaged databases are set aside first."""
+    from preflight_rag.graph.recovery import recover_threads, threads_problems
+    from preflight_rag.graph.sqlite_database import THREADS
     from preflight_rag.library import Library
+    from preflight_rag.library.recovery import named, recover_if_damaged
 
+    if threads_problems(library / THREADS):
+        kept, turns = recover_threads(library / THREADS)
+        typer.echo(f"threads.db was damaged, and is now {kept.name}; turns that could be kept: {turns}")
+    if recovery := recover_if_damaged(library):
+        typer.echo(
+            f"library.db was damaged, and is now {recovery.kept.name}; documents that are whole: {recovery.whole}"
+        )
+        typer.echo("Restart what has the library open.")
+        if recovery.again:
+            typer.echo(f"ingest these again, they lost something: {on_one_line(named(recovery.again))}")
     with Library.open(library) as collection:
+        for lost in collection.lost_documents():
+            typer.echo(on_one_line(lost))
         if index is not None and index != collection.index_kind:
             collection.set_index_kind(cast("IndexKind", index))
         else:

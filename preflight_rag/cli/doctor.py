@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import sqlite3
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
@@ -41,6 +42,9 @@ PROBE = ("How tall is the tower?", "The tower is 84 metres tall.")
 """A question and a text that a reader is tried on."""
 
 
+NETWORK_LIMITS = {"namespace": "a network namespace", "filter": "a filter of system calls", "hook": "Python's hook"}
+
+
 class Finding(NamedTuple):
     """One thing that was looked at: `state` is ok, note or problem, `advice` what to do."""
 
@@ -65,6 +69,7 @@ def doctor(
         "sqlite": sqlite,
         "embedder": embedder,
         "reader": reader,
+        "files": files,
         "model": lambda: language_model(model),
         "PubMed": lambda: ncbi(wanted=pubmed or Settings.read().pubmed),
         "library": lambda: collection(library),
@@ -147,6 +152,31 @@ def reader() -> Iterator[Finding]:
     yield Finding("reader", "ok" if reading.best else "problem", f"{found} in {text!r}")
 
 
+def files() -> Iterator[Finding]:
+    """What keeps those that read files from doing more than that, on this machine: a small file is read for it."""
+    from preflight_rag.library.loaders.isolated import IsolatedLoader
+
+    with tempfile.TemporaryDirectory() as folder, IsolatedLoader() as loader:
+        path = Path(folder) / "tower.txt"
+        path.write_text(PROBE[1], encoding="utf-8")
+        (_,) = loader.load(path)
+    network = [name for name in loader.limits if name in NETWORK_LIMITS]
+    sealed = len(network) > 1  # Python's own hook is always there, and does not keep code in C from a network
+    yield Finding(
+        "reading: network",
+        "ok" if sealed else "note",
+        f"refused by {', '.join(NETWORK_LIMITS[name] for name in network)}",
+        "" if sealed else "only Python's own calls are refused; read strangers' files in a container without a network",
+    )
+    limited = "memory" in loader.limits
+    yield Finding(
+        "reading: memory and time",
+        "ok" if limited else "note",
+        "limited" if limited else "not limited: this system has no such limits",
+        "" if limited else "read strangers' files in a container with limits",
+    )
+
+
 def language_model(model: str | None) -> Iterator[Finding]:
     """The model that would answer, and whether its server can be reached."""
     from preflight_rag.models.chat.chat_models import OFFLINE, model_name, open_chat_model
@@ -159,7 +189,7 @@ def language_model(model: str | None) -> Iterator[Finding]:
         chat_model = open_chat_model(name, timeout=15)
         reply = chat_model.bind(max_tokens=16).invoke("Reply with the word ready.")
     except Exception as error:
-        from preflight_rag.models.chat.chat_models import in_our_words
+        from preflight_rag.models.chat.model_errors import in_our_words
 
         failure = in_our_words(error, name)
         yield Finding("model", "problem", f"{name}: {failure.message}", failure.help)
@@ -197,7 +227,9 @@ def collection(library: Path) -> Iterator[Finding]:
 
 def conversations(library: Path) -> Iterator[Finding]:
     """The checkpoint database."""
-    database = library / "threads.db"
+    from preflight_rag.graph.sqlite_database import THREADS
+
+    database = library / THREADS
     if not database.exists():
         return
     try:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from preflight_rag.text.inert import visible
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -60,7 +62,7 @@ def explanation(found: Answer) -> None:
         if lines:
             console.print(Text(f"\n{title}", style="bold"))
             for line in lines:
-                console.print(Padding(Text(line), (0, 0, 0, 2)))
+                console.print(Padding(Text(visible(line)), (0, 0, 0, 2)))
     _numbers(console, found.route)
     _stages(console, found.receipt)
 

@@ -14,24 +14,26 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from preflight_rag.state.errors import PreflightError, UsageError
+from preflight_rag.state.errors import PreflightError, UsageError, first_line, system_help
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-app = typer.Typer(
-    name="preflight",
-    help="Answers over your documents that do not get lost in the middle.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+LOOKS: dict[str, Any] = {
+    "name": "preflight",
+    "help": "Answers over your documents that do not get lost in the middle.",
+    "no_args_is_help": True,
+    "pretty_exceptions_enable": False,
+    "context_settings": {"help_option_names": ["-h", "--help"]},
+}
+app = typer.Typer(**LOOKS)
 
 DEFAULT_LIBRARY = Path("my-library")
 FORMER_DEFAULT = Path("library")
 DATABASE = "library.db"
+WRITE_LOCK = ".write.lock"
 
 
 def library_folder(context: typer.Context, folder: Path) -> Path:
@@ -57,6 +59,16 @@ LibraryOption = Annotated[
         help="The library's folder.",
         show_default=True,
         callback=library_folder,
+    ),
+]
+ThreadsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--threads",
+        envvar="PREFLIGHT_THREADS",
+        metavar="URL",
+        help="Keep conversations in a PostgreSQL database, postgresql://USER@HOST/DATABASE, which several servers may "
+        "share; without it, in the library's threads.db.",
     ),
 ]
 ModelOption = Annotated[
@@ -94,6 +106,11 @@ def command(function: F) -> F:
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(1) from None
+        except Exception as error:
+            if not (help := system_help(error)):
+                raise
+            typer.echo(f"preflight: {first_line(error)}. {help}", err=True)
+            raise typer.Exit(1) from None
 
     return run  # type: ignore[return-value]
 
@@ -109,11 +126,25 @@ def nothing_left_behind(library: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        if (library / DATABASE).is_file() and not _holds_documents(library):
+        if (library / DATABASE).is_file():
+            _remove_empty(library, made)
+
+
+def _remove_empty(library: Path, made: Path | None) -> None:
+    """Remove a library without documents, unless another process is just bringing some in."""
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(library / WRITE_LOCK)
+    try:
+        with lock.acquire(timeout=0):
+            if _holds_documents(library):
+                return
             if made is not None:
                 shutil.rmtree(made, ignore_errors=True)
-            for name in (DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", ".write.lock"):
+            for name in (DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", WRITE_LOCK):
                 (library / name).unlink(missing_ok=True)
+    except (OSError, Timeout):
+        return
 
 
 def _holds_documents(library: Path) -> bool:

@@ -6,7 +6,15 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from preflight_rag.cli.main import DEFAULT_LIBRARY, EmbedderOption, LibraryOption, ModelOption, app, command
+from preflight_rag.cli.main import (
+    DEFAULT_LIBRARY,
+    EmbedderOption,
+    LibraryOption,
+    ModelOption,
+    ThreadsOption,
+    app,
+    command,
+)
 from preflight_rag.cli.options import with_settings
 from preflight_rag.state.extras import require_extra
 
@@ -25,6 +33,7 @@ def mcp(
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port; 0 for a free one.")] = 8790,
     model: ModelOption = None,
     embedder: EmbedderOption = None,
+    threads: ThreadsOption = None,
     *,
     settings: dict[str, Any],
 ) -> None:
@@ -33,7 +42,7 @@ def mcp(
     from preflight_rag.app import Preflight
     from preflight_rag.mcp.serve import serve_http, serve_stdio
 
-    with Preflight.open(library, model, embedder=embedder, **settings) as preflight:
+    with Preflight.open(library, model, embedder=embedder, threads=threads, **settings) as preflight:
         typer.echo(f"model: {preflight.reader.name}", err=True)
         if transport == "stdio":
             serve_stdio(preflight)

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from preflight_rag.cli import show
-from preflight_rag.cli.main import DEFAULT_LIBRARY, EmbedderOption, LibraryOption, ModelOption, app, command
+from preflight_rag.cli.main import (
+    DEFAULT_LIBRARY,
+    EmbedderOption,
+    LibraryOption,
+    ModelOption,
+    ThreadsOption,
+    app,
+    command,
+)
 from preflight_rag.cli.options import TURN, with_settings
 from preflight_rag.models.chat.chat_models import OFFLINE, model_name
 from preflight_rag.state.errors import LibraryMissing, ModelError, ModelTimeout, ModelUnavailable
@@ -39,9 +47,20 @@ def serve(
     ] = None,
     rate: Annotated[int, typer.Option("--rate", min=0, help="Requests a minute for each user; 0: no limit.")] = 600,
     turns: Annotated[int, typer.Option("--turns", min=1, help="Turns at once; others wait.")] = 32,
+    user_tokens: Annotated[
+        int,
+        typer.Option("--user-tokens", min=0, help="Tokens a day that each user may spend on the model; 0: no limit."),
+    ] = 0,
+    server_tokens: Annotated[
+        int, typer.Option("--server-tokens", min=0, help="Tokens a day that all users may spend; 0: no limit.")
+    ] = 0,
     upload_mb: Annotated[int, typer.Option("--upload-mb", min=1, help="Largest upload, in megabytes.")] = 200,
+    kept_mb: Annotated[
+        int, typer.Option("--kept-mb", min=1, help="What all uploads may take together, in megabytes.")
+    ] = 20_000,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No line for each request.")] = False,
     embedder: EmbedderOption = None,
+    threads: ThreadsOption = None,
     *,
     settings: dict[str, Any],
 ) -> None:
@@ -54,7 +73,7 @@ def serve(
     from preflight_rag.server.service import MEGABYTE
 
     try:
-        preflight, problem = _opened(library, model, embedder=embedder, create=create, **settings)
+        preflight, problem = _opened(library, model, embedder=embedder, create=create, threads=threads, **settings)
     except LibraryMissing as error:
         help = "Make one with `preflight ingest PATH`, or an empty one with --create."
         raise LibraryMissing(error.message, help=help) from None
@@ -65,14 +84,19 @@ def serve(
         wanted=model_name(model) if problem else None,
         problem=str(problem) if problem else None,
         rate=rate,
+        user_tokens=user_tokens,
+        server_tokens=server_tokens,
         turns=turns,
         upload_bytes=upload_mb * MEGABYTE,
+        kept_bytes=kept_mb * MEGABYTE,
         entered=model is None and "PREFLIGHT_MODEL" not in os.environ,
     )
     with preflight:
         show.model_line(preflight.reader.name)
         if options.entered and preflight.reader.by_rule and (entry := ModelEntry.read(preflight.folder)):
             typer.echo(f"preflight: the model that was connected on the page is taken: {entry.model}", err=True)
+        for note in preflight.notes:
+            typer.echo(f"note: {note}", err=True)
         if problem:
             typer.echo(f"preflight: {problem} Until then answers show what the documents say.", err=True)
         run(preflight, host=host, port=port, options=options, access_log=not quiet, started=_tell)

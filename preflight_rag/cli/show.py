@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from preflight_rag.cli.explain import judgement
+from preflight_rag.text.inert import INVISIBLE, visible
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -46,15 +47,20 @@ COMPARISON = re.compile(
 
 
 def as_json(value: Any) -> None:
-    """Print a value as JSON, in UTF-8 whatever the terminal's encoding."""
-    text = json.dumps(value, ensure_ascii=False, indent=2)
+    """Print a value as JSON, in UTF-8 whatever the terminal's encoding; what nobody sees is written as an escape."""
+    text = INVISIBLE.sub(lambda found: json.dumps(found[0])[1:-1], json.dumps(value, ensure_ascii=False, indent=2))
     sys.stdout.buffer.write(text.encode("utf-8", "replace") + b"\n")
     sys.stdout.flush()
 
 
+def echo(text: str, *, nl: bool = True, err: bool = False) -> None:
+    """Print what may hold a document's words, without what a terminal obeys or nobody sees."""
+    typer.echo(visible(text.replace("\r", " ")), nl=nl, err=err)
+
+
 def model_line(name: str) -> None:
     """Say on stderr which model answers."""
-    typer.echo(f"model: {name}", err=True)
+    echo(f"model: {name}", err=True)
 
 
 def answer(found: Answer, *, explain: bool = False, with_text: bool = True) -> None:
@@ -65,23 +71,23 @@ def answer(found: Answer, *, explain: bool = False, with_text: bool = True) -> N
 
             Console(highlight=False).print(drawn(found.answer))
         else:
-            typer.echo(found.answer)
+            echo(found.answer)
     if found.choice is not None:
-        typer.echo(f"\nchoice: {found.choice}")
+        echo(f"\nchoice: {found.choice}")
     if found.confidence is not None:
-        typer.echo(f"\n{found.confidence:.0%} sure")
+        echo(f"\n{found.confidence:.0%} sure")
     for statement in found.statements:
         if statement.supported is False:
-            typer.echo(f"{judgement(statement)}: {statement.text}")
+            echo(f"{judgement(statement)}: {statement.text}")
     if found.citations:
-        typer.echo("")
+        echo("")
     for citation in found.citations:
         _source(citation, quoted=found.outcome != "evidence")
     _missing(found)
-    typer.echo(f"\nroute: {way(found.route.name, found.route.reason)}")
+    echo(f"\nroute: {way(found.route.name, found.route.reason)}")
     receipt = found.receipt
     about = "about " if receipt.estimated else ""
-    typer.echo(
+    echo(
         f"model: {receipt.model} - {receipt.model_calls} calls, {about}{receipt.input_tokens} tokens in, "
         f"{receipt.output_tokens} out, {receipt.seconds:.2f} s"
     )
@@ -100,9 +106,9 @@ def way(route: str, reason: str) -> str:
 def _missing(found: Answer) -> None:
     """What the answer lacks, and how much of the conversation was not read word for word."""
     for gap in found.gaps:
-        typer.echo(f"gap: {gap.stage} {gap.item}: {gap.error}")
+        echo(f"gap: {gap.stage} {gap.item}: {gap.error}")
     if found.condensed:
-        typer.echo(f"note: {found.condensed} earlier messages were condensed")
+        echo(f"note: {found.condensed} earlier messages were condensed")
 
 
 def _source(citation: Citation, *, quoted: bool) -> None:
@@ -110,9 +116,9 @@ def _source(citation: Citation, *, quoted: bool) -> None:
     page = page_name(citation.source, citation.page)
     place = ", ".join(part for part in (citation.source, page, citation.date or "") if part)
     mark = "" if citation.verified else "  (not found in the passage)"
-    typer.echo(f"[{citation.n}] {citation.title or citation.document_id} - {place}")
+    echo(f"[{citation.n}] {citation.title or citation.document_id} - {place}")
     if quoted or mark:
-        typer.echo(f'    "{" ".join(citation.quote.split())}"{mark}')
+        echo(f'    "{" ".join(citation.quote.split())}"{mark}')
 
 
 class Stream:
@@ -124,18 +130,18 @@ class Stream:
     def add(self, text: str) -> None:
         """Show the next piece."""
         self.text += text
-        typer.echo(text, nl=False)
+        echo(text, nl=False)
 
     def note(self, line: str) -> None:
         """Say something beside the answer, on standard error."""
-        typer.echo(f"\n{line}" if self.text else line, err=True)
+        echo(f"\n{line}" if self.text else line, err=True)
 
     def end(self, answer: str) -> None:
         """Show the whole answer, unless it is what was shown last."""
         if self.text:
-            typer.echo("")
+            echo("")
         if not self.text.strip().endswith(answer.strip()):
-            typer.echo(answer)
+            echo(answer)
 
 
 class MarkdownStream(Stream):
@@ -200,10 +206,10 @@ def page_name(source: str, page: int | None) -> str:
 
 def clarification(asked: Clarification) -> None:
     """What the turn asks, with a number for each choice."""
-    typer.echo(f"Which one is meant? ({asked.question})")
+    echo(f"Which one is meant? ({asked.question})")
     for number, choice in enumerate(asked.choices, 1):
-        typer.echo(f"  {number}. {choice.label}")
-    typer.echo('Reply with a number, several (1, 3), a name, or "all"; or ask something else.')
+        echo(f"  {number}. {choice.label}")
+    echo('Reply with a number, several (1, 3), a name, or "all"; or ask something else.')
 
 
 MOST_LINES = 20
@@ -214,8 +220,8 @@ def ingested(report: IngestReport, library: Path, passages: int, *, names: bool)
     """What an ingest did, what it could not read, and how to go on."""
     if report.stopped:
         files = "1 file is" if report.left == 1 else f"{report.left:,} files are"
-        typer.echo(f"stopped: what was done is kept; {files} left. Run the same command again to go on.")
-    typer.echo(
+        echo(f"stopped: what was done is kept; {files} left. Run the same command again to go on.")
+    echo(
         f"added {report.added}, updated {report.updated}, skipped {report.skipped} unchanged, "
         f"removed {report.removed}, failed {len(report.failed)}"
     )
@@ -224,23 +230,23 @@ def ingested(report: IngestReport, library: Path, passages: int, *, names: bool)
     for lines, what in ((failed, "failures"), (notes, "notes")):
         shown = lines if names else lines[:MOST_LINES]
         for line in shown:
-            typer.echo(line)
+            echo(line)
         if len(lines) > len(shown):
-            typer.echo(f"... and {len(lines) - len(shown):,} more {what}; --names shows all")
+            echo(f"... and {len(lines) - len(shown):,} more {what}; --names shows all")
     _passed_over(report.passed_over, names=names)
     if not (library.expanduser() / "library.db").is_file():
-        typer.echo(f"nothing could be read: no library was made at {library}")
+        echo(f"nothing could be read: no library was made at {library}")
         return
-    typer.echo(f"{library} now holds {passages:,} passage{'s' if passages != 1 else ''}.")
+    echo(f"{library} now holds {passages:,} passage{'s' if passages != 1 else ''}.")
     if passages:
-        typer.echo(f'Ask: preflight ask "..." --library {shlex.quote(str(library))}')
+        echo(f'Ask: preflight ask "..." --library {shlex.quote(str(library))}')
 
 
 def _passed_over(passed: list[tuple[str, str]], *, names: bool) -> None:
     """A line for each ending with its reason and, of few, the names; or a line for each file."""
     if names:
         for source, reason in passed:
-            typer.echo(f"not read: {source}: {reason}")
+            echo(f"not read: {source}: {reason}")
         return
     kinds: dict[tuple[str, str], list[str]] = {}
     for source, reason in passed:
@@ -250,10 +256,10 @@ def _passed_over(passed: list[tuple[str, str]], *, names: bool) -> None:
     for (ending, reason), found in sorted(kinds.items(), key=lambda item: (-len(item[1]), item[0])):
         shown = ", ".join(found[:3]) + (", ..." if len(found) > 3 else "")
         counted = f"{len(found)} {ending or ('entries' if reason == 'hidden' else 'without ending')}"
-        typer.echo(f"not read: {found[0] if len(found) == 1 else f'{counted} ({shown})'}: {reason}")
+        echo(f"not read: {found[0] if len(found) == 1 else f'{counted} ({shown})'}: {reason}")
         hidden += max(0, len(found) - 3)
     if hidden:
-        typer.echo("(--names names every file that is not read)")
+        echo("(--names names every file that is not read)")
 
 
 def documents(found: list[CatalogueEntry], called: dict[str, str], total: int, query: str) -> None:
@@ -263,7 +269,7 @@ def documents(found: list[CatalogueEntry], called: dict[str, str], total: int, q
     from rich.text import Text
 
     if not found:
-        typer.echo(f"No document's title, id or source holds {query!r}." if query else "There are no documents yet.")
+        echo(f"No document's title, id or source holds {query!r}." if query else "There are no documents yet.")
         return
     console = Console(highlight=False)
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
@@ -273,23 +279,23 @@ def documents(found: list[CatalogueEntry], called: dict[str, str], total: int, q
         table.add_column(name, no_wrap=True, justify="right" if name == "passages" else "left")
     for each in found:
         numbers = (each.date or "", f"{each.passages:,}", each.added[:10])
-        table.add_row(Text(each.title or each.id), Text(called[each.id]), *numbers)
+        table.add_row(Text(visible(each.title or each.id)), Text(visible(called[each.id])), *numbers)
     console.print(table)
     more = f"; the first {len(found)} are shown (--limit, --find)" if total > len(found) else ""
-    typer.echo(f"{total:,} document{'s' if total != 1 else ''}{more}")
+    echo(f"{total:,} document{'s' if total != 1 else ''}{more}")
 
 
 def search(found: SearchResult, titles: dict[str, tuple[str, str]]) -> None:
     """The passages that would go on with their places in all rankings, and what preflight makes of them."""
     rankings = [_places(ranking) for ranking in (found.fused, found.dense, found.lexical)]
-    typer.echo(f"{'':>5} {'fused':>5} {'dense':>5} {'BM25':>5}  passage")
+    echo(f"{'':>5} {'fused':>5} {'dense':>5} {'BM25':>5}  passage")
     for hit in found.selected:
         title, preview = titles[hit.passage_id]
         places = " ".join(f"{places.get(hit.passage_id, '-'):>5}" for places in rankings)
-        typer.echo(f"{hit.rank:>5} {places}  {title or hit.document_id}: {preview}")
+        echo(f"{hit.rank:>5} {places}  {title or hit.document_id}: {preview}")
     for gap in found.gaps:
-        typer.echo(f"gap: {gap.item}: {gap.error}")
-    typer.echo(f"\npreflight: {way(found.preflight.route, found.preflight.reason)}")
+        echo(f"gap: {gap.item}: {gap.error}")
+    echo(f"\npreflight: {way(found.preflight.route, found.preflight.reason)}")
 
 
 def _places(ranking: Ranking) -> dict[str, str]:

@@ -67,16 +67,16 @@ def _from_library(
 
 def _show(found: Summary) -> None:
     """The summary, where each sentence stands, and how much of the document it is."""
-    typer.echo(found.summary)
-    typer.echo(f"\n{found.title or found.document_id} - {found.source}")
+    show.echo(found.summary)
+    show.echo(f"\n{found.title or found.document_id} - {found.source}")
     for citation in found.citations:
         page = show.page_name(found.source, citation.page)
         place = f"{page}, " if page else ""
         mark = "" if citation.verified else "  (not found in the document)"
         quote = " ".join(citation.quote.split())
-        typer.echo(f'[{citation.n}] {place}characters {citation.start}-{citation.end}: "{quote}"{mark}')
+        show.echo(f'[{citation.n}] {place}characters {citation.start}-{citation.end}: "{quote}"{mark}')
     for gap in found.gaps:
-        typer.echo(f"gap: {gap.stage} {gap.item}: {gap.error}")
+        show.echo(f"gap: {gap.stage} {gap.item}: {gap.error}")
     receipt = found.receipt
     typer.echo(
         f"\nselected: {found.sentences} sentences, {found.tokens} tokens, {found.share:.0%} of what can be selected"

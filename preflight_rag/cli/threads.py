@@ -2,32 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from json import dumps as to_json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from preflight_rag.cli import show
-from preflight_rag.cli.main import DEFAULT_LIBRARY, JsonOption, LibraryOption, ModelOption, app, command
+from preflight_rag.cli.main import DEFAULT_LIBRARY, JsonOption, LibraryOption, ModelOption, ThreadsOption, app, command
 from preflight_rag.state.errors import ThreadNotFound, UsageError
 
-threads = typer.Typer(help="Conversations in the library's checkpoint database.", no_args_is_help=True)
-app.add_typer(threads, name="threads")
+if TYPE_CHECKING:
+    from preflight_rag.graph.ledger import Ledger
+
+group = typer.Typer(help="Conversations: in the library's folder, or where --threads says.", no_args_is_help=True)
+app.add_typer(group, name="threads")
 
 CUT_OFF = "cut off; finish it with `preflight threads resume`"
 ThreadArgument = Annotated[str, typer.Argument(metavar="ID", help="The thread.")]
 
 
-@threads.command("list", epilog="Example: preflight threads list --library my-library")
-@command
-def list_threads(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> None:
-    """List conversations, the latest first."""
+@contextmanager
+def _ledger(library: Path, url: str | None) -> Iterator[Ledger]:
+    """The record of a library's turns; where there is one, the library itself need not be whole to read it."""
     from preflight_rag.app import Preflight
+    from preflight_rag.graph.sqlite_database import THREADS
+    from preflight_rag.graph.thread_store import open_ledger
 
-    with Preflight.open(library, "offline") as preflight:
-        rows = preflight.ledger.threads()
+    if url is not None or (library / THREADS).is_file():
+        with open_ledger(library, url) as ledger:
+            yield ledger
+    else:
+        with Preflight.open(library, "offline") as preflight:
+            yield preflight.ledger
+
+
+@group.command("list", epilog="Example: preflight threads list --library my-library")
+@command
+def list_threads(
+    library: LibraryOption = DEFAULT_LIBRARY, threads: ThreadsOption = None, json: JsonOption = False
+) -> None:
+    """List conversations, the latest first."""
+    with _ledger(library, threads) as ledger:
+        rows = ledger.threads()
     if json:
         show.as_json([asdict(row) for row in rows])
         return
@@ -35,41 +55,45 @@ def list_threads(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = Fa
         typer.echo("There are no conversations yet.")
     for row in rows:
         state = {"running": "cut off, can be resumed", "asking": "waits for a reply"}.get(row.status, row.status)
-        typer.echo(f"{row.thread_id}  {row.turns} turns  {row.updated}  {state}  {row.title[:70]}")
+        show.echo(f"{row.thread_id}  {row.turns} turns  {row.updated}  {state}  {row.title[:70]}")
 
 
-@threads.command("show", epilog="Example: preflight threads show trip --library my-library")
+@group.command("show", epilog="Example: preflight threads show trip --library my-library")
 @command
-def show_thread(thread: ThreadArgument, library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> None:
+def show_thread(
+    thread: ThreadArgument,
+    library: LibraryOption = DEFAULT_LIBRARY,
+    threads: ThreadsOption = None,
+    json: JsonOption = False,
+) -> None:
     """Show a conversation's questions and answers."""
-    from preflight_rag.app import Preflight
-
-    with Preflight.open(library, "offline") as preflight:
-        turns = preflight.ledger.turns(thread)
+    with _ledger(library, threads) as ledger:
+        turns = ledger.turns(thread)
     if not turns:
         raise ThreadNotFound(f"there is no thread {thread!r}", help="See `preflight threads list`.")
     if json:
         show.as_json([asdict(turn) for turn in turns])
         return
     for turn in turns:
-        typer.echo(f"{turn.turn}. {turn.question}")
-        typer.echo(f"   {turn.status}, route {turn.route or '-'}, {turn.model}, {turn.started_at}")
+        show.echo(f"{turn.turn}. {turn.question}")
+        show.echo(f"   {turn.status}, route {turn.route or '-'}, {turn.model}, {turn.started_at}")
         open_end = "waits for a reply; give it in `preflight chat`" if turn.status == "asking" else CUT_OFF
-        typer.echo(f"   {turn.answer or turn.error or open_end}\n")
+        show.echo(f"   {turn.answer or turn.error or open_end}\n")
 
 
-@threads.command("resume", epilog="Example: preflight threads resume trip --library my-library")
+@group.command("resume", epilog="Example: preflight threads resume trip --library my-library")
 @command
 def resume_thread(
     thread: ThreadArgument,
     library: LibraryOption = DEFAULT_LIBRARY,
+    threads: ThreadsOption = None,
     model: ModelOption = None,
     json: JsonOption = False,
 ) -> None:
     """Finish a turn that was cut off or failed; what had been done is not done again."""
     from preflight_rag.app import Preflight
 
-    with Preflight.open(library, model) as preflight:
+    with Preflight.open(library, model, threads=threads) as preflight:
         show.model_line(preflight.reader.name)
         answer = preflight.resume(thread)
     if json:
@@ -78,10 +102,11 @@ def resume_thread(
         show.answer(answer)
 
 
-@threads.command("feedback", epilog="Example: preflight threads feedback --out my-questions --library my-library")
+@group.command("feedback", epilog="Example: preflight threads feedback --out my-questions --library my-library")
 @command
 def export_feedback(
     library: LibraryOption = DEFAULT_LIBRARY,
+    threads: ThreadsOption = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder for questions.jsonl; without it, list them.")
     ] = None,
@@ -91,14 +116,14 @@ def export_feedback(
     from preflight_rag.app import Preflight
     from preflight_rag.evaluation.datasets.feedback import question_of
 
-    with Preflight.open(library, "offline") as preflight:
+    with Preflight.open(library, "offline", threads=threads) as preflight:
         judged = preflight.ledger.feedback()
         found = [question_of(turn, feedback, preflight.library.catalogue) for turn, feedback in judged]
     if json:
         show.as_json([{**asdict(feedback), "question": turn.question} for turn, feedback in judged])
     elif out is None:
         for turn, feedback in judged:
-            typer.echo(f"{'good' if feedback.good else 'not good'}  {turn.question[:70]}  {feedback.reason}".rstrip())
+            show.echo(f"{'good' if feedback.good else 'not good'}  {turn.question[:70]}  {feedback.reason}".rstrip())
         if not judged:
             typer.echo("Nobody has judged an answer yet: the page has thumbs under each one.")
     if out is None:
@@ -111,26 +136,26 @@ def export_feedback(
     typer.echo(f"{len(found)} questions in {path}; try: preflight eval routes --dataset {out}", err=json)
 
 
-@threads.command("delete", epilog="Example: preflight threads delete trip --library my-library")
+@group.command("delete", epilog="Example: preflight threads delete trip --library my-library")
 @command
-def delete_thread(thread: ThreadArgument, library: LibraryOption = DEFAULT_LIBRARY) -> None:
+def delete_thread(
+    thread: ThreadArgument, library: LibraryOption = DEFAULT_LIBRARY, threads: ThreadsOption = None
+) -> None:
     """Forget a conversation; the database shrinks."""
     from preflight_rag.app import Preflight
 
-    with Preflight.open(library, "offline") as preflight:
+    with Preflight.open(library, "offline", threads=threads) as preflight:
         if not preflight.delete_thread(thread):
             raise ThreadNotFound(f"there is no thread {thread!r}", help="See `preflight threads list`.")
     typer.echo(f"deleted thread {thread!r}")
 
 
-@threads.command("prune", epilog="Example: preflight threads prune --library my-library")
+@group.command("prune", epilog="Example: preflight threads prune --library my-library")
 @command
-def prune_threads(library: LibraryOption = DEFAULT_LIBRARY) -> None:
+def prune_threads(library: LibraryOption = DEFAULT_LIBRARY, threads: ThreadsOption = None) -> None:
     """Drop intermediate checkpoints of finished turns; the database shrinks. Turns that can be resumed stay."""
-    from preflight_rag.app import THREADS, Preflight
+    from preflight_rag.app import Preflight
 
-    database = library / THREADS
-    with Preflight.open(library, "offline") as preflight:
-        before = database.stat().st_size if database.exists() else 0
-        preflight.prune_threads()
-    typer.echo(f"{before:,} bytes before, {database.stat().st_size:,} after")
+    with Preflight.open(library, "offline", threads=threads) as preflight:
+        before, after = preflight.prune_threads()
+    typer.echo(f"{before:,} bytes before, {after:,} after")

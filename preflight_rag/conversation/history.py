@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
-from preflight_rag.models.chat.chat_reader import add
 from preflight_rag.models.protocol import Reader
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import ModelError
@@ -119,11 +118,11 @@ async def condense_history(
         try:
             reply: Reply[str] = await by_model.condense(summary=summary, messages=part)
         except ModelError as error:
-            usage = add(usage, Usage.model_validate(error.spent or {"calls": 1}))
+            usage += Usage.of_failed(error.spent)
             notes.append(f"earlier messages were condensed by rule: {error}")
             summary = condense(summary, part)
         else:
-            summary, usage = reply.value, add(usage, reply.usage)
+            summary, usage = reply.value, usage + reply.usage
             notes += reply.notes
     return Reply(CondensedState(text=summary, messages=count, upto=older[-1].id), usage, tuple(notes))
 

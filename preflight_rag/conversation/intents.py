@@ -177,8 +177,8 @@ _BEFORE = re.compile(
     re.IGNORECASE,
 )
 _AFTER = re.compile(
-    r"(?:[\s,]+(?:please|then|now|again|for me|thanks|thank you|by the way|exactly|anyway|though|pls|mate"
-    r"|everyone|all))+$",
+    r"(?:(?<![\s,])[\s,]++(?:please|then|now|again|for me|thanks|thank you|by the way|exactly|anyway|though|pls|mate"
+    r"|everyone|all)){1,20}$",
     re.IGNORECASE,
 )
 _FILLER = re.compile(r"(?:please|then|now|well|so|oh|um+|uh|ah|and|also|anyway)(?:\s+please)?", re.IGNORECASE)

@@ -22,7 +22,7 @@ _NOUN = (
     rf"(?:{_SURE}|stud(?:y|ies)|trials?|texts?|(?:web ?)?pages?|sources?|(?:press )?releases?|reviews?|transcripts?"
     r"|meetings?)"
 )
-_OF = r"(?:(?:the|these|those|this|my|our|your|all|all the|any|any of the|of the|of these|of my|of them) )*"
+_OF = r"(?:(?:the|these|those|this|my|our|your|all|all the|any|any of the|of the|of these|of my|of them) )*+"
 _HERE = (
     r"(?:in|within|from|of|across) (?:the|this|my|our|your|these) (?:whole )?"
     rf"(?:library|collection|database|corpus|folder|{_NOUN})"
@@ -35,7 +35,9 @@ _SAYS = (
     r"|uses? the words?)"
 )
 _TOPIC = r"(?P<topic>[^?]+?)"
-_END = rf"(?: {_HERE}| (?:do (?:you|we) have|are there|exist|here))*[\s?.!]*"
+_TAIL = r"(?:(?<![\s?.!])[\s?.!]++)?+"
+"""The end of a question. It begins where such characters begin: of many, each would be tried as a beginning."""
+_END = rf"(?: {_HERE}| (?:do (?:you|we) have|are there|exist|here)){{0,4}}{_TAIL}"
 _HAVE = (
     r"(?:(?:do|can) (?:you|we|i) (?:have|know|search|read|hold|ask about)"
     rf"|(?:are|is) (?:there|available|stored|indexed|loaded|{_HERE}|here|known)|have (?:you|we) (?:got|read|indexed)"
@@ -51,35 +53,35 @@ _LISTINGS = [
     rf"{_TOPIC}{_END}",
     rf"(?:in )?(?:which|what) {_OF}{_SURE} (?:is|are|was|were|does|do) {_TOPIC} "
     rf"(?:mentioned|discussed|named|covered|described|appear|occur|cited){_END}",
-    rf"how many {_OF}{_NOUN} (?:(?:are there|do (?:you|we) have|{_HERE}|that|which|there are) )*"
+    rf"how many {_OF}{_NOUN} (?:(?:are there|do (?:you|we) have|{_HERE}|that|which|there are) ){{0,4}}"
     rf"{_SAYS} {_TOPIC}{_END}",
     rf"how many {_OF}{_SURE} (?:(?:are|is) )?(?:there|{_HAVE}|{_HERE}){_END}",
     rf"how (?:large|big) is (?:the|this|your) (?:library|collection){_END}",
-    rf"{_LIST_OF}{_NOUN} (?:(?:you have|that|which|there are) )*{_SAYS} {_TOPIC}{_END}",
-    rf"{_LIST_OF}{_SURE}(?: (?:you have|there are|{_HERE}))*[\s?.!]*",
+    rf"{_LIST_OF}{_NOUN} (?:(?:you have|that|which|there are) ){{0,4}}{_SAYS} {_TOPIC}{_END}",
+    rf"{_LIST_OF}{_SURE}(?: (?:you have|there are|{_HERE})){{0,4}}{_TAIL}",
     rf"(?:which|what) {_OF}{_SURE} {_HAVE}(?: {_SAYS} {_TOPIC})?{_END}",
     rf"(?:do (?:you|we) have|are there|is there|have you) (?:any|a|some) {_SURE} (?:that )?{_SAYS} {_TOPIC}{_END}",
-    rf"(?:do (?:you|we) have|is there|have you) (?:anything|something) (?:about|on) {_TOPIC} {_HERE}[\s?.!]*",
-    r"(?:what|which) (?:is|are) (?:in|inside) (?:the|this|your|my) (?:library|collection|folder|database)[\s?.!]*",
+    rf"(?:do (?:you|we) have|is there|have you) (?:anything|something) (?:about|on) {_TOPIC} {_HERE}{_TAIL}",
+    rf"(?:what|which) (?:is|are) (?:in|inside) (?:the|this|your|my) (?:library|collection|folder|database){_TAIL}",
 ]
 _FILTERED = [
-    rf"(?:(?:which|what|how many) {_OF}{_NOUN}|{_ASKED}{_SHOW} {_OF}{_NOUN}) (?:(?:are|were|was|is|have|been) )*"
+    rf"(?:(?:which|what|how many) {_OF}{_NOUN}|{_ASKED}{_SHOW} {_OF}{_NOUN}) (?:(?:are|were|was|is|have|been) ){{0,4}}"
     rf"(?P<filter>(?:(?:published|written|released|dated|authored|from|since|after|before|in|by)\b.*?)){_END}",
     rf"(?:which|what) {_OF}{_NOUN} did (?P<author>.+?) (?:write|publish|author){_END}",
 ]
 _ENTITIES = re.compile(
     rf"{_ASKED}(?:{_SHOW}|what are|which) (?:all )?(?:the )?(?:different )?(?P<asked>[\w-]+(?: [\w-]+){{0,2}}?) "
     r"(?:(?:that )?(?:are|were|is|was) )?(?:studied|tested|used|investigated|mentioned|examined|evaluated|named"
-    r"|discussed|reported|described|covered|compared) (?:in|by|across) (?:(?:all|the|these|those|my|our|your|any) )*"
+    r"|discussed|reported|described|covered|compared) (?:in|by|across) (?:(?:all|the|these|those|my|our|your|any) )*+"
     r"(?:library|collection|documents|files|reports|papers|articles|publications|abstracts|records|filings|studies"
-    rf"|trials)(?: (?:{_SAYS}|of|in|for) {_TOPIC})?[\s?.!]*",
+    rf"|trials)(?: (?:{_SAYS}|of|in|for) {_TOPIC})?{_TAIL}",
     re.IGNORECASE,
 )
 _PATTERNS = [re.compile(pattern, re.IGNORECASE) for pattern in _LISTINGS]
 _FILTER_PATTERNS = [re.compile(pattern, re.IGNORECASE) for pattern in _FILTERED]
 _YEARS = re.compile(r"\b(?P<how>in|from|since|after|before|of) (?:the year )?(?P<year>(?:19|20)\d\d)\b", re.IGNORECASE)
 _BY = re.compile(r"\b(?:by|from) (?P<author>[^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){0,4})\s*$")
-_JOURNAL = re.compile(r"\b(?:in|by) (?:the )?(?:journal )?(?P<journal>[A-Z][\w&.,'’ -]+)$")
+_JOURNAL = re.compile(r"\b(?:in|by) (?:the )?(?:journal )?(?P<journal>[A-Z][\w&.,'’ -]{1,200}+)$")
 _POINTER = re.compile(r"\b(?:it|this|that|them|these|those)\b", re.IGNORECASE)
 
 _A = (
@@ -118,7 +120,7 @@ _METADATA: list[tuple[tuple[str, ...], str]] = [
     (("Number of pages",), rf"how many pages (?:does|do|has|are in|is) {_WHICH}(?: have)?"),
     (("Keywords",), rf"what are the keywords? of {_WHICH}"),
 ]
-_METADATA_PATTERNS = [(fields, re.compile(pattern + r"[\s?.!]*", re.IGNORECASE)) for fields, pattern in _METADATA]
+_METADATA_PATTERNS = [(fields, re.compile(pattern + _TAIL, re.IGNORECASE)) for fields, pattern in _METADATA]
 _OF_DOCUMENTS = ("Journal", "DOI", "PMID", "PMCID")
 """What nothing but a document has, so that a question for it is about one, whatever it calls it."""
 _SHORT = [
@@ -134,7 +136,7 @@ _FRAGMENT = re.compile(
     r"|is|are|was|were|do|does|did|in|with|after|during|it|that|this)\b)[\w'’ -]{2,60})\W*",
     re.IGNORECASE,
 )
-_QUOTED = re.compile(r"[\"“„«'‘](.{3,}?)[\"”“»'’]")
+_QUOTED = re.compile(r"^[^\"“„«'‘\n]*+[\"“„«'‘](.{3,}?)[\"”“»'’]", re.MULTILINE)
 _AROUND = " \"“”„«»'‘’.,:;?!"
 _LEAD = re.compile(
     r"^(?=(?:the|an?|any|some|words?|terms?|phrase|name|use|topic)\b)(?:(?:the|a|an|any|some) )?"

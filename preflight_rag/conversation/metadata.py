@@ -42,7 +42,7 @@ _ONE_AUTHOR = {"First author": 0, "Last author": -1}
 """Where one author stands among all, who are in the order of the publication."""
 _IDENTIFIER = re.compile(r"\b(?:PMC\d{3,}|(?:PMID:?\s*)\d{4,}|\d{7,9}|10\.\d{4,9}/\S+)", re.IGNORECASE)
 _ISO = re.compile(r"(\d{4})(?:-(0[1-9]|1[0-2])(?:-(\d\d))?)?")
-_FILE = re.compile(r"[\w.-]+\.(?:pdf|docx|html?|csv|tsv|txt|md|n?xml|jsonl)\b", re.IGNORECASE)
+_FILE = re.compile(r"(?<![\w.-])[\w.-]+\.(?:pdf|docx|html?|csv|tsv|txt|md|n?xml|jsonl)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -90,8 +90,8 @@ def read_cards(
     value = line.partition(": ")[2]
     if lookup.fields[0] in _ONE_AUTHOR:
         value = value.split("; ")[_ONE_AUTHOR[lookup.fields[0]]]
-        said = f"The {lookup.fields[0].lower()} of “{plain(card.title)}” is {value}, according to its metadata [1]."
-        return Known(plain(said), (card,), ((1, line),), value)
+        sentence = f"The {lookup.fields[0].lower()} of “{plain(card.title)}” is {value}"
+        return Known(_according(sentence), (card,), ((1, line),), value)
     return Known(_sentence(card, line), (card,), ((1, line),), spoken_date(value) or value)
 
 
@@ -172,11 +172,16 @@ def spoken_date(iso: str) -> str:
 def _sentence(card: Passage, line: str) -> str:
     field, _, value = line.partition(": ")
     title = f"“{plain(card.title)}”"
-    said = {
+    sentence = {
         "Authors": f"The authors of {title} are {value.replace('; ', ', ')}",
         "Journal": f"{title} was published in {value}",
         "Published": f"{title} was published {'on' if len(value) > 7 else 'in'} {spoken_date(value) or value}",
         "Date": f"{title} is dated {spoken_date(value) or value}",
         "Title": f"The title is {title}",
     }.get(field, f"The {field if field.isupper() else field.lower()} of {title}: {value}")
-    return f"{plain(said)}, according to its metadata [1]."
+    return _according(sentence)
+
+
+def _according(sentence: str) -> str:
+    """The sentence with its mark, which `plain` would take for one of the document's own."""
+    return f"{plain(sentence)}, according to its metadata [1]."

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from preflight_rag.state.values import Answer, Passage
+from preflight_rag.text.inert import inert_line
 
 MOST = 3
 TRIED = 8  # candidates for which is searched, a few tens of milliseconds each: a guess
@@ -87,7 +88,8 @@ def suggested_questions(
     """
     found: list[str] = []
     for question, under in [*_of_groups(answer), *_of_headings(answer, passages, titles)][:TRIED]:
-        if len(found) < MOST and question not in found and under & set(search(question)):
+        is_plain = question == inert_line(question)  # titles and headings are a document's
+        if is_plain and len(found) < MOST and question not in found and under & set(search(question)):
             found.append(question)
     return found
 
@@ -155,7 +157,7 @@ def topic_of(heading: str) -> str | None:
     return text[0].lower() + text[1:] if plain and not names else text
 
 
-def is_held(question: str, passages: Sequence[Passage], asked: str) -> bool:
+def names_nothing_new(question: str, passages: Sequence[Passage], asked: str) -> bool:
     """Whether all that a question names or counts stands in passages, or was asked before."""
     if len(question) > LONGEST_QUESTION or question.casefold() == asked.casefold():
         return False

@@ -12,8 +12,8 @@ from preflight_rag.text.citations import labelled
 
 NOT_CHOSEN = "another one was meant"
 _ALL = re.compile(r"(?:all|both|any|every(?:thing|one)|all of (?:them|these|those)|each)", re.I)
-_BETWEEN = re.compile(r"\s*(?:[,;/&+]|\band\b)\s*", re.I)
-_LEAD = re.compile(r"(?:i mean(?:t)?|please|only|just|the ones?|in|of|from|number|no\.?|option|the)\s+", re.I)
+_BETWEEN = re.compile(r"(?:(?<!\s)\s++)?+(?:[,;/&+]|\band\b)\s*+", re.I)
+_LEAD = re.compile(r"^(?:(?:i mean(?:t)?|please|only|just|the ones?|in|of|from|number|no\.?|option|the)\s++)++", re.I)
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
 
@@ -63,10 +63,7 @@ def _named(text: str, choices: Sequence[Choice]) -> list[str] | None:
 
 def _one(text: str, choices: Sequence[Choice]) -> str | None:
     """The one choice that a text names with its own words, or counts out."""
-    bare = text
-    while (shorter := _LEAD.sub("", bare, count=1) if _LEAD.match(bare) else bare) != bare:
-        bare = shorter
-    bare = re.sub(r"\s+ones?$", "", bare).strip(" .!?\"'[]()")
+    bare = re.sub(r"(?<!\s)\s++ones?$", "", _LEAD.sub("", text)).strip(" .!?\"'[]()")
     places = [str(n) for n in range(1, len(choices) + 1)]
     if bare in places:
         return choices[places.index(bare)].label

@@ -46,7 +46,7 @@ _POPULATIONS = (
 )  # fmt: skip
 """Words that name a part of a population, by what divides it: sex, age, arm of a study."""
 _ARM = re.compile(
-    r"\b(?:(?P<after>[\w+-]+(?:\s(?:mg|µg|g|ml|%))?)[\s-](?:arm|group|cohort|subgroup)s?\b(?!\s(?:(?-i:[A-Z])|\d+)\b)"
+    r"\b(?:(?P<after>[\w+-]{1,40}(?:\s(?:mg|µg|g|ml|%))?)[\s-](?:arm|group|cohort|subgroup)s?\b(?!\s(?:(?-i:[A-Z])|\d+)\b)"
     r"|(?:arm|group|cohort|subgroup|phase|study|trial|table)\s(?P<before>(?-i:[A-Z]|[IVX]+)\b|\d+\b))",
     re.I,
 )
@@ -94,10 +94,10 @@ def agree(a: Statement, b: Statement) -> bool:
 
 def disagree(a: Statement, b: Statement) -> bool:
     """Whether two answers say different things of one matter."""
-    return not agree(a, b) and not told_apart(a, b)
+    return not agree(a, b) and not about_different_things(a, b)
 
 
-def told_apart(a: Statement, b: Statement) -> bool:
+def about_different_things(a: Statement, b: Statement) -> bool:
     """Whether two different answers are to different things: another attribute, unit, time or population."""
     if _unlike(figures_of(a.answer), figures_of(b.answer)):
         return True

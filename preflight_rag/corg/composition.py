@@ -19,7 +19,7 @@ from functools import cached_property
 from itertools import combinations
 
 from preflight_rag.corg.agreement import numbers_of, same_answer
-from preflight_rag.corg.comparability import Statement, is_short, sentence_around, sure, told_apart
+from preflight_rag.corg.comparability import Statement, about_different_things, is_short, sentence_around, sure
 from preflight_rag.corg.entities import nearest_sentence
 from preflight_rag.state.reading import ContextNote, Draft, Source
 from preflight_rag.state.schema import EntryState, GroupDraft, Organisation
@@ -38,7 +38,7 @@ DIFFERENT = "the sources give different answers:"
 LONGEST_QUOTE = 300
 """Characters of a quote beside an answer; a guess: two sentences."""
 
-_LABEL = re.compile(r"^\W*([^:\n]{1,90}?)[*_]{0,2}\s*:[*_]{0,2}\s+")
+_LABEL = re.compile(r"^\W*+([^:\n]{1,90}?)[*_]{0,2}\s*:[*_]{0,2}\s+")
 _DATE = re.compile(r"\d{4}(?:-\d\d){0,2}")
 
 
@@ -302,7 +302,7 @@ def _sides(items: Sequence[Item], groups: Groups, *, least: int) -> list[list[It
 def _against(a: Item, b: Item, groups: Groups) -> bool:
     if frozenset((a.rank, b.rank)) not in groups.counterfactual:
         return False
-    return not _agree(a, b, groups) and not told_apart(_statement(a, groups), _statement(b, groups))
+    return not _agree(a, b, groups) and not about_different_things(_statement(a, groups), _statement(b, groups))
 
 
 def _statement(item: Item, groups: Groups) -> Statement:
@@ -331,10 +331,10 @@ def _contradiction(items: Sequence[Item], groups: Groups) -> list[str]:
     """The sides, newest first; those that surely contradict each other are said to, apart from the others."""
     ordered = sorted(items, key=lambda item: item.rank)
     ordered.sort(key=lambda item: _date(item, groups), reverse=True)
-    told = [item for item in ordered if any(_announced(item, other, groups) for other in ordered)]
-    rest = [item for item in ordered if item not in told]
+    announced = [item for item in ordered if any(_announced(item, other, groups) for other in ordered)]
+    rest = [item for item in ordered if item not in announced]
     out = []
-    for sides, says in ((told, CONTRADICTED), (rest, DIFFERENT)):
+    for sides, says in ((announced, CONTRADICTED), (rest, DIFFERENT)):
         if len(sides) == 1:
             out.append(_line(sides[0], groups))
         elif sides:

@@ -27,7 +27,7 @@ def answered_or_nothing(draft: Draft) -> GroupStatus:
 
 def unusable(error: ModelError) -> Reply[Draft]:
     """No answer, with the cost and the message of the call that failed."""
-    return Reply(Draft("", found=False), Usage.model_validate(error.spent or {"calls": 1}), (str(error),))
+    return Reply(Draft("", found=False), Usage.of_failed(error.spent), (str(error),))
 
 
 def as_evidence(draft: Draft, entries: Sequence[EntryState]) -> tuple[Draft, list[EntryState]]:
@@ -39,18 +39,20 @@ def as_evidence(draft: Draft, entries: Sequence[EntryState]) -> tuple[Draft, lis
     """
     if not draft.quotes:
         return Draft("", found=False), []
-    said: dict[int, str] = {}
+    quotes: dict[int, str] = {}
     for n, quote in draft.quotes:
-        said.setdefault(n, quote)
+        quotes.setdefault(n, quote)
     shown = [
-        EntryState(**{**entry, "answer": said[n], "ranks": [n]})
+        EntryState(**{**entry, "answer": quotes[n], "ranks": [n]})
         for entry in entries
-        for n in [next((rank for rank in entry["ranks"] if rank in said), 0)]
+        for n in [next((rank for rank in entry["ranks"] if rank in quotes), 0)]
         if n
     ]
     labels = {entry["ranks"][0]: labelled(entry["entity"], entry["descriptor"]) for entry in shown}
-    lines = [f"**{labels[n]}**: {quoted(n, quote)}" if labels.get(n) else quoted(n, quote) for n, quote in said.items()]
-    lead = SEVERAL if len(said) > 1 else CLOSEST
+    lines = [
+        f"**{labels[n]}**: {quoted(n, quote)}" if labels.get(n) else quoted(n, quote) for n, quote in quotes.items()
+    ]
+    lead = SEVERAL if len(quotes) > 1 else CLOSEST
     found = Draft("\n\n".join([lead, *lines[:MAX_SHOWN]]), draft.quotes, choice=draft.choice, claims=False)
     return found, shown if len(shown) > 1 else []
 

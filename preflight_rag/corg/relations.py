@@ -146,7 +146,7 @@ async def _compare(reader: Reader, question: str, pivot: Source, others: Sequenc
     try:
         return await reader.relate(question=question, pivot=pivot, others=others)
     except ModelError as error:
-        return Reply(RelationReply({}, {}), Usage.model_validate(error.spent or {"calls": 1}), (str(error),))
+        return Reply(RelationReply({}, {}), Usage.of_failed(error.spent), (str(error),))
 
 
 def _notes_by_rule(question: str, sources: Mapping[int, Source]) -> dict[int, ContextNote]:
@@ -371,12 +371,12 @@ class RelationGraph:
         Only two that have one are distracting; of two that are ambiguous or none one has it and the other has not.
         """
         known: dict[int, bool] = {}
-        told = [(a, b, kind) for a in self.relevant for b, kind in self._asked[a].items() if b in self._live]
-        known.update((n, True) for a, b, kind in told if kind == "distracting" for n in (a, b))
+        answered = [(a, b, kind) for a in self.relevant for b, kind in self._asked[a].items() if b in self._live]
+        known.update((n, True) for a, b, kind in answered if kind == "distracting" for n in (a, b))
         spread = bool(known)
         while spread:
             spread = False
-            for a, b, kind in told:
+            for a, b, kind in answered:
                 if a in known and b not in known and kind != "distracting":
                     known[b] = known[a] if kind in _ONE_CLASS else not known[a]
                     spread = True

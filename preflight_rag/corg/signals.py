@@ -158,7 +158,7 @@ def read_signals(
         question: The standalone question.
         refs: The passages.
         sources: Their texts, in the same order.
-        extractive: What reads the passages for the signal `answers`.
+        extractive: What reads the passages for the signal `answers`; without it the model of the other four judges.
     """
     signals = measure(question, refs, sources, extractive)
     model = trained()["none" if extractive is None else "reader"]
@@ -191,18 +191,21 @@ def answering(
 ) -> Signal:
     """Answers: how likely the best answer is that differs from the likeliest one and stands in another document.
 
-    Passages are read whole, as the reader that answers reads them afterwards: so each is read once.
+    Passages are read whole, as the reader that answers reads them afterwards: so each is read once. Of one document
+    none is read, since there is no other that could say something else.
     """
+    if len(read) < 2:
+        return Signal()
     whole = {source.n: source for source in sources}
     passages = [(reading, whole[part.n]) for reading in read for part in reading.source.parts]
     readings_ = extractive.read([(question, part.title, part.text) for _, part in passages])
     kind = asked_kind(question)
     likeliest: dict[int, tuple[float, Statement]] = {}
     for (reading, part), passage in zip(passages, readings_, strict=True):
-        said = _said(part.text, passage, kind)
-        if said and said[0] > likeliest.get(reading.source.n, (0.0,))[0]:
-            likeliest[reading.source.n] = said
-    found = sorted(likeliest.values(), key=lambda said: -said[0])
+        stated = _statement(part.text, passage, kind)
+        if stated and stated[0] > likeliest.get(reading.source.n, (0.0,))[0]:
+            likeliest[reading.source.n] = stated
+    found = sorted(likeliest.values(), key=lambda each: -each[0])
     for probability, statement in found[1:]:
         if not agree(found[0][1], statement):
             shown = f"different answers: {found[0][1].answer[:40]} / {statement.answer[:40]}"
@@ -210,7 +213,7 @@ def answering(
     return Signal()
 
 
-def _said(text: str, passage: PassageReading, kind: Kind) -> tuple[float, Statement] | None:
+def _statement(text: str, passage: PassageReading, kind: Kind) -> tuple[float, Statement] | None:
     """How likely a passage answers, and its answer: the best span, or to a yes/no question the likelier of both.
 
     What holds no figure is no answer where one is asked for.
@@ -230,9 +233,9 @@ def readings(question: str, refs: Sequence[PassageRef], passages: Sequence[Sourc
     cosines = {source.n: ref["cosine"] for ref, source in zip(refs, passages, strict=True)}
     sources = contexts_of(passages)
     split = [[source.text[slice(*span)] for span in sentence_spans(source.text)] or [""] for source in sources]
-    held = [[asked.intersection(words(sentence)) for sentence in sentences] for sentences in split]
+    shared = [[asked.intersection(words(sentence)) for sentence in sentences] for sentences in split]
     titles = [asked.intersection(words(source.title)) for source in sources]
-    found = Counter(term for title, terms in zip(titles, held, strict=True) for term in title.union(*terms))
+    found = Counter(term for title, terms in zip(titles, shared, strict=True) for term in title.union(*terms))
     weights = {term: math.log(1 + LEAST_COLLECTION / (0.5 + found[term])) for term in sorted(asked)}
     total = sum(weights.values()) or 1.0
 
@@ -240,7 +243,7 @@ def readings(question: str, refs: Sequence[PassageRef], passages: Sequence[Sourc
         return sum(weight for term, weight in weights.items() if term in terms) / total
 
     read = []
-    for source, sentences, terms, title in zip(sources, split, held, titles, strict=True):
+    for source, sentences, terms, title in zip(sources, split, shared, titles, strict=True):
         shares = [share(title | of) for of in terms]
         all_tokens = tokens(f"{source.title} {source.text}")
         year = _YEAR.search(source.date or "")

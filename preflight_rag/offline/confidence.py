@@ -90,7 +90,7 @@ def question_terms(question: str, library: HasVocabulary | None, sources: Sequen
     """Weigh a question's words by the library's document frequencies, or those among the passages without a library."""
     vocabulary = library.vocabulary if library is not None else None
     forms = [form for form in dict.fromkeys(_WORD.findall(question.lower())) if form not in STOP_WORDS]
-    held = [frozenset(words_by_token(f"{source.title} {source.text}")) for source in sources]
+    word_sets = [frozenset(words_by_token(f"{source.title} {source.text}")) for source in sources]
     if vocabulary is not None:
         counts = vocabulary.counts([*forms, "the", "of", "and"])
         total = max((counts[word].documents for word in ("the", "of", "and") if word in counts), default=1)
@@ -102,7 +102,7 @@ def question_terms(question: str, library: HasVocabulary | None, sources: Sequen
     unseen: set[str] = set()
     by_form = {term: form for form in forms for term in words(form)}
     for term in dict.fromkeys(words(question)):
-        here = sum(term in terms for terms in held)
+        here = sum(term in terms for terms in word_sets)
         found = max(known.get(by_form.get(term, ""), 0), here)
         weights[term] = round(min(1.0, math.log(1 + max(total, found, 1) / (0.5 + found)) / most), 4)
         if not found:
@@ -181,14 +181,14 @@ def ground_features(terms: QuestionTerms, source: Source, sentence: str) -> dict
     """Whether what the question speaks of stands where the answer was found."""
     title = frozenset(words_by_token(source.title))
     passage = title | frozenset(words_by_token(source.text))
-    said = title | frozenset(words_by_token(sentence))
+    sentence_words = title | frozenset(words_by_token(sentence))
     names = terms.names
     return {
         "covered": terms.share(passage),
-        "covered_sentence": terms.share(said),
+        "covered_sentence": terms.share(sentence_words),
         "rarest_missing": terms.rarest_missing(passage),
         "names_missing": len(names - passage) / len(names) if names else 0.0,
-        "names_missing_sentence": len(names - said) / len(names) if names else 0.0,
+        "names_missing_sentence": len(names - sentence_words) / len(names) if names else 0.0,
         "name_unseen": float(bool(names & terms.unseen)),
         "unseen": sum(terms.weights[term] for term in terms.unseen) / (sum(terms.weights.values()) or 1.0),
         "question_terms": min(1.0, len(terms.weights) / 10),

@@ -169,8 +169,8 @@ class OfflineReader:
         quotes = tuple(dict.fromkeys((n, answer.quote) for given in lines.values() for n, answer in given))
         first = next(iter(lines.values()))[0][1].value.text
         by_number = {source.n: source for source in sources}
-        said = {n: answer.value.text for given in lines.values() for n, answer in reversed(given)}
-        sure = [self._sure(question, by_number[n], answer) for n, answer in said.items()]
+        texts = {n: answer.value.text for given in lines.values() for n, answer in reversed(given)}
+        sure = [self._sure(question, by_number[n], answer) for n, answer in texts.items()]
         draft = Draft(text, quotes, claims=self._answers is None or any(sure))
         return draft if whole or len(lines) > 1 else replace(draft, short=plain(first), confidence=max(sure) or None)
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from preflight_rag.corg.agreement import same_answer
-from preflight_rag.corg.comparability import Statement, told_apart
+from preflight_rag.corg.comparability import Statement, about_different_things
 from preflight_rag.corg.entities import descriptor_of, heading_of
 from preflight_rag.models.cache import PureCache
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader, Pair, PassageReading, Span
@@ -437,8 +437,8 @@ def pair_features(a: ContextReading, b: ContextReading) -> Features:
         "typed_same": float(typed and same),
         "typed_differ": float(typed and not same),
         "names_same": float(not typed and same),
-        "value_held": (_value_held(a, b) + _value_held(b, a)) / 2,
-        "value_held_both": _value_held(a, b) * _value_held(b, a),
+        "value_held": (_value_contained(a, b) + _value_contained(b, a)) / 2,
+        "value_held_both": _value_contained(a, b) * _value_contained(b, a),
         "answers_quoted": min(_value_quoted(a, b), _value_quoted(b, a)),
         **_way_features(a, b),
     }
@@ -482,7 +482,7 @@ def _both_own(a: frozenset[str], b: frozenset[str]) -> bool:
     return bool(a - b) and bool(b - a)
 
 
-def _value_held(a: ContextReading, b: ContextReading) -> float:
+def _value_contained(a: ContextReading, b: ContextReading) -> float:
     return _share_of(_value_terms(a.value), b.terms)
 
 
@@ -540,7 +540,7 @@ def relation(
     if one_answer and differ and described == 1:
         return "none"
     if not one_answer or differ:
-        return "distracting" if told_apart(_stated(note_a), _stated(note_b)) else "counterfactual"
+        return "distracting" if about_different_things(_stated(note_a), _stated(note_b)) else "counterfactual"
     return "ambiguous" if described == 1 else "duplicated"
 
 

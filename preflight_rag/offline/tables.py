@@ -11,11 +11,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 from preflight_rag.state.reading import Source
 from preflight_rag.text.tables import Cell, Row, parse_row
-from preflight_rag.text.values import asked_kind
+from preflight_rag.text.values import Kind, asked_kind
 from preflight_rag.text.words import words
 
 NAMED = 0.5
@@ -43,7 +43,7 @@ _LETTER = re.compile(r"[a-z] ([A-Z])\b")
 """The letter of an arm or a group in a question: "water C"."""
 _LETTERED = re.compile(r"\b([A-Z])\d?(?![\w-])")
 """The same in a table, where the number of a footnote may have come to stand at it."""
-_ABBREVIATED = re.compile(r"((?:\b[\w'-]+ ){2,6})\(([A-Z]{2,6})s?\)")
+_ABBREVIATED = re.compile(r"((?:\b[\w'-]{1,60} ){2,6})\(([A-Z]{2,6})s?\)")
 _ALIKE = {"percentag": "%", "percent": "%", "proport": "%", "pct": "%", "averag": "mean"}
 """Words of a question, as stems, beside those of a header that mean the same."""
 _ASKING = frozenset(
@@ -54,6 +54,7 @@ _ASKING = frozenset(
 )
 """Words that ask, and name nothing, unless a row or a column has them."""
 _QUANTITY = frozenset(words("many much"))
+_WHO = re.compile(r"\b(?:who|whom|whose)\b", re.IGNORECASE)
 _COUNTED = re.compile(r"\bhow many (\w+)", re.IGNORECASE)
 _STATISTIC = frozenset(words("mean median sd se sem iqr ci range number total value count standard deviation"))
 """Words that say how a row's figures were made; a question names the row without them."""
@@ -141,7 +142,7 @@ def table_answer(question: str, sources: Sequence[Source]) -> TableAnswer | None
             found
             for line in lines
             for found in _candidates(line, asked, weights, titles)
-            if kind == "name" or any(map(str.isdigit, line.row.cells[found.place].text))
+            if _may_answer(question, kind, line.row.cells[found.place].text)
         ),
         key=lambda found: -found.score,
     )
@@ -165,6 +166,12 @@ def table_answer(question: str, sources: Sequence[Source]) -> TableAnswer | None
     )
 
 
+def _may_answer(question: str, kind: Kind, cell: str) -> bool:
+    """Whether a cell can hold what is asked: dates and numbers have digits, and who somebody is has none."""
+    has_digits = any(map(str.isdigit, cell))
+    return not (has_digits and _WHO.search(question)) if kind == "name" else has_digits
+
+
 def _long_forms(sources: Sequence[Source], asked: frozenset[str]) -> dict[str, frozenset[str]]:
     """What abbreviations that the question does not use stand for: "mean lysis time (MLT)"."""
     found: dict[str, frozenset[str]] = {}
@@ -179,6 +186,7 @@ def _long_forms(sources: Sequence[Source], asked: frozenset[str]) -> dict[str, f
 def _lines(sources: Sequence[Source], long_forms: Mapping[str, frozenset[str]]) -> Iterator[_Line]:
     """The rows of all passages; one that has its table's number alone gets the caption of another row of the table."""
 
+    @cache  # for this question: captions, titles and columns' names stand in each row
     def terms(text: str) -> frozenset[str]:
         found = _terms(text) | {letter.lower() for letter in _LETTERED.findall(text)}
         return found.difference(long_forms).union(*(long for short, long in long_forms.items() if short in found))

@@ -208,8 +208,8 @@ def _disputed(first: ReadSentence, read: Sequence[ReadPassage]) -> bool:
 
 def read_sentence(question: str, near: Scored, reading: PassageReading, terms: QuestionTerms) -> ReadSentence:
     """A sentence with what is made of its reading and its words."""
-    held = frozenset(words_by_token(f"{near.sentence.title} {near.sentence.text}"))
-    return ReadSentence(near, reading, terms.share(held), says(question, near.sentence.text))
+    own_words = frozenset(words_by_token(f"{near.sentence.title} {near.sentence.text}"))
+    return ReadSentence(near, reading, terms.share(own_words), says(question, near.sentence.text))
 
 
 def side_of(stated: Sequence[ReadSentence]) -> float:

@@ -24,9 +24,10 @@ from preflight_rag.routing.risk_features import FEATURES, has_places, risk_featu
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import ExtractiveReaderError
 from preflight_rag.state.reading import Draft, Lookup, Source, Talk
+from preflight_rag.state.retrieval import PassageTerms
 from preflight_rag.state.schema import Escalation, PassageRef
 from preflight_rag.state.values import RouteDecision, RouteName
-from preflight_rag.text.bm25 import pool_bm25
+from preflight_rag.text.bm25 import bm25_among, pool_bm25
 from preflight_rag.text.citations import is_verifiable
 from preflight_rag.text.words import words
 
@@ -69,6 +70,7 @@ def decide(
     settings: Settings,
     risk_model: RiskModel | None = None,
     extractive: ExtractiveReader | None = None,
+    terms: Sequence[PassageTerms] | None = None,
 ) -> RouteDecision:
     """The route for these passages, with the numbers behind it.
 
@@ -79,6 +81,7 @@ def decide(
         settings: `preflight` names the rule, `threshold` and `top_n` are the IoU rule's.
         risk_model: As `risk_model_of` gives it for the collection; without one the IoU rule decides.
         extractive: What reads the passages for COrg's signal `answers`; without one the other signals decide.
+        terms: Of the passages, in the same order, where an index has them; else they are read from the texts.
     """
     tokens = sum(ref["tokens"] for ref in refs)
     signals = {"passages": float(len(refs)), "context_tokens": float(tokens)}
@@ -89,7 +92,7 @@ def decide(
         return RouteDecision(
             name="abstain", reason=reason, top_n=settings.top_n, threshold=settings.threshold, signals=signals
         )
-    prediction = predict_loss(question, refs, sources, settings, risk_model)
+    prediction = predict_loss(question, refs, sources, settings, risk_model, terms)
 
     def decision(name: RouteName, reason: str, *, forced: bool = False) -> RouteDecision:
         return RouteDecision(
@@ -115,18 +118,52 @@ def decide(
     return decision("map_reduce" if prediction.lost else "plain", prediction.reason)
 
 
+def decide_early(
+    question: str,
+    refs: Sequence[PassageRef],
+    sources: Sequence[Source],
+    settings: Settings,
+    risk_model: RiskModel | None,
+    extractive: ExtractiveReader | None,
+    terms: Sequence[PassageTerms] | None = None,
+) -> tuple[RouteDecision, bool]:
+    """The route of a turn that a language model answers, and whether the reader has still to compare the answers.
+
+    Reading the passages takes longer than everything else before the model's first call. Where the route is forced they
+    are not read for it. Where the other signals say plain, the model may begin while they are read, and `decide` says
+    then whether it was right to (one call is given up where it was not). Where these say COrg the reader is waited for,
+    which often says otherwise; and for map/reduce, of which many calls would be given up.
+
+    Args:
+        question: As `decide` takes it; so are all others.
+        refs: The passages.
+        sources: Their texts.
+        settings: Of the turn.
+        risk_model: Of the collection.
+        extractive: What reads.
+        terms: Of the passages.
+    """
+    early = decide(question, refs, sources, settings, risk_model, terms=terms)
+    if extractive is None or early.forced or not refs or not settings.corg:
+        return early, False
+    if early.name == "plain":
+        return early, True
+    return decide(question, refs, sources, settings, risk_model, extractive, terms), False
+
+
 def predict_loss(
     question: str,
     refs: Sequence[PassageRef],
     sources: Sequence[Source],
     settings: Settings,
     risk_model: RiskModel | None,
+    terms: Sequence[PassageTerms] | None = None,
 ) -> LossPrediction:
     """What the rule says that the settings name; the IoU rule where there is no calibrated model."""
     top_n, threshold = settings.top_n, settings.threshold
-    iou = rank_agreement(dense_order(refs), lexical_order(question, sources), top_n)
+    iou = rank_agreement(dense_order(refs), lexical_order(question, sources, terms), top_n)
     if settings.preflight == "calibrated" and risk_model is not None and has_places(refs):
-        return _calibrated(risk_model, risk_features(question, refs, sources), iou)
+        return _calibrated(risk_model, risk_features(question, refs, sources, terms), iou)
     lost = iou <= threshold
     relation = (
         f"disagree (IoU {iou:.2g}, at most {threshold:g})" if lost else f"agree (IoU {iou:.2g}, above {threshold:g})"
@@ -165,9 +202,13 @@ def dense_order(refs: Sequence[PassageRef]) -> list[int]:
     return [ref["rank"] for ref in sorted(refs, key=lambda ref: (-ref["cosine"], ref["rank"]))]
 
 
-def lexical_order(question: str, sources: Sequence[Source]) -> list[int]:
+def lexical_order(question: str, sources: Sequence[Source], terms: Sequence[PassageTerms] | None = None) -> list[int]:
     """Ranks of the passages that share a word with the question, ordered by BM25 among them (R_BM25 of equation 1)."""
-    scores = pool_bm25(words(question), [f"{source.title} {source.text}" for source in sources])
+    asked = words(question)
+    if terms:
+        scores = bm25_among(terms[0].vocabulary.numbers(asked), [each.words.tolist() for each in terms])
+    else:
+        scores = pool_bm25(asked, [f"{source.title} {source.text}" for source in sources])
     ranked = [(-score, source.n) for score, source in zip(scores, sources, strict=True) if score is not None]
     return [n for _, n in sorted(ranked)]
 
@@ -179,9 +220,9 @@ def rank_agreement(a: Sequence[Hashable], b: Sequence[Hashable], top_n: int) -> 
     return len(first & second) / len(union) if union else 0.0
 
 
-def partition(count: int, size: int) -> list[list[int]]:
-    """Ranks 1 to count in runs of at most `size`, as equal in length as can be."""
-    parts = ceil(count / size)
+def partition(count: int, size: int, most: int | None = None) -> list[list[int]]:
+    """Ranks 1 to count in runs of at most `size`, as equal in length as can be; in at most `most`, longer ones then."""
+    parts = min(ceil(count / size), most or count)
     bounds = [round(i * count / parts) for i in range(parts + 1)] if parts else []
     return [list(range(bounds[i] + 1, bounds[i + 1] + 1)) for i in range(parts)]
 
@@ -241,8 +282,8 @@ def contradiction(draft: Draft, answers: Sequence[str]) -> Escalation | None:
     apart = differing(answers)
     if not (draft.found and draft.disputed and apart):
         return None
-    said = " and ".join(f"“{answer}”" for answer in apart[:2])
-    return {"from": "map_reduce", "to": "corg", "reason": f"parts of the passages say {said} of the same thing"}
+    sides = " and ".join(f"“{answer}”" for answer in apart[:2])
+    return {"from": "map_reduce", "to": "corg", "reason": f"parts of the passages say {sides} of the same thing"}
 
 
 def nothing_to_find(

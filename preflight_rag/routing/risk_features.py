@@ -10,12 +10,13 @@ of a collection.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from preflight_rag.state.reading import Source
+from preflight_rag.state.retrieval import PassageTerms
 from preflight_rag.state.schema import PassageRef
-from preflight_rag.text.words import words_by_token
+from preflight_rag.text.words import MOST_TERMS, words_by_token
 
 TOP = 3
 """Passages that the question must be answered by: BriefContext's preflight looks at as many."""
@@ -64,8 +65,17 @@ FEATURES = {
 """By name, as the weights' file has them and, after `risk_`, a decision's signals."""
 
 
-def risk_features(question: str, refs: Sequence[PassageRef], sources: Sequence[Source]) -> dict[str, float]:
-    """The features by name, in the order of `FEATURES`; `sources` stand in the order of their `refs`."""
+def risk_features(
+    question: str, refs: Sequence[PassageRef], sources: Sequence[Source], terms: Sequence[PassageTerms] | None = None
+) -> dict[str, float]:
+    """The features by name, in the order of `FEATURES`.
+
+    Args:
+        question: The question.
+        refs: The passages.
+        sources: Their texts, in the same order.
+        terms: Their terms, in the same order, where an index has them; else they are read from the texts.
+    """
     cosine, bm25 = [ref["cosine"] for ref in refs], [ref.get("bm25") or 0.0 for ref in refs]
     dense = sorted(range(len(refs)), key=lambda i: (-cosine[i], refs[i]["rank"]))
     lexical = sorted((i for i, score in enumerate(bm25) if score > 0), key=lambda i: (-bm25[i], refs[i]["rank"]))
@@ -77,7 +87,7 @@ def risk_features(question: str, refs: Sequence[PassageRef], sources: Sequence[S
         "first_places": math.log(lexical_of_dense + dense_of_lexical),
         "no_lead": _mean([cosine[i] for i in below]) - _mean([cosine[i] for i in top]) if below else 0.0,
         "bm25_missed": 1 - max(bm25[i] for i in top) / best if best > 0 else 1.0,
-        **_coverage(question, sources, top),
+        **_coverage(question, sources, top, terms),
     }
     return {name: round(values[name], 6) for name in FEATURES}
 
@@ -87,17 +97,27 @@ def has_places(refs: Sequence[PassageRef]) -> bool:
     return any(ref.get("dense_rank") is not None for ref in refs)
 
 
-def _coverage(question: str, sources: Sequence[Source], top: Sequence[int]) -> dict[str, float]:
+def _coverage(
+    question: str, sources: Sequence[Source], top: Sequence[int], terms: Sequence[PassageTerms] | None
+) -> dict[str, float]:
     """How much of the question no passage and no title of the dense top holds; rarity is that among the passages."""
-    asked = list(dict.fromkeys(words_by_token(question)))
-    titles = [set(words_by_token(source.title)) for source in sources]
-    texts = [title.union(words_by_token(source.text)) for title, source in zip(titles, sources, strict=True)]
+    asked: list[Hashable] = list(dict.fromkeys(words_by_token(question)))
+    titles: list[set[Hashable]]
+    texts: list[set[Hashable]]
+    if terms and all(len(each.text) < MOST_TERMS for each in terms):
+        numbers = terms[0].vocabulary.numbers([str(term) for term in asked])
+        asked = [term if number < 0 else number for term, number in zip(asked, numbers, strict=True)]
+        titles = [set(each.title.tolist()) for each in terms]
+        texts = [title.union(each.text.tolist()) for title, each in zip(titles, terms, strict=True)]
+    else:
+        titles = [set(words_by_token(source.title)) for source in sources]
+        texts = [title.union(words_by_token(source.text)) for title, source in zip(titles, sources, strict=True)]
     holding = {term: sum(term in text for text in texts) for term in asked}
     weights = {term: math.log(1 + (len(texts) + 1) / (0.5 + holding[term])) for term in asked}
     total = sum(weights.values()) or 1.0
 
-    def share(terms: set[str]) -> float:
-        return sum(weights[term] for term in asked if term in terms) / total
+    def share(found: set[Hashable]) -> float:
+        return sum(weights[term] for term in asked if term in found) / total
 
     return {
         "uncovered": 1 - max(share(texts[i]) for i in top),
