@@ -3,10 +3,10 @@
 import re
 
 from paper_table import relation
-from scripted_server import prompt_of
 
 from preflight_rag.state.reading import ContextNote
 from preflight_rag.state.values import Document
+from preflight_rag.testing.scripted_server import prompt_of
 
 QUESTION = "How many people live in Broken Bow?"
 STATES = {"A": "Nebraska", "B": "Oklahoma", "C": "Texas", "-": None}

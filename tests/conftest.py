@@ -19,8 +19,10 @@ from pathlib import Path
 
 import pytest
 import reader_files
+from kept_threads import Kept
 from langchain_openai import ChatOpenAI
 from langgraph.runtime import Runtime
+from postgres_server import running_server
 
 import preflight_rag
 from preflight_rag.library import Library
@@ -116,7 +118,7 @@ def children() -> list[str]:
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             state, parent = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
-            command = (folder / "cmdline").read_text().replace("\0", " ")
+            command = (folder / "cmdline").read_bytes().decode("utf-8", "replace").replace("\0", " ")
         except OSError:  # it has just ended
             continue
         # Python's own tracker of shared memory ends with the process.
@@ -157,6 +159,20 @@ def library(demo_folder, embedder):
 def own_folder(demo_folder, tmp_path) -> Path:
     """A copy of the demo's library that a test may write to."""
     return Path(shutil.copytree(demo_folder, tmp_path / "library"))
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """A PostgreSQL server."""
+    with running_server() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def kept(request, tmp_path) -> Kept:
+    """Where conversations are kept: beside the documents, or in a new database of a server."""
+    url = None if request.param == "sqlite" else request.getfixturevalue("postgres").database()
+    return Kept(tmp_path / "library", url)
 
 
 @pytest.fixture

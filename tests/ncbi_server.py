@@ -254,7 +254,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(reply.status)
         for name, value in (("Content-Type", reply.content_type), *reply.headers):
             self.send_header(name, value)
-        self.send_header("Content-Length", str(len(body)))
+        if not any(name == "Content-Length" for name, _ in reply.headers):
+            self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.server.served.deliver(self.wfile, body)
 

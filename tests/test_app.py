@@ -1,6 +1,7 @@
 """`Preflight` in Python."""
 
 import gc
+import threading
 import weakref
 
 import pytest
@@ -8,6 +9,7 @@ from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from serving import running
 
 from preflight_rag import Answer, Preflight
+from preflight_rag.models.embedding.minilm import MiniLM
 from preflight_rag.state.errors import LibraryMissing, UsageError
 
 QUESTION = "How hot is the planet Venus?"
@@ -73,3 +75,24 @@ def test_a_closed_application_leaves_no_model_in_memory(own_folder, served):
         assert [each() for each in opened_and_closed()] == [None, None, None]
     finally:
         gc.enable()
+
+
+class NotWarmed(MiniLM):
+    """An embedder that the thread beside the turn cannot load, as where memory runs short for a moment."""
+
+    failures = 0
+
+    def encode_query(self, text):
+        if threading.current_thread().name == "preflight-warm":
+            self.failures += 1
+            raise ImportError("tokenizers: failed to map segment from shared object")
+        return super().encode_query(text)
+
+
+def test_what_fails_in_warming_neither_stops_the_turn_nor_prints(own_folder, capfd):
+    """pytest fails a test whose thread raises; without pytest it would be a traceback beside the answer."""
+    embedder = NotWarmed()
+    with Preflight.open(own_folder, "offline", embedder=embedder) as app:
+        assert app.ask(QUESTION).citations
+    assert embedder.failures == 1
+    assert capfd.readouterr().err == ""

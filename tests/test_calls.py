@@ -12,14 +12,14 @@ from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import START, MessagesState, StateGraph
-from scripted_replies import Reply
-from scripted_server import ScriptedServer
 
 from preflight_rag import Library, Preflight
 from preflight_rag.langchain import PreflightRetriever, preflight_graph, preflight_tool, summarize_tool
 from preflight_rag.state.calls import CHOICES, configured
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import ModelError, ThreadNotFound, UsageError
+from preflight_rag.testing.scripted_replies import Reply
+from preflight_rag.testing.scripted_server import ScriptedServer
 
 QUESTION = "What is the surface temperature of Venus?"
 OTHERS = ("How deep is Lake Baikal?", "Who discovered penicillin?")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from ncbi_server import NcbiServer
 
 import preflight_rag.langchain
 from preflight_rag.evaluation.datasets import TRAINING, adapter_of
+from preflight_rag.testing import Reply
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -23,10 +25,12 @@ BLOCKS = blocks("langchain.md")
 EXAMPLES = sorted((DOCS / "examples").glob("*.py"))
 
 
-@pytest.mark.parametrize("path", ["langchain.md", "reader.md", *(f"examples/{path.name}" for path in EXAMPLES)])
+@pytest.mark.parametrize(
+    "path", ["langchain.md", "reader.md", "testing.md", *(f"examples/{path.name}" for path in EXAMPLES)]
+)
 def test_docs_import_from_the_places_that_stay(path):
     imported = re.findall(r"^(?:from|import) (preflight_rag[\w.]*)", (DOCS / path).read_text(encoding="utf-8"), re.M)
-    assert set(imported) <= {"preflight_rag", "preflight_rag.langchain"}
+    assert set(imported) <= {"preflight_rag", "preflight_rag.langchain", "preflight_rag.testing"}
 
 
 @pytest.mark.parametrize("name", preflight_rag.langchain.__all__)
@@ -62,6 +66,18 @@ def test_the_readers_example_runs(capsys):
     scope: dict[str, object] = {}
     exec(code, scope)
     assert capsys.readouterr().out.startswith(scope["reading"].best.text)
+
+
+def test_the_block_on_testing_runs(capsys):
+    (block,) = blocks("testing.md")
+    exec(block, {})
+    assert capsys.readouterr().out.startswith("http://127.0.0.1:")
+
+
+def test_every_way_to_fail_is_a_field_that_there_is():
+    page = (DOCS / "testing.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"(\w+)=", page.partition("| what happens")[2].partition("As a process")[0]))
+    assert named == {each.name for each in fields(Reply)} - {"text"}
 
 
 def test_the_readers_card_names_every_data_set():

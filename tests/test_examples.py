@@ -6,8 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from scripted_replies import Reply, prompt_of
-from scripted_server import ScriptedServer
+
+from preflight_rag.testing.scripted_replies import Reply, prompt_of
+from preflight_rag.testing.scripted_server import ScriptedServer
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "docs" / "examples").glob("*.py"))
 SHOWN = {
@@ -24,6 +25,11 @@ SHOWN = {
         "'mesh' is set where",
     ),
     "8_side_by_side.py": ("1,642 metres", "penicillin.md", "= What is a normal resting heart rate for children?"),
+    "9_test_your_application.py": (
+        "passed: test the answer is the models and its prompt had the passage",
+        "passed: test a busy model is asked again and one that is away is named",
+        "passed: test an answer that was cut off says so",
+    ),
 }
 
 

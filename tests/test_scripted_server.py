@@ -13,9 +13,10 @@ from pathlib import Path
 import httpx
 import openai
 import pytest
-import scripted_server
 from langchain_openai import ChatOpenAI
-from scripted_server import Reply, Rule, ScriptedServer, read_log
+
+from preflight_rag.testing import scripted_server
+from preflight_rag.testing.scripted_server import Reply, Rule, ScriptedServer, read_log
 
 
 def client(server: ScriptedServer, **settings: object) -> ChatOpenAI:

@@ -40,6 +40,7 @@ MAY_IMPORT = {
     "server": BELOW_ENTRIES,
     "mcp": BELOW_ENTRIES | {"server"},
     "evaluation": BELOW_ENTRIES,
+    "testing": set(),
 }
 """What each room imports besides itself: docs/architecture.md draws it. The command line opens every other entry."""
 NODES = sorted(path.stem for path in (ROOT / "nodes").glob("*.py") if path.stem != "__init__")
@@ -169,6 +170,32 @@ def test_every_command_is_in_the_docs_with_an_example(name, command):
     assert command.help
     if not getattr(command, "commands", None):
         assert command.epilog.startswith("Example: preflight")
+
+
+DIALECT = {"told", "said", "heard", "held"}
+"""Words that name nothing to a reader from elsewhere: a value is a reply, an answer, a note, what is pending."""
+
+
+def names_given(tree):
+    """The names of a file's functions, variables and attributes, but for fields, which may be stored."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Assign | ast.For | ast.comprehension | ast.NamedExpr | ast.withitem | ast.AugAssign):
+            targets = [getattr(node, "target", None), getattr(node, "optional_vars", None)]
+            for target in (*targets, *getattr(node, "targets", ())):
+                for part in ast.walk(target) if target is not None else ():
+                    if isinstance(part, ast.Name):
+                        yield part.id
+                    elif isinstance(part, ast.Attribute):
+                        yield part.attr
+
+
+@pytest.mark.parametrize("room", sorted(MAY_IMPORT.keys() - {"evaluation"}))
+def test_names_are_plain_words(room):
+    for path in modules(room):
+        given = {name.strip("_") for name in names_given(ast.parse(path.read_text(encoding="utf-8")))}
+        assert not given & DIALECT, path.relative_to(ROOT)
 
 
 def test_the_changelog_knows_the_version():

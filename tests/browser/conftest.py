@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import sync_playwright
-from scripted_server import ScriptedServer
 from serving import running
 
 from preflight_rag import Preflight
 from preflight_rag.library import Library
+from preflight_rag.testing.scripted_server import ScriptedServer
 
 CHROMIUM = Path("/usr/bin/chromium")
 WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 360, "height": 740}

@@ -5,7 +5,8 @@ import time
 import pytest
 from broken_bow import documents, script
 from playwright.sync_api import expect
-from scripted_replies import Reply
+
+from preflight_rag.testing.scripted_replies import Reply
 
 SLOW = Reply("Basalt is **hard** [1]. " + "It really is so. " * 60, chunk_delay=0.04)
 FIRST_WORDS = """
@@ -181,7 +182,7 @@ def test_a_failed_turn_is_shown_as_such_later(visit, scripted_url, ask):
 def test_an_error_says_what_happened_and_offers_another_try(visit, scripted_url, ask):
     page = visit(scripted_url([("How is basalt", Reply("not this one", status=422), 1)], default="Hard [1]."))
     ask(page, "How is basalt?", wait=False)
-    expect(page.get_by_role("alert")).to_contain_text("failed")
+    expect(page.get_by_role("alert")).to_contain_text("does not accept the call: not this one")
     page.get_by_role("button", name="Ask again").click()
     expect(page.locator(".turn:last-child .answer")).to_contain_text("Hard")
 

@@ -38,7 +38,7 @@ def test_the_way_is_told_in_one_sentence_with_the_numbers_on_demand(visit, demo_
 
 
 def test_a_time_line_runs_while_the_answer_is_made(visit, scripted_url, ask):
-    from scripted_replies import Reply
+    from preflight_rag.testing.scripted_replies import Reply
 
     page = visit(scripted_url(default=Reply("Hard [1].", delay=2.0)))
     ask(page, "How is basalt?", wait=False)

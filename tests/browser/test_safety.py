@@ -25,10 +25,9 @@ def test_markup_is_text_everywhere(visit, scripted_url, ask):
     ask(page, question)
     expect(page.locator(".asked")).to_contain_text(question)
     expect(page.locator("#thread-list")).to_contain_text(SCRIPT)
-    expect(page.locator(".answer")).to_contain_text('<img src=x onerror="window.hit=1">')
-    links = page.locator(".answer a").evaluate_all("all => all.map(a => [a.href, a.rel, a.target])")
-    assert {link[0] for link in links} == {"https://example.org/", "https://example.org/c.png"}
-    assert all(link[1:] == ["noopener nofollow", "_blank"] for link in links)
+    expect(page.locator(".answer")).to_contain_text('< img src=x onerror="window.hit=1">')
+    expect(page.locator(".answer")).to_contain_text("https://example.org/c.png")
+    assert page.locator(".answer a").count() == 0  # a document may have had the model write what was asked into it
     page.locator(".answer .cite").first.click()
     expect(page.locator(".source-title")).to_contain_text(SCRIPT)
     expect(page.locator(".passage-text")).to_contain_text(SCRIPT)

@@ -1,7 +1,8 @@
 """The settings of the page: the model that is connected there, instructions, and what goes along with a question."""
 
 from playwright.sync_api import expect
-from scripted_server import ScriptedServer
+
+from preflight_rag.testing.scripted_server import ScriptedServer
 
 
 def test_an_operator_connects_a_model_on_the_page(visit, empty_url, tmp_path, ask):

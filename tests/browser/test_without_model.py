@@ -1,7 +1,8 @@
 """The page says that the language model is away, before a question and with the answer, and takes it back."""
 
 from playwright.sync_api import expect
-from scripted_replies import Reply
+
+from preflight_rag.testing.scripted_replies import Reply
 
 QUESTION = "Which rock is hard?"
 

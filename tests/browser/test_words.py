@@ -52,7 +52,7 @@ def test_settings_the_library_and_its_documents_are_told_in_plain_words(visit, d
 
 
 def test_what_goes_wrong_is_told_in_plain_words(visit, scripted_url, ask):
-    from scripted_replies import Reply
+    from preflight_rag.testing.scripted_replies import Reply
 
     page = visit(scripted_url(default=Reply(status=500, text="boom")), path="/#/t/nothing-here")
     page.watch.allowed = ["404"]

@@ -2,16 +2,17 @@
 
 import gzip
 import json
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from scripted_server import Reply, ScriptedServer
 from typer.testing import CliRunner
 
 from preflight_rag.cli import app
+from preflight_rag.testing.scripted_server import Reply, ScriptedServer
 
 QUESTION = "How hot is the planet Venus?"
 ANSWER_KEYS = {
@@ -174,6 +175,17 @@ def test_doctor_finds_nothing_wrong(run, own_folder):
     assert findings["library"]["state"] == "ok"
     assert findings["reader"]["state"] == "ok"
     assert findings["reader"]["found"].startswith("preflight reader found ")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="what it finds differs by system")
+def test_doctor_says_what_the_reading_of_files_is_kept_from(run, own_folder):
+    result = run("doctor", "--library", own_folder, "--json")
+    findings = {finding["what"]: finding for finding in json.loads(result.stdout)}
+    assert findings["reading: memory and time"]["found"] == "limited"
+    own_users = [] if os.geteuid() == 0 else ["--user"]
+    permitted = subprocess.run(["unshare", *own_users, "--net", "true"], capture_output=True, check=False)
+    assert ("network namespace" in findings["reading: network"]["found"]) == (permitted.returncode == 0)
+    assert "Python's hook" in findings["reading: network"]["found"]
 
 
 @pytest.mark.parametrize(

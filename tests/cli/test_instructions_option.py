@@ -1,10 +1,10 @@
 """`--instructions` reaches what the command's model writes."""
 
 import pytest
-from scripted_server import ScriptedServer
 from typer.testing import CliRunner
 
 from preflight_rag.cli import app
+from preflight_rag.testing.scripted_server import ScriptedServer
 
 TONE = "Answer in German."
 

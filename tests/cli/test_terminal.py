@@ -9,12 +9,12 @@ from pathlib import Path
 
 import office_files
 import pytest
-from scripted_server import ScriptedServer
 from terminal import Terminal
 from typer.testing import CliRunner
 
 from preflight_rag.cli import app
 from preflight_rag.library import Library
+from preflight_rag.testing.scripted_server import ScriptedServer
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ import threading
 
 import pytest
 from broken_bow import QUESTION as BOW
-from scripted_server import Reply, ScriptedServer, prompt_of
 
 from preflight_rag import Preflight, StageEvent
 from preflight_rag.state.errors import ModelUnavailable, UnknownModel, UsageError
+from preflight_rag.testing.scripted_server import Reply, ScriptedServer, prompt_of
 
 QUESTION = "How hot is the planet Venus?"
 QUICK = {"route": "plain", "extractive_reader": "none", "reranker": "none"}

@@ -5,13 +5,13 @@ from types import SimpleNamespace
 import mesh_sample
 import pytest
 from langchain_core.runnables import RunnableLambda
-from scripted_server import ScriptedServer
 
 from preflight_rag.conversation.rewriter import UNREADABLE, QueryRewriter
 from preflight_rag.library.query.mesh import Mesh
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Message
+from preflight_rag.testing.scripted_server import ScriptedServer
 
 HISTORY = [Message("user", "What is the dose of aspirin?"), Message("assistant", "300 mg.")]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from preflight_rag.conversation.suggestions import is_held, suggested_questions, topic_of
+from preflight_rag.conversation.suggestions import names_nothing_new, suggested_questions, topic_of
 from preflight_rag.state.values import Answer, Citation, Group, Passage, Receipt, RouteDecision
 
 
@@ -90,4 +90,4 @@ def test_a_heading_becomes_the_subject_of_a_question(heading, topic):
 )
 def test_a_models_question_names_and_counts_nothing_new(question, held):
     passage = Passage(id="p", document_id="d", text="Moss grows in Norway, where 40 species spread fast.")
-    assert is_held(question, [passage], "Has moss roots?") is held
+    assert names_nothing_new(question, [passage], "Has moss roots?") is held

@@ -2,7 +2,15 @@
 
 import pytest
 
-from preflight_rag.corg.comparability import Statement, agree, direction, disagree, sentence_around, sure, told_apart
+from preflight_rag.corg.comparability import (
+    Statement,
+    about_different_things,
+    agree,
+    direction,
+    disagree,
+    sentence_around,
+    sure,
+)
 
 SAME = [
     ("330 metres", "The tower is 330 metres tall.", "0.33 km", "It rises to 0.33 km."),
@@ -64,8 +72,8 @@ def test_different_answers_to_one_thing_disagree(case):
 @pytest.mark.parametrize("case", APART, ids=lambda case: case[1])
 def test_answers_of_other_times_populations_or_units_are_told_apart(case):
     a, b = statements(case)
-    assert told_apart(a, b)
-    assert told_apart(b, a)
+    assert about_different_things(a, b)
+    assert about_different_things(b, a)
     assert not disagree(a, b)
 
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 from paper_files import answers, passages
-from scripted_server import ScriptedServer
 
 from preflight_rag.evaluation.after_reading import BUDGET, NOT_READ, RECALL, word_recall
 from preflight_rag.evaluation.datasets import SPANS, open_dataset, qmsum
@@ -17,6 +16,7 @@ from preflight_rag.evaluation.judging import judge_summaries
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import Sample
 from preflight_rag.state.values import Document
+from preflight_rag.testing.scripted_server import ScriptedServer
 
 SAID = ("We met to plan the release.", "Milvexian inhibits factor XIa.", "Lunch is at noon.", "Factor XIa, yes.")
 

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 import scripted_model
-from scripted_server import ScriptedServer
 from typer.testing import CliRunner, Result
 
 from preflight_rag.cli import app
 from preflight_rag.evaluation.experiments import EXPERIMENTS
 from preflight_rag.models import opening
+from preflight_rag.testing.scripted_server import ScriptedServer
 
 LIMIT = 20
 """Questions of each experiment's first data set that are asked offline."""

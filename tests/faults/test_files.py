@@ -58,7 +58,7 @@ def test_a_reader_that_does_not_end_is_ended_and_the_next_file_goes_on(tmp_path:
     nested.write_text(NESTED, encoding="utf-8")
     good.write_text("Zinc shortens colds.", encoding="utf-8")
     with IsolatedLoader(silent_seconds=3) as loader:
-        with pytest.raises(UnreadableDocument, match="found nothing for 3 s"):
+        with pytest.raises(UnreadableDocument, match=r"found nothing for \d+ s"):
             list(loader.load(nested))
         assert [each.text for each in loader.load(good)] == ["Zinc shortens colds."]
 

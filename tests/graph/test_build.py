@@ -6,13 +6,13 @@ import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from plain_turn import STAGES
-from scripted_server import Reply, ScriptedServer
 
 from preflight_rag import answer_of, build_graph
 from preflight_rag.graph.checkpoints import open_checkpointer
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.state.context import Context, Settings
 from preflight_rag.state.errors import AllPartitionsFailed, UsageError
+from preflight_rag.testing.scripted_server import Reply, ScriptedServer
 
 QUESTION = "How hot is the planet Venus?"
 CONFIG = {"configurable": {"thread_id": "t"}}

@@ -8,6 +8,7 @@ import operator
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from typing import Annotated, Any, TypedDict
 
 import pytest
@@ -20,7 +21,6 @@ from langgraph.graph.message import add_messages
 from langgraph.types import Command, Send, interrupt
 
 from preflight_rag.graph.checkpoints import open_checkpointer, studio_saver
-from preflight_rag.graph.ledger import Ledger
 from preflight_rag.state.errors import LibraryCorrupt, LibraryError, UsageError
 
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
@@ -38,9 +38,9 @@ def path(tmp_path):
 
 
 @pytest.fixture
-async def saver(path):
-    async with open_checkpointer(path) as saver:
-        yield saver
+async def saver(kept):
+    async with kept.open() as store:
+        yield store.saver
 
 
 def fan_out(map_item):
@@ -73,13 +73,6 @@ async def ask(graph, text, config=CONFIG):
     return await graph.ainvoke({"messages": [HumanMessage(text)]}, config, durability="async")
 
 
-def count(path, table="checkpoints", where="1"):
-    with sqlite3.connect(path) as connection:
-        found = connection.execute(f"select count(*) from {table} where {where}").fetchone()[0]
-    connection.close()
-    return found
-
-
 async def put_steps(saver, thread_id, steps, namespace="", **metadata):
     config, ids = generate_config(thread_id, checkpoint_ns=namespace), []
     for step in range(steps):
@@ -90,11 +83,11 @@ async def put_steps(saver, thread_id, steps, namespace="", **metadata):
     return ids
 
 
-async def test_it_conforms_in_every_capability(tmp_path):
-    @checkpointer_test(name="SqliteCheckpointer")
+async def test_it_conforms_in_every_capability(kept):
+    @checkpointer_test(name="ours")
     async def factory():
-        async with open_checkpointer(tmp_path / "conformance.db") as saver:
-            yield saver
+        async with kept.open() as store:
+            yield store.saver
 
     report = await validate(factory)
     assert set(report.results) == {capability.value for capability in ALL_CAPABILITIES}
@@ -103,16 +96,20 @@ async def test_it_conforms_in_every_capability(tmp_path):
         assert result.tests_passed > 0
 
 
-async def test_fifty_turns_stay_small(path):
-    async with open_checkpointer(path) as saver:
+async def test_fifty_turns_stay_small(kept):
+    async with kept.open() as store:
+        saver = store.saver
         graph = fan_out(echo).compile(checkpointer=saver)
         for turn in range(50):
             await ask(graph, f"turn {turn}")
             assert await saver.prune_turn("t") > 0
         assert len([each async for each in graph.aget_state_history(CONFIG)]) == 1
         assert len((await graph.aget_state(CONFIG)).values["messages"]) == 100
-    assert (count(path), count(path, "writes")) == (1, 0)
-    assert path.stat().st_size < 500_000
+        if kept.url is None:
+            assert await store.size() < 500_000
+    assert (kept.count(), kept.count("writes")) == (1, 0)
+    if kept.url is not None:  # a value for each channel of that checkpoint; no other one's is left
+        assert kept.count("checkpoint_blobs") <= 4
 
 
 async def test_the_state_survives_pruning_and_the_thread_goes_on(saver):
@@ -124,13 +121,13 @@ async def test_the_state_survives_pruning_and_the_thread_goes_on(saver):
     assert [message.content for message in after["messages"]] == ["one", "3 items", "two", "6 items"]
 
 
-async def test_a_failed_turn_is_resumed_after_pruning_without_repeating_branches(path, saver):
+async def test_a_failed_turn_is_resumed_after_pruning_without_repeating_branches(kept, saver):
     calls = []
 
     async def fails_last(state: State) -> State:
         calls.append(state["payload"])
         if calls.count("1") == 1 and state["payload"] == "1":
-            while count(path, "writes", "channel = 'items'") < 2:
+            while kept.count("writes", "channel = 'items'") < 2:
                 await asyncio.sleep(0.01)
             raise ValueError("no reply")
         return echo(state)
@@ -181,20 +178,20 @@ def nested(memory):
     return StateGraph(State).add_node("sub", subgraph.compile(checkpointer=memory)).add_edge(START, "sub")
 
 
-async def test_what_subgraphs_stored_goes_with_their_turn(path, saver):
+async def test_what_subgraphs_stored_goes_with_their_turn(kept, saver):
     graph = nested(None).compile(checkpointer=saver)
     for _ in range(3):
         await ask(graph, "go")
         await saver.prune_turn("t")
-    assert count(path) == 1
+    assert kept.count() == 1
 
 
-async def test_a_subgraph_with_a_memory_of_its_own_keeps_it(path, saver):
+async def test_a_subgraph_with_a_memory_of_its_own_keeps_it(kept, saver):
     graph = nested(True).compile(checkpointer=saver)
     for _ in range(3):
         await ask(graph, "go")
         await saver.prune_turn("t")
-    assert count(path, where="checkpoint_ns != ''") == 1
+    assert kept.count(where="checkpoint_ns != ''") == 1
     snapshot = await saver.aget_tuple({"configurable": {"thread_id": "t", "checkpoint_ns": "sub"}})
     assert snapshot.checkpoint["channel_values"]["items"].count("inner") >= 3
 
@@ -207,12 +204,12 @@ async def test_a_subgraph_that_waits_for_an_answer_survives_pruning(saver):
     assert state["items"] == ["yes"]
 
 
-async def test_pruning_leaves_other_threads_alone(path, saver):
+async def test_pruning_leaves_other_threads_alone(kept, saver):
     for thread_id in ("a", "b"):
         await put_steps(saver, thread_id, 3)
     assert await saver.prune_turn("a") == 2
-    assert (count(path, where="thread_id = 'a'"), count(path, where="thread_id = 'b'")) == (1, 3)
-    assert (count(path, "writes", "thread_id = 'a'"), count(path, "writes", "thread_id = 'b'")) == (1, 3)
+    assert (kept.count(where="thread_id = 'a'"), kept.count(where="thread_id = 'b'")) == (1, 3)
+    assert (kept.count("writes", "thread_id = 'a'"), kept.count("writes", "thread_id = 'b'")) == (1, 3)
 
 
 async def test_an_unknown_strategy_is_refused(saver):
@@ -220,15 +217,15 @@ async def test_an_unknown_strategy_is_refused(saver):
         await saver.aprune(["t"], strategy="oldest")
 
 
-async def test_writes_of_deleted_runs_and_pruned_steps_are_deleted(path, saver):
+async def test_writes_of_deleted_runs_and_pruned_steps_are_deleted(kept, saver):
     await put_steps(saver, "a", 2, run_id="r1")
     await put_steps(saver, "b", 3, run_id="r2")
     await saver.adelete_for_runs(["r1"])
-    assert (count(path), count(path, "writes")) == (3, 3)
+    assert (kept.count(), kept.count("writes")) == (3, 3)
     await saver.aprune(["b"])
-    assert (count(path), count(path, "writes")) == (1, 1)
+    assert (kept.count(), kept.count("writes")) == (1, 1)
     await saver.aprune(["b"], strategy="delete")
-    assert (count(path), count(path, "writes")) == (0, 0)
+    assert (kept.count(), kept.count("writes")) == (0, 0)
 
 
 async def test_threads_are_listed_by_last_use(saver):
@@ -255,15 +252,26 @@ async def test_the_saver_can_be_used_while_a_list_is_read(saver):
     assert len(found) == 3
 
 
-async def test_vacuum_shrinks_the_file(path, saver):
-    graph = fan_out(echo).compile(checkpointer=saver)
-    for turn in range(20):
-        await ask(graph, f"turn {turn}")
-    await saver.vacuum()
-    size = path.stat().st_size
-    await saver.aprune(["t"], strategy="delete")
-    await saver.vacuum()
-    assert path.stat().st_size < size / 4
+async def test_vacuum_shrinks_the_file(path):
+    async with open_checkpointer(path) as saver:
+        graph = fan_out(echo).compile(checkpointer=saver)
+        for turn in range(20):
+            await ask(graph, f"turn {turn}")
+        await saver.vacuum()
+        size = path.stat().st_size
+        await saver.aprune(["t"], strategy="delete")
+        await saver.vacuum()
+        assert path.stat().st_size < size / 4
+
+
+async def test_a_write_right_after_vacuum_is_kept(path):
+    """The log's checkpoint is a statement that writes; while it stands, SQLite commits nothing on the connection."""
+    async with open_checkpointer(path) as saver:
+        await put_steps(saver, "t", 2)
+        for _ in range(5):
+            await saver.vacuum()
+            await put_steps(saver, "u", 1)
+        assert set(await saver.athreads()) == {"t", "u"}
 
 
 async def test_closing_leaves_one_whole_file(path):
@@ -277,31 +285,71 @@ async def test_closing_leaves_one_whole_file(path):
     assert [each.name for each in path.parent.iterdir()] == ["threads.db"]
 
 
-async def test_it_waits_for_other_writers_and_does_not_sync_every_step(saver):
+async def test_it_waits_for_other_writers_and_does_not_sync_every_step(path):
     async def pragma(name):
         return (await (await saver.conn.execute(f"pragma {name}")).fetchone())[0]
 
-    assert [await pragma(name) for name in ("busy_timeout", "journal_mode", "synchronous")] == [30000, "wal", 1]
+    async with open_checkpointer(path) as saver:
+        assert [await pragma(name) for name in ("busy_timeout", "journal_mode", "synchronous")] == [30000, "wal", 1]
 
 
-async def test_a_cancelled_write_does_not_lock_the_file(path, saver, monkeypatch):
-    stuck = asyncio.Event()
+async def test_a_cancelled_write_does_not_lock_the_file(path):
+    async with open_checkpointer(path) as saver:
+        with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as other:
+            other.execute("begin immediate")
+            write = asyncio.create_task(put_steps(saver, "t", 1))
+            await asyncio.sleep(0.2)
+            assert not write.done()
+            write.cancel()
+            other.execute("commit")
+            with pytest.raises(asyncio.CancelledError):
+                await write
+            other.execute("create table free (id)")
 
-    async def never():
-        stuck.set()
-        await asyncio.sleep(60)
 
-    with monkeypatch.context() as patched:
-        patched.setattr(saver.conn, "commit", never)
-        write = asyncio.create_task(put_steps(saver, "t", 1))
-        await stuck.wait()
-        write.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await write
-    with sqlite3.connect(path, timeout=0) as other:
-        other.execute("create table free (id)")
-    other.close()
-    assert await saver.athreads() == []
+async def test_a_copy_cancelled_before_its_commit_is_undone_and_does_not_lock_the_file(path, monkeypatch):
+    async with open_checkpointer(path) as saver:
+        await put_steps(saver, "t", 1)
+        stuck = asyncio.Event()
+
+        async def never():
+            stuck.set()
+            await asyncio.sleep(60)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(saver.conn, "commit", never)
+            copying = asyncio.create_task(saver.acopy_thread("t", "copy"))
+            await stuck.wait()
+            copying.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await copying
+        with sqlite3.connect(path, timeout=0) as other:
+            other.execute("create table free (id)")
+        other.close()
+        assert await saver.athreads() == ["t"]
+
+
+async def test_the_results_of_a_task_are_written_whole_or_not_at_all(path):
+    async with open_checkpointer(path) as saver:
+        [step] = await put_steps(saver, "t", 1)
+        config = {"configurable": {"thread_id": "t", "checkpoint_ns": "", "checkpoint_id": step}}
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute(
+                "create trigger full before insert on writes when new.channel = 'third' "
+                "begin select raise(abort, 'no room'); end"
+            )
+            with pytest.raises(sqlite3.IntegrityError):
+                await saver.aput_writes(config, [("first", 1), ("second", 2), ("third", 3)], "task")
+            assert not other.execute("select * from writes where task_id = 'task'").fetchall()
+            other.execute("drop trigger full")
+        await saver.aput_writes(config, [("first", 1), ("second", 2), ("third", 3)], "task")
+        await saver.aput_writes(config, [("first", 4)], "task")
+        found = await saver.aget_tuple(config)
+        assert [write for write in found.pending_writes if write[0] == "task"] == [
+            ("task", "first", 1),
+            ("task", "second", 2),
+            ("task", "third", 3),
+        ]
 
 
 @dataclasses.dataclass
@@ -317,7 +365,9 @@ async def test_messages_come_back_as_they_were_and_foreign_classes_do_not(saver)
         ToolMessage("t", tool_call_id="1"),
     ]
     values = {"messages": messages, "plain": {"a": [1, 2.5, None, "ä"]}, "foreign": Foreign(3)}
-    config = await saver.aput(generate_config("t"), generate_checkpoint(channel_values=values), generate_metadata(), {})
+    checkpoint, versions = generate_checkpoint(channel_values=values), dict.fromkeys(values, "1")
+    checkpoint["channel_versions"] = versions
+    config = await saver.aput(generate_config("t"), checkpoint, generate_metadata(), versions)
     loaded = (await saver.aget_tuple(config)).checkpoint["channel_values"]
     assert loaded["messages"] == messages
     assert loaded["plain"] == values["plain"]
@@ -368,33 +418,35 @@ async def test_studio_finds_its_library(tmp_path, monkeypatch, given, there, fol
     assert (tmp_path / folder / "threads.db").exists()
 
 
-def test_processes_may_make_the_same_file_at_once(path):
+def test_processes_may_make_the_same_tables_at_once(kept):
     script = (
-        "import asyncio, sys\nfrom preflight_rag.graph.checkpoints import open_checkpointer\n"
-        "from preflight_rag.graph.ledger import Ledger\n"
+        "import asyncio, sys\nfrom pathlib import Path\n"
+        "from preflight_rag.graph.thread_store import open_thread_store\n"
         "async def main():\n"
-        "    async with open_checkpointer(sys.argv[1]):\n"
-        "        Ledger(sys.argv[1]).close()\n"
+        "    async with open_thread_store(Path(sys.argv[1]), sys.argv[2] or None) as store:\n"
+        "        store.ledger.begin('t', 'q', settings={}, model='m')\n"
         "asyncio.run(main())"
     )
-    processes = [subprocess.Popen([sys.executable, "-c", script, str(path)]) for _ in range(3)]
+    command = [sys.executable, "-c", script, str(kept.folder), kept.url or ""]
+    processes = [subprocess.Popen(command) for _ in range(3)]
     assert [process.wait() for process in processes] == [0, 0, 0]
+    assert kept.count("turns") == 3
 
 
-async def test_ledger_and_saver_write_side_by_side(path, saver):
-    ledger = Ledger(path)
-    graph = fan_out(echo).compile(checkpointer=saver)
+async def test_ledger_and_saver_write_side_by_side(kept):
+    async with kept.open() as store:
+        saver, ledger = store.saver, store.ledger
+        graph = fan_out(echo).compile(checkpointer=saver)
 
-    async def turn(number):
-        config: Any = {"configurable": {"thread_id": f"t{number}"}}
-        begun = await asyncio.to_thread(ledger.begin, "t", "q", settings={}, model="m")
-        await ask(graph, "go", config)
-        await asyncio.to_thread(ledger.fail, begun.id, error="x")
+        async def turn(number):
+            config: Any = {"configurable": {"thread_id": f"t{number}"}}
+            begun = await asyncio.to_thread(ledger.begin, "t", "q", settings={}, model="m")
+            await ask(graph, "go", config)
+            await asyncio.to_thread(ledger.fail, begun.id, error="x")
 
-    await asyncio.gather(*(turn(number) for number in range(8)))
-    assert [turn.status for turn in ledger.turns("t")] == ["failed"] * 8
-    assert len(await saver.athreads()) == 8
-    ledger.close()
+        await asyncio.gather(*(turn(number) for number in range(8)))
+        assert [turn.status for turn in ledger.turns("t")] == ["failed"] * 8
+        assert len(await saver.athreads()) == 8
 
 
 CLOCK_SET_BACK = """
@@ -404,27 +456,30 @@ hour = 3600 * 10**9
 real = time.time_ns
 time.time_ns = lambda: real() - int(sys.argv[2]) * hour
 from langgraph.graph import START, StateGraph
-from preflight_rag.graph.checkpoints import open_checkpointer
+from pathlib import Path
+from preflight_rag.graph.thread_store import open_thread_store
 
 class State(TypedDict):
     said: Annotated[list[str], operator.add]
 
 async def main():
-    async with open_checkpointer(sys.argv[1]) as saver:
+    async with open_thread_store(Path(sys.argv[1]), sys.argv[4] or None) as store:
         graph = StateGraph(State)
         graph.add_node("node", lambda state: {"said": ["heard " + state["said"][-1]]})
         graph.add_edge(START, "node")
         config = {"configurable": {"thread_id": "t"}}
-        await graph.compile(checkpointer=saver).ainvoke({"said": [sys.argv[3]]}, config)
+        await graph.compile(checkpointer=store.saver).ainvoke({"said": [sys.argv[3]]}, config)
 
 asyncio.run(main())
 """
 
 
-async def test_a_clock_set_back_leaves_the_last_written_checkpoint_the_latest(path):
+async def test_a_clock_set_back_leaves_the_last_written_checkpoint_the_latest(kept):
     for hours, text in ((0, "one"), (1, "two"), (2, "three"), (0, "four"), (5, "five")):
-        subprocess.run([sys.executable, "-c", CLOCK_SET_BACK, str(path), str(hours), text], check=True)
-    async with open_checkpointer(path) as saver:
+        arguments = [str(kept.folder), str(hours), text, kept.url or ""]
+        subprocess.run([sys.executable, "-c", CLOCK_SET_BACK, *arguments], check=True)
+    async with kept.open() as store:
+        saver = store.saver
         latest = await saver.aget_tuple(CONFIG)
         assert latest.checkpoint["channel_values"]["said"] == [
             *(
@@ -455,11 +510,11 @@ async def test_a_clock_set_back_leaves_the_last_written_checkpoint_the_latest(pa
 
 
 async def test_a_database_from_before_the_order_was_kept_gets_one(path):
-    subprocess.run([sys.executable, "-c", CLOCK_SET_BACK, str(path), "0", "one"], check=True)
+    subprocess.run([sys.executable, "-c", CLOCK_SET_BACK, str(path.parent), "0", "one", ""], check=True)
     with sqlite3.connect(path) as database:
         database.executescript(
             "DROP TRIGGER checkpoint_written; DROP TRIGGER checkpoint_removed; DROP TABLE checkpoint_order"
         )
-    subprocess.run([sys.executable, "-c", CLOCK_SET_BACK, str(path), "1", "two"], check=True)
+    subprocess.run([sys.executable, "-c", CLOCK_SET_BACK, str(path.parent), "1", "two", ""], check=True)
     async with open_checkpointer(path) as saver:
         assert (await saver.aget_tuple(CONFIG)).checkpoint["channel_values"]["said"][-1] == "heard two"

@@ -9,12 +9,12 @@ from broken_bow import QUESTION, documents, script
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
-from scripted_server import ScriptedServer
 
 from preflight_rag import Answer, Clarification, StageEvent, build_graph
 from preflight_rag.library import Library
 from preflight_rag.state.context import Context, Settings
 from preflight_rag.state.errors import ReplyNeeded, TurnError, UsageError
+from preflight_rag.testing.scripted_server import ScriptedServer
 
 FACTS = ["A1", "B2", "C3", "A4"]
 LABELS = ["Broken Bow (Nebraska)", "Broken Bow (Oklahoma)", "Broken Bow (Texas)"]

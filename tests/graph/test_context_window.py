@@ -2,7 +2,8 @@
 
 import pytest
 from broken_bow import QUESTION
-from scripted_server import ScriptedServer
+
+from preflight_rag.testing.scripted_server import ScriptedServer
 
 LONG = 30
 

@@ -6,11 +6,11 @@ import pytest
 from broken_bow import QUESTION, STATES, relation_calls, script
 from paper_table import relation
 from plain_turn import STAGES
-from scripted_server import Reply, ScriptedServer, prompt_of
 
 from preflight_rag import Answer, StageEvent
 from preflight_rag.state.errors import AllPartitionsFailed
 from preflight_rag.state.reading import ContextNote
+from preflight_rag.testing.scripted_server import Reply, ScriptedServer, prompt_of
 
 EIGHT = ["A1", "A1", "A2", "B3", "B4", "B4", "C5", "C6"]
 

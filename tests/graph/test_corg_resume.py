@@ -9,7 +9,8 @@ import threading
 import time
 
 from broken_bow import QUESTION, relation_calls, script
-from scripted_server import Reply, ScriptedServer, prompt_of
+
+from preflight_rag.testing.scripted_server import Reply, ScriptedServer, prompt_of
 
 
 def finished_groups(database):

@@ -2,9 +2,9 @@
 
 import pytest
 from broken_bow import QUESTION
-from scripted_server import ScriptedServer
 
 from preflight_rag import TokenEvent
+from preflight_rag.testing.scripted_server import ScriptedServer
 
 
 def plain_first(answer, **more):

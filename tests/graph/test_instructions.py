@@ -3,11 +3,11 @@
 import pytest
 from broken_bow import QUESTION, script
 from langchain_core.messages import HumanMessage, SystemMessage
-from scripted_server import ScriptedServer
 
 from preflight_rag import Preflight
 from preflight_rag.conversation.instructions import LONGEST
 from preflight_rag.langchain import preflight_graph, preflight_tool
+from preflight_rag.testing.scripted_server import ScriptedServer
 
 TONE = "Answer in German, as a pirate would."
 WRITERS = {

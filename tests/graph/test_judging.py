@@ -2,13 +2,13 @@
 
 import pytest
 from langchain_core.messages import HumanMessage
-from scripted_server import ScriptedServer
 from word_reader import WordReader
 
 from preflight_rag import Preflight, answer_of, build_graph
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.state.context import Context, Settings
 from preflight_rag.state.errors import ExtractiveReaderError, UsageError
+from preflight_rag.testing.scripted_server import ScriptedServer
 
 QUESTION = "How hot is the planet Venus?"
 

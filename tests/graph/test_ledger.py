@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 from preflight_rag.graph.checkpoints import open_checkpointer
 from preflight_rag.graph.ledger import COLUMNS, Fork, Ledger
+from preflight_rag.graph.sqlite_database import SqliteDatabase
+from preflight_rag.graph.thread_store import open_ledger
 from preflight_rag.library.library import Library
 from preflight_rag.state.errors import LibraryCorrupt, LibraryError, ThreadNotFound, TurnError, UsageError
 from preflight_rag.state.values import Answer, Choice, Clarification, Document, Receipt, RouteDecision
@@ -24,10 +26,9 @@ RECEIPT = Receipt(model="any", model_calls=2, input_tokens=30, output_tokens=4, 
 
 
 @pytest.fixture
-def ledger(tmp_path):
-    ledger = Ledger(tmp_path / "library" / "threads.db")
-    yield ledger
-    ledger.close()
+def ledger(kept):
+    with open_ledger(kept.folder, kept.url) as ledger:
+        yield ledger
 
 
 def begin(ledger, thread_id="t", question="What?", settings=()):
@@ -101,11 +102,11 @@ def test_the_last_turn_is_the_one_with_the_highest_number(ledger):
     assert ledger.last("t") == turns[-1]
 
 
-def test_threads_are_listed_by_last_use(ledger):
+def test_threads_are_listed_by_last_use(ledger, kept):
     begin(ledger, "a", "first")
     done = ledger.finish(begin(ledger, "a", "second").id, answer=answer())
     begin(ledger, "b", "other")
-    sqlite_utils.Database(ledger.path)["turns"].update(done.id, {"finished_at": "2999-01-01T00:00:00+00:00"})
+    kept.rows(f"update turns set finished_at = '2999-01-01T00:00:00+00:00' where id = '{done.id}'")
     found = [(thread.thread_id, thread.turns, thread.question, thread.status) for thread in ledger.threads()]
     assert found == [("a", 2, "second", "answered"), ("b", 1, "other", "running")]
     assert ledger.threads()[0].updated.startswith("2999")
@@ -138,10 +139,19 @@ def test_a_title_needs_a_thread_and_a_length(ledger):
 
 
 @pytest.mark.parametrize(
-    ("query", "found"), [("ÄRGER", ["a"]), ("This [1]", ["b"]), ("trip", ["c"]), ("%", []), ("", ["a", "b", "c"])]
+    ("query", "found"),
+    [
+        ("ÄRGER", ["a"]),
+        ("STRASSE", ["a"]),
+        ("Straße", ["a"]),
+        ("This [1]", ["b"]),
+        ("trip", ["c"]),
+        ("%", []),
+        ("", ["a", "b", "c"]),
+    ],
 )
 def test_threads_are_found_by_title_question_and_answer(ledger, query, found):
-    begin(ledger, "a", "Warum der Ärger?")
+    begin(ledger, "a", "Warum der Ärger in der Straße?")
     ledger.finish(begin(ledger, "b").id, answer=answer())
     begin(ledger, "c")
     ledger.rename("c", "My Trip")
@@ -166,7 +176,7 @@ def test_a_ledger_of_an_older_version_gets_what_it_lacks(tmp_path):
     row = {"id": "1", "thread_id": "t", "turn": 1, "status": "answered", "started_at": "2020", "question": "Old?"}
     database["turns"].insert({**row, "settings": "{}", "model": "m", "calls": 0, "seconds": 0.0})
     database.close()
-    ledger = Ledger(path)
+    ledger = Ledger(SqliteDatabase(path))
     assert (ledger.last("t").question, ledger.last("t").clarification) == ("Old?", None)
     assert ledger.rename("t", "Kept") == "Kept"
     ledger.close()
@@ -191,12 +201,14 @@ def test_many_threads_may_use_one_ledger(ledger):
     ]
 
 
-def test_two_processes_never_give_one_number_twice(ledger):
+def test_two_processes_never_give_one_number_twice(ledger, kept):
     script = (
-        "import sys\nfrom preflight_rag.graph.ledger import Ledger\nledger = Ledger(sys.argv[1])\n"
-        "for _ in range(25): ledger.begin('t', 'q', settings={}, model='m')\nledger.close()"
+        "import sys\nfrom pathlib import Path\nfrom preflight_rag.graph.thread_store import open_ledger\n"
+        "with open_ledger(Path(sys.argv[1]), sys.argv[2] or None) as ledger:\n"
+        "    for _ in range(25): ledger.begin('t', 'q', settings={}, model='m')\n"
     )
-    processes = [subprocess.Popen([sys.executable, "-c", script, str(ledger.path)]) for _ in range(2)]
+    command = [sys.executable, "-c", script, str(kept.folder), kept.url or ""]
+    processes = [subprocess.Popen(command) for _ in range(2)]
     assert [process.wait() for process in processes] == [0, 0]
     assert [turn.turn for turn in ledger.turns("t")] == list(range(1, 51))
 
@@ -204,7 +216,7 @@ def test_two_processes_never_give_one_number_twice(ledger):
 async def test_it_shares_its_file_with_the_checkpointer(tmp_path):
     path = tmp_path / "threads.db"
     async with open_checkpointer(path) as saver:
-        ledger = Ledger(path)
+        ledger = Ledger(SqliteDatabase(path))
         begin(ledger)
         await saver.aprune(["t"])
         assert [turn.turn for turn in ledger.turns("t")] == [1]
@@ -230,7 +242,7 @@ def sqlite_tables(path):
 
 @given(question=st.text(alphabet=st.characters(exclude_categories=["Cs"])), k=st.integers(0, 2**40), on=st.booleans())
 def test_any_question_and_settings_come_back_as_they_were(question, k, on):
-    ledger = Ledger(":memory:")
+    ledger = Ledger(SqliteDatabase(":memory:"))
     turn = ledger.begin("t", question, settings={"k": k, "deep": {"on": on}, "text": question}, model="m")
     ledger.close()
     assert (turn.question, turn.settings) == (question, {"k": k, "deep": {"on": on}, "text": question})
@@ -240,17 +252,18 @@ def test_a_file_that_is_no_database_is_named(tmp_path):
     path = tmp_path / "threads.db"
     path.write_text("not a database, but long enough to be taken for one" * 100)
     with pytest.raises(LibraryCorrupt, match=r"threads\.db cannot be read: file is not a database"):
-        Ledger(path)
+        Ledger(SqliteDatabase(path))
     assert path.read_text().startswith("not a database")
 
 
 def test_a_place_that_cannot_hold_a_file_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(LibraryError, match="cannot be used"):
-        Ledger(tmp_path / "file" / "threads.db")
+        Ledger(SqliteDatabase(tmp_path / "file" / "threads.db"))
 
 
-def test_a_closed_ledger_does_not_blame_the_file(ledger):
+def test_a_closed_ledger_does_not_blame_the_file(tmp_path):
+    ledger = Ledger(SqliteDatabase(tmp_path / "threads.db"))
     ledger.close()
     ledger.close()
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):
@@ -280,6 +293,9 @@ def test_what_people_think_of_an_answer_is_kept_and_taken_back(ledger):
     with pytest.raises(ThreadNotFound):
         ledger.judge("t", 1, True)
     ledger.finish(row.id, answer=answer())
+    for number in (2, 0, -1, 34555820220675564503040):
+        with pytest.raises(ThreadNotFound, match="no answer to turn"):
+            ledger.judge("t", number, True)
     ledger.judge("t", 1, True)
     ledger.judge("t", 1, False, reason=" wrong ", expected="another")
     ((turn, feedback),) = ledger.feedback()
@@ -294,7 +310,7 @@ def test_what_people_think_of_an_answer_is_kept_and_taken_back(ledger):
 def test_databases_are_their_owners_alone(tmp_path, embedder):
     with Library.open(tmp_path, embedder=embedder, create=True) as library:
         library.add([Document(id="a", text="Zinc shortens colds.", source="s")])
-        Ledger(tmp_path / "threads.db").close()
+        Ledger(SqliteDatabase(tmp_path / "threads.db")).close()
         files = [path for path in tmp_path.iterdir() if path.name.startswith(("library.db", "threads.db"))]
         assert {"library.db", "threads.db"} <= {path.name for path in files}
         assert [path.name for path in files if path.stat().st_mode & 0o077] == []

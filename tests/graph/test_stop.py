@@ -4,9 +4,9 @@ import asyncio
 import time
 
 import pytest
-from scripted_server import Reply, ScriptedServer
 
 from preflight_rag import Preflight, StageEvent, TokenEvent
+from preflight_rag.testing.scripted_server import Reply, ScriptedServer
 
 QUESTION = "How hot is the planet Venus?"
 SLOW = Reply("Hot [1]. " * 200, chunk_delay=0.05)

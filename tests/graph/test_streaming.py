@@ -9,13 +9,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from langchain_core.messages import HumanMessage
 from langchain_openai import ChatOpenAI
-from scripted_server import Reply, ScriptedServer
 
 from preflight_rag import Answer, Preflight, ProgressEvent, TokenEvent, build_graph
 from preflight_rag.graph.answer_stream import Screen, not_shown
 from preflight_rag.models.chat.chat_reader import ChatReader
 from preflight_rag.state.context import Context, Settings
 from preflight_rag.state.errors import ModelUnavailable
+from preflight_rag.testing.scripted_server import Reply, ScriptedServer
 
 QUESTION = "How hot is the planet Venus?"
 

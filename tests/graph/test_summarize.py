@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from scripted_server import Reply, ScriptedServer
 from typer.testing import CliRunner
 
 from preflight_rag import Preflight
@@ -14,6 +13,7 @@ from preflight_rag.graph.summarize import close_matches, find_subject, subject_o
 from preflight_rag.langchain import summarize_tool
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.state.errors import AllPartitionsFailed, EmptyDocument, ModelError, UsageError
+from preflight_rag.testing.scripted_server import Reply, ScriptedServer
 
 SENTENCES = [
     "Sleep after learning improves the memory of word lists.",

@@ -15,13 +15,13 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from plain_turn import STAGES
-from scripted_server import Reply, ScriptedServer
 
 from preflight_rag import Preflight
 from preflight_rag.cli.main import export_spans
 from preflight_rag.graph.tracing import CONTENT, TurnSpan
 from preflight_rag.mcp.server import make_server
 from preflight_rag.state.errors import PreflightError
+from preflight_rag.testing.scripted_server import Reply, ScriptedServer
 
 QUESTION = "How hot is the planet Venus?"
 PREFIXES = ("OTEL_", "LANGSMITH_", "LANGCHAIN_")

@@ -146,7 +146,7 @@ def test_progress_counts_documents_then_steps(library, folder):
     documents = [event for event in events if event.stage == "documents"]
     assert [(event.done, event.total) for event in documents] == [(n, 4) for n in (1, 2, 3, 4)]
     steps = [event for event in events if event.stage == "index"]
-    assert [event.name for event in steps] == ["dense.faiss", "lexical", "words.db", "manifest.json", "purge"]
+    assert [event.name for event in steps] == ["dense.faiss", "lexical", "words.db", "terms", "manifest.json", "purge"]
 
 
 def test_a_deleted_document_is_gone_at_once(library, folder):
@@ -202,7 +202,8 @@ def start(folder, documents, stage="", done=0):
         ("index", 1, False),
         ("index", 2, False),
         ("index", 3, False),
-        ("index", 4, True),
+        ("index", 4, False),
+        ("index", 5, True),
     ],
 )
 def test_a_killed_ingest_loses_nothing(library, folder, stage, done, swapped):

@@ -11,6 +11,7 @@ from preflight_rag.library.search import roles, summary
     ("matches", "example", "other"),
     [
         (html._CHARSET.search, b'<meta charset="utf-8">', b"<p>charset=utf-8</p>"),
+        (html._NOT_SHOWN.search, "color: red; display : none", "display: block; opacity: 0.5; font-size: 10px"),
         (layout._OPEN_END.search, "the effects of the", "the effects."),
         (pdf._NO_TITLE.fullmatch, "Microsoft Word - draft.doc", "Aspirin and stroke"),
         (pdf._FIGURES_BEHIND.search, "Net sales 3,909 3,673", "It rose in 2021 for the first time"),

@@ -13,13 +13,13 @@ from pathlib import Path
 import httpx
 import pytest
 from mcp_client import MODES, MCPError, in_process, over_http, over_stdio
-from scripted_server import Reply, ScriptedServer
 
 from preflight_rag import Preflight
 from preflight_rag.mcp import server as mcp_server
 from preflight_rag.mcp.collection import joined
 from preflight_rag.server.access import KeyRing
 from preflight_rag.state.values import Passage
+from preflight_rag.testing.scripted_server import Reply, ScriptedServer
 
 QUESTION = "How hot is the planet Venus?"
 TRANSPORTS = ("stdio", "http")

@@ -2,10 +2,10 @@
 
 import pytest
 from langgraph.runtime import Runtime
-from scripted_server import Reply, ScriptedServer
 
 from preflight_rag.nodes.answer_group import answer_group
 from preflight_rag.state.context import Context, Settings
+from preflight_rag.testing.scripted_server import Reply, ScriptedServer
 
 PLURAL = "How many people live in each Broken Bow?"
 

@@ -2,12 +2,12 @@
 
 import pytest
 from langgraph.runtime import Runtime
-from scripted_server import Reply, ScriptedServer
 
 from preflight_rag.models.opening import open_extractive_reader
 from preflight_rag.nodes.answer_plain import answer_plain
 from preflight_rag.state.context import Context, Settings
 from preflight_rag.state.errors import ModelUnavailable
+from preflight_rag.testing.scripted_server import Reply, ScriptedServer
 
 PLAIN = {"options": [], "decision": {"name": "plain", "forced": True}, "escalations": []}
 
@@ -17,7 +17,10 @@ async def test_the_reader_sees_all_passages_and_its_cost_is_kept(library, chat_r
     with ScriptedServer(default='Very hot [1].\nQUOTES\n[1] "hot"') as server:
         update = await answer_plain(state, Runtime(context=Context(chat_reader(server), library)))
     drafted = {"text": "Very hot [1].", "quotes": [[1, "hot"]], "found": True, "choice": None}
-    assert update["draft"] == {**drafted, "claims": True, "short": "", "confidence": None, "disputed": False}
+    assert update["draft"] == {
+        **drafted,
+        **{"claims": True, "short": "", "confidence": None, "disputed": False, "incomplete": ""},
+    }
     assert update["spent"][0]["calls"] == 1
     assert all(f'<passage n="{n}"' in server.requests[0].prompt for n in range(1, 6))
 

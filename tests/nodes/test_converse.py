@@ -3,12 +3,12 @@
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.runtime import Runtime
-from scripted_server import ScriptedServer
 
 from preflight_rag.nodes.converse import converse
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.state.context import Context
 from preflight_rag.state.values import Citation, Group
+from preflight_rag.testing.scripted_server import ScriptedServer
 
 
 @pytest.fixture

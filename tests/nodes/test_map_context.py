@@ -1,10 +1,10 @@
 """The node `map_context`."""
 
 from langgraph.runtime import Runtime
-from scripted_server import Reply, ScriptedServer
 
 from preflight_rag.nodes.map_context import map_context
 from preflight_rag.state.context import Context
+from preflight_rag.testing.scripted_server import Reply, ScriptedServer
 
 
 async def part(retrieved, ranks):

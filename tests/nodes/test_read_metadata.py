@@ -61,6 +61,7 @@ def known(papers, embedder):
 async def test_what_is_known_is_cited(known, papers, question, short, quote):
     state = await known(question)
     (citation,) = state["citations"]
+    assert state["answer"].endswith(", according to its metadata [1].")
     assert (state["draft"]["short"], citation["quote"], citation["verified"]) == (short, quote, True)
     (card,) = papers.passages([citation["passage_id"]])
     assert card.text[citation["start"] : citation["end"]] == quote

@@ -2,13 +2,13 @@
 
 import pytest
 from langgraph.runtime import Runtime
-from scripted_server import ScriptedServer
 
 from preflight_rag.nodes.reduce_context import reduce_context
 from preflight_rag.state.context import Context
 from preflight_rag.state.errors import AllPartitionsFailed
 from preflight_rag.state.reading import Draft, Reply
 from preflight_rag.state.values import Passage
+from preflight_rag.testing.scripted_server import ScriptedServer
 
 
 def mapped(*extracts, gaps=()):

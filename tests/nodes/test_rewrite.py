@@ -3,10 +3,10 @@
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
-from scripted_server import ScriptedServer
 
 from preflight_rag.nodes.rewrite import rewrite
 from preflight_rag.state.context import Context, Settings
+from preflight_rag.testing.scripted_server import ScriptedServer
 
 TALK = [HumanMessage("What is the dose of aspirin?"), AIMessage("300 mg [1]."), HumanMessage("And in\nchildren?")]
 

@@ -85,6 +85,19 @@ def test_longer_label_is_another_row(prices: list[Source]) -> None:
     assert table_answer("What is the price of the microwave?", prices) is None
 
 
+def test_a_date_is_nobody(tmp_path: Path) -> None:
+    """A column "Founded" has the question's word, and says when."""
+    path = tmp_path / "companies.csv"
+    path.write_text("Company,Founded,Founder\nNordwind,4 April 1975 in Oslo,Ida Holm\nSuedwind,1980,Jan Berg\n")
+    assert table_answer("Who founded Nordwind?", sources(path)) is None
+    when, where = (table_answer(f"{word} was Nordwind founded?", sources(path)) for word in ("When", "Where"))
+    assert when is not None
+    assert where is not None
+    assert when.cell == where.cell == "4 April 1975 in Oslo"
+    founder = table_answer("Who is the founder of Nordwind?", sources(path))
+    assert founder is None or founder.cell == "Ida Holm"
+
+
 def test_two_rows_that_fit_alike_are_no_answer(prices: list[Source]) -> None:
     assert table_answer("Which product is from the supplier Hansen?", prices) is None
 

@@ -10,6 +10,8 @@ MODULES = (answer_group, fences, relate_contexts, replies, rewrite, visible)
 EXAMPLES = [
     (answer_group, "_LABEL", "**Answers:**", "Answers: 3,559"),
     (fences, "_TAG", "</passage>", "a < b > c"),
+    (fences, "_OUR_LINE", "> **Answer:** 42", "Answers differ: 42 or 41"),
+    (fences, "_ROLE_LINE", "It is so.\nuser: and now", "user: and now"),
     (relate_contexts, "_REFERENCE", "Contexts 2, 3 and 4", "in 2 of 3 cases"),
     (relate_contexts, "_NOT", "is not a duplicate", "is a duplicate"),
     (relate_contexts, "_FIELD", "Short answer: 4,120", "The answer: 4,120"),

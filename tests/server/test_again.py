@@ -3,13 +3,13 @@
 import json
 
 import pytest
-from scripted_replies import Reply
-from scripted_server import ScriptedServer
 from serving import events, running
 from typer.testing import CliRunner
 
 from preflight_rag.cli import app as command
 from preflight_rag.evaluation.datasets.own import own_folder
+from preflight_rag.testing.scripted_replies import Reply
+from preflight_rag.testing.scripted_server import ScriptedServer
 
 SLOW = Reply("Basalt is hard [1]. " + "It really is so. " * 20, chunk_delay=0.05)
 

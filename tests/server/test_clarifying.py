@@ -3,11 +3,11 @@
 import openai
 import pytest
 from broken_bow import QUESTION, documents, script
-from scripted_server import ScriptedServer
 from serving import running
 
 from preflight_rag import Preflight
 from preflight_rag.library import Library
+from preflight_rag.testing.scripted_server import ScriptedServer
 
 FACTS = ["A1", "B2", "C3", "A4"]
 ASKING = {"clarify": True, "settings": {"clarify_above": 2}}

@@ -9,11 +9,11 @@ import time
 
 import openai
 import pytest
-from scripted_replies import Reply
-from scripted_server import ScriptedServer
 from serving import running
 
 from preflight_rag.server.client_tasks import by_rule, task_of
+from preflight_rag.testing.scripted_replies import Reply
+from preflight_rag.testing.scripted_server import ScriptedServer
 
 HISTORY = """<chat_history>
 USER: Which rock is hard enough for a kitchen floor at home?

@@ -3,10 +3,10 @@
 import re
 
 from prometheus_client.parser import text_string_to_metric_families
-from scripted_server import ScriptedServer
 from serving import running
 
 from preflight_rag.server import ServerOptions
+from preflight_rag.testing.scripted_server import ScriptedServer
 
 
 def test_info_tells_what_may_be_chosen(offline_app, client_of):

@@ -164,6 +164,7 @@ def test_keys_of_before_there_were_admins_open_as_they_were(small_folder, ring):
     key = ring.add("anna", write=True)
     with sqlite3.connect(small_folder / "keys.db") as connection:
         connection.execute("ALTER TABLE keys DROP COLUMN admin")
+        connection.execute("PRAGMA user_version = 0")  # as files were before they had a number
     connection.close()
     old = KeyRing(small_folder)
     assert (old.find(key).write, old.find(key).admin) == (True, False)

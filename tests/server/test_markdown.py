@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from preflight_rag.server.markdown import render
 
 TAGS = {
-    *("p", "br", "hr", "em", "strong", "s", "code", "pre", "blockquote", "ul", "ol", "li", "a", "button"),
+    *("p", "br", "hr", "em", "strong", "s", "code", "pre", "blockquote", "ul", "ol", "li", "button"),
     *("h3", "h4", "h5", "h6", "table", "thead", "tbody", "tr", "th", "td"),
 }
 
@@ -18,7 +18,7 @@ def test_marks_become_buttons():
     button = '<button class="cite" type="button" data-n="2" aria-label="Source 2">2</button>'
     assert render("So [2].") == f"<p>So {button}.</p>\n"
     assert render("`[2]`") == "<p><code>[2]</code></p>\n"
-    assert "button" not in render("[see [2]](http://e.org)").split("</a>")[0]
+    assert render("[see [2]](http://e.org)") == f"<p>[see {button}](http://e.org)</p>\n"
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,8 @@ def test_marks_become_buttons():
         ("[a](/api/session)", "<p>[a](/api/session)</p>\n"),
         ("[a](data:text/html,x)", "<p>[a](data:text/html,x)</p>\n"),
         ("[1]: http://evil.example", "http://evil.example</p>\n"),
-        ("[a](http://e.org)", '<p><a href="http://e.org" target="_blank" rel="noopener nofollow">a</a></p>\n'),
+        ("[a](http://e.org)", "<p>[a](http://e.org)</p>\n"),
+        ("<http://e.org>", "<p>&lt;http://e.org&gt;</p>\n"),
     ],
 )
 def test_markdown(text, html):
@@ -42,6 +43,4 @@ def test_markdown(text, html):
 def test_nothing_else_than_the_known_tags_comes_out(text):
     html = render(text)
     assert set(re.findall(r"</?([a-z0-9]+)", html)) <= TAGS
-    for tag in re.findall(r"<a [^>]*>", html):
-        assert re.match(r'<a href="https?://', tag)
     assert not re.search(r"<[^>]*\son\w+=", html)

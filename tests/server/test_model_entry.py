@@ -4,13 +4,13 @@ import json
 import stat
 
 import pytest
-from scripted_replies import Reply
-from scripted_server import ScriptedServer
 from serving import running
 
 from preflight_rag import Preflight
 from preflight_rag.server import ServerOptions
 from preflight_rag.server.access import KeyRing
+from preflight_rag.testing.scripted_replies import Reply
+from preflight_rag.testing.scripted_server import ScriptedServer
 
 KEY = "sk-very-secret"
 

@@ -9,12 +9,12 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableLambda
 from langchain_openai import ChatOpenAI, OpenAIEmbeddings
-from scripted_replies import Reply, prompt_of
-from scripted_server import ScriptedServer
 from serving import running
 
 from preflight_rag import Preflight
 from preflight_rag.server.openai import EMBEDDED_AT_ONCE
+from preflight_rag.testing.scripted_replies import Reply, prompt_of
+from preflight_rag.testing.scripted_server import ScriptedServer
 
 QUESTION = "Which rock is hard?"
 TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
@@ -283,7 +283,14 @@ def test_finish_reason_tells_the_truth(scripted_app, openai_client, reply, asked
         else:
             text, told = found.choices[0].message.content, found.choices[0].finish_reason
     assert told == reason
-    assert text == {"length": "Basalt i" if asked else "Basalt is", "content_filter": ""}.get(reason, text)
+    if asked:
+        assert text == ("Basalt i" if reason == "length" else text)
+    elif reason == "length":
+        # What there is of the answer, and that there is no more.
+        assert text.startswith("Basalt is")
+        assert "Note: this answer is not complete" in text
+    else:
+        assert (text == "") is (reason == "content_filter")
 
 
 def test_citations_are_annotations_that_lead_to_the_documents(scripted_app, openai_client, client_of):
@@ -301,7 +308,7 @@ def test_citations_are_annotations_that_lead_to_the_documents(scripted_app, open
 
 
 def test_a_failing_model_is_an_error_of_openai(scripted_app, openai_client):
-    with ScriptedServer(default=Reply("slow down", status=429)) as server, running(scripted_app(server)) as url:
+    with ScriptedServer(default=Reply("no such option", status=400)) as server, running(scripted_app(server)) as url:
         create = openai_client(url).chat.completions.create
         with pytest.raises(openai.InternalServerError):
             create(model="preflight", messages=[user(QUESTION)])

@@ -5,10 +5,10 @@ import socket
 from urllib.parse import urlsplit
 
 import pytest
-from scripted_server import ScriptedServer
 from serving import running
 
 from preflight_rag.server import ServerOptions
+from preflight_rag.testing.scripted_server import ScriptedServer
 
 JSON = {"content-type": "application/json"}
 

@@ -5,14 +5,14 @@ import re
 import openai
 import pytest
 from pydantic import BaseModel
-from scripted_replies import Reply, prompt_of
-from scripted_server import ScriptedServer
 from serving import running
 
 from preflight_rag import Preflight
 from preflight_rag.library import Library
 from preflight_rag.server.access import KeyRing
 from preflight_rag.state.values import Document
+from preflight_rag.testing.scripted_replies import Reply, prompt_of
+from preflight_rag.testing.scripted_server import ScriptedServer
 
 QUESTION = "Which rock is hard?"
 

@@ -1,51 +1,20 @@
 """`preflight serve` and `preflight keys` as processes."""
 
-import os
-import re
 import signal
 import socket
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
 
 import httpx
 import pytest
-from scripted_replies import Reply
-from scripted_server import ScriptedServer
-from serving import events
+from serving import events, serving
 from typer.testing import CliRunner
 
 from preflight_rag import Preflight
 from preflight_rag.cli import app as cli
-
-ENVIRONMENT = {**os.environ, "PREFLIGHT_ROUTE": "plain", "PREFLIGHT_REWRITE": "off"}
-
-
-@contextmanager
-def serving(*arguments, **environment):
-    command = [sys.executable, "-m", "preflight_rag", "serve", "--port", "0", *map(str, arguments)]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**ENVIRONMENT, **environment}
-    ) as process:
-        try:
-            line = process.stdout.readline()
-            found = re.match(r"(http://\S+)  the page", line)
-            assert found, line + process.stderr.read()
-            wait_for(found[1])
-            yield process, found[1]
-        finally:
-            process.kill()
-
-
-def wait_for(url):
-    for _ in range(200):
-        try:
-            if httpx.get(f"{url}/health").status_code == 200:
-                return
-        except httpx.TransportError:
-            time.sleep(0.05)
-    raise TimeoutError(url)
+from preflight_rag.testing.scripted_replies import Reply
+from preflight_rag.testing.scripted_server import ScriptedServer
 
 
 def test_ctrl_c_stops_a_turn_so_that_it_can_be_resumed(small_folder, chat_reader):

@@ -6,8 +6,9 @@ from typing import Literal
 import openai
 import pytest
 from pydantic import BaseModel, ConfigDict
-from scripted_server import ScriptedServer
 from serving import running
+
+from preflight_rag.testing.scripted_server import ScriptedServer
 
 QUESTION = "Which rock is hard?"
 ASKED = {"model": "preflight", "messages": [{"role": "user", "content": QUESTION}]}

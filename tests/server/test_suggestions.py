@@ -1,11 +1,11 @@
 """What could be asked next, from the server: without a model by rule, with one by one call after the answer."""
 
 import pytest
-from scripted_server import ScriptedServer
 from serving import running
 
 from preflight_rag import Preflight
 from preflight_rag.library import Library
+from preflight_rag.testing.scripted_server import ScriptedServer
 
 PAPER = """# The moss of Norway
 

@@ -5,11 +5,11 @@ import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
 import pytest
-from scripted_replies import Reply, prompt_of
-from scripted_server import ScriptedServer
 from serving import events, running
 
 from preflight_rag.server import ServerOptions
+from preflight_rag.testing.scripted_replies import Reply, prompt_of
+from preflight_rag.testing.scripted_server import ScriptedServer
 
 SLOW = Reply("Basalt is hard [1]. " + "It really is so. " * 40, chunk_delay=0.05)
 

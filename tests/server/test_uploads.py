@@ -1,5 +1,6 @@
 """Uploads that go on by themselves: each file's stage, what became of it, and asking again."""
 
+import threading
 import time
 
 import pytest
@@ -7,6 +8,7 @@ from serving import running
 
 from preflight_rag.server import ServerOptions
 from preflight_rag.server.access import KeyRing
+from preflight_rag.server.upload_state import KeptFiles
 
 ASYNC = {"Prefer": "respond-async"}
 
@@ -89,3 +91,68 @@ def test_nobody_sees_another_users_uploads(small_folder, offline_app, client_of)
         assert client_of(url, reader).get("/api/uploads").status_code == 403
         assert len(ended(client_of(url, anna))) == 1
     ring.close()
+
+
+def test_the_room_is_measured_while_folders_come_and_go(tmp_path):
+    """Walking it with `Path.rglob` raised, and an upload that met another one's deletion was answered with 500."""
+    kept, ended = KeptFiles(tmp_path), threading.Event()
+    (tmp_path / "stays").mkdir()
+    (tmp_path / "stays" / "a.txt").write_bytes(b"12345")
+
+    def come_and_go():
+        while not ended.is_set():
+            for place in tmp_path / "x", tmp_path / "y", tmp_path / "z":
+                place.mkdir()
+            for place in tmp_path / "x", tmp_path / "y", tmp_path / "z":
+                place.rmdir()
+
+    other = threading.Thread(target=come_and_go)
+    other.start()
+    try:
+        sizes = {kept.size() for _ in range(3000)}
+    finally:
+        ended.set()
+        other.join()
+    assert sizes == {5}
+
+
+def test_a_file_that_two_people_sent_is_not_taken_from_the_second(tmp_path):
+    """The first one's document is deleted, or came to nothing, while the second one's upload waits for its turn."""
+    kept, place = KeptFiles(tmp_path / "uploads"), tmp_path / "uploads" / "hash" / "a.txt"
+
+    def received():
+        path = tmp_path / "received"
+        path.write_text("Moss has no roots.", encoding="utf-8")
+        return kept.keep(path, place)
+
+    kept.folder.mkdir()
+    assert received() == received() == place
+    kept.read(place)
+    kept.remove_unused(place, lambda _: False)
+    assert place.read_text(encoding="utf-8") == "Moss has no roots."
+    kept.read(place)
+    kept.remove_unused(place, lambda _: True)
+    assert place.exists()
+    kept.remove_unused(place, lambda _: False)
+    assert not place.parent.exists()
+
+
+def test_the_same_file_is_uploaded_and_deleted_by_many_at_once(served):
+    """Every upload ends with its document in the library, or with one that somebody else has deleted since."""
+    failures = []
+
+    def person():
+        for _ in range(6):
+            reply = served.post("/api/documents", files=files("a.txt"))
+            if reply.status_code != 200 or reply.json()["failed"]:
+                failures.append((reply.status_code, reply.text))
+            for document in served.get("/api/documents", params={"query": "a.txt"}).json()["documents"]:
+                if served.delete("/api/documents", params={"id": document["id"]}).status_code not in (204, 404):
+                    failures.append(document)
+
+    people = [threading.Thread(target=person) for _ in range(4)]
+    for each in people:
+        each.start()
+    for each in people:
+        each.join()
+    assert failures == []

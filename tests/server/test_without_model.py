@@ -11,14 +11,14 @@ from pathlib import Path
 import openai
 import pytest
 from langchain_openai import ChatOpenAI
-from scripted_replies import Reply
-from scripted_server import ScriptedServer
 from serving import running
 
 from preflight_rag import Preflight
 from preflight_rag.server import ServerOptions
+from preflight_rag.testing import ScriptedServer, scripted_server
+from preflight_rag.testing.scripted_replies import Reply
 
-SERVER = Path(__file__).parents[1] / "scripted_server.py"
+SERVER = Path(scripted_server.__file__)
 QUESTION = "Which rock is hard?"
 
 
@@ -136,6 +136,6 @@ def test_serve_starts_without_its_model_and_says_so(small_folder, client_of, mod
     finally:
         process.terminate()
         _, said = process.communicate(timeout=30)
-    assert "cannot be reached" in answer["gaps"][0]["error"]
+    assert "cannot be reached" in str(answer.get("gaps")), (answer, said)
     assert answer["citations"]
     assert "cannot be reached" in said or model

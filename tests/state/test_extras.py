@@ -15,6 +15,7 @@ from preflight_rag.state.extras import EXTRAS, require_extra
 PYPROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 MODULE = {
     "ir-measures": "ir_measures",
+    "langgraph-checkpoint-postgres": "langgraph.checkpoint.postgres",
     "markdown-it-py": "markdown_it",
     "python-pptx": "pptx",
     "scikit-learn": "sklearn",

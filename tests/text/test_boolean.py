@@ -58,6 +58,20 @@ def test_any_text_is_parsed_or_refused(text):
     assert parse(written(tree)) == tree
 
 
+def test_many_terms_are_one_operation():
+    terms = [f"a{number}" for number in range(5000)]
+    tree = parse(" OR ".join(terms))
+    assert tree == Operation("OR", tuple(Term(term) for term in terms))
+
+
+def test_operators_that_change_again_and_again_are_written_again_or_refused():
+    """Each change nests everything before it: beyond some hundreds Python could not read the tree any more."""
+    longest = "a AND b OR " * 25 + "c"
+    assert parse(written(parse(longest))) == parse(longest)
+    with pytest.raises(UsageError, match="more than 50 times"):
+        parse("a AND b OR " * 26 + "c")
+
+
 def test_alternatives_join_each_untagged_term():
     known = {"statin": [Term("statins", phrase=True), Term("Statin"), Term("Statins", phrase=True, tag="MeSH Terms")]}
     expanded = expand("statin AND (pain[ti] OR rats)", lambda term: known.get(term, []))

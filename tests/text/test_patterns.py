@@ -14,6 +14,7 @@ from preflight_rag.text import (
     dates,
     directions,
     drugs,
+    inert,
     names,
     negation,
     plural,
@@ -25,6 +26,10 @@ from preflight_rag.text import (
 
 LONG = 80
 EXAMPLES = [
+    (inert, "_TOKEN", "![", "p<0.05 [1] (see)!"),
+    (inert, "_ADDRESS", "https://example.org/a?b", "example.org"),
+    (inert, "_UNDECIDED", "see htt", "see it"),
+    (inert, "_FENCE", "```mermaid", "``a``"),
     (boolean, "_TOKEN", '"muscle pain"', ""),
     (dates, "_PUBLISHED", "Published online: 12 March 2021", "Founded: 12 March 2021"),
     (dates, "_STAMP", "arXiv:2103.01234v2 [cs.CL] 12 Mar 2021", "arXiv:2103.01234v2"),

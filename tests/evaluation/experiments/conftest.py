@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from paper_files import small_sets
-from scripted_server import ScriptedServer
 
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet, Sample
+from preflight_rag.testing.scripted_server import ScriptedServer
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,6 @@ from dataclasses import replace
 import pytest
 from broken_bow import QUESTION, documents, relation_calls, script
 from paper_files import answers, passages, prompts
-from scripted_server import Reply, ScriptedServer
 from value_reader import ValueReader
 
 from preflight_rag.corg.composition import CONTRADICTED
@@ -47,6 +46,7 @@ from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.prompts import answer_group, map_context
 from preflight_rag.prompts.fences import material
 from preflight_rag.state.errors import BadReply, UsageError
+from preflight_rag.testing.scripted_server import Reply, ScriptedServer
 
 SPRINGFIELD = "What is the population of Springfield?"
 TOWNS = Sample(
@@ -297,7 +297,7 @@ def test_what_was_refused_throughout_is_an_error(as_set, scripted):
     with ScriptedServer(default=Reply(finish_reason="content_filter")) as server:
         report = corg.run(as_set(broken_bow(["A1", "B1"])), scripted(server))
     (arms,) = answers(report).values()
-    assert all("refused to answer" in arms[name].details["error"] for name in ("Base", "Separate"))
+    assert all("content filter" in arms[name].details["error"] for name in ("Base", "Separate"))
     assert "what their passages say is quoted as it stands" in arms[CORG].details["reply"]
     assert report.figures["spent"]["Base"]["refused"] == 1
 

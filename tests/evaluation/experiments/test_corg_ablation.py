@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from broken_bow import QUESTION, documents, relation_calls, script
 from paper_files import answers, passages
-from scripted_server import ScriptedServer
 
 from preflight_rag.evaluation.corg_systems import CORG, SYSTEMS
 from preflight_rag.evaluation.experiments import corg, run
 from preflight_rag.evaluation.experiments.corg import SPENT, variants
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import Context, DataSet, Sample
+from preflight_rag.testing.scripted_server import ScriptedServer
 
 PLURAL = "How many people live in each Broken Bow?"
 FACTS = ["A1", "A1", "A2", "B5", "-5"]

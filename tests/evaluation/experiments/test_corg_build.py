@@ -6,7 +6,6 @@ import re
 from dataclasses import replace
 
 import pytest
-from scripted_server import ScriptedServer, prompt_of
 from typer.testing import CliRunner
 
 from preflight_rag.cli import app
@@ -19,6 +18,7 @@ from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import Context, Sample
 from preflight_rag.prompts import answer_plain
 from preflight_rag.state.errors import UsageError
+from preflight_rag.testing.scripted_server import ScriptedServer, prompt_of
 
 ASKED = "What is the population of Springfield?"
 TOWNS = {"Ohio": "58,662", "Oregon": "61,851", "Utah": "1,200"}

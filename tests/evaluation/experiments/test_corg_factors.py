@@ -9,7 +9,6 @@ from types import SimpleNamespace
 import pytest
 from langchain_openai import ChatOpenAI
 from paper_files import answers, passages, prompts
-from scripted_server import ScriptedServer
 
 from preflight_rag.evaluation.bench import given_sources
 from preflight_rag.evaluation.datasets import QUESTIONS, open_dataset
@@ -35,6 +34,7 @@ from preflight_rag.evaluation.samples import Context, Sample
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.prompts import answer_group
 from preflight_rag.prompts.fences import material
+from preflight_rag.testing.scripted_server import ScriptedServer
 
 OHIO = Context("1", "", "Springfield, Ohio is a city. The population of Springfield, Ohio was 58,662 in 2020.",
              role="gold", answer="58,662", entity="Springfield, Ohio")  # fmt: skip

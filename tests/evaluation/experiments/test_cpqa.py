@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from paper_files import passages
-from scripted_server import ScriptedServer
 from sklearn.metrics import accuracy_score, precision_recall_fscore_support
 
 from preflight_rag.evaluation.bench import of_kinds, open_bench
@@ -20,6 +19,7 @@ from preflight_rag.evaluation.query_pipeline import POOL, TOP, Parts, as_it_is, 
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import passages_as_corpus
 from preflight_rag.evaluation.stages import CLOSED_BOOK, NO_CLOSED_BOOK
+from preflight_rag.testing.scripted_server import ScriptedServer
 
 SUBSET = 24
 

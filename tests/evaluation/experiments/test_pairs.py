@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scripted_server import ScriptedServer
 
 from preflight_rag.evaluation.experiments import pairs, run
 from preflight_rag.evaluation.experiments.pairs import HITS, MRR, RERANKERS, graded, read_question
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import Sample
 from preflight_rag.state.errors import RerankerError, UsageError
+from preflight_rag.testing.scripted_server import ScriptedServer
 
 
 @pytest.fixture

@@ -6,12 +6,12 @@ import json
 
 import pytest
 from paper_files import answers
-from scripted_server import ScriptedServer
 
 from preflight_rag.evaluation.experiments import run
 from preflight_rag.evaluation.experiments.pooled_levels import split
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.state.values import Document
+from preflight_rag.testing.scripted_server import ScriptedServer
 
 FACTS = {
     "Venus": ("How hot is Venus?", "465 degrees", "Venus is the hottest planet. On average it has 465 degrees there."),

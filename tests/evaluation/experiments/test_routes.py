@@ -7,7 +7,6 @@ from statistics import fmean
 
 import pytest
 from paper_files import answers, passages, prompts
-from scripted_server import ScriptedServer
 
 from preflight_rag.evaluation.datasets import QUESTIONS, open_dataset
 from preflight_rag.evaluation.experiments import citations, routes
@@ -20,6 +19,7 @@ from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import Sample, passages_as_corpus
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Answer, Citation, Passage, Receipt, RouteDecision
+from preflight_rag.testing.scripted_server import ScriptedServer
 
 TEXT = "Aspirin inhibits cyclooxygenase. It is given against pain."
 

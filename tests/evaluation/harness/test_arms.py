@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Sequence
 
 import pytest
-from scripted_server import Reply, ScriptedServer
 
 from preflight_rag.evaluation.compare import compare
 from preflight_rag.evaluation.harness.arms import Arm, ArmAnswer, run_arms, score
@@ -17,6 +16,7 @@ from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import Sample
 from preflight_rag.prompts import answer_plain
 from preflight_rag.state.reading import Source
+from preflight_rag.testing.scripted_server import Reply, ScriptedServer
 
 OPTIONS = ("yes", "no")
 CHOICE = Sample("c", "Does aspirin thin blood?", "yes/no", OPTIONS, "no")

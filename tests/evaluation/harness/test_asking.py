@@ -6,12 +6,12 @@ import asyncio
 
 import pytest
 from langchain_core.messages import HumanMessage
-from scripted_server import Reply, ScriptedServer
 
 from preflight_rag.evaluation.harness.asking import gather, open_asking
 from preflight_rag.evaluation.harness.budget import Budget
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.state.errors import BudgetUsedUp, ModelAuthError, ModelUnavailable, UnknownModel, UsageError
+from preflight_rag.testing.scripted_server import Reply, ScriptedServer
 
 
 async def test_order_and_concurrency_are_kept() -> None:

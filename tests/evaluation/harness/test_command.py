@@ -8,7 +8,6 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from scripted_server import ScriptedServer
 from typer.testing import CliRunner, Result
 
 from preflight_rag.cli import app
@@ -24,6 +23,7 @@ from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import Sample
 from preflight_rag.prompts import answer_plain
 from preflight_rag.state.reading import Source
+from preflight_rag.testing.scripted_server import ScriptedServer
 
 PASSAGE = Source(1, "doc-1", "Numbers", "Even numbers are divisible by 2.")
 

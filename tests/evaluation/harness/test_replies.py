@@ -15,7 +15,6 @@ from textwrap import dedent
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
-from scripted_server import Reply, ScriptedServer
 
 from preflight_rag.evaluation.harness.asking import open_asking
 from preflight_rag.evaluation.harness.budget import Budget
@@ -23,6 +22,7 @@ from preflight_rag.evaluation.harness.replies import ReplyCache, StoredReply, re
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.models.chat.chat_reader import ChatReader
 from preflight_rag.state.errors import BadReply
+from preflight_rag.testing.scripted_server import Reply, ScriptedServer
 
 ROOT = Path(__file__).parents[2]
 REPLY = StoredReply("Aspirin", "stop", None, 10, 2, False, 0.5)

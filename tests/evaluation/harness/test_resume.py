@@ -15,9 +15,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from scripted_server import Reply, ScriptedServer
 
 from preflight_rag.evaluation.harness import replies
+from preflight_rag.testing.scripted_server import Reply, ScriptedServer
 
 QUESTIONS = 24
 PARTS = 2

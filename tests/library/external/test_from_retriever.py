@@ -11,13 +11,13 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 from pydantic import Field
-from scripted_server import ScriptedServer
 
 from preflight_rag import Library, Preflight
 from preflight_rag.langchain import PreflightRetriever, preflight_graph, preflight_tool
 from preflight_rag.routing.library_risk import risk_model_of, write_model
 from preflight_rag.routing.risk import shipped_model
 from preflight_rag.state.errors import RetrieverError, UsageError
+from preflight_rag.testing.scripted_server import ScriptedServer
 
 DOSE = Document(
     "Children were given a dose of 5 mg a day for two weeks.",

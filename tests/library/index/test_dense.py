@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from preflight_rag.library import Library
+from preflight_rag.library.index import dense
 from preflight_rag.library.index.dense import (
     COMPRESSED,
     KINDS,
@@ -65,6 +66,20 @@ def test_the_compressed_index_finds_nearly_all_neighbours(tmp_path, vectors, emb
 def test_asking_for_more_than_there_is_gives_all(tmp_path, vectors, flat_limit):
     write_dense(tmp_path / "dense", vectors[:40], flat_limit=flat_limit)
     assert {position for position, _ in DenseIndex(tmp_path / "dense").search(vectors[0], 100)} == set(range(40))
+
+
+@pytest.mark.parametrize("flat_limit", [0, 1000])
+def test_a_mapped_index_finds_the_same(tmp_path, vectors, monkeypatch, flat_limit):
+    monkeypatch.setattr(dense, "ADDED_AT_ONCE", 100)
+    write_dense(tmp_path / "dense", vectors, flat_limit=flat_limit)
+    read = DenseIndex(tmp_path / "dense")
+    monkeypatch.setattr(dense, "MAPPED_FROM", 0)
+    mapped = DenseIndex(tmp_path / "dense")
+    assert mapped.is_exact == read.is_exact == (flat_limit > 0)
+    some = np.array([3, 7, 200])
+    for query in vectors[::50]:
+        assert mapped.search(query, 10) == read.search(query, 10)
+        assert mapped.search(query, 10, among=some) == read.search(query, 10, among=some)
 
 
 def test_an_empty_index_finds_nothing(tmp_path, vectors):

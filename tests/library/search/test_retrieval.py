@@ -182,3 +182,22 @@ def test_an_empty_library_and_no_ncbi_are_both_said(tmp_path, embedder):
     ):
         with EntrezClient(url=server.url, attempts=1) as ncbi, pytest.raises(LibraryEmpty, match="PubMed gave nothing"):
             retrieve_passages(empty, ["metformin"], Settings(), pubmed=ncbi)
+
+
+def test_one_document_does_not_fill_the_context_where_others_are_as_near(tmp_path, embedder):
+    planted = "\n\n".join(f"Zinc makes colds last longer, says part {n}. " + "It is so. " * 60 for n in range(20))
+    others = [Document(id=f"o{n}", source=f"o{n}", text=f"Zinc makes colds shorter, says study {n}.") for n in range(9)]
+    with Library.open(tmp_path / "library", embedder=embedder, create=True) as library:
+        library.add([Document(id="planted", source="p", text=planted), *others])
+        given = {}
+        for share in (1.0, 0.5, 0.25):
+            chosen = retrieve_passages(
+                library, ["Zinc makes colds last longer"], Settings(k=8, document_share=share)
+            ).chosen
+            assert [candidate.rank for candidate in chosen] == list(range(1, 9))
+            given[share] = sum(candidate.passage.document_id == "planted" for candidate in chosen)
+        alone = retrieve_passages(library, ["Zinc"], Settings(k=8, where=("id = planted",))).chosen
+    assert given[0.5] <= 4
+    assert given[0.25] <= 2
+    assert given[1.0] > 4
+    assert len(alone) == 8

@@ -7,6 +7,7 @@ import sqlite3
 import numpy as np
 import pytest
 
+from preflight_rag.library.storage.damage import database_problems
 from preflight_rag.library.storage.identity import content_hash, passage_id
 from preflight_rag.library.storage.store import DATABASE, Store
 from preflight_rag.state.errors import LibraryCorrupt, LibraryError, LibraryMissing
@@ -145,7 +146,32 @@ def test_a_file_in_the_place_of_the_folder(tmp_path):
 
 def test_problems_name_a_passage_without_vector(store):
     (name,) = write(store, "one")
-    assert store.problems(4) == []
-    assert name in store.problems(5)[0]
+    assert database_problems(store, 4) == []
+    assert name in database_problems(store, 5)[0]
     with pytest.raises(LibraryCorrupt, match="no vector of 5 numbers"):
         store.matrix(5)
+    with pytest.raises(LibraryCorrupt, match="no vector of 5 numbers"):
+        store.passage_vectors(5)[:1]
+
+
+def test_slices_of_the_stored_vectors_are_those_of_the_whole(store):
+    write(store, "|".join("x" * length for length in range(1, 9)))
+    write(store, "gone", name="other")
+    store.retire_document("other")
+    rows, whole = store.matrix(4)
+    stored = store.passage_vectors(4)
+    assert (stored.shape, stored.rows.tolist()) == ((8, 4), rows.tolist())
+    for places in (slice(None), slice(2, 5), slice(6, 20), slice(None, None, 3), slice(8, 9)):
+        assert stored[places].tolist() == whole[places].tolist()
+
+
+@pytest.mark.parametrize("vector", [b"", b"1234", "text", np.full(4, np.nan, "<f4").tobytes()])
+def test_one_damaged_vector_among_others_is_named(store, vector):
+    names = write(store, "one|two|three")
+    store.set_meta("embedder", {"dimension": 4})
+    assert set(store.vectors(names)) == set(names)
+    store._connection.execute("UPDATE vectors SET vector = ? WHERE row = 2", (vector,))
+    with pytest.raises(LibraryCorrupt, match="vector"):
+        store.passage_vectors(4)[:]
+    with pytest.raises(LibraryCorrupt, match=names[1]):
+        store.vectors(names)

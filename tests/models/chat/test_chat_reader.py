@@ -7,12 +7,11 @@ from time import perf_counter
 import pytest
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_openai import ChatOpenAI
-from scripted_replies import completion
-from scripted_server import Reply, ScriptedServer
 
 from preflight_rag.graph.readers import open_reader
-from preflight_rag.models.chat.chat_models import model_name, open_chat_model, window_of
+from preflight_rag.models.chat.chat_models import model_name, open_chat_model
 from preflight_rag.models.chat.chat_reader import ChatReader
+from preflight_rag.models.chat.context_window import window_of
 from preflight_rag.models.protocol import within_window
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import (
@@ -27,6 +26,8 @@ from preflight_rag.state.errors import (
 )
 from preflight_rag.state.reading import ContextNote, Extract, Message, Source
 from preflight_rag.state.values import Passage
+from preflight_rag.testing.scripted_replies import completion
+from preflight_rag.testing.scripted_server import Reply, ScriptedServer
 from preflight_rag.text.citations import find_citation
 
 SOURCES = [
@@ -218,7 +219,7 @@ async def test_a_question_that_no_rule_puts_in_the_plural_is_put_so_by_the_model
         ),
         (Reply("half an", finish_reason="length"), BadReply, "cut off"),
         (Reply("", refusal="I cannot"), BadReply, "refused"),
-        (Reply("x", finish_reason="content_filter"), BadReply, "refused"),
+        (Reply("x", finish_reason="content_filter"), BadReply, "content filter"),
         (Reply(content_null=True), BadReply, "empty"),
         (Reply("half", finish_reason=None), BadReply, "before it was finished"),
         (Reply("late", delay=2.0), ModelTimeout, "in time"),
@@ -226,7 +227,7 @@ async def test_a_question_that_no_rule_puts_in_the_plural_is_put_so_by_the_model
 )
 async def test_every_way_in_which_a_reply_falls_short_has_a_name(scripted, error, says):
     with ScriptedServer(default=scripted) as server, pytest.raises(error, match=says) as caught:
-        await reader(server, deadline=1.0).answer(question=QUESTION, sources=SOURCES)
+        await reader(server, deadline=1.0).answer(question=QUESTION, sources=SOURCES[:1])
     assert caught.value.spent["calls"] == 1
     assert caught.value.help
 

@@ -4,12 +4,12 @@ import pytest
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_core.runnables import RunnableLambda
 from langchain_openai import ChatOpenAI
-from scripted_server import Reply, ScriptedServer
 
-from preflight_rag.models.chat.chat_models import in_our_words
 from preflight_rag.models.chat.chat_reader import ChatReader
+from preflight_rag.models.chat.model_errors import in_our_words
 from preflight_rag.state.errors import BadReply, ModelAuthError, ModelError, ModelUnavailable, UnknownModel
 from preflight_rag.state.reading import Source
+from preflight_rag.testing.scripted_server import Reply, ScriptedServer
 
 SOURCES = [Source(1, "a", "Venus", "Venus has about 465 °C.")]
 

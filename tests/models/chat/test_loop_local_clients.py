@@ -5,11 +5,11 @@ import asyncio
 import httpx
 from langchain_core.language_models import FakeListChatModel
 from langchain_openai import ChatOpenAI
-from scripted_server import ScriptedServer
 
 from preflight_rag.background_loop import BackgroundLoop
-from preflight_rag.models.chat.chat_models import LoopLocalClients
 from preflight_rag.models.chat.chat_reader import ChatReader
+from preflight_rag.models.chat.loop_clients import LoopLocalClients
+from preflight_rag.testing.scripted_server import ScriptedServer
 
 ASKED = {"message": "And then?", "history": []}
 

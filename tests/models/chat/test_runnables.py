@@ -9,13 +9,13 @@ from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import ConfigurableField, RunnableLambda
 from langchain_openai import ChatOpenAI
-from scripted_server import Reply, ScriptedServer
 
 from preflight_rag import Preflight, TokenEvent
 from preflight_rag.langchain import preflight_graph
 from preflight_rag.models.chat.chat_reader import ChatReader
 from preflight_rag.state.errors import BadReply, ModelTimeout, ModelUnavailable, UsageError
 from preflight_rag.state.reading import Source
+from preflight_rag.testing.scripted_server import Reply, ScriptedServer
 
 QUESTION = "How hot is the planet Venus?"
 SOURCES = [Source(1, "a", "Venus", "Venus has about 465 °C.")]
@@ -134,7 +134,8 @@ async def test_the_temperature_is_left_out_where_a_server_takes_none():
     assert ["temperature" in request.body for request in server.requests] == [True, False, False]
 
 
-def test_the_context_window_is_that_of_the_models_inside():
+def test_the_context_window_is_that_of_the_models_inside(monkeypatch):
+    monkeypatch.setattr("preflight_rag.models.chat.context_window.WINDOW_WAIT", 20)  # the number is asked for here
     with ScriptedServer(models=["scripted", "other"], windows={"scripted": 8192, "other": 4096}) as server:
         assert ChatReader(chat(server).with_retry()).context_window() == 8192
         both = chat(server).with_fallbacks([chat(server, "other")])

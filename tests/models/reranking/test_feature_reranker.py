@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
 import sys
@@ -10,6 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.metrics.pairwise import cosine_similarity
 
 from preflight_rag.models.reranking.feature_reranker import (
     ALL,
@@ -78,6 +81,47 @@ def test_likeness_to_the_best_leaves_a_candidate_itself_out():
     near = column("term feedback z", [candidate(rank, text) for rank, text in enumerate(texts, 1)])
     assert near[0] == near[6] == near.min()
     assert near[5] > near[6]
+
+
+WORDS = ("fever", "zinc", "aspirin", "pain", "tea", "cold")
+
+
+@given(
+    question=st.lists(st.sampled_from(WORDS[:4]), min_size=1, max_size=5),
+    texts=st.lists(st.lists(st.sampled_from(WORDS), max_size=12), min_size=1, max_size=4),
+)
+def test_words_near_each_other_are_those_that_counting_finds(question, texts):
+    """Each window and each pair of neighbours is looked at, one by one."""
+    found = [candidate(rank, " ".join(text)) for rank, text in enumerate(texts, 1)]
+    pairs = set(itertools.pairwise(question))
+    for row, text in enumerate(texts):
+        wanted = set(question) & set(text)
+        windows = [
+            end - start
+            for start in range(len(text))
+            for end in range(start + 1, len(text) + 1)
+            if wanted <= set(text[start:end])
+        ]
+        near = len(wanted) / min(windows) if len(wanted) > 1 else 0
+        places = [place for place, word in enumerate(text) if word in wanted]
+        shared = len(pairs & set(itertools.pairwise(text))) / len(pairs) if pairs else 0
+        asked = " ".join(question)
+        assert column("proximity", found, asked)[row] == pytest.approx(near)
+        assert column("bigrams", found, asked)[row] == pytest.approx(shared)
+        assert column("first match", found, asked)[row] == pytest.approx(1 / (1 + places[0] / 10) if places else 0)
+
+
+@given(texts=st.lists(st.lists(st.sampled_from(WORDS), max_size=12), min_size=2, max_size=8))
+def test_likeness_to_the_best_is_the_mean_cosine(texts):
+    """Of vectors of (1 + log count) * log(1 + n / texts with the word), worked out with scikit-learn."""
+    given_ = [candidate(rank, " ".join(text)) for rank, text in enumerate(texts, 1)]
+    counts = CountVectorizer(vocabulary=list(WORDS)).transform(" ".join(text) for text in texts).toarray()
+    idf = np.log(1 + len(texts) / np.maximum((counts > 0).sum(axis=0), 1))
+    near = cosine_similarity(np.where(counts, 1 + np.log(np.maximum(counts, 1)), 0) * idf)[:, :5]
+    means = [np.delete(row, row_number).mean() if row_number < 5 else row.mean() for row_number, row in enumerate(near)]
+    spread = np.std(means)
+    expected = (np.array(means) - np.mean(means)) / spread if spread > 1e-9 else np.zeros(len(texts))
+    assert column("term feedback z", given_) == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize(

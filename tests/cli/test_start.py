@@ -1,0 +1,75 @@
+import subprocess
+import sys
+
+import pytest
+import typer.main
+
+from preflight_rag.cli import COMMANDS, app
+
+
+def output(code, *arguments):
+    command = [sys.executable, "-c", f"import sys; sys.argv = ['preflight', *sys.argv[1:]]\n{code}", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"]])
+def test_the_overview_is_what_all_commands_together_show(arguments):
+    every = output("from preflight_rag.cli import app; app()", *arguments)
+    quick = output("from preflight_rag.cli import main; main()", *arguments)
+    assert quick.stdout.count("Answer a question from the library") == 1
+    assert (quick.stdout, quick.stderr, quick.returncode) == (every.stdout, every.stderr, every.returncode)
+
+
+def test_every_command_is_found_in_its_file():
+    command = typer.main.get_command(app)
+    assert list(COMMANDS) == list(command.commands)
+    for file in dict.fromkeys(file for file, _ in COMMANDS.values()):
+        loaded = output(
+            "import importlib, typer.main\n"
+            "from preflight_rag.cli.main import app\n"
+            "importlib.import_module('preflight_rag.cli.' + sys.argv[1])\n"
+            "print(*typer.main.get_command(app).commands)",
+            file,
+        )
+        own = {name for name, (home, _) in COMMANDS.items() if home == file}
+        assert own == set(loaded.stdout.split()), loaded.stderr
+
+
+def test_a_command_that_is_not_there_is_wrong_usage():
+    wrong = output("from preflight_rag.cli import main; main()", "serach")
+    assert wrong.returncode == 2
+    assert "search" in wrong.stderr
+
+
+def test_a_shell_is_offered_the_commands():
+    code = "import os; os.environ['_PREFLIGHT_COMPLETE'] = 'complete_bash'; os.environ['COMP_WORDS'] = 'preflight s'\n"
+    offered = output(f"{code}os.environ['COMP_CWORD'] = '1'\nfrom preflight_rag.cli import main; main()")
+    assert offered.stdout.split() == ["search", "serve", "summarize"]
+
+
+WATCHED = "langgraph", "langchain_core.runnables.base", "rich.markdown", "preflight_rag.evaluation", "pydantic"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "loaded"), [(["--help"], ["rich.markdown"]), (["search", "--help"], ["pydantic", "rich.markdown"])]
+)
+def test_help_imports_the_command_alone(arguments, loaded):
+    code = (
+        "from preflight_rag.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        f"print(*sorted(set({WATCHED!r}) & set(sys.modules)))"
+    )
+    assert output(code, *arguments).stdout.splitlines()[-1].split() == loaded
+
+
+def test_a_search_runs_without_langgraph(own_folder):
+    code = (
+        "from preflight_rag.cli import main\n"
+        "try: main()\n"
+        "except SystemExit as error: assert not error.code\n"
+        f"print(*sorted(set({WATCHED!r}) & set(sys.modules)))"
+    )
+    found = output(code, "search", "Was penicillin found by chance?", "--json", "--library", str(own_folder))
+    assert "passage_id" in found.stdout
+    assert found.stdout.splitlines()[-1].split() == ["pydantic"]
