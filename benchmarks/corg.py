@@ -20,7 +20,6 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from langchain_openai import ChatOpenAI  # noqa: E402
-from scripted_server import ScriptedServer, prompt_of  # noqa: E402
 
 from preflight_rag import Answer, Preflight  # noqa: E402
 from preflight_rag.corg.relations import related  # noqa: E402
@@ -28,6 +27,7 @@ from preflight_rag.library import Library  # noqa: E402
 from preflight_rag.models.chat.chat_reader import ChatReader  # noqa: E402
 from preflight_rag.state.reading import ContextNote  # noqa: E402
 from preflight_rag.state.values import Document  # noqa: E402
+from preflight_rag.testing.scripted_server import ScriptedServer, prompt_of  # noqa: E402
 
 QUESTION = "How many people live in Broken Bow?"
 PLACES = ("Nebraska", "Oklahoma", "Texas", "Ohio")

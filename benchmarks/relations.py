@@ -33,7 +33,6 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from langchain_openai import ChatOpenAI  # noqa: E402
 from paper_table import TABLE, relation  # noqa: E402
-from scripted_server import ScriptedServer, prompt_of  # noqa: E402
 
 from preflight_rag.corg.relations import CONTEXT_OVERHEAD, relate_all  # noqa: E402
 from preflight_rag.evaluation.bench import given_sources  # noqa: E402
@@ -43,6 +42,7 @@ from preflight_rag.evaluation.samples import Sample  # noqa: E402
 from preflight_rag.models.chat.chat_reader import ChatReader  # noqa: E402
 from preflight_rag.state.context import CorgMode, Settings  # noqa: E402
 from preflight_rag.state.reading import ContextNote, Source  # noqa: E402
+from preflight_rag.testing.scripted_server import ScriptedServer, prompt_of  # noqa: E402
 
 UNDESCRIBED = 0.25
 """Share of the contexts whose descriptor is taken away; a guess at what real passages leave out."""

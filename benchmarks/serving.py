@@ -24,8 +24,6 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 import httpx  # noqa: E402
 from langchain_openai import ChatOpenAI  # noqa: E402
-from scripted_replies import Reply, prompt_of  # noqa: E402
-from scripted_server import ScriptedServer  # noqa: E402
 from serving import events, running  # noqa: E402
 
 import preflight_rag  # noqa: E402
@@ -33,6 +31,8 @@ from preflight_rag import Preflight  # noqa: E402
 from preflight_rag.library import Library  # noqa: E402
 from preflight_rag.models.chat.chat_reader import ChatReader  # noqa: E402
 from preflight_rag.server import ServerOptions  # noqa: E402
+from preflight_rag.testing.scripted_replies import Reply, prompt_of  # noqa: E402
+from preflight_rag.testing.scripted_server import ScriptedServer  # noqa: E402
 
 QUESTION = "How hot is the planet Venus?"
 CHUNK = 0.03

@@ -1,0 +1,88 @@
+"""Where the time of a search goes, part by part, on a library of one's own: from the rankings to the predicted risk.
+
+    python benchmarks/search_parts.py LIBRARY --data DIR --dataset bioasq [--questions 100]
+
+Milliseconds are the processor's on the searching thread, medians over the questions after ten that are not counted.
+Queries are embedded beforehand. Each part is run by itself, so they do not add up to the whole to the last bit.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from time import thread_time
+from typing import Any, TypeVar
+
+from preflight_rag.evaluation.datasets import open_dataset
+from preflight_rag.library.library import Library
+from preflight_rag.library.search.hybrid import cosines
+from preflight_rag.library.search.retrieval import Retrieval, retrieve_passages
+from preflight_rag.models.reranking.feature_reranker import FeatureReranker
+from preflight_rag.routing.decision import LossPrediction, predict_loss
+from preflight_rag.routing.risk import shipped_model
+from preflight_rag.state.context import Settings
+
+try:
+    from preflight_rag.library.collection import indexed_terms
+except ImportError:  # a version of before, to be compared with
+    indexed_terms = None  # type: ignore[assignment]
+
+WARM = 10
+Value = TypeVar("Value")
+
+
+def predicted(library: Library, question: str, found: Retrieval) -> LossPrediction:
+    """The risk and its reasons, as the stage `preflight` has them."""
+    refs, sources = found.references(), found.sources()
+    terms = () if indexed_terms is None else (indexed_terms(library, [ref["id"] for ref in refs]),)
+    return predict_loss(question, refs, sources, Settings(), shipped_model(), *terms)
+
+
+def main() -> None:
+    """Measure and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("library", type=Path)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--dataset", required=True)
+    parser.add_argument("--questions", type=int, default=100)
+    given = parser.parse_args()
+    asked = [sample.question for sample in open_dataset(given.dataset, given.data).samples][: given.questions + WARM]
+    seconds: dict[str, list[float]] = defaultdict(list)
+
+    def timed(part: str, work: Callable[..., Value], *given: Any, **named: Any) -> Value:
+        started = thread_time()
+        found = work(*given, **named)
+        seconds[part].append(thread_time() - started)
+        return found
+
+    settings, reranker = Settings(), FeatureReranker.shipped()
+    with Library.open(given.library) as library:
+        vectors = {question: library.embedder.encode_query(question) for question in asked}
+        library.embedder.encode_query = vectors.__getitem__  # type: ignore[method-assign]
+        index, store = library._index.get(), library._store
+        for question in asked:
+            depth = max(settings.k, settings.candidates)
+            dense = timed("dense ranking", index.search_dense, vectors[question], depth)
+            timed("lexical ranking", index.search_lexical, question, depth)
+            rows = sorted(row for row, _ in dense)
+            timed("names of the passages of one ranking", store.identities, rows)
+            stored = timed("their vectors", store.row_vectors, rows)
+            near = {str(row): vector for row, vector in stored.items()}
+            timed("their cosines", cosines, vectors[question], near)
+            found = timed("rankings, fused, all of it", library.search, question, k=depth, candidates=depth)
+            ids = [hit.passage_id for hit in found.fused]
+            passages = timed("passages of the candidates", library.passages, ids)
+            timed("second stage", reranker.score, question, found.candidates(passages))
+            chosen = timed("retrieval, all of it", retrieve_passages, library, [question], settings)
+            timed("risk", predicted, library, question, chosen)
+        print(f"{len(index.rows):,} passages, {index.manifest.dense}, {len(asked) - WARM} questions\n")
+    print("| part | ms |\n| --- | ---: |")
+    for part, taken in seconds.items():
+        print(f"| {part} | {1000 * median(taken[WARM:]):.2f} |")
+
+
+if __name__ == "__main__":
+    main()
