@@ -3,23 +3,36 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check typecheck docs train-reader clean
+.PHONY: demo test faults bench check typecheck docs train-reader clean
 
 demo: $(VENV)/installed
 	$(BIN)/preflight demo
 
-# In several processes, so that each stays small (tests/conftest.py says how small); all run, whichever fails.
-EVALUATION := tests/evaluation
-ROOMS := training server browser+cli+mcp graph library models offline+corg+nodes \
-  conversation+routing+faults+prompts+state+text
+# In several processes, so that each stays small (tests/conftest.py says how small), JOBS at once; all run, whichever fails.
+# The longest come first. A name with + is several folders of tests/; "others" is what no part names.
+JOBS ?= 2
+PARTS := evaluation faults browser+cli+mcp server graph library evaluation/experiments \
+  evaluation/datasets+evaluation/harness offline+corg+nodes models training conversation+routing+prompts+state+text others
 folders = $(addprefix tests/,$(subst +, ,$(1)))
-OTHERS := tests $(addprefix --ignore=,$(EVALUATION) $(foreach room,$(ROOMS),$(call folders,$(room))))
+of_evaluation := tests/evaluation --ignore-glob=tests/evaluation/*/*
+of_others := tests $(addprefix --ignore=,$(foreach part,$(PARTS),$(call folders,$(part))))
+in_order := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
 test: $(VENV)/installed-for-tests
-	@failed=0; for part in "$(EVALUATION)/datasets $(EVALUATION)/harness" $(EVALUATION)/experiments \
-	  "$(EVALUATION) --ignore-glob=$(EVALUATION)/*/*" $(foreach room,$(ROOMS),"$(call folders,$(room))") "$(OTHERS)"; do \
-	  echo "pytest $$part"; $(BIN)/python -m pytest $$part || failed=1; \
-	done; exit $$failed
+	@$(MAKE) --no-print-directory --keep-going --jobs=$(JOBS) $(in_order) $(addprefix test/,$(PARTS))
+
+test/%: $(VENV)/installed-for-tests
+	@echo "pytest $*"
+	@$(BIN)/python -m pytest $(or $(of_$*),$(call folders,$*))
+
+# The tests that bring faults about, with the counts of docs/RELIABILITY.md; `make test` brings about fewer of each.
+faults: $(VENV)/installed-for-tests
+	PREFLIGHT_FAULTS=full $(BIN)/python -m pytest tests/faults
+
+# Retrieval beside other libraries (docs/PERFORMANCE.md), which are installed into .bench; SHORT=1: beside LangChain alone, as
+# installed for the tests, at 10,000 passages.
+bench: $(VENV)/installed-for-tests
+	$(BIN)/python benchmarks/peers.py $(if $(SHORT),--short) $(if $(SIZES),--sizes $(SIZES)) $(if $(DATA),--data $(DATA))
 
 check: $(VENV)/installed-for-tests typecheck
 	$(BIN)/ruff check .

@@ -21,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from scripted_server import ScriptedServer  # noqa: E402
+from preflight_rag.testing.scripted_server import ScriptedServer  # noqa: E402
 
 MOST_BYTES = 700_000_000
 ABSENT = ("torch", "transformers", "sentence_transformers", "scipy", "sklearn", "onnx", "mcp")
