@@ -25,9 +25,17 @@ test/%: $(VENV)/installed-for-tests
 	@echo "pytest $*"
 	@$(BIN)/python -m pytest $(or $(of_$*),$(call folders,$*))
 
-# The tests that bring faults about, with the counts of docs/RELIABILITY.md; `make test` brings about fewer of each.
+# The tests that bring faults about, with the counts of docs/RELIABILITY.md; `make test` brings about fewer of each. File by
+# file, JOBS at once, the longest first; all run, whichever fails.
+LONGEST := load parsers killed_turns disk injection damage killed_ingests mutated_files writers
+FAULTS := $(LONGEST) $(filter-out $(LONGEST),$(patsubst tests/faults/test_%.py,%,$(wildcard tests/faults/test_*.py)))
+
 faults: $(VENV)/installed-for-tests
-	PREFLIGHT_FAULTS=full $(BIN)/python -m pytest tests/faults
+	@$(MAKE) --no-print-directory --keep-going --jobs=$(JOBS) $(in_order) $(addprefix faults/,$(FAULTS))
+
+faults/%: $(VENV)/installed-for-tests
+	@echo "faults: $*"
+	@PREFLIGHT_FAULTS=full $(BIN)/python -m pytest tests/faults/test_$*.py
 
 # Retrieval beside other libraries (docs/PERFORMANCE.md), which are installed into .bench; SHORT=1: beside LangChain alone, as
 # installed for the tests, at 10,000 passages.

@@ -165,8 +165,9 @@ def test_a_pattern_of_the_page_is_linear_for_a_plain_backtracking_matcher(place:
     assert is_linear(slowest_in_python(FOUND[place]))
 
 
-@pytest.mark.parametrize("source", [r"<[^>]*>", r"(?<name>\p{L}+).*=", r"(?:a|a b|b| )*c", r"(?:\d+,?)+;"])
+@pytest.mark.parametrize("source", [r"\w+\d+=", r"(?<name>\p{L}+).*=", r"(?:a|a b|b| )*c", r"(?:\d+,?)+;"])
 def test_a_pattern_that_is_not_linear_in_chromium_is_found_out(source: str, empty_page) -> None:
+    """None that looks for one character alone, which Chromium does by vector instructions: `<[^>]*>` takes 0.2 s."""
     results = slowest(empty_page, Literal("", source, "u" if "{L}" in source else ""), limit=5.0)
     assert [each for each in results if not is_linear(each)]
 
