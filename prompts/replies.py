@@ -28,14 +28,14 @@ NO_INFORMATION = "NO RELEVANT INFORMATION"
 # Models go round in circles: every pattern here takes linear time over any reply (tests/faults). Hence the possessive
 # repeats (`*+`), and ends that are stripped off what matched rather than matched.
 QUOTES_HEADING = re.compile(r"^[\s#*_>-]*+(?:supporting\s++)?quotes?[\s*_]*+:?[\s*_]*+$", re.IGNORECASE)
-_CHOICE = re.compile(r"^[\s#*_>-]*+(?:final\s++)?(?:choice|answer)[\s*_]*+:[\s*_]*\(?(.+)$", re.IGNORECASE)
+_CHOICE = re.compile(r"^[\s#*_>-]*+(?:final\s++)?(?:choice|answer)[\s*_]*+:[\s*_]*\(?(.+)", re.IGNORECASE | re.DOTALL)
 _DISPUTED = re.compile(r"^[\s#*_>-]*+disputed[\s*_]*+:(.*)$", re.IGNORECASE)
 _NO_ANSWER = frozenset(
     {"", "-", "–", "—", "none", "null", "n/a", "na", "unknown", "unclear", "nothing", "no answer", "not stated"}
     | {"not given", "not mentioned", "not settled", "none of them", "not answered", "cannot be answered", "?"}
 )
 """What an `ANSWER: ` or `DISPUTED: ` line says where it names nothing; "no" is an answer to a yes/no question."""
-_QUOTE = re.compile(r"^[\s*_>-]*+(?:\d+[.)]\s++)?[\[(](\d{1,6})[\])][\s:–—-]*(.+)$")
+_QUOTE = re.compile(r"^[\s*_>-]*+(?:\d+[.)]\s++)?[\[(](\d{1,6})[\])][\s:–—-]*(.+)", re.DOTALL)
 _ANSWER_LABEL = re.compile(r"^\s*+[#*_]*+\s*+answer\s*+[*_]*+\s*+:\s*+[*_]*+\s*+", re.IGNORECASE)
 _LONE_THOUGHT = re.compile(r"^.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 """The thoughts of a model whose server has swallowed the tag that opens them."""

@@ -57,7 +57,7 @@ _LABEL = re.compile(
 )
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
 _CONVERSATION = re.compile(r"[\W_]*(?:conversation|small[- ]?talk|chat)", re.IGNORECASE)
-_NOTHING = re.compile(r"(?:none|n/?a|-+|no parts?|only one)\W*", re.IGNORECASE)
+_NOTHING = re.compile(r"(?:none|n/?a|-++|no parts?|only one)\W*", re.IGNORECASE)
 
 
 def render(*, message: str, history: Sequence[Message]) -> list[BaseMessage]:

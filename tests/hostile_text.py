@@ -12,7 +12,7 @@ import random
 import re
 import signal
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from re import _constants as code  # type: ignore[attr-defined]
@@ -21,7 +21,8 @@ from typing import Any
 
 from fault_counts import times
 
-ENDS = ("", "!", "\x00", "\n", " ", "\n\x00")
+ENDS = ("", "!", "\x00", "\n", " ", "\n\x00", "a\na")
+"""What does not fit; the last one shows what a dot that does not match a line's end costs."""
 PLAIN = (
     "a",
     " ",
@@ -76,7 +77,7 @@ class Attack:
         return self.prefix + self.pump * (length // len(self.pump)) + self.end
 
 
-def attacks(pattern: re.Pattern[Any], ends: Sequence[str] = ENDS) -> Iterator[Attack]:
+def attacks(pattern: re.Pattern[Any]) -> Iterator[Attack]:
     """Texts that a backtracking matcher is slow on, if any are."""
     tree = parser.parse(pattern.pattern, pattern.flags & ~re.DEBUG)
     characters = sorted({*_characters(tree), "a"})
@@ -90,7 +91,7 @@ def attacks(pattern: re.Pattern[Any], ends: Sequence[str] = ENDS) -> Iterator[At
             ((prefix, pump) for prefix in list(prefixes)[:MIXED] for pump in characters[:12]),
         )
     )
-    for (prefix, pump), end in itertools.product(pumps, ends):
+    for (prefix, pump), end in itertools.product(pumps, ENDS):
         if pump:
             yield Attack(prefix, pump, end)
 
@@ -111,18 +112,15 @@ def seconds(pattern: re.Pattern[Any], methods: Collection[str], text: str, limit
     return slowest
 
 
-def worst(
-    pattern: re.Pattern[Any], methods: Collection[str], end: str = "", ends: Sequence[str] = ENDS
-) -> list[Attack]:
+def worst(pattern: re.Pattern[Any], methods: Collection[str], end: str = "") -> list[Attack]:
     """The attacks that cost most at small lengths, the worst first; one alone that costs very much is enough.
 
     Args:
         pattern: What is attacked.
         methods: How it is used.
         end: What all texts end with.
-        ends: What does not fit, before that end.
     """
-    left = list(attacks(pattern, ends))
+    left = list(attacks(pattern))
     for length, count in SIEVES:
         cost = {}
         for each in left:

@@ -46,8 +46,9 @@ _POPULATIONS = (
 )  # fmt: skip
 """Words that name a part of a population, by what divides it: sex, age, arm of a study."""
 _ARM = re.compile(
-    r"\b(?:(?P<after>[\w+-]{1,40}(?:\s(?:mg|µg|g|ml|%))?)[\s-](?:arm|group|cohort|subgroup)s?\b(?!\s(?:(?-i:[A-Z])|\d+)\b)"
-    r"|(?:arm|group|cohort|subgroup|phase|study|trial|table)\s(?P<before>(?-i:[A-Z]|[IVX]+)\b|\d+\b))",
+    r"(?<![\w+-])[+-]*+(?P<after>\w[\w+-]{0,39}(?:\s(?:mg|µg|g|ml|%))?)"
+    r"[\s-](?:arm|group|cohort|subgroup)s?\b(?!\s(?:(?-i:[A-Z])|\d+)\b)"
+    r"|\b(?:arm|group|cohort|subgroup|phase|study|trial|table)\s(?P<before>(?-i:[A-Z]|[IVX]+)\b|\d+\b)",
     re.I,
 )
 _NO_ARM = STOP_WORDS | {"study", "age", "patient", "whole"}

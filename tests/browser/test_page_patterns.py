@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from hostile_text import ENDS, attacks, seconds, worst
+from hostile_text import attacks, seconds, worst
 from pygments.lexers.javascript import JavascriptLexer
 from pygments.token import Comment, Error, String
 
@@ -29,8 +29,6 @@ SECONDS, MOST, RATIO = 0.2, 1.0, 3.0
 """For the last length, as for Python's patterns, but by the clock: a browser gives no processor time."""
 LIMIT = 60.0
 """Seconds for all attacks on one pattern. All of them together take about a tenth of a second where it is linear."""
-LINE_ENDS = (*ENDS, "a\na")
-"""The last one shows what a dot that does not match a line's end costs."""
 FLAGS = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL}
 
 TRY = """
@@ -123,7 +121,7 @@ def slowest(page, literal: Literal, limit: float = LIMIT) -> list[dict]:
     given = {
         "source": literal.source,
         "flags": literal.flags,
-        "attacks": [vars(each) for each in attacks(literal.in_python(), LINE_ENDS)],
+        "attacks": [vars(each) for each in attacks(literal.in_python())],
         "lengths": list(LENGTHS.items()),
         "slow": SECONDS,
         "most": MOST,
@@ -138,7 +136,7 @@ def slowest_in_python(literal: Literal) -> dict:
     """The worst attack, as `slowest` gives it, by Python's matcher; the first that takes more than `MOST` is enough."""
     pattern = literal.in_python()
     results = []
-    for attack in worst(pattern, {"finditer"}, ends=LINE_ENDS):
+    for attack in worst(pattern, {"finditer"}):
         for length in (3_000, 12_000, ALL):
             whole = seconds(pattern, {"finditer"}, attack.text(length), 2 * MOST)
             half = seconds(pattern, {"finditer"}, attack.text(length // 2)) if SECONDS < whole < MOST else 0.0
