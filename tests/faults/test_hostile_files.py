@@ -19,7 +19,7 @@ from pathlib import Path
 import hostile_files
 import httpx
 import pytest
-from fault_counts import FULL, times
+from fault_counts import FULL, report, times
 from hostile_files import EITHER, NAMES, READ, REFUSED, Hostile
 
 from preflight_rag.library.library import Library
@@ -266,6 +266,62 @@ def test_by_upload_each_gets_one_line_and_the_server_stays_quick_and_small(tmp_p
     assert {path.stat().st_mode & 0o077 for path in (*kept, *uploads.rglob("*"), uploads)} == {0}
     assert {path.name for path in kept} <= set(stored(library))
     check(library, failed, hostile, good)
+
+
+TAKES_IN = """
+import json, resource, sys
+import numpy as np
+from langchain_core.embeddings import Embeddings
+from preflight_rag.library.library import Library
+
+class Letters(Embeddings):
+    'Counts of bytes: embedding is not what is measured.'
+
+    def embed_documents(self, texts):
+        counts = [np.bincount(np.frombuffer(text.encode(), np.uint8) % 64, minlength=64) for text in texts]
+        return (np.array(counts) / np.linalg.norm(counts, axis=1, keepdims=True)).tolist()
+
+    def embed_query(self, text):
+        return self.embed_documents([text])[0]
+
+if __name__ == "__main__":
+    with Library.open("library", embedder=Letters(), create=True) as library:
+        report = library.ingest("folder")
+        found = library.search(sys.argv[1]).lexical
+        print(json.dumps({
+            "failed": report.failed, "first": library.passages([found[0].passage_id])[0].text,
+            "own": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+            "reader": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024,
+        }))
+"""
+
+
+def test_a_hundred_megabytes_of_text_in_one_file_are_taken_in(tmp_path):
+    """Between two small ones; the last sentence of it is found."""
+    megabytes, folder = times(1, 100), tmp_path / "folder"
+    folder.mkdir()
+    last = "The quokka of Rottnest weighs four kilograms."
+    with (folder / "large.txt").open("w", encoding="ascii") as file:
+        for number in range(megabytes * 18_500):
+            file.write(f"Sample {number:08} was weighed at noon and held {number * 7 % 1013} grams.")
+            file.write("\n\n" if number % 9 == 8 else " ")
+        file.write(last)
+    assert (folder / "large.txt").stat().st_size > megabytes * 1_000_000
+    for name in ("a", "z"):
+        (folder / f"{name}.txt").write_text(good_text(ord(name)), encoding="ascii")
+    (tmp_path / "takes_in.py").write_text(TAKES_IN, encoding="utf-8")
+    command = [sys.executable, "takes_in.py", "quokka Rottnest"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=3600)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    report(f"{megabytes} MB: at most {found['own']} MB, {found['reader']} MB in the process that reads")
+    assert found["failed"] == []
+    assert last in found["first"]
+    assert found["own"] < 500 + 10 * megabytes
+    assert found["reader"] < 200 + 4 * megabytes
+    texts = stored(tmp_path / "library")
+    assert texts.keys() == {"a.txt", "large.txt", "z.txt"}
+    assert len(texts["large.txt"]) > megabytes * 1_000_000
 
 
 def test_no_document_has_what_sqlite_or_json_cannot_read(tmp_path, embedder):
