@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.messages import AnyMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
-from langgraph.types import Command, StateSnapshot, StreamMode
+from langgraph.types import Command, Overwrite, StateSnapshot, StreamMode
 
 from preflight_rag.graph.events import Event, Narrator, ProgressEvent
 from preflight_rag.graph.ledger import Turn
@@ -258,11 +258,7 @@ class RunningTurn:
         """What a turn had spent before it was cut off, asked the person, or was begun again, and now goes on."""
         rows = self.start.spent
         if self.start.given is None or self.start.goes_on:
-            snapshot = await self.snapshot()
-            rows = list(snapshot.values.get("spent") or ())
-            # What branches wrote that had ended while others had not, may not be in the state yet.
-            for task in snapshot.tasks:
-                rows += [row for row in (task.result or {}).get("spent") or () if row not in rows]
+            rows = _spent_rows(await self.snapshot())
         counted = {name: sum(row[name] for row in rows) for name in ("calls", "input_tokens", "output_tokens")}
         return Usage(**counted)
 
@@ -277,9 +273,21 @@ def _has_begun(snapshot: StateSnapshot, turn: Turn) -> bool:
     return belongs_to(snapshot, turn) and "rewrite" not in snapshot.next
 
 
+def _spent_rows(snapshot: StateSnapshot) -> list[Mapping[str, Any]]:
+    """What a turn's stages have spent, also those whose results are kept and not in the state yet."""
+    rows = [] if "rewrite" in snapshot.next else [*(snapshot.values.get("spent") or ())]
+    for task in snapshot.tasks:
+        spent = (task.result or {}).get("spent") or ()
+        if isinstance(spent, Overwrite):  # the first stage's, in place of what the last turn left
+            rows = list(spent.value)
+        else:
+            rows += [row for row in spent if row not in rows]
+    return rows
+
+
 def _spent_so_far(snapshot: StateSnapshot, turn: Turn, error: PreflightError) -> list[Mapping[str, Any]]:
     """What the turn's stages have spent, that which failed included."""
-    rows: list[Mapping[str, Any]] = [*(snapshot.values.get("spent") or ())] if _has_begun(snapshot, turn) else []
+    rows = _spent_rows(snapshot) if belongs_to(snapshot, turn) else []
     if isinstance(error, ModelError) and error.spent and error.spent["calls"] and snapshot.next:
         rows.append({"stage": snapshot.next[0], "started": time() - error.spent["seconds"], **error.spent})
     return rows

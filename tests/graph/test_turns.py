@@ -3,10 +3,12 @@
 import asyncio
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 
 import pytest
 from plain_turn import STAGES
@@ -14,6 +16,7 @@ from plain_turn import STAGES
 from preflight_rag import Answer, Preflight, StageEvent, TokenEvent
 from preflight_rag.state.errors import (
     ModelAuthError,
+    PreflightError,
     ThreadBusy,
     ThreadNotFound,
     TurnError,
@@ -212,3 +215,24 @@ def test_a_turn_killed_between_a_stage_and_its_checkpoint_never_takes_the_answer
         with opened(server, route="plain", rewrite="off") as app:
             assert app.resume("t").answer == "Cold [1]."
             assert [turn.answer for turn in app.ledger.turns("t")] == ["Very hot [1].", "Cold [1]."]
+
+
+def test_a_turn_whose_first_stage_is_kept_and_its_state_is_not_is_resumed(own_folder, embedder):
+    """As where the disk is full just then: what was spent is read from the stage's results, not the last turn's."""
+    with Preflight.open(own_folder, "offline", embedder=embedder, route="plain") as app:
+        app.ask(QUESTION, thread_id="t")
+        with closing(sqlite3.connect(own_folder / "threads.db")) as database, database:
+            database.execute(
+                "CREATE TRIGGER no_room BEFORE INSERT ON checkpoints WHEN EXISTS (SELECT 1 FROM writes WHERE"
+                " channel = 'spent' AND checkpoint_id = (SELECT checkpoint_id FROM checkpoint_order"
+                " ORDER BY written DESC LIMIT 1)) BEGIN SELECT RAISE(ABORT, 'no room'); END"
+            )
+        with pytest.raises(PreflightError):
+            app.ask("How deep is the Mariana Trench?", thread_id="t")
+    with closing(sqlite3.connect(own_folder / "threads.db")) as database, database:
+        database.execute("DROP TRIGGER no_room")
+    with Preflight.open(own_folder, "offline", embedder=embedder, route="plain") as app:
+        assert [turn.status for turn in app.ledger.turns("t")] == ["answered", "failed"]
+        answer = app.resume("t")
+    assert "deep" in answer.question
+    assert list(answer.receipt.by_stage).count("rewrite") == 1
