@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from preflight_rag.library.loaders.encoding import decode
@@ -31,7 +33,7 @@ _TITLES = ("title", "name", "headline", "subject")
 _FIELDS = {"id": _IDS, "title": _TITLES, "date": DATE_FIELDS, "authors": AUTHOR_FIELDS, "source": SOURCE_FIELDS}
 _LONG_TEXT = 80
 """Mean characters of a column that holds sentences; this number and the next two are guesses."""
-_SAMPLE_ROWS = 200
+_SAMPLE_ROWS, _SAMPLE_CHARACTERS = 200, 100_000
 _HEADER_ROWS = 5
 _MAX_FIELD = 2**31 - 1
 
@@ -74,14 +76,24 @@ def _dialect(path: Path, text: str) -> type[csv.Dialect]:
     """Delimiter and quoting of the table."""
     if path.suffix.lower() == ".tsv":
         return csv.excel_tab
-    first_lines = "\n".join(text.split("\n", _HEADER_ROWS)[:_HEADER_ROWS])
-    counts = {mark: first_lines.count(mark) for mark in (",", ";", "\t", "|")}
-    mark = max(counts, key=lambda candidate: counts[candidate])
 
     class Dialect(csv.excel):
-        delimiter = mark if counts[mark] else ","
+        delimiter = max((",", ";", "\t", "|"), key=lambda mark: _fit(text, mark))
 
     return Dialect
+
+
+def _fit(text: str, mark: str) -> tuple[int, int]:
+    """How many of the first rows have the same number of columns by a delimiter, and how many columns these are.
+
+    Of a table with semicolons, numbers such as 1,5 have commas in some rows and not in others.
+    """
+    rows = csv.reader(io.StringIO(text[:_SAMPLE_CHARACTERS], newline=""), delimiter=mark)
+    try:
+        widths = Counter(len(row) for row in islice(rows, _SAMPLE_ROWS))
+    except csv.Error:
+        return 0, 0
+    return max(((count, width) for width, count in widths.items() if width > 1), default=(0, 0))
 
 
 def _parsed(text: str, dialect: type[csv.Dialect]) -> _Table:

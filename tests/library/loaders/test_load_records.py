@@ -97,6 +97,21 @@ def test_rows_with_a_text_column_are_documents(tmp_path: Path) -> None:
     assert "row 2: no text in column 'Text'" in error
 
 
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("sample;mass;length\nA;1,25;3,5\nB;2,75;4,5\nC;10;7\n", ["mass: 1,25", "length: 4,5"]),
+        ("name,note\nA,one;;\nB,two;;\n", ["note: one;;", "note: two;;"]),
+    ],
+    ids=["decimal commas", "semicolons in cells"],
+)
+def test_what_stands_in_cells_is_no_delimiter(tmp_path: Path, text: str, lines: list[str]) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(text, encoding="utf-8")
+    ((document,), _) = load_all(path)
+    assert all(line in document.text for line in lines), document.text
+
+
 @pytest.mark.parametrize(("name", "mark"), [("a.tsv", "\t"), ("a.csv", ";"), ("a.csv", "|")])
 def test_rows_without_an_id_are_numbered(tmp_path: Path, name: str, mark: str) -> None:
     path = tmp_path / name
