@@ -29,10 +29,12 @@ _FENCE = re.compile(rf"({_PREFIX})(`{{3,}}|~{{3,}})([^\n]*)")
 _MAY_BE_FENCE = re.compile(rf"{_PREFIX}(?:`{{0,2}}|~{{0,2}})\Z")
 _MAY_CLOSE = re.compile(r"\A {0,3}+[`~]*+[ \t]*+\Z")
 _LONGEST_ADDRESS = 2_000
-_REST = rf"[^\s<>`\"'\\|{{}}\[\]()^，。、；：）」】]{{0,{_LONGEST_ADDRESS}}}"
-_BEGINS = r"(?:(?<![A-Za-z])(?:https?|ftps?|wss?|file)://|(?<![\w.@/-])www\.|(?<![:\w/])//(?=[\w-]{1,63}\.\w))"
+_REST = rf"[^\s<>`\"'|{{}}\[\]()^，。、；：）」】]{{0,{_LONGEST_ADDRESS}}}"
+_BEGINS = r"(?:(?:https?|ftps?|wss?|file):(?:\\?/){2}|(?<![^\W_])(?:(?<![.@/-])www\.|(?<![:/])//(?=[\w-]{1,63}\.\w)))"
+_ENTITY = r"&(?:#\d{1,7}|#x[0-9a-f]{1,6}|colon|sol|period);"
+_ENTITIES, _ENTITY_AT_END = re.compile(_ENTITY, re.IGNORECASE), re.compile(rf"{_ENTITY}\Z", re.IGNORECASE)
 _TOKEN = re.compile(
-    rf"(?P<line>\n)|(?P<entity>&(?:#\d{{1,7}}|#x[0-9a-f]{{1,6}}|colon|sol|period);)|(?P<coded>(?<![`\\])`{_BEGINS}{_REST}`(?!`))|(?P<ticks>`+)|(?P<address>{_BEGINS}{_REST})"
+    rf"(?P<line>\n)|(?P<entity>{_ENTITY})|(?P<coded>(?<![`\\])`{_BEGINS}{_REST}`(?!`))|(?P<ticks>`+)|(?P<address>{_BEGINS}{_REST})"
     r"|(?P<image>!(?=\[))|(?P<target>\](?=\())|(?P<definition>\](?=:))"
     r"|(?P<tag><(?=[/!?]|[A-Za-z][A-Za-z0-9-]{0,30}(?:[\s/>]|\Z)|[A-Za-z][A-Za-z0-9+.-]{0,30}:))",
     re.IGNORECASE,
@@ -40,19 +42,20 @@ _TOKEN = re.compile(
 # It matches "![", "](", "<img ", "https://example.org", "&#104;" and not "!", "p<0.05", "[1] (", "&amp;".
 _ADDRESS = re.compile(rf"{_BEGINS}{_REST}\Z", re.IGNORECASE)
 _UNDECIDED = re.compile(
-    r"(?:!|\]|&[#a-z0-9]{0,9}|<[A-Za-z0-9+.-]{0,32}|`{1,8}|`{0,8}(?:(?<![A-Za-z])(?:h|ht|htt|https?|f|ft|ftps?|ws|wss|w|ww|fi|fil|file)"
-    r"(?::/?)?|www|/|//[\w-]{0,63}\.?))\Z",
+    r"(?:!|\]|&[#a-z0-9]{0,9}|<[A-Za-z0-9+.-]{0,32}|`{1,8}|`{0,8}(?:(?:h|ht|htt|https?|f|ft|ftps?|ws|wss|w|ww|fi|fil|file)"
+    r"(?::(?:\\?/)?\\?)?|www|/|//[\w-]{0,63}\.?))\Z",
     re.IGNORECASE,
 )
 _LOOKED_BACK = 100
 """Characters at the end of what has come in which a token may have begun that is not an address."""
 _BEFORE = 12
 """Characters that are remembered of what is out: those of a citation's mark."""
-_SPLIT = re.compile(r"(:?//|www\.)(?=\S)", re.IGNORECASE)
+_SPLIT = re.compile(r"(:?(?:\\?/){2}|www\.)(?=\S)", re.IGNORECASE)
+_SLASHES_AT_END = re.compile(r"(?:\\?/){2}\Z")
 _MARK_BEFORE = re.compile(r"(?<!\\)\[\d{1,6}\Z")
 _OF_ADDRESSES = re.compile(r"[A-Za-z0-9:/.]")
 _LETTER = re.compile(r"[^\W\d_]")
-_TRAILING = ".,;:!?*_~'"
+_TRAILING = ".,;:!?*_~'\\"
 INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x84\x86-\x9f\u200b\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e0fff]"
 )
@@ -87,6 +90,7 @@ class InertText:
         self._fence = ""
         self._is_line_begun = self._is_lettered = self._is_blank_behind = self._is_literal = False
         self._has_ticks = False
+        self._is_unsure = False  # after a fence that is not at the margin: whether a later one opens or closes
 
     def feed(self, piece: str) -> str:
         """What is decided with this piece."""
@@ -135,7 +139,8 @@ class InertText:
         language = fence[3].strip()
         out.append(fence[1] + fence[2] + (language if language in _SHOWN_LANGUAGES else ""))
         self._pending, self._is_literal = self._pending[len(line) :], True
-        self._fence, self._has_ticks = ("", True) if fence[1] else (fence[2], False)
+        self._is_unsure = self._is_unsure or bool(fence[1])
+        self._fence, self._has_ticks = ("", True) if self._is_unsure else (fence[2], False)
         self._is_blank_behind = False
         return True
 
@@ -162,7 +167,7 @@ class InertText:
             out.append(text[at : token.start()])
             at = token.end()
             if token.lastgroup == "address":
-                at -= len(token[0]) - len(token[0].rstrip(_TRAILING))
+                at = token.start() + _length(token[0])
             out.append(self._written(token, text, at))
             is_new_line = token.lastgroup == "line"
         if not is_new_line and at < end:
@@ -181,7 +186,7 @@ class InertText:
 
     def _written(self, token: re.Match[str], text: str, end: int) -> str:
         """What is written for a token, which ends there."""
-        kind, found = token.lastgroup, text[token.start() : end]
+        kind, found, behind = token.lastgroup, text[token.start() : end], text[end : end + 1]
         if kind == "line":
             if self._is_blank_behind:
                 self._has_ticks = False
@@ -192,20 +197,40 @@ class InertText:
             return found
         if kind in ("coded", "ticks"):
             self._has_ticks = True
-            return _SPLIT.sub(r"\1 ", found)
-        if kind == "entity":  # as a part of an address: a renderer that makes links of these reads it first
-            return f"& {found[1:]}" if _OF_ADDRESSES.fullmatch(unescape(found)) else found
+            return _broken_up(found, behind)
+        if kind == "entity":
+            return _broken_up(found, behind)
         if kind == "definition":
             mark = _MARK_BEFORE.search(text, max(token.start() - _BEFORE, 0), token.start())
             return found if mark and self._is_lettered else f"{found} "
         if kind != "address":
             return f"{found} "
-        if _SPLIT.search(found) is None:
-            return found
         is_escaped = text[max(token.start() - 1, 0) : token.start()] in ("\\", "`")
-        if self._has_ticks or is_escaped or text[end : end + 1] == "`":
-            return _SPLIT.sub(r"\1 ", found)
+        if self._has_ticks or is_escaped or behind == "`" or _SPLIT.search(found) is None:
+            return _broken_up(found, behind)
         return f"`{found}`"
+
+
+def _length(address: str) -> int:
+    """How much of an address is one: without the punctuation behind it, but for the end of an entity."""
+    kept = len(address.rstrip(_TRAILING))
+    entity = _ENTITY_AT_END.search(address, max(kept - 10, 0), kept + 1)
+    return kept + 1 if entity else kept
+
+
+def _broken_up(found: str, behind: str) -> str:
+    """What nothing follows, nor follows when it is read again, when an entity in it may begin another address.
+
+    Args:
+        found: An address, or an entity.
+        behind: The character after it.
+    """
+    split = _SPLIT.sub(r"\1 ", found)
+    if _SLASHES_AT_END.search(split) and behind.strip():  # of "https://!" some renderers make a link, too
+        split += " "
+    return _ENTITIES.sub(
+        lambda entity: f"& {entity[0][1:]}" if _OF_ADDRESSES.fullmatch(unescape(entity[0])) else entity[0], split
+    )
 
 
 def _may_go_on(token: re.Match[str], text: str) -> bool:

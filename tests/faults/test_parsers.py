@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from fault_counts import examples
 from hostile_markup import active
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from preflight_rag.conversation import follow_ups, intents, lookups
@@ -360,6 +360,7 @@ MARKUP = (
         "javascript:",
     ),
     *(
+        "https:\\//",
         "data:text/html,",
         "mailto:a@b.c",
         "&#104;ttp://",
@@ -400,6 +401,14 @@ MARKUP = (
 
 @examples(500, 10_000)
 @given(text=st.lists(st.sampled_from(MARKUP), max_size=15).map("".join), cuts=CUTS)
+@example(text="//canary.example/b&#104;ttp://http://canary.example/a.png`", cuts=[])
+@example(text="https://![", cuts=[3, 8, 9])
+@example(text="mailto:a@b.chttp://canary.example/a.png", cuts=[14, 17])
+@example(text="_www.canary.example_", cuts=[1, 3])
+@example(text=" ```a\n```mermaid\n<!--", cuts=[5])
+@example(text="```ftp://x.y&colon;<", cuts=[9])
+@example(text="`//canary.example/bhttps://[^1]", cuts=[])
+@example(text="https:\\//> &lt;", cuts=[7])
 def test_what_is_inert_loads_nothing_and_stays_as_it_is(text: str, cuts: list[int]) -> None:
     shown = inert(text)
     assert active(shown) == []
