@@ -257,6 +257,11 @@ class DenseIndex:
 
         return isinstance(self._stored, faiss.IndexFlat)
 
+    def vectors(self, positions: np.ndarray) -> np.ndarray:
+        """Vectors (m, d) float32 at positions (m,), as they were given; of an index that `is_exact`."""
+        found: np.ndarray = self._index.reconstruct_batch(positions)
+        return found
+
     def search(self, vector: np.ndarray, n: int, *, among: np.ndarray | None = None) -> list[tuple[int, float]]:
         """`(position, inner product)` of the `n` nearest vectors, best first, ties by position.
 

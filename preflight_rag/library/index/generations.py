@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 from preflight_rag.library.index.dense import FLAT_LIMIT, DenseIndex, IndexKind, write_dense
 from preflight_rag.library.index.lexical import LexicalIndex, write_lexical
+from preflight_rag.library.index.places import FOLDER as PLACES
+from preflight_rag.library.index.places import open_places, write_places
 from preflight_rag.library.index.terms import FOLDER as TERMS
 from preflight_rag.library.index.terms import TermIndex, open_terms, write_terms
 from preflight_rag.library.index.vocabulary import WORDS, Vocabulary, texts_by_document, write_vocabulary
@@ -40,7 +42,6 @@ if TYPE_CHECKING:
     import numpy as np
 
     from preflight_rag.library.storage.store import Store
-    from preflight_rag.state.retrieval import PassageTerms
 
 FOLDER = "index"
 MANIFEST = "manifest.json"
@@ -99,10 +100,9 @@ class Index:
             self.rows: np.ndarray = np.load(folder / ROWS, allow_pickle=False)
         except (OSError, ValueError) as error:
             raise unreadable(f"The index file {folder / ROWS} cannot be read", error) from error
-        self.terms = open_terms(folder / TERMS)
+        self.terms, self.places = open_terms(folder / TERMS), open_places(folder / PLACES)
         sizes = {len(self.rows), len(self.dense), len(self.lexical), manifest.passages}
-        if self.terms is not None:
-            sizes.add(len(self.terms))
+        sizes |= {len(part) for part in (self.terms, self.places) if part is not None}
         if len(sizes) > 1:
             raise LibraryCorrupt(f"The indices in {folder} do not hold the same passages")
 
@@ -112,16 +112,15 @@ class Index:
 
         return np.flatnonzero(np.isin(self.rows, rows))
 
-    def passage_terms(self, rows: Sequence[int]) -> dict[int, PassageTerms]:
-        """The terms of those of the rows that the index holds; none where an older version built it."""
+    def standing(self, rows: Sequence[int]) -> np.ndarray | None:
+        """Where each of the rows stands, shape (m,); None where this generation does not hold one of them."""
         import numpy as np
 
-        if self.terms is None or not len(self.rows):
-            return {}
         wanted = np.array(rows, dtype=np.int64)
-        positions = np.searchsorted(self.rows, wanted).clip(max=len(self.rows) - 1)
-        places = zip(rows, positions.tolist(), (self.rows[positions] == wanted).tolist(), strict=True)
-        return {row: self.terms.of(position) for row, position, is_there in places if is_there}
+        if not len(self.rows):
+            return None if len(wanted) else wanted
+        found = np.searchsorted(self.rows, wanted).clip(max=len(self.rows) - 1)
+        return found if (self.rows[found] == wanted).all() else None
 
     def search_dense(self, vector: np.ndarray, n: int, *, among: np.ndarray | None = None) -> list[tuple[int, float]]:
         """`(row, inner product)` of the nearest `n` passages, best first, of those at the positions `among`."""
@@ -217,6 +216,8 @@ def build_index(
         step(TERMS)
         (folder / TERMS).mkdir()
         write_terms(folder / TERMS, store.texts(), _terms_before(root))
+        (folder / PLACES).mkdir()
+        write_places(folder / PLACES, store.places())
         step(MANIFEST)
         write_contents(folder / CONTENTS, store)
         manifest = Manifest(

@@ -23,9 +23,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from preflight_rag.library.index.dense import MAPPED_FROM
+from preflight_rag.library.index.arrays import ENDS, Strings, open_array, write_array
 from preflight_rag.state.errors import unreadable
 from preflight_rag.state.retrieval import PassageTerms
 from preflight_rag.text.words import passage_terms, words, words_by_token
@@ -36,11 +36,12 @@ if TYPE_CHECKING:
 FOLDER = "terms"
 ANALYSER = "analyser.json"
 VOCABULARY, TEXT, TITLE, WORDS, IS_SAME = "vocabulary", "text", "title", "words", "is-same"
-STARTS = "-starts"
 MADE_OF = "made-of"
 
 BLOCK = 1 << 20
 """Numbers that are written at once; a guess."""
+REMEMBERED = 10_000
+"""Terms whose numbers are remembered: those of a question are asked for three times. A guess."""
 _PROBE = """Running runners ran easily; generously generalised organisations' studies (IL-6, IL6, COVID-19, TNF-α, U.S.)
 1,234.5 mg of β-blockers don't relate to the U.K.'s hopping, hoped, hopeful, skies, dying, exceed, proceeding, news,
 inning, outings, early, only, singly, bias, atlas, cosmos, andes, café naïve 東京都 μg/ml µmol re-entry state-of-the-art
@@ -61,42 +62,72 @@ class TermIndex:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._text, self._text_starts = _array(folder, TEXT), _array(folder, TEXT + STARTS)
-        self._title, self._title_starts = _array(folder, TITLE), _array(folder, TITLE + STARTS)
-        self._words, self._words_starts = _array(folder, WORDS), _array(folder, WORDS + STARTS)
-        self._is_same = _array(folder, IS_SAME)
-        self._vocabulary, self._vocabulary_starts = _array(folder, VOCABULARY), _array(folder, VOCABULARY + STARTS)
-        self.made_of = _array(folder, MADE_OF)
+        self._text, self._text_starts = open_array(folder, TEXT), open_array(folder, TEXT + ENDS)
+        self._title, self._title_starts = open_array(folder, TITLE), open_array(folder, TITLE + ENDS)
+        self._words, self._words_starts = open_array(folder, WORDS), open_array(folder, WORDS + ENDS)
+        self._is_same = open_array(folder, IS_SAME)
+        self._vocabulary = Strings(folder, VOCABULARY)
+        self._numbers: dict[str, int] = {}
+        self.made_of = open_array(folder, MADE_OF)
 
     def __len__(self) -> int:
         return len(self._text_starts) - 1
 
     def numbers(self, terms: Sequence[str]) -> list[int]:
         """The number of each term; -1 where no passage has it."""
-        size = len(self._vocabulary_starts) - 1
-        found = []
+        if len(self._numbers) > REMEMBERED:
+            self._numbers = {}
+        known = self._numbers
         for term in terms:
-            sought = term.encode("utf-8", "surrogatepass")
-            number = bisect_left(range(size), sought, key=self._term)
-            found.append(number if number < size and self._term(number) == sought else -1)
-        return found
+            if term not in known:
+                known[term] = self._number(term)
+        return [known[term] for term in terms]
+
+    def _number(self, term: str) -> int:
+        sought, size = term.encode("utf-8", "surrogatepass"), len(self._vocabulary)
+        number = bisect_left(range(size), sought, key=self._vocabulary.encoded)
+        return number if number < size and self._vocabulary.encoded(number) == sought else -1
+
+    def text(self, position: int) -> np.ndarray:
+        """The terms of the passage that stands at a position of the index."""
+        return self._text[self._text_starts[position] : self._text_starts[position + 1]]
+
+    def title(self, position: int) -> np.ndarray:
+        """Those of its title."""
+        return self._title[self._title_starts[position] : self._title_starts[position + 1]]
+
+    def words(self, position: int) -> np.ndarray:
+        """Its words, and its title's."""
+        if self._is_same[position]:
+            return self.text(position)
+        return self._words[self._words_starts[position] : self._words_starts[position + 1]]
+
+    def texts(self, positions: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+        """The terms of several passages, one after the other (total,) int64, and how many each has (n,)."""
+        return _gathered(self._text, self._text_starts, positions)
+
+    def titles(self, positions: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+        """Those of their titles."""
+        return _gathered(self._title, self._title_starts, positions)
 
     def of(self, position: int) -> PassageTerms:
         """The terms of the passage that stands at a position of the index."""
-        begin, end = self._text_starts[position : position + 2]
-        title_begin, title_end = self._title_starts[position : position + 2]
-        text = self._text[begin:end]
-        words_begin, words_end = self._words_starts[position : position + 2]
-        plain = text if self._is_same[position] else self._words[words_begin:words_end]
-        return PassageTerms(text, self._title[title_begin:title_end], plain, self)
+        return PassageTerms(self, position)
 
     def terms(self) -> Iterator[str]:
         """All distinct terms in the order of their numbers."""
-        yield from (self._term(number).decode() for number in range(len(self._vocabulary_starts) - 1))
+        yield from (self._vocabulary[number] for number in range(len(self._vocabulary)))
 
-    def _term(self, number: int) -> bytes:
-        begin, end = self._vocabulary_starts[number : number + 2]
-        return bytes(self._vocabulary[begin:end].data)
+
+def _gathered(values: np.ndarray, starts: np.ndarray, positions: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    """Parts of an array, one after the other, and their lengths."""
+    import numpy as np
+
+    chosen = np.array(positions, dtype=np.int64)
+    begins = starts[chosen]
+    lengths = starts[chosen + 1] - begins
+    shifts = np.repeat(begins - lengths.cumsum() + lengths, lengths)
+    return values[shifts + np.arange(len(shifts))].astype(np.int64), lengths
 
 
 def open_terms(folder: Path) -> TermIndex | None:
@@ -168,12 +199,11 @@ def write_terms(
             np.lib.format.write_array_header_1_0(file, header)
             for block in _blocks(every):
                 file.write(renumbered[block].tobytes())
-        np.save(folder / f"{name}{STARTS}.npy", np.frombuffer(starts[name], dtype=np.int64))
-    lengths = np.cumsum([0, *(len(term) for term, _ in kept)], dtype=np.int64)
-    np.save(folder / f"{VOCABULARY}.npy", np.frombuffer(b"".join(term for term, _ in kept), dtype=np.uint8))
-    np.save(folder / f"{VOCABULARY}{STARTS}.npy", lengths)
-    np.save(folder / f"{IS_SAME}.npy", np.frombuffer(is_same, dtype=np.uint8))
-    np.save(folder / f"{MADE_OF}.npy", np.frombuffer(made_of, dtype=np.uint64))
+        write_array(folder, name + ENDS, starts[name])
+    lengths = array("q", np.cumsum([0, *(len(term) for term, _ in kept)], dtype=np.int64).tobytes())
+    Strings.write(folder, VOCABULARY, b"".join(term for term, _ in kept), lengths)
+    write_array(folder, IS_SAME, is_same)
+    write_array(folder, MADE_OF, made_of)
     (folder / ANALYSER).write_text(json.dumps(_analysed()), encoding="utf-8")
 
 
@@ -192,20 +222,3 @@ def _made_of(title: str, text: str) -> int:
 @lru_cache(maxsize=1)
 def _analysed() -> list[str]:
     return [*words_by_token(_PROBE), *words(_PROBE)]
-
-
-def _array(folder: Path, name: str) -> np.ndarray:
-    """An array of a file, mapped where it is large, but no `memmap`, whose slices take ten times as long.
-
-    Raises:
-        LibraryCorrupt: It cannot be read.
-    """
-    import numpy as np
-
-    path = folder / f"{name}.npy"
-    try:
-        mode: Literal["r"] | None = "r" if path.stat().st_size >= MAPPED_FROM else None
-        found: np.ndarray = np.load(path, mmap_mode=mode, allow_pickle=False).view(np.ndarray)
-    except (OSError, ValueError, EOFError) as error:
-        raise unreadable(f"The index file {path} cannot be read", error) from error
-    return found

@@ -256,6 +256,11 @@ class Store(DatabaseFile):
         sql = "SELECT row, id, document_id FROM passages WHERE row IN ({marks})"
         return {row[0]: (row[1], row[2]) for row in self._rows_in(sql, list(rows))}
 
+    def holds(self, rows: Sequence[int]) -> bool:
+        """Whether there is a passage at each of these different rows, be it a retired one."""
+        found = self._rows_in("SELECT count(*) FROM passages WHERE row IN ({marks})", list(rows))
+        return sum(int(row[0]) for row in found) == len(rows)
+
     def rows(self, ids: Sequence[str]) -> dict[str, int]:
         """The row of each passage that exists."""
         sql = "SELECT id, row FROM passages WHERE id IN ({marks})"
@@ -360,6 +365,18 @@ class Store(DatabaseFile):
             (last, CHUNK),
         ):
             yield from ((row[0], row[1], row[2]) for row in rows)
+            last = rows[-1][0]
+
+    def places(self) -> Iterator[sqlite3.Row]:
+        """`(row, id, document id, title, tokens, start)` of all passages, ordered by row."""
+        last = 0
+        while rows := self._rows(
+            """SELECT p.row, p.id, p.document_id, d.title, p.tokens, p.start
+            FROM passages p JOIN documents d ON d.id = p.document_id
+            WHERE p.retired IS NULL AND p.row > ? ORDER BY p.row LIMIT ?""",
+            (last, CHUNK),
+        ):
+            yield from rows
             last = rows[-1][0]
 
     def passages_like(self, pattern: str) -> Iterator[tuple[str, str, str]]:
