@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -33,11 +34,27 @@ def open_array(folder: Path, name: str) -> np.ndarray:
     return found
 
 
-def write_array(folder: Path, name: str, values: array[int]) -> None:
-    """Write numbers as an array of their type."""
+def array_type(values: array[int] | bytes | bytearray) -> str:
+    """The NumPy type of numbers as Python holds them."""
+    return values.typecode if isinstance(values, array) else "B"
+
+
+def write_array(folder: Path, name: str, values: array[int] | bytes | bytearray) -> None:
+    """Write numbers, or bytes, as an array of their type."""
     import numpy as np
 
-    np.save(folder / f"{name}.npy", np.frombuffer(values, dtype=np.dtype(values.typecode)))
+    np.save(folder / f"{name}.npy", np.frombuffer(values, dtype=array_type(values)))
+
+
+def write_blocks(path: Path, dtype: str, length: int, blocks: Iterable[np.ndarray]) -> None:
+    """Write an array (length,) in parts, so that it need not be in memory."""
+    import numpy as np
+
+    header = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": (length,)}
+    with path.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, header)
+        for block in blocks:
+            file.write(block.astype(dtype, copy=False).tobytes())
 
 
 class Strings:
@@ -64,10 +81,11 @@ class Strings:
         """One of them in UTF-8."""
         return self._text[self._starts[number] : self._starts[number + 1]].tobytes()
 
-    @staticmethod
-    def write(folder: Path, name: str, text: bytes | bytearray, starts: array[int]) -> None:
-        """Write texts that are joined already, and where each begins and the last one ends."""
-        import numpy as np
+    def stretch(self, first: int, end: int) -> bytes:
+        """Those from one on to another, which is left out, in UTF-8 without anything between them."""
+        return self._text[self._starts[first] : self._starts[end]].tobytes()
 
-        np.save(folder / f"{name}.npy", np.frombuffer(text, dtype=np.uint8))
-        write_array(folder, name + ENDS, starts)
+    def lengths(self) -> np.ndarray:
+        """Bytes of each, (n,)."""
+        found: np.ndarray = self._starts[1:] - self._starts[:-1]
+        return found

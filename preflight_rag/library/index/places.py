@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from preflight_rag.library.index.arrays import Strings, open_array, write_array
+from preflight_rag.library.index.arrays import ENDS, Strings, array_type, open_array, write_array
 from preflight_rag.state.values import UnreadPassage
 from preflight_rag.text.retractions import is_retracted
 
@@ -79,6 +79,27 @@ def write_places(folder: Path, passages: Iterable[Sequence[object]]) -> None:
         folder: Where to.
         passages: `(row, passage id, document id, title, tokens, start)` of each, ordered by row.
     """
+    for name, values in _arrays(passages).items():
+        write_array(folder, name, values)
+
+
+def grow_places(before: Path, folder: Path, passages: Iterable[Sequence[object]]) -> None:
+    """Write the places in `before` to the empty `folder`, with those of more passages behind them."""
+    import numpy as np
+
+    added = _arrays(passages)
+    documents = len(open_array(before, DOCUMENTS + ENDS)) - 1
+    for name, values in added.items():
+        old, new = open_array(before, name), np.frombuffer(values, dtype=array_type(values))
+        if name.endswith(ENDS):
+            new = new[1:] + old[-1]
+        elif name == DOCUMENT_OF:
+            new = new + np.uint32(documents)
+        np.save(folder / f"{name}.npy", np.concatenate([old, new]))
+
+
+def _arrays(passages: Iterable[Sequence[object]]) -> dict[str, array[int] | bytearray]:
+    """The numbers of each file by its name."""
     strings = {IDS: bytearray(), DOCUMENTS: bytearray()}
     ends = {name: array("q", [0]) for name in strings}
     document_of, tokens, starts, retracted = array("I"), array("q"), array("q"), array("B")
@@ -97,9 +118,5 @@ def write_places(folder: Path, passages: Iterable[Sequence[object]]) -> None:
         tokens.append(int(str(count)))
         starts.append(int(str(start)))
         retracted.append(is_retracted(str(title)))
-    for name, text in strings.items():
-        Strings.write(folder, name, text, ends[name])
-    write_array(folder, DOCUMENT_OF, document_of)
-    write_array(folder, TOKENS, tokens)
-    write_array(folder, STARTS, starts)
-    write_array(folder, IS_RETRACTED, retracted)
+    numbers = {DOCUMENT_OF: document_of, TOKENS: tokens, STARTS: starts, IS_RETRACTED: retracted}
+    return {**strings, **{name + ENDS: places for name, places in ends.items()}, **numbers}
