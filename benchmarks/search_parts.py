@@ -17,18 +17,14 @@ from time import thread_time
 from typing import Any, TypeVar
 
 from preflight_rag.evaluation.datasets import open_dataset
+from preflight_rag.library.collection import indexed_terms
 from preflight_rag.library.library import Library
-from preflight_rag.library.search.hybrid import cosines
+from preflight_rag.library.search.hybrid import row_cosines, stored_vectors
 from preflight_rag.library.search.retrieval import Retrieval, retrieve_passages
 from preflight_rag.models.reranking.feature_reranker import FeatureReranker
 from preflight_rag.routing.decision import LossPrediction, predict_loss
 from preflight_rag.routing.risk import shipped_model
 from preflight_rag.state.context import Settings
-
-try:
-    from preflight_rag.library.collection import indexed_terms
-except ImportError:  # a version of before, to be compared with
-    indexed_terms = None  # type: ignore[assignment]
 
 WARM = 10
 Value = TypeVar("Value")
@@ -37,8 +33,8 @@ Value = TypeVar("Value")
 def predicted(library: Library, question: str, found: Retrieval) -> LossPrediction:
     """The risk and its reasons, as the stage `preflight` has them."""
     refs, sources = found.references(), found.sources()
-    terms = () if indexed_terms is None else (indexed_terms(library, [ref["id"] for ref in refs]),)
-    return predict_loss(question, refs, sources, Settings(), shipped_model(), *terms)
+    terms = indexed_terms(library, [ref["id"] for ref in refs])
+    return predict_loss(question, refs, sources, Settings(), shipped_model(), terms)
 
 
 def main() -> None:
@@ -68,15 +64,14 @@ def main() -> None:
             dense = timed("dense ranking", index.search_dense, vectors[question], depth)
             timed("lexical ranking", index.search_lexical, question, depth)
             rows = sorted(row for row, _ in dense)
-            timed("names of the passages of one ranking", store.identities, rows)
-            stored = timed("their vectors", store.row_vectors, rows)
-            near = {str(row): vector for row, vector in stored.items()}
-            timed("their cosines", cosines, vectors[question], near)
+            timed("whether the database has the passages of one ranking", store.holds, rows)
+            stored = timed("their vectors", stored_vectors, store, index, rows)
+            timed("their cosines", row_cosines, vectors[question], stored)
             found = timed("rankings, fused, all of it", library.search, question, k=depth, candidates=depth)
-            ids = [hit.passage_id for hit in found.fused]
-            passages = timed("passages of the candidates", library.passages, ids)
-            timed("second stage", reranker.score, question, found.candidates(passages))
+            timed("second stage", reranker.score, question, found.unread)
             chosen = timed("retrieval, all of it", retrieve_passages, library, [question], settings)
+            ids = [candidate.passage.id for candidate in chosen.chosen]
+            timed("of which texts of the passages that go on", library.passages, ids)
             timed("risk", predicted, library, question, chosen)
         print(f"{len(index.rows):,} passages, {index.manifest.dense}, {len(asked) - WARM} questions\n")
     print("| part | ms |\n| --- | ---: |")

@@ -202,9 +202,9 @@ class Preflight:
         found, top = retrieval.found, slice(numbers.k)
         return SearchResult(
             query=query,
-            dense=found.dense[top],
-            lexical=found.lexical[top],
-            fused=found.fused[top],
+            dense=tuple(found.dense[top]),
+            lexical=tuple(found.lexical[top]),
+            fused=tuple(found.fused[top]),
             selected=tuple(
                 Hit(
                     passage_id=ref["id"],

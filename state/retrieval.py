@@ -14,11 +14,31 @@ if TYPE_CHECKING:
 ORIGINS = ("D1", "D2", "D3")
 
 
-class Vocabulary(Protocol):
-    """Terms by number."""
+class TermNumbers(Protocol):
+    """The terms of an index's passages as numbers."""
 
     def numbers(self, terms: Sequence[str]) -> list[int]:
         """The number of each term; -1 where no passage has it."""
+        ...
+
+    def text(self, position: int) -> np.ndarray:
+        """The terms of the passage at a position of the index, title and text in order, shape (t,)."""
+        ...
+
+    def title(self, position: int) -> np.ndarray:
+        """Those of its title alone, shape (u,)."""
+        ...
+
+    def words(self, position: int) -> np.ndarray:
+        """Its words as `text.words.words` gives them, title and text in order, shape (w,)."""
+        ...
+
+    def texts(self, positions: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+        """`text` of several passages, one after the other (total,) int64, and their lengths (n,)."""
+        ...
+
+    def titles(self, positions: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+        """The same of `title`."""
         ...
 
 
@@ -27,16 +47,27 @@ class PassageTerms:
     """The terms of a passage as numbers.
 
     Attributes:
-        text: Of title and text in order, as `text.words.passage_terms` gives them, shape (t,).
-        title: Of the title alone, shape (u,).
-        words: Of title and text in order, as `text.words.words` gives them, shape (w,).
         vocabulary: What the numbers stand for; those of two passages compare where it is the same object.
+        position: Of the passage, there.
     """
 
-    text: np.ndarray
-    title: np.ndarray
-    words: np.ndarray
-    vocabulary: Vocabulary
+    vocabulary: TermNumbers
+    position: int
+
+    @property
+    def text(self) -> np.ndarray:
+        """Of title and text in order, as `text.words.passage_terms` gives them, shape (t,)."""
+        return self.vocabulary.text(self.position)
+
+    @property
+    def title(self) -> np.ndarray:
+        """Of the title alone, shape (u,)."""
+        return self.vocabulary.title(self.position)
+
+    @property
+    def words(self) -> np.ndarray:
+        """Of title and text in order, as `text.words.words` gives them, shape (w,)."""
+        return self.vocabulary.words(self.position)
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,6 +69,16 @@ class Passage(Value):
         return pages[-1] if pages else self.page
 
 
+class UnreadPassage(Passage):
+    """What an index knows of a passage: enough to rank it. Retrieval reads those that go on; no other stage sees one.
+
+    `retracted` stands for its title, which an index does not hold.
+    """
+
+    text: str = ""
+    retracted: bool = False
+
+
 class Hit(Value):
     """One place in a ranking: `rank` counts from 1, `score` is the ranker's own."""
 

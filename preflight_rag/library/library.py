@@ -249,9 +249,10 @@ class Library(StoredCollection):
             index, rows = self._index.get(), self._store.rows(ids)
         except LibraryEmpty:
             return None
-        found = index.passage_terms([rows[name] for name in ids if name in rows])
-        terms = [found[rows[name]] for name in ids if rows.get(name) in found]
-        return terms if len(terms) == len(ids) else None
+        found = index.standing([rows[name] for name in ids if name in rows])
+        if index.terms is None or found is None or len(found) != len(ids):
+            return None
+        return [index.terms.of(position) for position in found.tolist()]
 
     @property
     def vocabulary(self) -> Vocabulary | None:

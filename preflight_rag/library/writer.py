@@ -206,14 +206,14 @@ class Writer:
             return
         current = (self._store.generation(), self.index_kind)
         if index is None or (index.manifest.generation, index.manifest.kind) != current:
-            self._build(progress)
+            self._build(progress, grows=True)
             return
         # A run that was killed after its index had been swapped in has not come to this.
         remove_others(self._root, index.manifest.folder)
         self._store.purge(index.manifest.generation)
 
-    def _build(self, progress: Progress | None = None) -> None:
-        """Build and swap in the index, then delete what only the old one needed."""
+    def _build(self, progress: Progress | None = None, *, grows: bool = False) -> None:
+        """Build and swap in the index, then delete what only the old one needed; see `build_index`."""
 
         def step(name: str) -> None:
             if progress:
@@ -221,7 +221,13 @@ class Writer:
 
         dimension = self._store.meta("embedder")["dimension"]
         manifest = build_index(
-            self._store, self._root, dimension, kind=self.index_kind, flat_limit=self._flat_limit, step=step
+            self._store,
+            self._root,
+            dimension,
+            kind=self.index_kind,
+            flat_limit=self._flat_limit,
+            step=step,
+            grows=grows,
         )
         step(PURGE)
         self._store.purge(manifest.generation)

@@ -27,7 +27,7 @@ from preflight_rag.state.reading import Draft, Lookup, Source, Talk
 from preflight_rag.state.retrieval import PassageTerms
 from preflight_rag.state.schema import Escalation, PassageRef
 from preflight_rag.state.values import RouteDecision, RouteName
-from preflight_rag.text.bm25 import bm25_among, pool_bm25
+from preflight_rag.text.bm25 import bm25_of_numbers, pool_bm25
 from preflight_rag.text.citations import is_verifiable
 from preflight_rag.text.words import words
 
@@ -206,7 +206,7 @@ def lexical_order(question: str, sources: Sequence[Source], terms: Sequence[Pass
     """Ranks of the passages that share a word with the question, ordered by BM25 among them (R_BM25 of equation 1)."""
     asked = words(question)
     if terms:
-        scores = bm25_among(terms[0].vocabulary.numbers(asked), [each.words.tolist() for each in terms])
+        scores = bm25_of_numbers(terms[0].vocabulary.numbers(asked), [each.words for each in terms])
     else:
         scores = pool_bm25(asked, [f"{source.title} {source.text}" for source in sources])
     ranked = [(-score, source.n) for score, source in zip(scores, sources, strict=True) if score is not None]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from preflight_rag.evaluation.compare import compare
 from preflight_rag.evaluation.metrics import gold_ranks, ranking_rows
@@ -14,12 +14,12 @@ from preflight_rag.evaluation.searching import collection_library, inputs, searc
 from preflight_rag.library.search.fusion import RRF_K
 from preflight_rag.library.search.hybrid import Rankings
 from preflight_rag.routing.decision import rank_agreement
-from preflight_rag.state.values import Ranking
+from preflight_rag.state.values import Hit
 
 DEPTH = 100
 PASSAGES = 16
 AGREEMENT_DEPTHS = (3, 10, 16)
-ARMS: dict[str, Callable[[Rankings], Ranking]] = {
+ARMS: dict[str, Callable[[Rankings], Sequence[Hit]]] = {
     "dense": lambda found: found.dense,
     "BM25": lambda found: found.lexical,
     "fused": lambda found: found.fused,
@@ -68,7 +68,7 @@ def run(found: DataSet, run: Run) -> Report:
     )
 
 
-def _agreement(rankings: dict[str, dict[str, Ranking]]) -> list[Row]:
+def _agreement(rankings: dict[str, dict[str, Sequence[Hit]]]) -> list[Row]:
     """How alike two rankings are: whether the first passage is the same, and the IoU of the first ones."""
     rows = []
     for one, other in (("dense", "BM25"), ("dense", "fused"), ("BM25", "fused")):

@@ -224,6 +224,18 @@ def write_dense(path: Path, vectors: Vectors, *, kind: IndexKind = "auto", flat_
     return found
 
 
+def grow_dense(before: Path, path: Path, vectors: Vectors, start: int) -> None:
+    """Write the index at `before` to `path`, with the vectors from `start` on behind its own."""
+    need_memory(_loading() + before.stat().st_size // 2**20, "to add to the index")
+    import faiss
+
+    faiss.omp_set_num_threads(min(2, os.cpu_count() or 1))
+    index = faiss.read_index(str(before))
+    for place in range(start, vectors.shape[0], ADDED_AT_ONCE):
+        index.add(vectors[place : place + ADDED_AT_ONCE])
+    faiss.write_index(index, str(path))
+
+
 class DenseIndex:
     """A dense index that is read from `path`.
 
@@ -256,6 +268,11 @@ class DenseIndex:
         import faiss
 
         return isinstance(self._stored, faiss.IndexFlat)
+
+    def vectors(self, positions: np.ndarray) -> np.ndarray:
+        """Vectors (m, d) float32 at positions (m,), as they were given; of an index that `is_exact`."""
+        found: np.ndarray = self._index.reconstruct_batch(positions)
+        return found
 
     def search(self, vector: np.ndarray, n: int, *, among: np.ndarray | None = None) -> list[tuple[int, float]]:
         """`(position, inner product)` of the `n` nearest vectors, best first, ties by position.

@@ -20,10 +20,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from preflight_rag.library.index.dense import FLAT_LIMIT, DenseIndex, IndexKind, write_dense
+from preflight_rag.library.index.growth import can_grow, grow
 from preflight_rag.library.index.lexical import LexicalIndex, write_lexical
+from preflight_rag.library.index.places import FOLDER as PLACES
+from preflight_rag.library.index.places import open_places, write_places
 from preflight_rag.library.index.terms import FOLDER as TERMS
 from preflight_rag.library.index.terms import TermIndex, open_terms, write_terms
-from preflight_rag.library.index.vocabulary import WORDS, Vocabulary, texts_by_document, write_vocabulary
+from preflight_rag.library.index.vocabulary import (
+    WORDS,
+    Vocabulary,
+    texts_by_document,
+    write_vocabulary,
+)
 from preflight_rag.state.errors import (
     READ_ONLY,
     DatabaseCorrupt,
@@ -40,7 +48,6 @@ if TYPE_CHECKING:
     import numpy as np
 
     from preflight_rag.library.storage.store import Store
-    from preflight_rag.state.retrieval import PassageTerms
 
 FOLDER = "index"
 MANIFEST = "manifest.json"
@@ -68,6 +75,7 @@ class Manifest:
         kind: Of dense index that was asked for.
         settings: Numbers of the dense index, as `DenseKind` has them.
         note: Why the dense index is of another kind; empty when it is not.
+        built: Number of passages when the index was last built whole; it may have grown since (`growth.py`).
     """
 
     folder: str
@@ -78,6 +86,7 @@ class Manifest:
     kind: str = "auto"
     settings: dict[str, Any] = field(default_factory=dict)
     note: str = ""
+    built: int = 0
 
 
 class Index:
@@ -99,10 +108,9 @@ class Index:
             self.rows: np.ndarray = np.load(folder / ROWS, allow_pickle=False)
         except (OSError, ValueError) as error:
             raise unreadable(f"The index file {folder / ROWS} cannot be read", error) from error
-        self.terms = open_terms(folder / TERMS)
+        self.terms, self.places = open_terms(folder / TERMS), open_places(folder / PLACES)
         sizes = {len(self.rows), len(self.dense), len(self.lexical), manifest.passages}
-        if self.terms is not None:
-            sizes.add(len(self.terms))
+        sizes |= {len(part) for part in (self.terms, self.places) if part is not None}
         if len(sizes) > 1:
             raise LibraryCorrupt(f"The indices in {folder} do not hold the same passages")
 
@@ -112,16 +120,15 @@ class Index:
 
         return np.flatnonzero(np.isin(self.rows, rows))
 
-    def passage_terms(self, rows: Sequence[int]) -> dict[int, PassageTerms]:
-        """The terms of those of the rows that the index holds; none where an older version built it."""
+    def standing(self, rows: Sequence[int]) -> np.ndarray | None:
+        """Where each of the rows stands, shape (m,); None where this generation does not hold one of them."""
         import numpy as np
 
-        if self.terms is None or not len(self.rows):
-            return {}
         wanted = np.array(rows, dtype=np.int64)
-        positions = np.searchsorted(self.rows, wanted).clip(max=len(self.rows) - 1)
-        places = zip(rows, positions.tolist(), (self.rows[positions] == wanted).tolist(), strict=True)
-        return {row: self.terms.of(position) for row, position, is_there in places if is_there}
+        if not len(self.rows):
+            return None if len(wanted) else wanted
+        found = np.searchsorted(self.rows, wanted).clip(max=len(self.rows) - 1)
+        return found if (self.rows[found] == wanted).all() else None
 
     def search_dense(self, vector: np.ndarray, n: int, *, among: np.ndarray | None = None) -> list[tuple[int, float]]:
         """`(row, inner product)` of the nearest `n` passages, best first, of those at the positions `among`."""
@@ -186,6 +193,7 @@ def build_index(
     kind: IndexKind = "auto",
     flat_limit: int = FLAT_LIMIT,
     step: Callable[[str], None] = lambda name: None,
+    grows: bool = False,
 ) -> Manifest:
     """Build both indices from the database and swap them in; the caller holds the library's write lock.
 
@@ -196,6 +204,7 @@ def build_index(
         kind: Of dense index.
         flat_limit: Up to how many passages `auto` is exhaustive.
         step: Called with the name of each of `STEPS` when it is about to begin, but for the caller's own `PURGE`.
+        grows: Whether the index before may serve, with what is new added, where that gives the same (`growth.py`).
     """
     import numpy as np
 
@@ -206,21 +215,23 @@ def build_index(
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.mkdir(mode=0o700)  # its files hold what the documents say, as the database does
         (folder / LEXICAL).mkdir()
+        (folder / TERMS).mkdir()
+        (folder / PLACES).mkdir()
         step(DENSE)
         vectors = store.passage_vectors(dimension)
         np.save(folder / ROWS, vectors.rows, allow_pickle=False)
-        dense = write_dense(folder / DENSE, vectors, kind=kind, flat_limit=flat_limit)
-        step(LEXICAL)
-        write_lexical(folder / LEXICAL, store.texts())
-        step(WORDS)
-        write_vocabulary(folder / WORDS, texts_by_document(store))
-        step(TERMS)
-        (folder / TERMS).mkdir()
-        write_terms(folder / TERMS, store.texts(), _terms_before(root))
+        before = _index_before(root) if grows else None
+        if before is not None and can_grow(before, store, vectors, kind=kind, flat_limit=flat_limit):
+            dense, built = grow(before, root / before.manifest.folder, folder, store, vectors, step)
+        else:
+            before, built = None, len(vectors)
+            dense = write_dense(folder / DENSE, vectors, kind=kind, flat_limit=flat_limit)
+            _write_others(root, folder, store, step)
         step(MANIFEST)
-        write_contents(folder / CONTENTS, store)
+        _write_contents(root, folder, store, before)
+        files, settings = _flushed(folder), dense.settings
         manifest = Manifest(
-            folder.name, generation, len(vectors), dense.factory, _flushed(folder), kind, dense.settings, dense.note
+            folder.name, generation, len(vectors), dense.factory, files, kind, settings, dense.note, built
         )
         Index(root, manifest)  # FAISS does not report a file that it could not close, as on a full disk
         scratch.write_text(json.dumps(asdict(manifest), indent=2), encoding="utf-8")
@@ -229,6 +240,25 @@ def build_index(
     _sync(root)
     remove_others(root, folder.name)
     return manifest
+
+
+def _write_others(root: Path, folder: Path, store: Store, step: Callable[[str], None]) -> None:
+    """Write all but the dense index of all passages."""
+    step(LEXICAL)
+    write_lexical(folder / LEXICAL, store.texts())
+    step(WORDS)
+    write_vocabulary(folder / WORDS, texts_by_document(store))
+    step(TERMS)
+    write_terms(folder / TERMS, store.texts(), _terms_before(root))
+    write_places(folder / PLACES, store.places())
+
+
+def _index_before(root: Path) -> Index | None:
+    """The index that is to be replaced, where it is whole."""
+    try:
+        return open_index(root)
+    except LibraryError:
+        return None
 
 
 def _terms_before(root: Path) -> tuple[np.ndarray, TermIndex] | None:
@@ -275,17 +305,21 @@ def _whole_or_nothing(root: Path, folder: Path, scratch: Path) -> Iterator[None]
         ) from error
 
 
-def write_contents(path: Path, store: Store) -> None:
+def _write_contents(root: Path, folder: Path, store: Store, before: Index | None) -> None:
     """Write down the settings and the documents that an index is made of: what a database lost can be named by it."""
     settings = {key: store.meta(key) for key in ("embedder", "splitter", "index")}
-    with path.open("w", encoding="utf-8") as file:
+    with (folder / CONTENTS).open("w", encoding="utf-8") as file:
         file.write(json.dumps(settings) + "\n")
-        for document in store.contents():
+        if before is not None:
+            with (root / before.manifest.folder / CONTENTS).open(encoding="utf-8") as old:
+                old.readline()
+                shutil.copyfileobj(old, file)
+        for document in store.contents(before.manifest.generation if before else 0):
             file.write(json.dumps(document) + "\n")
 
 
 def read_contents(root: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """What `write_contents` wrote for the current index; nothing where an older version built it, or it is damaged."""
+    """What `_write_contents` wrote for the current index; nothing where an older version built it, or it is damaged."""
     try:
         manifest = read_manifest(root)
         if manifest is None or CONTENTS not in manifest.files:

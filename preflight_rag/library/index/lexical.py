@@ -46,7 +46,24 @@ def write_lexical(folder: Path, passages: Iterable[tuple[int, str, str]]) -> int
     need_memory(WRITING_MEGABYTES, "to build the index")
     import tantivy
 
-    index = tantivy.Index(_schema(), path=str(folder))
+    return _added(tantivy.Index(_schema(), path=str(folder)), passages)
+
+
+def grow_lexical(before: Path, folder: Path, passages: Iterable[tuple[int, str, str]]) -> int:
+    """Write the index in `before` to the empty `folder`, with `(row, title, text)` added; how many were."""
+    need_memory(WRITING_MEGABYTES, "to add to the index")
+    import tantivy
+
+    for path in before.iterdir():
+        if path.suffix != ".lock":
+            shutil.copyfile(path, folder / path.name)
+    return _added(tantivy.Index.open(str(folder)), passages)
+
+
+def _added(index: tantivy.Index, passages: Iterable[tuple[int, str, str]]) -> int:
+    """Add passages to an index and write it; how many there were."""
+    import tantivy
+
     index.register_tokenizer(ANALYSER, _analyser())
     writer = index.writer(heap_size=WRITER_BYTES, num_threads=1)
     count = 0
@@ -89,6 +106,11 @@ class LexicalIndex:
 
     def __len__(self) -> int:
         return int(self._searcher.num_docs)
+
+    @property
+    def is_current(self) -> bool:
+        """Whether its fields are those of today's, so that more can be added to it."""
+        return self._has_positions and self._has_row_terms
 
     def terms(self, query: str) -> list[str]:
         """The distinct analysed terms of a query in their order, at most `MAX_TERMS`."""

@@ -23,9 +23,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from preflight_rag.library.index.dense import MAPPED_FROM
+from preflight_rag.library.index.arrays import ENDS, Strings, open_array, write_array, write_blocks
 from preflight_rag.state.errors import unreadable
 from preflight_rag.state.retrieval import PassageTerms
 from preflight_rag.text.words import passage_terms, words, words_by_token
@@ -36,11 +36,12 @@ if TYPE_CHECKING:
 FOLDER = "terms"
 ANALYSER = "analyser.json"
 VOCABULARY, TEXT, TITLE, WORDS, IS_SAME = "vocabulary", "text", "title", "words", "is-same"
-STARTS = "-starts"
 MADE_OF = "made-of"
 
 BLOCK = 1 << 20
 """Numbers that are written at once; a guess."""
+REMEMBERED = 10_000
+"""Terms whose numbers are remembered: those of a question are asked for three times. A guess."""
 _PROBE = """Running runners ran easily; generously generalised organisations' studies (IL-6, IL6, COVID-19, TNF-α, U.S.)
 1,234.5 mg of β-blockers don't relate to the U.K.'s hopping, hoped, hopeful, skies, dying, exceed, proceeding, news,
 inning, outings, early, only, singly, bias, atlas, cosmos, andes, café naïve 東京都 μg/ml µmol re-entry state-of-the-art
@@ -61,42 +62,82 @@ class TermIndex:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._text, self._text_starts = _array(folder, TEXT), _array(folder, TEXT + STARTS)
-        self._title, self._title_starts = _array(folder, TITLE), _array(folder, TITLE + STARTS)
-        self._words, self._words_starts = _array(folder, WORDS), _array(folder, WORDS + STARTS)
-        self._is_same = _array(folder, IS_SAME)
-        self._vocabulary, self._vocabulary_starts = _array(folder, VOCABULARY), _array(folder, VOCABULARY + STARTS)
-        self.made_of = _array(folder, MADE_OF)
+        names = (TEXT, TITLE, WORDS)
+        self._arrays = {name: open_array(folder, name) for name in (*names, *(each + ENDS for each in names))}
+        self._arrays |= {name: open_array(folder, name) for name in (IS_SAME, MADE_OF)}
+        self._is_same, self.made_of = self._arrays[IS_SAME], self._arrays[MADE_OF]
+        self.vocabulary = Strings(folder, VOCABULARY)
+        self._numbers: dict[str, int] = {}
 
     def __len__(self) -> int:
-        return len(self._text_starts) - 1
+        return len(self._arrays[TEXT + ENDS]) - 1
+
+    def array(self, name: str) -> np.ndarray:
+        """The array of one of the files."""
+        return self._arrays[name]
 
     def numbers(self, terms: Sequence[str]) -> list[int]:
         """The number of each term; -1 where no passage has it."""
-        size = len(self._vocabulary_starts) - 1
-        found = []
+        if len(self._numbers) > REMEMBERED:
+            self._numbers = {}
+        known = self._numbers
         for term in terms:
-            sought = term.encode("utf-8", "surrogatepass")
-            number = bisect_left(range(size), sought, key=self._term)
-            found.append(number if number < size and self._term(number) == sought else -1)
-        return found
+            if term not in known:
+                known[term] = self._number(term)
+        return [known[term] for term in terms]
+
+    def _number(self, term: str) -> int:
+        place, is_there = self.place(term.encode("utf-8", "surrogatepass"))
+        return place if is_there else -1
+
+    def place(self, term: bytes) -> tuple[int, bool]:
+        """Where a term in UTF-8 stands among the others, or would, and whether it is there."""
+        size = len(self.vocabulary)
+        place = bisect_left(range(size), term, key=self.vocabulary.encoded)
+        return place, place < size and self.vocabulary.encoded(place) == term
+
+    def text(self, position: int) -> np.ndarray:
+        """The terms of the passage that stands at a position of the index."""
+        return self._stretch(TEXT, position)
+
+    def title(self, position: int) -> np.ndarray:
+        """Those of its title."""
+        return self._stretch(TITLE, position)
+
+    def words(self, position: int) -> np.ndarray:
+        """Its words, and its title's."""
+        return self._stretch(TEXT if self._is_same[position] else WORDS, position)
+
+    def _stretch(self, name: str, position: int) -> np.ndarray:
+        begin, end = self._arrays[name + ENDS][position : position + 2]
+        return self._arrays[name][begin:end]
+
+    def texts(self, positions: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+        """The terms of several passages, one after the other (total,) int64, and how many each has (n,)."""
+        return _gathered(self._arrays[TEXT], self._arrays[TEXT + ENDS], positions)
+
+    def titles(self, positions: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+        """Those of their titles."""
+        return _gathered(self._arrays[TITLE], self._arrays[TITLE + ENDS], positions)
 
     def of(self, position: int) -> PassageTerms:
         """The terms of the passage that stands at a position of the index."""
-        begin, end = self._text_starts[position : position + 2]
-        title_begin, title_end = self._title_starts[position : position + 2]
-        text = self._text[begin:end]
-        words_begin, words_end = self._words_starts[position : position + 2]
-        plain = text if self._is_same[position] else self._words[words_begin:words_end]
-        return PassageTerms(text, self._title[title_begin:title_end], plain, self)
+        return PassageTerms(self, position)
 
     def terms(self) -> Iterator[str]:
         """All distinct terms in the order of their numbers."""
-        yield from (self._term(number).decode() for number in range(len(self._vocabulary_starts) - 1))
+        yield from (self.vocabulary[number] for number in range(len(self.vocabulary)))
 
-    def _term(self, number: int) -> bytes:
-        begin, end = self._vocabulary_starts[number : number + 2]
-        return bytes(self._vocabulary[begin:end].data)
+
+def _gathered(values: np.ndarray, starts: np.ndarray, positions: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    """Parts of an array, one after the other, and their lengths."""
+    import numpy as np
+
+    chosen = np.array(positions, dtype=np.int64)
+    begins = starts[chosen]
+    lengths = starts[chosen + 1] - begins
+    shifts = np.repeat(begins - lengths.cumsum() + lengths, lengths)
+    return values[shifts + np.arange(len(shifts))].astype(np.int64), lengths
 
 
 def open_terms(folder: Path) -> TermIndex | None:
@@ -132,27 +173,17 @@ def write_terms(
     if before is not None:
         known = {row: position for position, row in enumerate(before[0].tolist())}
         numbers = {term: number for number, term in enumerate(before[1].terms())}
-    found = {name: array("I") for name in (TEXT, TITLE, WORDS)}
-    starts = {name: array("q", [0]) for name in found}
-    is_same, made_of = array("B"), array("Q")
+    found = _Numbers(numbers)
     for row, title, text in passages:
         key = _made_of(title, text)
         position = known.get(row)
         if before is not None and position is not None and before[1].made_of[position] == key:
             old = before[1].of(position)
-            lists = {TEXT: old.text.tolist(), TITLE: old.title.tolist(), WORDS: old.words.tolist()}
+            found.add(key, {TEXT: old.text.tolist(), TITLE: old.title.tolist(), WORDS: old.words.tolist()})
         else:
-            read = {TEXT: passage_terms(title, text), TITLE: words_by_token(title), WORDS: words(f"{title} {text}")}
-            lists = {name: [numbers.setdefault(term, len(numbers)) for term in read[name]] for name in read}
-        is_same.append(lists[WORDS] == lists[TEXT])
-        if is_same[-1]:
-            lists[WORDS] = []
-        for name, its in lists.items():
-            found[name].extend(its)
-            starts[name].append(len(found[name]))
-        made_of.append(key)
+            found.read(key, title, text)
     del known
-    arrays = {name: np.frombuffer(its, dtype=np.uint32) for name, its in found.items()}
+    arrays = {name: np.frombuffer(its, dtype=np.uint32) for name, its in found.lists.items()}
     # What no passage has any more goes: a deleted document's words are to be nowhere.
     is_used = np.zeros(len(numbers), dtype=bool)
     for every in arrays.values():
@@ -163,18 +194,90 @@ def write_terms(
     renumbered[[number for _, number in kept]] = np.arange(len(kept), dtype=np.uint32)
     del numbers
     for name, every in arrays.items():
-        header = {"descr": np.lib.format.dtype_to_descr(every.dtype), "fortran_order": False, "shape": every.shape}
-        with (folder / f"{name}.npy").open("wb") as file:
-            np.lib.format.write_array_header_1_0(file, header)
-            for block in _blocks(every):
-                file.write(renumbered[block].tobytes())
-        np.save(folder / f"{name}{STARTS}.npy", np.frombuffer(starts[name], dtype=np.int64))
+        write_blocks(folder / f"{name}.npy", "<u4", len(every), (renumbered[block] for block in _blocks(every)))
+        write_array(folder, name + ENDS, found.starts[name])
     lengths = np.cumsum([0, *(len(term) for term, _ in kept)], dtype=np.int64)
-    np.save(folder / f"{VOCABULARY}.npy", np.frombuffer(b"".join(term for term, _ in kept), dtype=np.uint8))
-    np.save(folder / f"{VOCABULARY}{STARTS}.npy", lengths)
-    np.save(folder / f"{IS_SAME}.npy", np.frombuffer(is_same, dtype=np.uint8))
-    np.save(folder / f"{MADE_OF}.npy", np.frombuffer(made_of, dtype=np.uint64))
+    write_array(folder, VOCABULARY, b"".join(term for term, _ in kept))
+    np.save(folder / f"{VOCABULARY}{ENDS}.npy", lengths)
+    write_array(folder, IS_SAME, found.is_same)
+    write_array(folder, MADE_OF, found.made_of)
     (folder / ANALYSER).write_text(json.dumps(_analysed()), encoding="utf-8")
+
+
+def grow_terms(before: TermIndex, folder: Path, passages: Iterable[tuple[int, str, str]]) -> None:
+    """Write an index's terms into the empty `folder`, with those of `(row, title, text)` behind them.
+
+    Its terms get new numbers where new ones stand between them, which takes no reading of texts.
+    """
+    import numpy as np
+
+    numbers: dict[str, int] = {}
+    added = _Numbers(numbers)
+    for _, title, text in passages:
+        added.read(_made_of(title, text), title, text)
+    old_size = len(before.vocabulary)
+    places = {term: before.place(term.encode()) for term in numbers}
+    new = sorted(term.encode() for term, (_, is_there) in places.items() if not is_there)
+    gaps = np.array([before.place(term)[0] for term in new], dtype=np.int64)
+    shifts = np.searchsorted(gaps, np.arange(old_size), side="right")
+    of_old = (np.arange(old_size) + shifts).astype(np.uint32)
+    of_new = {term: int(gap) + rank for rank, (term, gap) in enumerate(zip(new, gaps.tolist(), strict=True))}
+    of_added = np.zeros(len(numbers), dtype=np.uint32)
+    for term, number in numbers.items():
+        place, is_there = places[term]
+        of_added[number] = of_old[place] if is_there else of_new[term.encode()]
+    for name in (TEXT, TITLE, WORDS):
+        old, more = before.array(name), np.frombuffer(added.lists[name], dtype=np.uint32)
+        blocks = [*((of_old, block) for block in _blocks(old)), (of_added, more)]
+        write_blocks(folder / f"{name}.npy", "<u4", len(old) + len(more), (to[block] for to, block in blocks))
+        starts = np.frombuffer(added.starts[name], dtype=np.int64)
+        np.save(folder / f"{name}{ENDS}.npy", np.concatenate([before.array(name + ENDS), starts[1:] + len(old)]))
+    _write_merged(folder, before.vocabulary, new, gaps)
+    for name, its in ((IS_SAME, added.is_same), (MADE_OF, added.made_of)):
+        np.save(folder / f"{name}.npy", np.concatenate([before.array(name), np.frombuffer(its, dtype=its.typecode)]))
+    (folder / ANALYSER).write_text(json.dumps(_analysed()), encoding="utf-8")
+
+
+def _write_merged(folder: Path, before: Strings, new: Sequence[bytes], gaps: np.ndarray) -> None:
+    """Write a vocabulary with new terms, each of them before the term of the old one at its gap."""
+    import numpy as np
+
+    parts, at = [], 0
+    for term, gap in zip(new, gaps.tolist(), strict=True):
+        parts += [before.stretch(at, gap), term]
+        at = gap
+    parts.append(before.stretch(at, len(before)))
+    lengths = np.insert(before.lengths(), gaps, [len(term) for term in new])
+    write_array(folder, VOCABULARY, b"".join(parts))
+    np.save(folder / f"{VOCABULARY}{ENDS}.npy", np.concatenate([[0], lengths.cumsum()]).astype(np.int64))
+
+
+class _Numbers:
+    """Passages' terms as numbers, while they are gathered.
+
+    Args:
+        numbers: By term; what is not in it yet gets the next one.
+    """
+
+    def __init__(self, numbers: dict[str, int]) -> None:
+        self._numbers = numbers
+        self.lists = {name: array("I") for name in (TEXT, TITLE, WORDS)}
+        self.starts = {name: array("q", [0]) for name in self.lists}
+        self.is_same, self.made_of = array("B"), array("Q")
+
+    def read(self, key: int, title: str, text: str) -> None:
+        """Add a passage's terms."""
+        read = {TEXT: passage_terms(title, text), TITLE: words_by_token(title), WORDS: words(f"{title} {text}")}
+        numbers = self._numbers
+        self.add(key, {name: [numbers.setdefault(term, len(numbers)) for term in read[name]] for name in read})
+
+    def add(self, key: int, lists: dict[str, list[int]]) -> None:
+        """Add a passage's terms, which have numbers."""
+        self.is_same.append(lists[WORDS] == lists[TEXT])
+        for name, its in lists.items():
+            self.lists[name].extend([] if name == WORDS and self.is_same[-1] else its)
+            self.starts[name].append(len(self.lists[name]))
+        self.made_of.append(key)
 
 
 def _blocks(numbers: np.ndarray) -> Iterator[np.ndarray]:
@@ -192,20 +295,3 @@ def _made_of(title: str, text: str) -> int:
 @lru_cache(maxsize=1)
 def _analysed() -> list[str]:
     return [*words_by_token(_PROBE), *words(_PROBE)]
-
-
-def _array(folder: Path, name: str) -> np.ndarray:
-    """An array of a file, mapped where it is large, but no `memmap`, whose slices take ten times as long.
-
-    Raises:
-        LibraryCorrupt: It cannot be read.
-    """
-    import numpy as np
-
-    path = folder / f"{name}.npy"
-    try:
-        mode: Literal["r"] | None = "r" if path.stat().st_size >= MAPPED_FROM else None
-        found: np.ndarray = np.load(path, mmap_mode=mode, allow_pickle=False).view(np.ndarray)
-    except (OSError, ValueError, EOFError) as error:
-        raise unreadable(f"The index file {path} cannot be read", error) from error
-    return found

@@ -7,6 +7,7 @@ correction ever reads more of it.
 from __future__ import annotations
 
 import re
+import shutil
 import sqlite3
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,9 +30,9 @@ HEAD, TAIL = 2, 3
 _WORD = re.compile(r"[^\W\d_]+")
 _CHUNK = 500
 """Words in one SQL statement: SQLite of some builds takes 999 parameters at most."""
-_TABLES = """
-PRAGMA journal_mode = OFF;
-PRAGMA synchronous = OFF;
+_FOR_ONE_WRITER = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
+_TABLES = f"""
+{_FOR_ONE_WRITER}
 CREATE TABLE words (
     word TEXT PRIMARY KEY,
     passages INTEGER NOT NULL,
@@ -67,6 +68,32 @@ def write_vocabulary(path: Path, texts: Iterable[tuple[str, str]]) -> int:
 
     The texts of a document follow each other; where they do not, it is counted once for each run of them.
     """
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.executescript(_TABLES)
+        database.execute("BEGIN")
+        database.executemany("INSERT INTO words VALUES (?, ?, ?, ?, ?)", _counted(texts))
+        database.execute("COMMIT")
+        database.execute("CREATE INDEX words_tail ON words (tail, length)")
+        (size,) = database.execute("SELECT count(*) FROM words").fetchone()
+    return int(size)
+
+
+def grow_vocabulary(before: Path, path: Path, texts: Iterable[tuple[str, str]]) -> None:
+    """Write the words at `before` to `path`, with those of `(document id, text)` pairs of other documents added."""
+    shutil.copyfile(before, path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.executescript(_FOR_ONE_WRITER)
+        database.execute("BEGIN")
+        database.executemany(
+            """INSERT INTO words VALUES (?, ?, ?, ?, ?) ON CONFLICT (word) DO UPDATE SET
+            passages = passages + excluded.passages, documents = documents + excluded.documents""",
+            _counted(texts),
+        )
+        database.execute("COMMIT")
+
+
+def _counted(texts: Iterable[tuple[str, str]]) -> Iterator[tuple[str, int, int, int, str]]:
+    """Rows of the table of words."""
     counts: dict[str, list[int]] = {}
     number, current = 0, None
     for document, text in texts:
@@ -80,23 +107,13 @@ def write_vocabulary(path: Path, texts: Iterable[tuple[str, str]]) -> int:
             entry[0] += 1
             if entry[2] != number:
                 entry[1], entry[2] = entry[1] + 1, number
-    rows = (
-        (word, passages, documents, len(word), word[-TAIL:])
-        for word, (passages, documents, _) in sorted(counts.items())
-        if len(word) <= LONGEST
-    )
-    with closing(sqlite3.connect(path, isolation_level=None)) as database:
-        database.executescript(_TABLES)
-        database.execute("BEGIN")
-        database.executemany("INSERT INTO words VALUES (?, ?, ?, ?, ?)", rows)
-        database.execute("COMMIT")
-        database.execute("CREATE INDEX words_tail ON words (tail, length)")
-        (size,) = database.execute("SELECT count(*) FROM words").fetchone()
-    return int(size)
+    for word, (passages, documents, _) in sorted(counts.items()):
+        if len(word) <= LONGEST:
+            yield word, passages, documents, len(word), word[-TAIL:]
 
 
-def texts_by_document(store: Store) -> Iterator[tuple[str, str]]:
-    """`(document id, title and text)` of all passages of a library, in the order that they were stored in."""
+def texts_by_document(store: Store, after: int = 0) -> Iterator[tuple[str, str]]:
+    """`(document id, title and text)` of a library's passages behind a row, in the order that they were stored in."""
     batch: list[tuple[int, str]] = []
 
     def named() -> Iterator[tuple[str, str]]:
@@ -104,7 +121,7 @@ def texts_by_document(store: Store) -> Iterator[tuple[str, str]]:
         for row, text in batch:
             yield names[row][1], text
 
-    for row, title, text in store.texts():
+    for row, title, text in store.texts(after):
         batch.append((row, text if text.startswith(title) else f"{title} {text}"))
         if len(batch) == _CHUNK:
             yield from named()

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Sized
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Iterator, Sequence, Set, Sized
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, TypeVar, overload
 
 from preflight_rag.library.search.fusion import RRF_K, comb_sum, reciprocal_rank_fusion
 from preflight_rag.state.context import Fusion
 from preflight_rag.state.errors import LibraryCorrupt, PassageGone, UsageError
-from preflight_rag.state.retrieval import Candidate, PassageTerms
-from preflight_rag.state.values import Hit, Passage, Ranking
+from preflight_rag.state.retrieval import Candidate
+from preflight_rag.state.values import Hit, Passage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,6 +35,49 @@ Scored = Sequence[tuple[int, float]]
 Identities = dict[int, tuple[str, str]]
 
 
+class Ranked(Sequence[Hit]):
+    """A ranking whose hits are made when they are looked at: a turn looks at the first ones alone.
+
+    Args:
+        keys: Of the passages, best first.
+        scores: Theirs.
+        names: `(passage id, document id)` of passages by key.
+    """
+
+    def __init__(
+        self, keys: Sequence[int], scores: Sequence[float], names: Callable[[Sequence[int]], list[tuple[str, str]]]
+    ) -> None:
+        self._keys, self._scores, self._names = keys, scores, names
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    @overload
+    def __getitem__(self, place: int) -> Hit: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Hit, ...]: ...
+    def __getitem__(self, place: int | slice) -> Hit | tuple[Hit, ...]:
+        if isinstance(place, int):
+            return self[range(len(self))[place] : range(len(self))[place] + 1][0]
+        ranks = range(1, len(self) + 1)[place]
+        named = zip(ranks, self._names(self._keys[place]), self._scores[place], strict=True)
+        return tuple(
+            Hit(passage_id=id, document_id=document, rank=rank, score=score) for rank, (id, document), score in named
+        )
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self[:])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self[:] == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(self[:])
+
+    def __repr__(self) -> str:
+        return repr(self[:])
+
+
 @dataclass(frozen=True, slots=True)
 class Rankings:
     """The rankings of passages for one query, each at most `k` long.
@@ -46,19 +89,23 @@ class Rankings:
         dense_scores: Cosine of query and passage for every passage of `fused`, from the stored vectors.
         note: What the filter left out; empty without one.
         problems: What went wrong on the way and left something out, one line each.
-        terms: Of the passages of `fused`, by id, where the index holds them.
+        unread: The candidates of `fused`, their texts not read yet, where the index holds all else that ranks them.
     """
 
-    dense: Ranking
-    lexical: Ranking
-    fused: Ranking
+    dense: Sequence[Hit]
+    lexical: Sequence[Hit]
+    fused: Sequence[Hit]
     dense_scores: dict[str, float]
     note: str = ""
     problems: tuple[str, ...] = ()
-    terms: dict[str, PassageTerms] = field(default_factory=dict, compare=False, repr=False)
+    unread: tuple[Candidate, ...] | None = field(default=None, compare=False, repr=False)
 
     def candidates(self, passages: Sequence[Passage]) -> list[Candidate]:
         """The fused ranking's passages, which are given in its order, with their places in all rankings."""
+        if self.unread is not None:
+            return [
+                replace(candidate, passage=passage) for candidate, passage in zip(self.unread, passages, strict=True)
+            ]
         dense = {hit.passage_id: hit.rank for hit in self.dense}
         lexical = {hit.passage_id: hit for hit in self.lexical}
         return [
@@ -70,7 +117,6 @@ class Rankings:
                 dense_rank=dense.get(hit.passage_id),
                 lexical_rank=lexical[hit.passage_id].rank if hit.passage_id in lexical else None,
                 bm25=lexical[hit.passage_id].score if hit.passage_id in lexical else None,
-                terms=self.terms.get(hit.passage_id),
             )
             for hit, passage in zip(self.fused, passages, strict=True)
         ]
@@ -131,23 +177,80 @@ def hybrid_search(
     if fusion == "rrf":
         fused = reciprocal_rank_fusion([[row for row, _ in dense], [row for row, _ in lexical]], k=rrf_k)[:k]
     else:
-        fused = comb_sum(_cosines_of(store, vector, dense, lexical), dict(lexical))[:k]
-    shown = {row for scored in (dense[:k], lexical[:k], fused) for row, _ in scored}
-    names = whole(store, shown, store.identities(sorted(shown)))
+        fused = comb_sum(_cosines_of(store, index, vector, dense, lexical), dict(lexical))[:k]
+    dense, lexical, names = dense[:k], lexical[:k], _Names(store, index)
+    names.check({row for scored in (dense, lexical, fused) for row, _ in scored})
     wanted = [row for row, _ in fused]
-    vectors = whole(store, wanted, store.row_vectors(sorted(wanted)))
-    scores = cosines(vector, {names[row][0]: vectors[row] for row in wanted})
-    terms = {names[row][0]: found for row, found in index.passage_terms([row for row, _ in fused]).items()}
-    near, worded, together = (_ranking(scored, names) for scored in (dense[:k], lexical[:k], fused))
-    return Rankings(near, worded, together, scores, terms=terms)
+    scores = row_cosines(vector, stored_vectors(store, index, wanted))
+    near, worded = (Ranked([row for row, _ in part], [score for _, score in part], names) for part in (dense, lexical))
+    together = Ranked(wanted, [score for _, score in fused], names)
+    unread = _unread(index, dense, lexical, fused, scores)
+    ids = [name for name, _ in names(wanted)] if unread is None else [candidate.passage.id for candidate in unread]
+    return Rankings(near, worded, together, dict(zip(ids, scores, strict=True)), unread=unread)
 
 
-def _cosines_of(store: Store, vector: np.ndarray, dense: Scored, lexical: Scored) -> dict[int, float]:
+class _Names:
+    """Names of passages by row: those of the index where it has them, else the database's.
+
+    A ranking asks for them when somebody looks at it.
+    """
+
+    def __init__(self, store: Store, index: Index) -> None:
+        self._store, self._index = store, index
+        self._read: Identities = {}
+
+    def check(self, rows: Set[int]) -> None:
+        """Compare the index with the database, which must hold what is found.
+
+        Raises:
+            LibraryCorrupt: It lacks some.
+        """
+        if self._index.places is None:
+            self._read = whole(self._store, rows, self._store.identities(sorted(rows)))
+        elif not self._store.holds(sorted(rows)):
+            raise _lacking(self._store)
+
+    def __call__(self, rows: Sequence[int]) -> list[tuple[str, str]]:
+        """`(passage id, document id)` of rows that were checked."""
+        places, positions = self._index.places, self._index.standing(rows)
+        if places is None or positions is None:
+            return [self._read[row] for row in rows]
+        return places.names(positions)
+
+
+def _unread(
+    index: Index, dense: Scored, lexical: Scored, fused: Scored, cosines: Sequence[float]
+) -> tuple[Candidate, ...] | None:
+    """The candidates of the fused ranking as the index knows them; None where it lacks what ranks them further."""
+    positions = index.standing([row for row, _ in fused])
+    if index.places is None or index.terms is None or positions is None:
+        return None
+    ranks = {row: rank for rank, (row, _) in enumerate(dense, 1)}
+    worded = {row: (rank, score) for rank, (row, score) in enumerate(lexical, 1)}
+    of, found = index.terms.of, []
+    parts = zip(fused, index.places.passages(positions), cosines, positions.tolist(), strict=True)
+    for rank, ((row, score), passage, cosine, position) in enumerate(parts, 1):
+        lexical_rank, bm25 = worded.get(row, (None, None))
+        found.append(Candidate(passage, rank, score, cosine, ranks.get(row), lexical_rank, bm25, terms=of(position)))
+    return tuple(found)
+
+
+def stored_vectors(store: Store, index: Index, rows: Sequence[int]) -> np.ndarray:
+    """Vectors (n, d) float32 of passages by row: the index's where these are the stored ones, else the database's."""
+    import numpy as np
+
+    if index.dense.is_exact and (positions := index.standing(rows)) is not None:
+        return index.dense.vectors(positions)
+    found = whole(store, rows, store.row_vectors(rows))
+    return np.stack([found[row] for row in rows]) if rows else np.empty((0, 0), np.float32)
+
+
+def _cosines_of(store: Store, index: Index, vector: np.ndarray, dense: Scored, lexical: Scored) -> dict[int, float]:
     """Cosine with the query of each passage that either ranking holds."""
     near = dict(dense)
     missing = [row for row, _ in lexical if row not in near]
-    stored = whole(store, missing, store.row_vectors(missing))
-    return near | {row: float(vector @ each) for row, each in stored.items()}
+    stored = stored_vectors(store, index, missing)
+    return near | {row: float(vector @ each) for row, each in zip(missing, stored, strict=True)}
 
 
 def whole(store: Store, wanted: Sized, found: dict[K, V]) -> dict[K, V]:
@@ -157,8 +260,12 @@ def whole(store: Store, wanted: Sized, found: dict[K, V]) -> dict[K, V]:
         LibraryCorrupt: It lacks some: the index is not this database's, or was replaced during the search.
     """
     if len(found) != len(wanted):
-        raise LibraryCorrupt(f"The index of {store.path.parent} points to passages that are not in the database")
+        raise _lacking(store)
     return found
+
+
+def _lacking(store: Store) -> LibraryCorrupt:
+    return LibraryCorrupt(f"The index of {store.path.parent} points to passages that are not in the database")
 
 
 def _nearest(store: Store, index: Index, vector: np.ndarray, n: int, among: np.ndarray) -> list[tuple[int, float]]:
@@ -175,18 +282,17 @@ def cosines(query: np.ndarray, vectors: dict[str, np.ndarray]) -> dict[str, floa
     """Cosine of `query` with each vector; 0 for a vector of zeros."""
     import numpy as np
 
-    if not vectors:
-        return {}
-    matrix = np.stack(list(vectors.values()))
+    return dict(zip(vectors, row_cosines(query, np.stack(list(vectors.values()))), strict=True)) if vectors else {}
+
+
+def row_cosines(query: np.ndarray, matrix: np.ndarray) -> list[float]:
+    """Cosine of `query` (d,) with each row of `matrix` (n, d); 0 for a row of zeros."""
+    import numpy as np
+
+    if not len(matrix):
+        return []
     scales = np.linalg.norm(query) * np.linalg.norm(matrix, axis=1)
     # Unlike a product of matrices, the same sum wherever a vector stands among others: equal passages have equal ones.
     products = np.einsum("ij,j->i", matrix, query)
-    found = np.divide(products, scales, out=np.zeros(len(matrix)), where=scales > 0)
-    return dict(zip(vectors, found.astype(float).tolist(), strict=True))
-
-
-def _ranking(scored: Scored, names: Identities) -> Ranking:
-    return tuple(
-        Hit(passage_id=names[row][0], document_id=names[row][1], rank=rank, score=score)
-        for rank, (row, score) in enumerate(scored, start=1)
-    )
+    found: list[float] = np.divide(products, scales, out=np.zeros(len(matrix)), where=scales > 0).tolist()
+    return found

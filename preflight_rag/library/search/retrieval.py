@@ -8,7 +8,7 @@ and the rest goes on.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import zip_longest
@@ -22,7 +22,7 @@ from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import LibraryEmpty, UsageError
 from preflight_rag.state.reading import Source
 from preflight_rag.state.retrieval import Candidate
-from preflight_rag.state.values import Passage, SearchExpression
+from preflight_rag.state.values import Passage, SearchExpression, UnreadPassage
 from preflight_rag.text.retractions import is_retracted
 
 if TYPE_CHECKING:
@@ -164,14 +164,44 @@ def _retrieved(
         retrieval.rungs = [*_tried_rungs(library, expressions, settings), *live.rungs]
     pools = []
     for query, part in zip(queries, found, strict=True):
-        pool = part.candidates(library.passages([hit.passage_id for hit in part.fused]))
+        pool = _pool(library, part, settings, extractive, live)
         if live.passages:
             pool = _merged(library, query, pool, live, settings, where)
         if found_by is not None:
             pool = [candidate for candidate in pool if found_by.fits({FOUND_BY: candidate.found_by})]
         pools.append(_ordered(query, pool, retrieval, settings, extractive))
-    retrieval.chosen = _selected(library, _shared(_joined(pools), settings), settings)
+    ranked = _shared(_joined(pools), settings)
+    ranks = {candidate.passage.id: rank for rank, candidate in enumerate(ranked, 1)}
+    retrieval.chosen = _read(library, _selected(library, ranked, settings), ranks)
     return retrieval
+
+
+def _pool(
+    library: Collection, found: Rankings, settings: Settings, extractive: ExtractiveReader | None, live: _Live
+) -> list[Candidate]:
+    """The candidates of a search, which are not read yet where their texts and dates decide nothing."""
+    from preflight_rag.models.reranking.feature_reranker import FeatureReranker
+
+    reranker = _second_stage(settings, extractive)
+    reads = not (reranker is None or isinstance(reranker, FeatureReranker)) or live.passages or settings.recency
+    if found.unread is not None and not reads:
+        return list(found.unread)
+    return found.candidates(library.passages([hit.passage_id for hit in found.fused]))
+
+
+def _read(library: Collection, chosen: list[Candidate], ranks: Mapping[str, int]) -> list[Candidate]:
+    """The candidates that go on, with their texts, and their ranks in the pool that they were chosen from."""
+    names = [candidate.passage.id for candidate in chosen if isinstance(candidate.passage, UnreadPassage)]
+    read = dict(zip(names, library.passages(names), strict=True))
+    return [
+        replace(candidate, passage=read.get(candidate.passage.id, candidate.passage), rank=ranks[candidate.passage.id])
+        for candidate in chosen
+    ]
+
+
+def _is_retracted(candidate: Candidate) -> bool:
+    passage = candidate.passage
+    return passage.retracted if isinstance(passage, UnreadPassage) else is_retracted(passage.title)
 
 
 def _ordered(
@@ -184,17 +214,17 @@ def _ordered(
     if settings.recency:
         from preflight_rag.library.search.fusion import with_recency
 
+        pool = [replace(candidate, rank=rank) for rank, candidate in enumerate(pool, 1)]
         pool = with_recency(pool, settings.recency, settings.rrf_k)
     return _retracted_last(pool)
 
 
 def _retracted_last(pool: list[Candidate]) -> list[Candidate]:
     """The candidates with passages of retracted publications behind all others."""
-    retracted = [is_retracted(candidate.passage.title) for candidate in pool]
+    retracted = [_is_retracted(candidate) for candidate in pool]
     if not any(retracted):
         return pool
-    last = [candidate for _, candidate in sorted(zip(retracted, pool, strict=True), key=lambda pair: pair[0])]
-    return [replace(candidate, rank=rank) for rank, candidate in enumerate(last, 1)]
+    return [candidate for _, candidate in sorted(zip(retracted, pool, strict=True), key=lambda pair: pair[0])]
 
 
 def _shared(pool: list[Candidate], settings: Settings) -> list[Candidate]:
@@ -213,8 +243,8 @@ def _shared(pool: list[Candidate], settings: Settings) -> list[Candidate]:
         is_within = given[candidate.passage.document_id] <= most
         if place < settings.k and not is_within:
             beyond.append(candidate)
-        is_sound = not is_retracted(candidate.passage.title)
-        if place >= settings.k and is_within and is_sound and candidate.cosine >= NEAR * closest:
+        is_near = place >= settings.k and is_within and candidate.cosine >= NEAR * closest
+        if is_near and not _is_retracted(candidate):
             near.append(candidate)
     count = min(len(beyond), len(near))
     if not count:
@@ -222,8 +252,7 @@ def _shared(pool: list[Candidate], settings: Settings) -> list[Candidate]:
     moved = {candidate.passage.id for candidate in (*beyond[-count:], *near[:count])}
     first = [candidate for candidate in pool[: settings.k] if candidate.passage.id not in moved]
     rest = [candidate for candidate in pool[settings.k :] if candidate.passage.id not in moved]
-    ordered = [*first, *near[:count], *beyond[-count:], *rest]
-    return [replace(candidate, rank=rank) for rank, candidate in enumerate(ordered, 1)]
+    return [*first, *near[:count], *beyond[-count:], *rest]
 
 
 def _joined(pools: Sequence[list[Candidate]]) -> list[Candidate]:
@@ -233,7 +262,7 @@ def _joined(pools: Sequence[list[Candidate]]) -> list[Candidate]:
     known = {candidate.passage.id: candidate for pool in reversed(pools) for candidate in pool}
     turns = zip_longest(*([candidate.passage.id for candidate in pool] for pool in pools[1:]))
     names = dict.fromkeys(name for turn in turns for name in turn if name is not None)
-    return [replace(known[name], rank=rank) for rank, name in enumerate(names, 1)]
+    return [known[name] for name in names]
 
 
 def read_filter(settings: Settings) -> tuple[Filter | None, Filter | None]:
@@ -334,7 +363,7 @@ def _reranked(
     for candidate, score in scored:
         if score is not None:
             retrieval.relevance[candidate.passage.id] = max(score, retrieval.relevance.get(candidate.passage.id, score))
-    return [replace(candidate, rank=rank) for rank, candidate in enumerate(ranked.order, 1)]
+    return ranked.order
 
 
 def _second_stage(settings: Settings, extractive: ExtractiveReader | None) -> Reranker | None:
@@ -363,7 +392,7 @@ def _selected(library: Collection, pool: list[Candidate], settings: Settings) ->
     vectors, relevance = None, None
     if diversity != "none" and pool:
         # A selector picks from the whole pool: what was retracted is left to it only where there is not enough else.
-        sound = [candidate for candidate in pool if not is_retracted(candidate.passage.title)]
+        sound = [candidate for candidate in pool if not _is_retracted(candidate)]
         pool = sound if len(sound) >= settings.k else pool
         relevance = in_order([candidate.cosine for candidate in pool]).tolist()
         vectors = library.vectors([candidate.passage.id for candidate in pool])

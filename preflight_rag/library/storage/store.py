@@ -67,7 +67,13 @@ class Store(DatabaseFile):
     def skip_to(self, generation: int) -> None:
         """Go on counting after a number that was used before, for writes that the database has lost since."""
         if generation > self.generation():
-            self.set_meta("generation", generation)
+            with self._guard(), self._database.atomic():
+                self.set_meta("generation", generation)
+                self.set_meta("lost_until", generation)
+
+    def lost_until(self) -> int:
+        """Number below which an index may know of writes that the database has lost."""
+        return int(self.meta("lost_until") or 0)
 
     def dimension(self) -> int:
         """Length of the stored vectors."""
@@ -126,14 +132,20 @@ class Store(DatabaseFile):
                 yield dict(row) | read
             last = rows[-1]["id"]
 
-    def contents(self) -> Iterator[dict[str, Any]]:
-        """What each document is, ordered by id: what an index writes down of the documents that it is made of."""
+    def is_changed(self, generation: int, row: int) -> bool:
+        """Whether a document that has a passage up to a row was written, or removed, after a generation."""
+        sql = """SELECT 1 FROM documents d JOIN passages p ON p.document_id = d.id
+            WHERE d.generation > ? AND p.row <= ? LIMIT 1"""
+        return bool(self._rows(sql, (generation, row)))
+
+    def contents(self, since: int = 0) -> Iterator[dict[str, Any]]:
+        """What each document written after a generation is, ordered by id: an index notes what it is made of."""
         last = ""
         while rows := self._rows(
             """SELECT id, source, title, origin, content_hash,
                 (SELECT count(*) FROM passages WHERE document_id = d.id AND retired IS NULL) AS passages
-            FROM documents d WHERE retired IS NULL AND id > ? ORDER BY id LIMIT ?""",
-            (last, CHUNK),
+            FROM documents d WHERE retired IS NULL AND generation > ? AND id > ? ORDER BY id LIMIT ?""",
+            (since, last, CHUNK),
         ):
             yield from map(dict, rows)
             last = rows[-1]["id"]
@@ -256,6 +268,11 @@ class Store(DatabaseFile):
         sql = "SELECT row, id, document_id FROM passages WHERE row IN ({marks})"
         return {row[0]: (row[1], row[2]) for row in self._rows_in(sql, list(rows))}
 
+    def holds(self, rows: Sequence[int]) -> bool:
+        """Whether there is a passage at each of these different rows, be it a retired one."""
+        found = self._rows_in("SELECT count(*) FROM passages WHERE row IN ({marks})", list(rows))
+        return sum(int(row[0]) for row in found) == len(rows)
+
     def rows(self, ids: Sequence[str]) -> dict[str, int]:
         """The row of each passage that exists."""
         sql = "SELECT id, row FROM passages WHERE id IN ({marks})"
@@ -351,15 +368,27 @@ class Store(DatabaseFile):
         """Rows and vectors of all passages, of which as many are in memory as are asked for."""
         return StoredVectors(self, dimension)
 
-    def texts(self) -> Iterator[tuple[int, str, str]]:
-        """`(row, title, text)` of all passages, ordered by row."""
-        last = 0
+    def texts(self, after: int = 0) -> Iterator[tuple[int, str, str]]:
+        """`(row, title, text)` of all passages behind a row, ordered by row."""
+        last = after
         while rows := self._rows(
             """SELECT p.row, d.title, p.text FROM passages p JOIN documents d ON d.id = p.document_id
             WHERE p.retired IS NULL AND p.row > ? ORDER BY p.row LIMIT ?""",
             (last, CHUNK),
         ):
             yield from ((row[0], row[1], row[2]) for row in rows)
+            last = rows[-1][0]
+
+    def places(self, after: int = 0) -> Iterator[sqlite3.Row]:
+        """`(row, id, document id, title, tokens, start)` of all passages behind a row, ordered by row."""
+        last = after
+        while rows := self._rows(
+            """SELECT p.row, p.id, p.document_id, d.title, p.tokens, p.start
+            FROM passages p JOIN documents d ON d.id = p.document_id
+            WHERE p.retired IS NULL AND p.row > ? ORDER BY p.row LIMIT ?""",
+            (last, CHUNK),
+        ):
+            yield from rows
             last = rows[-1][0]
 
     def passages_like(self, pattern: str) -> Iterator[tuple[str, str, str]]:

@@ -125,26 +125,28 @@ class _Texts:
 
         known = [candidate.terms for candidate in candidates if candidate.terms is not None]
         if len(known) == len(candidates) and all(terms.vocabulary is known[0].vocabulary for terms in known):
-            texts, titles = [terms.text for terms in known], [terms.title for terms in known]
-            numbers = known[0].vocabulary.numbers(asked)
-        else:
-            vocabulary: dict[str, int] = {}
-            numbers = [vocabulary.setdefault(term, len(vocabulary)) for term in asked]
-            texts, titles = [], []
-            for candidate in candidates:
-                title, text = candidate.passage.title, candidate.passage.text
-                for terms, found in ((passage_terms(title, text), texts), (words_by_token(title), titles)):
-                    places = [vocabulary.setdefault(term, len(vocabulary)) for term in terms]
-                    found.append(np.array(places, dtype=np.int64))
-        lengths = np.array([len(text) for text in texts])
-        return cls(
-            np.concatenate(texts, dtype=np.int64),
-            np.repeat(np.arange(len(texts)), lengths),
-            lengths,
-            np.concatenate(titles, dtype=np.int64),
-            np.repeat(np.arange(len(titles)), [len(title) for title in titles]),
-            numbers,
-        )
+            vocabulary, positions = known[0].vocabulary, [terms.position for terms in known]
+            return cls._made(*vocabulary.texts(positions), *vocabulary.titles(positions), vocabulary.numbers(asked))
+        places: dict[str, int] = {}
+        numbers = [places.setdefault(term, len(places)) for term in asked]
+        texts: list[np.ndarray] = []
+        titles: list[np.ndarray] = []
+        for candidate in candidates:
+            title, text = candidate.passage.title, candidate.passage.text
+            for terms, found in ((passage_terms(title, text), texts), (words_by_token(title), titles)):
+                its = [places.setdefault(term, len(places)) for term in terms]
+                found.append(np.array(its, dtype=np.int64))
+        lengths, title_lengths = (np.array([len(each) for each in found]) for found in (texts, titles))
+        return cls._made(np.concatenate(texts), lengths, np.concatenate(titles), title_lengths, numbers)
+
+    @classmethod
+    def _made(
+        cls, ids: np.ndarray, lengths: np.ndarray, titles: np.ndarray, title_lengths: np.ndarray, asked: list[int]
+    ) -> _Texts:
+        import numpy as np
+
+        rows = np.arange(len(lengths))
+        return cls(ids, np.repeat(rows, lengths), lengths, titles, np.repeat(rows, title_lengths), asked)
 
     @property
     def starts(self) -> np.ndarray:

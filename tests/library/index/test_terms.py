@@ -8,7 +8,7 @@ import shutil
 import numpy as np
 import pytest
 
-from preflight_rag.library.index import terms
+from preflight_rag.library.index import arrays, terms
 from preflight_rag.library.index.generations import MANIFEST, ROWS, open_index
 from preflight_rag.library.index.terms import open_terms, write_terms
 from preflight_rag.library.library import Library
@@ -63,7 +63,7 @@ def test_terms_by_number(tmp_path):
 
 def test_mapped_files_say_the_same(tmp_path, monkeypatch):
     index = written(tmp_path / "terms")
-    monkeypatch.setattr(terms, "MAPPED_FROM", 0)
+    monkeypatch.setattr(arrays, "MAPPED_FROM", 0)
     monkeypatch.setattr(terms, "BLOCK", 3)
     mapped = written(tmp_path / "again")
     assert [read(mapped, place) for place in range(len(index))] == [read(index, place) for place in range(len(index))]
@@ -150,4 +150,6 @@ def test_the_manifest_knows_them(library):
     names = {name for name in index.manifest.files if name.startswith("terms/")}
     assert "terms/text.npy" in names
     assert ROWS in index.manifest.files
-    assert set(index.passage_terms(index.rows.tolist())) == set(index.rows.tolist())
+    assert len(index.terms) == len(index.rows)
+    assert index.standing(index.rows.tolist()).tolist() == list(range(len(index.rows)))
+    assert index.standing([int(index.rows[-1]) + 1]) is None

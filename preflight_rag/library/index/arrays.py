@@ -1,0 +1,91 @@
+"""Arrays in the files of an index: NumPy's format without pickled objects, mapped where they are large."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from preflight_rag.library.index.dense import MAPPED_FROM
+from preflight_rag.state.errors import unreadable
+
+if TYPE_CHECKING:
+    import numpy as np
+
+ENDS = "-starts"
+"""Of the file beside one of strings: where each begins, and the last one ends."""
+
+
+def open_array(folder: Path, name: str) -> np.ndarray:
+    """An array of a file, mapped where it is large, but no `memmap`, whose slices take ten times as long.
+
+    Raises:
+        LibraryCorrupt: It cannot be read.
+    """
+    import numpy as np
+
+    path = folder / f"{name}.npy"
+    try:
+        mode: Literal["r"] | None = "r" if path.stat().st_size >= MAPPED_FROM else None
+        found: np.ndarray = np.load(path, mmap_mode=mode, allow_pickle=False).view(np.ndarray)
+    except (OSError, ValueError, EOFError) as error:
+        raise unreadable(f"The index file {path} cannot be read", error) from error
+    return found
+
+
+def array_type(values: array[int] | bytes | bytearray) -> str:
+    """The NumPy type of numbers as Python holds them."""
+    return values.typecode if isinstance(values, array) else "B"
+
+
+def write_array(folder: Path, name: str, values: array[int] | bytes | bytearray) -> None:
+    """Write numbers, or bytes, as an array of their type."""
+    import numpy as np
+
+    np.save(folder / f"{name}.npy", np.frombuffer(values, dtype=array_type(values)))
+
+
+def write_blocks(path: Path, dtype: str, length: int, blocks: Iterable[np.ndarray]) -> None:
+    """Write an array (length,) in parts, so that it need not be in memory."""
+    import numpy as np
+
+    header = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": (length,)}
+    with path.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, header)
+        for block in blocks:
+            file.write(block.astype(dtype, copy=False).tobytes())
+
+
+class Strings:
+    """Texts in UTF-8, one after the other in one array.
+
+    Args:
+        folder: Where they lie.
+        name: Of the file.
+
+    Raises:
+        LibraryCorrupt: A file cannot be read.
+    """
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._text, self._starts = open_array(folder, name), open_array(folder, name + ENDS)
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    def __getitem__(self, number: int) -> str:
+        return self.encoded(number).decode("utf-8", "surrogatepass")
+
+    def encoded(self, number: int) -> bytes:
+        """One of them in UTF-8."""
+        return self._text[self._starts[number] : self._starts[number + 1]].tobytes()
+
+    def stretch(self, first: int, end: int) -> bytes:
+        """Those from one on to another, which is left out, in UTF-8 without anything between them."""
+        return self._text[self._starts[first] : self._starts[end]].tobytes()
+
+    def lengths(self) -> np.ndarray:
+        """Bytes of each, (n,)."""
+        found: np.ndarray = self._starts[1:] - self._starts[:-1]
+        return found

@@ -1,0 +1,122 @@
+"""What a search needs of a passage before it is read, as arrays: its names, its length, where it stands.
+
+A search ranks a hundred passages or more, of which a few are read. What the ranking asks of the others lies in the
+index, in the order of its rows:
+
+- `ids`, `ids-starts`: the passages' ids in UTF-8, one after the other.
+- `documents`, `documents-starts`, `document-of`: the ids of their documents, and which of these is each passage's. An
+  id stands once for each run of passages of its document.
+- `tokens`, `starts`: as a `Passage` has them.
+- `is-retracted`: whether the document's title says that it was retracted.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from preflight_rag.library.index.arrays import ENDS, Strings, array_type, open_array, write_array
+from preflight_rag.state.values import UnreadPassage
+from preflight_rag.text.retractions import is_retracted
+
+if TYPE_CHECKING:
+    import numpy as np
+
+FOLDER = "places"
+IDS, DOCUMENTS, DOCUMENT_OF = "ids", "documents", "document-of"
+TOKENS, STARTS, IS_RETRACTED = "tokens", "starts", "is-retracted"
+
+
+class Places:
+    """The places of one index generation's passages.
+
+    Args:
+        folder: What `write_places` wrote.
+
+    Raises:
+        LibraryCorrupt: A file cannot be read.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._ids, self._documents = Strings(folder, IDS), Strings(folder, DOCUMENTS)
+        self._document_of = open_array(folder, DOCUMENT_OF)
+        self._tokens, self._starts = open_array(folder, TOKENS), open_array(folder, STARTS)
+        self._is_retracted = open_array(folder, IS_RETRACTED)
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def names(self, positions: np.ndarray) -> list[tuple[str, str]]:
+        """`(passage id, document id)` of the passages at these positions."""
+        ids, documents = self._ids, self._documents
+        owners = self._document_of[positions].tolist()
+        return [(ids[at], documents[owner]) for at, owner in zip(positions.tolist(), owners, strict=True)]
+
+    def passages(self, positions: np.ndarray) -> list[UnreadPassage]:
+        """The passages at these positions, without what only the database has."""
+        numbers = (values[positions].tolist() for values in (self._tokens, self._starts, self._is_retracted))
+        return [
+            UnreadPassage(id=id, document_id=document, tokens=tokens, start=start, retracted=bool(retracted))
+            for (id, document), tokens, start, retracted in zip(self.names(positions), *numbers, strict=True)
+        ]
+
+
+def open_places(folder: Path) -> Places | None:
+    """The places that lie in a folder; None where an older version built the index.
+
+    Raises:
+        LibraryCorrupt: A file cannot be read.
+    """
+    return Places(folder) if folder.is_dir() else None
+
+
+def write_places(folder: Path, passages: Iterable[Sequence[object]]) -> None:
+    """Write the places of passages into the empty `folder`.
+
+    Args:
+        folder: Where to.
+        passages: `(row, passage id, document id, title, tokens, start)` of each, ordered by row.
+    """
+    for name, values in _arrays(passages).items():
+        write_array(folder, name, values)
+
+
+def grow_places(before: Path, folder: Path, passages: Iterable[Sequence[object]]) -> None:
+    """Write the places in `before` to the empty `folder`, with those of more passages behind them."""
+    import numpy as np
+
+    added = _arrays(passages)
+    documents = len(open_array(before, DOCUMENTS + ENDS)) - 1
+    for name, values in added.items():
+        old, new = open_array(before, name), np.frombuffer(values, dtype=array_type(values))
+        if name.endswith(ENDS):
+            new = new[1:] + old[-1]
+        elif name == DOCUMENT_OF:
+            new = new + np.uint32(documents)
+        np.save(folder / f"{name}.npy", np.concatenate([old, new]))
+
+
+def _arrays(passages: Iterable[Sequence[object]]) -> dict[str, array[int] | bytearray]:
+    """The numbers of each file by its name."""
+    strings = {IDS: bytearray(), DOCUMENTS: bytearray()}
+    ends = {name: array("q", [0]) for name in strings}
+    document_of, tokens, starts, retracted = array("I"), array("q"), array("q"), array("B")
+    current: object = None
+
+    def append(name: str, text: object) -> None:
+        strings[name].extend(str(text).encode("utf-8", "surrogatepass"))
+        ends[name].append(len(strings[name]))
+
+    for _, id, document, title, count, start in passages:
+        append(IDS, id)
+        if document != current:
+            append(DOCUMENTS, document)
+            current = document
+        document_of.append(len(ends[DOCUMENTS]) - 2)
+        tokens.append(int(str(count)))
+        starts.append(int(str(start)))
+        retracted.append(is_retracted(str(title)))
+    numbers = {DOCUMENT_OF: document_of, TOKENS: tokens, STARTS: starts, IS_RETRACTED: retracted}
+    return {**strings, **{name + ENDS: places for name, places in ends.items()}, **numbers}
