@@ -114,7 +114,33 @@ _PUT_WRITES = """
 _REMOVE = "DELETE FROM {} WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?"
 
 
-class SqliteCheckpointer(AsyncSqliteSaver):
+class PruningSaver(BaseCheckpointSaver[str]):
+    """LangGraph's way to prune, for checkpointers over any database."""
+
+    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        """Remove checkpoints and their writes.
+
+        Args:
+            thread_ids: Which threads.
+            strategy: "keep_latest" keeps the newest checkpoint of each namespace, "delete" keeps nothing.
+
+        Raises:
+            UsageError: There is no such strategy.
+        """
+        if strategy == "delete":
+            for thread_id in thread_ids:
+                await self.adelete_thread(thread_id)
+        elif strategy == "keep_latest":
+            await self._keep_latest([str(thread_id) for thread_id in thread_ids])
+        else:
+            raise UsageError(f"Unknown strategy {strategy!r}", help='Use "keep_latest" or "delete".')
+
+    async def _keep_latest(self, thread_ids: Sequence[str]) -> None:
+        """Remove all of the threads but the newest checkpoint of each namespace."""
+        raise NotImplementedError
+
+
+class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
     """LangGraph's SQLite saver with what it lacks: pruning, deleting by run, copying, and no lock left behind.
 
     Values are read back strictly: plain data, LangChain messages and LangGraph's own types, and nothing else that a
@@ -234,24 +260,6 @@ class SqliteCheckpointer(AsyncSqliteSaver):
                 await self.conn.commit()
         self._order_is_kept = True
 
-    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """Remove checkpoints and their writes.
-
-        Args:
-            thread_ids: Which threads.
-            strategy: "keep_latest" keeps the newest checkpoint of each namespace, "delete" keeps nothing.
-
-        Raises:
-            UsageError: There is no such strategy.
-        """
-        if strategy == "delete":
-            for thread_id in thread_ids:
-                await self.adelete_thread(thread_id)
-        elif strategy == "keep_latest":
-            await self._remove(_OLDER_THAN_LATEST, [_json_texts(thread_ids)])
-        else:
-            raise UsageError(f"Unknown strategy {strategy!r}", help='Use "keep_latest" or "delete".')
-
     async def prune_turn(self, thread_id: str, keep_turns: int = 0) -> int:
         """Remove a thread's intermediate steps and their writes, and say how many steps went.
 
@@ -269,6 +277,9 @@ class SqliteCheckpointer(AsyncSqliteSaver):
         if not rows or rows[0][0] is None:
             return 0
         return await self._remove(_BEFORE, [thread_id, rows[0][0]])
+
+    async def _keep_latest(self, thread_ids: Sequence[str]) -> None:
+        await self._remove(_OLDER_THAN_LATEST, [_json_texts(thread_ids)])
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Remove the checkpoints, and their writes, that carry one of the run ids in their metadata."""

@@ -17,7 +17,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from preflight_rag.state.errors import DatabaseCorrupt, ThreadNotFound, TurnError, UsageError
@@ -153,7 +153,10 @@ class Rows(Protocol):
 
 
 class Connection(Protocol):
-    """What statements are given to. `holds(query, text)` in them says whether a text holds a casefolded query."""
+    """What statements are given to.
+
+    `holds(query, text)` in them says whether a text holds a casefolded query; `least` and `greatest` are PostgreSQL's.
+    """
 
     def execute(self, statement: str, values: Mapping[str, Any] = ..., /) -> Rows:
         """Run a statement with named parameters (`:name`)."""
@@ -165,6 +168,10 @@ class Database(Protocol):
     @property
     def name(self) -> str:
         """What errors call it; never with a password."""
+
+    @property
+    def clock(self) -> str:
+        """Seconds since 1970 by the clock of the database, as an expression of SQL."""
 
     def reading(self) -> AbstractContextManager[Connection]:
         """To read; what goes wrong is raised as errors of ours."""
@@ -262,16 +269,6 @@ class Ledger:
         with self.database.reading() as connection:
             row = connection.execute(newest, {"thread_id": thread_id}).fetchone()
             return self._turn(row) if row else None
-
-    def tokens_since(self, seconds: float) -> dict[str, int]:
-        """Tokens of the turns that were begun within the last so many seconds, by their threads."""
-        since = (datetime.now(UTC) - timedelta(seconds=seconds)).isoformat()
-        spent = """
-            select thread_id, cast(sum(coalesce(input_tokens, 0) + coalesce(output_tokens, 0)) as bigint) as tokens
-            from turns where started_at >= :since group by thread_id
-        """
-        with self.database.reading() as connection:
-            return {row["thread_id"]: row["tokens"] for row in connection.execute(spent, {"since": since})}
 
     def unfinished(self, thread_id: str) -> Turn | None:
         """The thread's newest turn if it is still `running`.

@@ -79,20 +79,32 @@ async def thread_lock(folder: str | Path, thread_id: str, *, wait: float) -> Asy
         LibraryError: The lock file cannot be made.
     """
     path = _lock_file(Path(folder), thread_id)
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + wait
-    local = _local.setdefault(loop, WeakValueDictionary()).setdefault(path, asyncio.Lock())
+    of_this_loop = _local.setdefault(asyncio.get_running_loop(), WeakValueDictionary())
+    async with in_order(of_this_loop.setdefault(path, asyncio.Lock()), thread_id, wait=wait) as deadline:
+        lock = await _acquire(path, thread_id, wait=wait, deadline=deadline)
+        try:
+            yield
+        finally:
+            _release(lock, path)
+
+
+@asynccontextmanager
+async def in_order(local: asyncio.Lock, thread_id: str, *, wait: float) -> AsyncIterator[float]:
+    """Hold a lock of this event loop, whose waiters are served in order, before that of all processes is asked for.
+
+    Gives the time of the loop's clock until which the other lock may be waited for.
+
+    Raises:
+        ThreadBusy: It was still held after `wait` seconds.
+    """
+    deadline = asyncio.get_running_loop().time() + wait
     try:
         async with asyncio.timeout_at(deadline):
             await local.acquire()
     except TimeoutError:
         raise busy(thread_id, wait) from None
     try:
-        lock = await _acquire(path, thread_id, wait=wait, deadline=deadline)
-        try:
-            yield
-        finally:
-            _release(lock, path)
+        yield deadline
     finally:
         local.release()
 

@@ -39,9 +39,9 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, ConnectionPool, PoolTimeout
 
-from preflight_rag.graph.checkpoints import check_keep_turns, check_shape, damage_named, in_written_order
+from preflight_rag.graph.checkpoints import PruningSaver, check_keep_turns, check_shape, damage_named, in_written_order
 from preflight_rag.graph.ledger import COLUMNS, COUNTS, REQUIRED, Ledger
-from preflight_rag.graph.locks import POLL_SECONDS, busy
+from preflight_rag.graph.locks import POLL_SECONDS, busy, in_order
 from preflight_rag.library.storage.migrations import check_version
 from preflight_rag.state.errors import (
     ROOM,
@@ -72,6 +72,7 @@ _SESSION = (
     "set tcp_keepalives_interval = 10",
     "set tcp_keepalives_count = 3",
 )
+WRITE_BEHIND = "set synchronous_commit = off"
 _NOT_STORED = re.compile("[\x00\ud800-\udfff]")
 """What PostgreSQL keeps in no text: NUL, and halves of surrogate pairs."""
 _NAMED = re.compile(r":([a-z_]+)")
@@ -168,7 +169,7 @@ def _reason(error: psycopg.Error) -> str:
     return first_line(error).removeprefix("connection failed: ")
 
 
-def _connect(address: Address) -> psycopg.Connection[DictRow]:
+def connect(address: Address) -> psycopg.Connection[DictRow]:
     """A connection, or why there is none.
 
     Raises:
@@ -228,6 +229,8 @@ def _make_tables(connection: psycopg.Connection[DictRow]) -> None:
         connection.execute(statement)
 
 
+NO_CHECKPOINTS = -1
+"""The version of tables that are not there: LangGraph counts from 0."""
 MIGRATIONS = (_make_tables,)
 """What brings the tables to version 1, 2, …; the number is in the table `preflight_schema`."""
 
@@ -265,8 +268,18 @@ def _migrate(connection: psycopg.Connection[DictRow], name: str) -> None:
         connection.execute(key.format("advisory_unlock"))
 
 
+def schema_versions(connection: psycopg.Connection[DictRow]) -> tuple[int, int] | None:
+    """The versions of our tables and of the checkpoints' in a database; None where neither are there."""
+    found = _number(connection, "preflight_schema", "max(version)", 0), _checkpoints_version(connection)
+    return None if found == (0, NO_CHECKPOINTS) else found
+
+
+def _checkpoints_version(connection: psycopg.Connection[DictRow]) -> int:
+    return _number(connection, "checkpoint_migrations", "max(v)", NO_CHECKPOINTS)
+
+
 def _is_migrated(connection: psycopg.Connection[DictRow], name: str) -> bool:
-    checkpoints = _number(connection, "checkpoint_migrations", "max(v)", -1)
+    checkpoints = _checkpoints_version(connection)
     newest = len(BasePostgresSaver.MIGRATIONS) - 1
     if checkpoints > newest:
         raise LibraryError(
@@ -318,15 +331,21 @@ def _stored(value: T) -> T:
 class PostgresDatabase:
     """The ledger's rows in PostgreSQL, through a pool; its tables are made where they are missing.
 
+    Args:
+        address: Where it is.
+        on_disk: Whether what is written waits for the disk; else a crash of the server may take the last half second.
+
     Raises:
         ThreadsUnavailable: Nobody answers.
         LibraryError: The server lets nobody in, or a newer version has written the tables.
     """
 
-    def __init__(self, address: Address) -> None:
+    clock = "cast(extract(epoch from clock_timestamp()) as double precision)"
+
+    def __init__(self, address: Address, *, on_disk: bool = True) -> None:
         self.name = address.name
         with translated_errors(self.name):
-            with _connect(address) as connection:
+            with connect(address) as connection:
                 _migrate(connection, self.name)
             self._pool = ConnectionPool(
                 address.conninfo,
@@ -334,6 +353,7 @@ class PostgresDatabase:
                 min_size=0,
                 max_size=OTHER_CONNECTIONS,
                 timeout=CONNECT_SECONDS,
+                configure=None if on_disk else _write_behind,
                 check=ConnectionPool.check_connection,
                 open=False,
             )
@@ -362,6 +382,10 @@ class PostgresDatabase:
         """The error for a row that is not as it was written."""
         help = "Restore the database from a backup, or delete the thread: `preflight threads delete ID`."
         return DatabaseCorrupt(f"{self.name} cannot be read: {what}", help=help)
+
+
+def _write_behind(connection: psycopg.Connection[Any]) -> None:
+    connection.execute(WRITE_BEHIND)
 
 
 _LATEST_ID = """
@@ -428,14 +452,14 @@ _TABLES = (
 
 
 @dataclass
-class _Held:
-    """The connection of a turn that runs, and who uses it now."""
+class _TurnConnection:
+    """The connection of a turn that runs; its steps use it one after the other."""
 
     connection: psycopg.AsyncConnection[DictRow]
     in_use: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
-class PostgresCheckpointer(BasePostgresSaver):
+class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
     """LangGraph's PostgreSQL saver with the order of writing, pruning by it, deleting by run, and copying.
 
     Values are read back strictly: plain data, LangChain messages and LangGraph's own types. A thread that a turn holds
@@ -450,12 +474,12 @@ class PostgresCheckpointer(BasePostgresSaver):
         super().__init__(serde=JsonPlusSerializer(allowed_msgpack_modules=None))
         self.name = name
         self._pool = pool
-        self._in_use: dict[str, _Held] = {}
+        self._in_use: dict[str, _TurnConnection] = {}
 
     @contextmanager
     def through(self, thread_id: str, connection: psycopg.AsyncConnection[DictRow]) -> Iterator[None]:
         """Read and write a thread through a connection while the block runs."""
-        self._in_use[thread_id] = _Held(connection)
+        self._in_use[thread_id] = _TurnConnection(connection)
         try:
             yield
         finally:
@@ -529,24 +553,6 @@ class PostgresCheckpointer(BasePostgresSaver):
         async with self._saver(str(thread_id)) as (saver, connection), connection.transaction():
             await saver.adelete_thread(str(thread_id))
 
-    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """Remove checkpoints and their writes.
-
-        Args:
-            thread_ids: Which threads.
-            strategy: "keep_latest" keeps the newest checkpoint of each namespace, "delete" keeps nothing.
-
-        Raises:
-            UsageError: There is no such strategy.
-        """
-        if strategy == "delete":
-            for thread_id in thread_ids:
-                await self.adelete_thread(thread_id)
-        elif strategy == "keep_latest":
-            await self._remove(_OLDER_THAN_LATEST, [[str(thread_id) for thread_id in thread_ids]])
-        else:
-            raise UsageError(f"Unknown strategy {strategy!r}", help='Use "keep_latest" or "delete".')
-
     async def prune_turn(self, thread_id: str, keep_turns: int = 0) -> int:
         """Remove a thread's intermediate steps and their writes, and say how many steps went.
 
@@ -563,6 +569,9 @@ class PostgresCheckpointer(BasePostgresSaver):
         if row is None or row["written"] is None:
             return 0
         return await self._remove(_BEFORE, [thread_id, row["written"]], thread_id)
+
+    async def _keep_latest(self, thread_ids: Sequence[str]) -> None:
+        await self._remove(_OLDER_THAN_LATEST, [list(thread_ids)])
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Remove the checkpoints, and their writes, that carry one of the run ids in their metadata."""
@@ -660,15 +669,8 @@ class PostgresThreadStore:
     @asynccontextmanager
     async def lock(self, thread_id: str, *, wait: float) -> AsyncIterator[None]:
         """Hold a thread by an advisory lock of the connection that its turn then writes through."""
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + wait
         local = self._local.setdefault(thread_id, asyncio.Lock())
-        try:
-            async with asyncio.timeout_at(deadline):
-                await local.acquire()
-        except TimeoutError:
-            raise busy(thread_id, wait) from None
-        try:
+        async with in_order(local, thread_id, wait=wait) as deadline:
             with translated_errors(self.saver.name):
                 connection = await self._acquire(thread_id, wait=wait, deadline=deadline)
             try:
@@ -676,8 +678,6 @@ class PostgresThreadStore:
                     yield
             finally:
                 await self._release(connection, thread_id)
-        finally:
-            local.release()
 
     async def size(self) -> int:
         """Bytes that the tables take."""
@@ -752,5 +752,5 @@ async def _configure(connection: psycopg.AsyncConnection[DictRow]) -> None:
     A turn's steps need not be on the disk one by one: what a server's crash may take of the last half second, the turn
     does again when it is resumed. The ledger's row waits for the disk, and with it for all that was written before.
     """
-    for statement in ("set synchronous_commit = off", *_SESSION):
+    for statement in (WRITE_BEHIND, *_SESSION):
         await connection.execute(statement)

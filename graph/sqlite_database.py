@@ -13,12 +13,12 @@ import sqlite3
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 from preflight_rag.graph.ledger import COLUMNS, COUNTS, FEEDBACK, FORKS, REQUIRED, TABLE, TITLES
-from preflight_rag.library.storage.migrations import migrate_user_version
+from preflight_rag.library.storage.migrations import Step, migrate_user_version
 from preflight_rag.library.storage.recovery import keep_damaged_log
 from preflight_rag.library.storage.store import make_private
 from preflight_rag.state.errors import (
@@ -41,29 +41,37 @@ BUSY_SECONDS = 30.0
 class SqliteDatabase:
     """A ledger's rows in a file, on a connection of their own: it works beside a checkpointer that has the file open.
 
-    May be used from any thread, one call at a time. A call waits up to 30 seconds for another writer.
+    May be used from any thread, one call at a time.
 
     Args:
         path: The database; made, with its folder, when it is not there.
+        steps: What brings its tables to version 1, 2, …; None for those of the ledger.
+        busy_seconds: How long a call waits for another writer.
 
     Raises:
         DatabaseCorrupt: The file is not a readable SQLite database.
         LibraryError: The file cannot be opened or made, or a newer version has written it.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    clock = "((julianday('now') - 2440587.5) * 86400.0)"
+
+    def __init__(
+        self, path: str | Path, steps: Sequence[Step] | None = None, *, busy_seconds: float = BUSY_SECONDS
+    ) -> None:
         self.path = Path(path)
         self._lock = threading.Lock()
         with translated_errors(self.path):
             make_database(self.path)
             self._connection = sqlite3.connect(
-                self.path, timeout=BUSY_SECONDS, check_same_thread=False, isolation_level=None
+                self.path, timeout=busy_seconds, check_same_thread=False, isolation_level=None
             )
             self._connection.row_factory = sqlite3.Row
             try:
                 self._connection.execute("pragma synchronous = normal")
                 self._connection.create_function("holds", 2, _holds, deterministic=True)
-                migrate_user_version(self._connection, self.path, MIGRATIONS)
+                self._connection.create_function("least", 2, min, deterministic=True)
+                self._connection.create_function("greatest", 2, max, deterministic=True)
+                migrate_user_version(self._connection, self.path, MIGRATIONS if steps is None else steps)
             except BaseException:
                 self._connection.close()
                 raise
@@ -145,7 +153,7 @@ def translated_errors(path: Path) -> Iterator[None]:
         help = system_help(error)
         kind = LibraryBusy if help == BUSY else LibraryError
         reason = lacking(error) or error
-        raise kind(f"The database of threads {path} cannot be used: {reason}", help=help) from error
+        raise kind(f"The database {path} cannot be used: {reason}", help=help) from error
     except sqlite3.DatabaseError as error:
         if type(error) is not sqlite3.DatabaseError:
             raise
@@ -155,7 +163,7 @@ def translated_errors(path: Path) -> Iterator[None]:
 def damaged_threads(path: Path, what: str) -> DatabaseCorrupt:
     """The error for a database of threads that cannot be read, or holds what was never written to it."""
     return DatabaseCorrupt(
-        f"The database of threads {path} cannot be read: {what}",
+        f"The database {path} cannot be read: {what}",
         help=f"`preflight library rebuild --library {path.parent}` sets it aside and keeps what is whole; or move it "
         "away: a new one is made at the next turn.",
     )

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from preflight_rag.graph.checkpoints import SqliteCheckpointer, open_checkpointer
-from preflight_rag.graph.ledger import Ledger
+from preflight_rag.graph.ledger import Database, Ledger
 from preflight_rag.graph.locks import remove_unused_locks, thread_lock
 from preflight_rag.graph.sqlite_database import THREADS, SqliteDatabase, writable
 from preflight_rag.state.extras import require_extra
@@ -93,6 +93,29 @@ def open_ledger(folder: Path, url: str | None = None) -> Iterator[Ledger]:
         return
     with writable(folder / THREADS) as path, closing(Ledger(SqliteDatabase(path))) as ledger:
         yield ledger
+
+
+@contextmanager
+def open_database(folder: Path, url: str | None, file: str, *, busy_seconds: float) -> Iterator[Database]:
+    """A database for other tables than those of conversations; errors are those of `open_thread_store`.
+
+    What is written to it is on its way to the disk, and not waited for.
+
+    Args:
+        folder: The library's folder; where it cannot be written, the database lasts as long as the block.
+        url: The address of a PostgreSQL database, in which the tables lie beside those of conversations, or None.
+        file: The name of the SQLite file otherwise.
+        busy_seconds: How long another writer of the file is waited for.
+    """
+    if url is not None:
+        check_address(url)
+        from preflight_rag.graph.postgres import Address, PostgresDatabase
+
+        with closing(PostgresDatabase(Address.read(url), on_disk=False)) as database:
+            yield database
+        return
+    with writable(folder / file) as path, closing(SqliteDatabase(path, (), busy_seconds=busy_seconds)) as database:
+        yield database
 
 
 @asynccontextmanager

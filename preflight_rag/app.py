@@ -57,13 +57,14 @@ class Preflight:
         library: The collection.
         reader: What reads and writes language.
         settings: The numbers that each turn starts from.
+        threads: The address of the PostgreSQL database that keeps conversations, with its password, or None.
     """
 
     def __init__(
         self, folder: Path, library: Collection, reader: Reader, settings: Settings, threads: str | None = None
     ) -> None:
         self.folder = folder
-        self._threads = threads
+        self.threads = threads
         self.library = library
         self.reader = reader
         self.settings = settings
@@ -418,7 +419,7 @@ class Preflight:
     @property
     def keeps_threads(self) -> bool:
         """Whether conversations are kept; those of a library in a read-only folder last as long as the application."""
-        return self._threads is not None or os.access(self.folder, os.W_OK)
+        return self.threads is not None or os.access(self.folder, os.W_OK)
 
     @property
     def notes(self) -> list[str]:
@@ -625,7 +626,7 @@ class Preflight:
         from preflight_rag.graph.thread_store import open_thread_store
         from preflight_rag.graph.turns import Turns
 
-        threads = await self._resources.enter_async_context(open_thread_store(self.folder, self._threads))
+        threads = await self._resources.enter_async_context(open_thread_store(self.folder, self.threads))
         # Without this object, which then would not be collected where it is left open.
         self._resources.push_async_callback(_close_connections, self.reader, self._readers)
         return Turns(threads, self.library, self.reader_of, self.pubmed)

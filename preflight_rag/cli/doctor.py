@@ -15,7 +15,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from preflight_rag.cli import show
-from preflight_rag.cli.main import DEFAULT_LIBRARY, JsonOption, LibraryOption, ModelOption, app, command
+from preflight_rag.cli.main import DEFAULT_LIBRARY, JsonOption, LibraryOption, ModelOption, ThreadsOption, app, command
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import PreflightError
 from preflight_rag.state.extras import EXTRAS, missing_modules
@@ -54,12 +54,19 @@ class Finding(NamedTuple):
     advice: str = ""
 
 
+CLOCK_SECONDS = 2.0
+"""Clocks that differ by more are said; a guess: turns of several machines are listed by when they began."""
+SERVER_CONNECTIONS = 44
+"""What one server takes at most, with 32 turns (docs/scaling.md)."""
+
+
 @app.command(epilog="Example: preflight doctor --library my-library")
 @command
 def doctor(
     library: LibraryOption = DEFAULT_LIBRARY,
     model: ModelOption = None,
     pubmed: Annotated[bool, typer.Option("--pubmed", help="Also ask NCBI.")] = False,
+    threads: ThreadsOption = None,
     json: JsonOption = False,
 ) -> None:
     """Check versions, the model, the databases and the indices, each with what to do."""
@@ -73,7 +80,7 @@ def doctor(
         "model": lambda: language_model(model),
         "PubMed": lambda: ncbi(wanted=pubmed or Settings.read().pubmed),
         "library": lambda: collection(library),
-        "conversations": lambda: conversations(library),
+        "conversations": lambda: shared_conversations(threads) if threads else conversations(library),
     }
     findings = [finding for name, check in checks.items() for finding in _guarded(name, check)]
     if json:
@@ -241,3 +248,46 @@ def conversations(library: Path) -> Iterator[Finding]:
         return
     state = "ok" if verdict == "ok" else "problem"
     yield Finding("conversations", state, f"{database.stat().st_size:,} bytes, quick check: {verdict}")
+
+
+def shared_conversations(url: str) -> Iterator[Finding]:
+    """The PostgreSQL database that keeps conversations."""
+    from preflight_rag.graph.thread_store import check_address
+
+    check_address(url)
+    from preflight_rag.graph.postgres_facts import NEWEST, read_facts
+
+    facts = read_facts(url)
+    yield Finding("conversations", "ok", f"{facts.name} answers, in {facts.seconds * 1000:.0f} ms")
+    yield Finding("postgresql", "ok", facts.version)
+    yield _schema(facts.schema, NEWEST)
+    enough = facts.connections_left >= SERVER_CONNECTIONS
+    yield Finding(
+        "postgresql connections",
+        "ok" if enough else "note",
+        f"{facts.connections_left} left on the server",
+        "" if enough else f"a server with --turns 32 takes up to {SERVER_CONNECTIONS}: raise max_connections",
+    )
+    apart = abs(facts.ahead) > CLOCK_SECONDS + facts.uncertain
+    yield Finding(
+        "postgresql clock",
+        "note" if apart else "ok",
+        f"{abs(facts.ahead):.1f} s {'ahead of' if facts.ahead > 0 else 'behind'} this machine's, "
+        f"give or take {facts.uncertain:.1f} s",
+        "set both by NTP: turns are listed by the clock of the machine that took them" if apart else "",
+    )
+
+
+def _schema(found: tuple[int, int] | None, newest: tuple[int, int]) -> Finding:
+    """Which versions the tables have, and whether this installation can use them."""
+    if found is None:
+        return Finding("postgresql tables", "note", "none yet", "they are made at the first use")
+    versions = f"schema {found[0]} of {newest[0]}, checkpoints {found[1]} of {newest[1]}"
+    if found[0] > newest[0]:
+        return Finding("postgresql tables", "problem", versions, "a newer version wrote them: upgrade preflight-rag")
+    if found[1] > newest[1]:
+        help = "a newer version wrote them: upgrade langgraph-checkpoint-postgres"
+        return Finding("postgresql tables", "problem", versions, help)
+    old = found != newest
+    advice = "older; they are brought up to date at the first use" if old else ""
+    return Finding("postgresql tables", "note" if old else "ok", versions, advice)

@@ -13,11 +13,11 @@ from preflight_rag.state.values import Usage
 class Purse(Protocol):
     """Tokens that somebody may spend over many turns."""
 
-    def take(self, tokens: int) -> str:
+    async def take(self, tokens: int) -> str:
         """Set tokens aside for a call; why there are none left, or ""."""
         ...
 
-    def settle(self, taken: int, spent: int) -> None:
+    async def settle(self, taken: int, spent: int) -> None:
         """Count what the call has really spent in the place of what was set aside for it."""
         ...
 
@@ -49,7 +49,7 @@ class Budget:
         self._purses = tuple(purses)
         self.used_up: BudgetUsedUp | None = None
 
-    def begin(self, tokens: int) -> None:
+    async def begin(self, tokens: int) -> None:
         """Count a call with so many tokens in its prompt.
 
         Raises:
@@ -61,19 +61,29 @@ class Budget:
             raise self._refused(f"the turn's {self._tokens:,} tokens are used up", "PREFLIGHT_TURN_TOKENS")
         if self.seconds_left() <= 0:
             raise self.out_of_time()
-        for place, purse in enumerate(self._purses):
-            if why := purse.take(tokens):
-                for paid in self._purses[:place]:
-                    paid.settle(tokens, 0)
-                raise self._refused(why, "")
+        # Counted before anything is awaited: other calls of the turn begin meanwhile.
         self._made += 1
         self._used += tokens
+        try:
+            await self._pay(tokens)
+        except BaseException:
+            self._made -= 1
+            self._used -= tokens
+            raise
 
-    def end(self, tokens: int, spent: int) -> None:
+    async def _pay(self, tokens: int) -> None:
+        """Take tokens from all who pay, or from nobody."""
+        for place, purse in enumerate(self._purses):
+            if why := await purse.take(tokens):
+                for paid in self._purses[:place]:
+                    await paid.settle(tokens, 0)
+                raise self._refused(why, "")
+
+    async def end(self, tokens: int, spent: int) -> None:
         """Count what a call has really spent."""
         self._used += spent - tokens
         for purse in self._purses:
-            purse.settle(tokens, spent)
+            await purse.settle(tokens, spent)
 
     def seconds_left(self) -> float:
         """How long the turn may still call its model."""

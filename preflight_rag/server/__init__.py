@@ -3,7 +3,8 @@
 `create_app` gives the ASGI application, `serve` runs it. What is here, in the order of a request's way:
 
     gate.py        every request: host, origin, user, rate, size of the body; headers, metrics and the access log
-    access.py      who may: keys, users, sessions of the page, rates, addresses
+    access.py      who may: keys, users, addresses
+    shared.py      what several servers share: sessions of the page, buckets of requests and tokens
     turns.py, threads.py, library.py, uploads.py, info.py    routes under /api
     openai.py      routes under /v1
     service.py     what the routes share: options, metrics, and the turns that are being taken

@@ -1,4 +1,4 @@
-"""Who may use a library over the network: addresses, API keys, users, sessions of the page, and request rates.
+"""Who may use a library over the network: addresses, API keys, and users.
 
 `keys.db` holds the keys' SHA-256, never the keys. A key is `pf_ID_SECRET`. The row is found by its id, and the hash of
 the whole is compared in constant time. A key has a name; who shows it sees that name's conversations and no others.
@@ -19,7 +19,7 @@ import sqlite3
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -33,9 +33,6 @@ from preflight_rag.state.errors import LibraryError, UsageError, system_help
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 DATABASE = "keys.db"
 LOCAL = "local"
-# Bounds of what is kept in memory for clients that nobody knows: guesses, far above what one server sees.
-MOST_SESSIONS = 10_000
-MOST_BUCKETS = 10_000
 THREAD_ID_CHARACTERS = 200  # as `validate_thread_id` allows
 LOCKED_SECONDS = 2.0
 """How long another program may keep the keys locked before who needs them is refused; a guess."""
@@ -341,76 +338,6 @@ class User:
 LOCAL_USER = User(LOCAL, "", write=True)
 
 
-class Sessions:
-    """Sessions of the page, in memory: a restart of the server ends them. Tokens are kept as hashes."""
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-        self._open: dict[str, tuple[str, float]] = {}
-
-    def begin(self, key: Key) -> str:
-        """A new session's token."""
-        self._drop_expired()
-        token = secrets.token_urlsafe(32)
-        self._open[_hash(token)] = (key.id, time.monotonic() + self.seconds)
-        return token
-
-    def key_id(self, token: str) -> str | None:
-        """The id of the key that a session was opened with, or None."""
-        id, until = self._open.get(_hash(token), ("", 0.0))
-        return id if until > time.monotonic() else None
-
-    def end(self, token: str) -> None:
-        """End a session."""
-        self._open.pop(_hash(token), None)
-
-    def _drop_expired(self) -> None:
-        now = time.monotonic()
-        self._open = {name: (key, until) for name, (key, until) in self._open.items() if until > now}
-        while len(self._open) >= MOST_SESSIONS:
-            self._open.pop(next(iter(self._open)))
-
-
-class Rates:
-    """Token buckets that hold one minute's requests, or what else is counted over another time.
-
-    Args:
-        amount: What a bucket holds; 0 for no limit.
-        clock: Seconds that never go back.
-        seconds: How long an empty bucket takes to be full again.
-    """
-
-    def __init__(self, amount: int, clock: Callable[[], float] = time.monotonic, *, seconds: float = 60.0) -> None:
-        self.amount = amount
-        self._seconds = seconds
-        self._clock = clock
-        self._buckets: dict[str, tuple[float, float]] = {}
-
-    def take(self, who: str, cost: float = 1.0) -> float:
-        """Take tokens from somebody's bucket; 0.0 if it held them, else the seconds until it will."""
-        if not self.amount:
-            return 0.0
-        tokens = self._left(who)
-        enough = tokens >= cost
-        self._keep(who, tokens - cost if enough else tokens)
-        return 0.0 if enough else (cost - tokens) * self._seconds / self.amount
-
-    def give(self, who: str, tokens: float) -> None:
-        """Put tokens back, or with a negative number take some that have been spent already, there or not."""
-        if self.amount:
-            self._keep(who, min(float(self.amount), self._left(who) + tokens))
-
-    def _left(self, who: str) -> float:
-        now, full = self._clock(), float(self.amount)
-        tokens, since = self._buckets.pop(who, (full, now))
-        return min(full, tokens + (now - since) * full / self._seconds)
-
-    def _keep(self, who: str, tokens: float) -> None:
-        self._buckets[who] = (tokens, self._clock())
-        if len(self._buckets) > MOST_BUCKETS:
-            self._buckets.pop(next(iter(self._buckets)))
-
-
 def _hash(secret: str) -> str:
-    """A key or a session token as it is stored."""
+    """A key as it is stored."""
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()

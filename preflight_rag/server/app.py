@@ -55,6 +55,7 @@ def create_app(preflight: Preflight, options: ServerOptions | None = None) -> Fa
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         await asyncio.to_thread(lambda: service.preflight.ledger)
+        await service.shared.open()
         await asyncio.to_thread(model_entry.adopt, service)
         await asyncio.to_thread(remove_incoming, service.preflight.folder / UPLOADS)
         service.watch.look(now=True)

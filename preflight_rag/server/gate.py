@@ -16,9 +16,10 @@ from typing import Any
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from preflight_rag.server.access import LOCAL_USER, LOOPBACK, Key, Keys, Sessions, User, host_name, same_origin
+from preflight_rag.server.access import LOCAL_USER, LOOPBACK, Key, Keys, User, host_name, same_origin
 from preflight_rag.server.errors import Refused, error_response
 from preflight_rag.server.service import Service
+from preflight_rag.server.shared import key_bucket
 
 access = logging.getLogger("preflight.access")
 COOKIE = "preflight_session"
@@ -33,6 +34,7 @@ SECURITY = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+STATIC = "/static/"
 OPEN = ("/", "/favicon.ico", "/health", "/api/session", "/api/docs", "/api/docs.css", "/api/openapi.json")
 UPLOADS = "/api/documents"
 NOBODYS_BYTES, NOBODYS_SECONDS = 10_000, 5.0
@@ -40,7 +42,7 @@ NOBODYS_BYTES, NOBODYS_SECONDS = 10_000, 5.0
 LEAST_BYTES_A_SECOND = 1000
 """Of a body, after its first seconds; a guess, a tenth of a modem."""
 OPEN_SECONDS = 0.2
-"""How long what is open to everybody waits for the keys, which say no more than how much of it is shown; a guess."""
+"""How long what is open to everybody waits to learn who asks, which says how much of it is shown; a guess."""
 MOST_REQUESTS = 2000
 """Requests that are served at once, each with a connection and most with one to a model; a guess."""
 SAFE = ("GET", "HEAD", "OPTIONS")
@@ -90,10 +92,9 @@ class Gate:
         required = keys is None or self.service.needs_key()
         if not required:
             _check_host(headers)
-        user = self._user(scope, headers, address, keys, required=required)
-        scope.setdefault("state", {})["user"] = user
-        if not scope["path"].startswith("/static/"):
-            self.service.take(f"user {user.name}" if user and required else address)
+        scope.setdefault("state", {})["user"] = None if required else LOCAL_USER
+        user = await self._user(scope, headers, address, keys, required=required)
+        scope["state"]["user"] = user
         if scope["method"] not in SAFE:
             self._check_origin(scope, headers, user)
             _check_kind(scope, headers)
@@ -113,15 +114,48 @@ class Gate:
         except (Refused, TimeoutError):
             return None
 
-    def _user(self, scope: Scope, headers: Headers, address: str, keys: Keys | None, *, required: bool) -> User | None:
+    async def _user(
+        self, scope: Scope, headers: Headers, address: str, keys: Keys | None, *, required: bool
+    ) -> User | None:
+        """Who sends a request, which is counted, but for files of the page; None where nobody known may send it, too.
+
+        Raises:
+            Refused: A key is needed and none, or a wrong one, is shown; or there were too many requests.
+        """
+        if not _is_open(scope):
+            return await self._known_user(scope, headers, address, keys, required=required)
         try:
-            return user_of(headers, keys or Keys({}), self.service.sessions, required=required)
+            if not scope["path"].startswith(STATIC):
+                async with asyncio.timeout(OPEN_SECONDS):
+                    return await self._known_user(scope, headers, address, keys, required=required)
+        except TimeoutError:
+            pass
         except Refused as refused:
-            if refused.code == "invalid_key" and keys is not None:
-                self.service.wrong_key(address)
-            if _is_open(scope):
-                return None
-            raise
+            if refused.status_code == 429:
+                raise
+        user: User | None = scope["state"]["user"]
+        return user
+
+    async def _known_user(
+        self, scope: Scope, headers: Headers, address: str, keys: Keys | None, *, required: bool
+    ) -> User | None:
+        if not required or keys is None:
+            await self.service.admit(address)
+            return None if required else LOCAL_USER
+        scheme, _, shown = headers.get("authorization", "").partition(" ")
+        if shown and scheme.lower() == "bearer":
+            shown_key = keys.find(shown.strip())
+            if shown_key is None:
+                await self.service.wrong_key(address)
+                raise Refused(401, "this key is not known", help="`preflight keys add NAME` makes one.")
+            user = scope["state"]["user"] = _user(shown_key)  # the log names who asks too much, too
+            await self.service.admit(key_bucket(shown_key.id))
+            return user
+        key_id = await self.service.admit(address, session_token(headers))
+        key = keys.by_id(key_id) if key_id else None
+        if key is None:
+            raise Refused(401, "a key is needed", help="Send it as `Authorization: Bearer KEY`.", code="key_needed")
+        return _user(key, by_cookie=True)
 
     def _check_origin(self, scope: Scope, headers: Headers, user: User | None) -> None:
         """A page of another origin must not change anything in the name of who looks at it."""
@@ -175,28 +209,6 @@ class Gate:
         access.info("%s %s %s %s %d %.0f ms", client[0], name, scope["method"], path, status, seconds * 1000)
 
 
-def user_of(headers: Mapping[str, str], keys: Keys, sessions: Sessions, *, required: bool) -> User:
-    """Who sends a request.
-
-    Raises:
-        Refused: A key is needed and none, or a wrong one, is shown.
-    """
-    if not required:
-        return LOCAL_USER
-    scheme, _, shown = headers.get("authorization", "").partition(" ")
-    if shown and scheme.lower() == "bearer":
-        key = keys.find(shown.strip())
-        if key is None:
-            raise Refused(401, "this key is not known", help="`preflight keys add NAME` makes one.")
-        return _user(key)
-    token = session_token(headers)
-    key_id = sessions.key_id(token) if token else None
-    key = keys.by_id(key_id) if key_id else None
-    if key is None:
-        raise Refused(401, "a key is needed", help="Send it as `Authorization: Bearer KEY`.", code="key_needed")
-    return _user(key, by_cookie=True)
-
-
 def session_token(headers: Mapping[str, str]) -> str:
     """The session's token in a request's cookies, or ""."""
     try:
@@ -232,7 +244,7 @@ def _check_host(headers: Headers) -> None:
 
 def _is_open(scope: Scope) -> bool:
     """Whether this is served without a key."""
-    return scope["path"] in OPEN or scope["path"].startswith("/static/")
+    return scope["path"] in OPEN or scope["path"].startswith(STATIC)
 
 
 def _is_upload(scope: Scope) -> bool:

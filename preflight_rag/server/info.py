@@ -63,12 +63,12 @@ async def sign_in(body: SessionBody, request: Request, service: ServiceOf) -> JS
     """Open the page's session with a key: a cookie that scripts cannot read."""
     key = (await service.keys_now()).find(body.key.strip())
     if key is None:
-        service.wrong_key(request.client.host if request.client else "unknown")
+        await service.wrong_key(request.client.host if request.client else "unknown")
         raise Refused(401, "this key is not known", help="`preflight keys add NAME` makes one.")
     response = JSONResponse({"user": key.name, "write": key.write})
     response.set_cookie(
         COOKIE,
-        service.sessions.begin(key),
+        await service.shared.begin(key.id, service.options.session_seconds),
         max_age=int(service.options.session_seconds),
         httponly=True,
         samesite="strict",
@@ -78,9 +78,9 @@ async def sign_in(body: SessionBody, request: Request, service: ServiceOf) -> JS
 
 
 @router.delete("/api/session", tags=["server"], status_code=204)
-def sign_out(request: Request, service: ServiceOf) -> Response:
+async def sign_out(request: Request, service: ServiceOf) -> Response:
     """End the page's session."""
-    service.sessions.end(session_token(request.headers))
+    await service.shared.end(session_token(request.headers))
     response = Response(status_code=204)
     response.delete_cookie(COOKIE, httponly=True, samesite="strict")
     return response

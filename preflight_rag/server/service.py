@@ -22,10 +22,11 @@ from preflight_rag.graph.events import ProgressEvent, StageEvent, TokenEvent
 from preflight_rag.library.names import DocumentNames, names_of
 from preflight_rag.library.storage.catalogue import UPLOADS
 from preflight_rag.models.chat.chat_models import OFFLINE
-from preflight_rag.server.access import KeyRing, Keys, Rates, Sessions, User
+from preflight_rag.server.access import KeyRing, Keys, User
 from preflight_rag.server.errors import Refused
 from preflight_rag.server.model_watch import ModelWatch
-from preflight_rag.server.spending import DAY, Spending
+from preflight_rag.server.shared import Limit, SharedState
+from preflight_rag.server.spending import Spending
 from preflight_rag.server.upload_state import KeptFiles, Uploads
 from preflight_rag.state.errors import LibraryError, PreflightError
 from preflight_rag.state.values import Answer, Clarification
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("preflight.server")
 MEGABYTE = 1024 * 1024
+MINUTE = 60.0
+SHARED_SECONDS = 15.0
+"""How long a request waits to be counted, which takes milliseconds, before it is refused; a guess."""
 WAITING = 4  # turns that may wait for each one that runs: a guess
 REMEMBERED = 10_000  # conversations of OpenAI clients: a guess, about 2 MB
 WRONG_KEY_COST = 20.0  # requests that a wrong key counts as: 30 guesses a minute at the default rate
@@ -380,11 +384,9 @@ class Service:
         self.preflight = preflight
         self.options = options
         self.keys = KeyRing(preflight.folder)
-        self.sessions = Sessions(options.session_seconds)
-        self.rates = Rates(options.rate)
-        self.spending = Spending(
-            options.user_tokens, options.server_tokens, lambda: self.preflight.ledger.tokens_since(DAY)
-        )
+        self.shared = SharedState.of(preflight.folder, preflight.threads)
+        self.rate = Limit(options.rate, MINUTE)
+        self.spending = Spending(options.user_tokens, options.server_tokens, self.shared)
         self.metrics = Metrics()
         self.catalogue = preflight.library.catalogue
         self.names = names_of(preflight.library)
@@ -420,24 +422,39 @@ class Service:
         """Whether a key is needed. Once one was, it stays so: revoking the last key lets nobody in."""
         return self._needs_key
 
-    def wrong_key(self, address: str) -> None:
+    async def admit(self, bucket: str, token: str = "", cost: float = 1.0) -> str | None:
+        """Count a request, and find who is signed in on the page.
+
+        Args:
+            bucket: Who sends it, where no session does.
+            token: Of the session, or "".
+            cost: As how many requests it counts.
+
+        Returns:
+            The id of the session's key, or None.
+
+        Raises:
+            Refused: There were too many, or it cannot be found out.
+        """
+        try:
+            async with asyncio.timeout(SHARED_SECONDS):
+                found = await self.shared.admit(bucket, cost, self.rate, token)
+        except (PreflightError, TimeoutError) as error:
+            log.warning("requests cannot be counted: %s", error or "it took too long")
+            help = "Try again in a moment."
+            raise Refused(503, "sessions and limits cannot be read", help=help, code="limits_unreadable") from None
+        if found.wait:
+            seconds = str(math.ceil(found.wait))
+            raise Refused(429, "too many requests", help=f"Wait {seconds} s.", headers={"Retry-After": seconds})
+        return found.key_id
+
+    async def wrong_key(self, address: str) -> None:
         """Count a wrong key against the address that it came from: who guesses soon has to wait.
 
         Raises:
             Refused: Too many came from there.
         """
-        self.take(address, WRONG_KEY_COST)
-
-    def take(self, who: str, cost: float = 1.0) -> None:
-        """Count a request.
-
-        Raises:
-            Refused: There were too many.
-        """
-        wait = self.rates.take(who, min(cost, self.options.rate))
-        if wait:
-            seconds = str(math.ceil(wait))
-            raise Refused(429, "too many requests", help=f"Wait {seconds} s.", headers={"Retry-After": seconds})
+        await self.admit(address, cost=WRONG_KEY_COST)
 
     def take_model(self, entry: ModelEntry | None, reader: Reader | None) -> None:
         """Take turns with a model that was connected on the page, or, with None, as the server was started."""
@@ -486,6 +503,7 @@ class Service:
         await self.watch.close()
         async with self.changing:
             self.keys.close()
+            await self.shared.close()
             del self.preflight, self.catalogue, self.names, self.watch, self._first
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import pytest
 from broken_bow import QUESTION
@@ -14,6 +15,7 @@ from model_talk import ASKED, ROUTES, healthy, make_library, talking
 from serving import Client, running
 
 from preflight_rag import Answer, Preflight
+from preflight_rag.graph.sqlite_database import SqliteDatabase
 from preflight_rag.graph.stage import Stage, given
 from preflight_rag.models.budget import Budget
 from preflight_rag.nodes.answer_plain import answer_plain
@@ -22,6 +24,7 @@ from preflight_rag.nodes.retrieve import retrieve
 from preflight_rag.nodes.rewrite import rewrite
 from preflight_rag.server import ServerOptions
 from preflight_rag.server.access import KeyRing
+from preflight_rag.server.shared import SharedState
 from preflight_rag.server.spending import DAY, Spending
 from preflight_rag.state.calls import checked_choices
 from preflight_rag.state.context import Context
@@ -158,35 +161,65 @@ def test_no_caller_raises_a_limit(name):
         checked_choices({name: 100_000})
 
 
-def test_calls_made_at_once_stay_within_a_budget():
-    budget, made = Budget(calls=times(100, 5_000), tokens=10**9, seconds=60), []
+class SlowPurse:
+    """Somebody who pays as long as there is something, and takes a moment for it."""
 
-    def spend(_):
+    def __init__(self, tokens):
+        self.left = tokens
+
+    async def take(self, tokens):
+        enough = self.left >= tokens
+        self.left -= tokens if enough else 0
+        await asyncio.sleep(0)
+        return "" if enough else "nothing is left"
+
+    async def settle(self, taken, spent):
+        self.left += taken - spent
+
+
+async def test_calls_made_at_once_stay_within_a_budget():
+    calls, made = times(100, 5_000), []
+    budget = Budget(calls=calls, tokens=10**9, seconds=60, purses=[SlowPurse(10**9)])
+
+    async def spend():
         try:
-            budget.begin(10)
+            await budget.begin(10)
         except BudgetUsedUp:
             return
         made.append(1)
-        budget.end(10, 12)
+        await budget.end(10, 12)
 
-    for at in range(2 * times(100, 5_000)):
-        spend(at)
-    assert len(made) == times(100, 5_000)
+    await asyncio.gather(*(spend() for _ in range(2 * calls)))
+    assert len(made) == calls
 
 
-def test_a_day_fills_the_bucket_again_and_a_reply_that_was_longer_is_owed():
+async def test_who_pays_gets_back_what_another_one_could_not_pay():
+    rich, poor = SlowPurse(100), SlowPurse(15)
+    budget = Budget(calls=10, tokens=1000, seconds=60, purses=[rich, poor])
+    await budget.begin(10)
+    for _ in range(3):
+        with pytest.raises(BudgetUsedUp, match="nothing is left"):
+            await budget.begin(10)
+    assert (rich.left, poor.left) == (90, 5)
+    await budget.end(10, 12)
+    assert (rich.left, poor.left) == (88, 3)
+
+
+async def test_a_day_fills_the_bucket_again_and_a_reply_that_was_longer_is_owed(tmp_path):
     now = [0.0]
-    spending = Spending(1000, 0, clock=lambda: now[0])
+    shared = SharedState(lambda: closing(SqliteDatabase(tmp_path / "server.db", ())), clock=lambda: now[0])
+    spending = Spending(1000, 0, shared)
     (purse,) = spending.of("anna")
-    assert purse.take(600) == ""
-    purse.settle(600, 1100)
-    assert "your 1,000 tokens a day are used up; there will be enough again in" in purse.take(100)
+    assert await purse.take(600) == ""
+    await purse.settle(600, 1100)
+    assert "your 1,000 tokens a day are used up; there will be enough again in" in await purse.take(100)
     (other,) = spending.of("bert")
-    assert other.take(1000) == ""
+    assert await other.take(1000) == ""
     now[0] = DAY / 4
-    assert purse.take(100) == ""
+    assert await purse.take(100) == ""
     now[0] = 2 * DAY
-    assert purse.take(1000) == ""
+    assert await purse.take(1000) == ""
+    await shared.close()
 
 
 @pytest.fixture

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import threading
 import time
+from contextlib import contextmanager
 
 import httpx
 import pytest
@@ -15,6 +17,7 @@ from serving import serving
 from preflight_rag.testing.scripted_replies import Reply
 from preflight_rag.testing.scripted_server import ScriptedServer
 
+HELD_SECONDS = 3
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL")
 
 
@@ -23,14 +26,24 @@ def ask(url, question, thread):
     return httpx.post(f"{url}/api/ask", json=body, timeout=120)
 
 
-def resumed(url, thread):
-    """The reply to a resumed turn; the database takes a moment to find out that a killed server is gone."""
-    end = time.monotonic() + 30
-    while True:
-        done = httpx.post(f"{url}/api/threads/{thread}/resume", json={"stream": False}, timeout=120)
-        if done.status_code != 409 or time.monotonic() > end:
-            return done
-        time.sleep(0.1)
+@contextmanager
+def held(kept, thread):
+    """Somebody else holds a thread for some seconds; gives what is set when it is let go of."""
+    taken, free = threading.Event(), threading.Event()
+
+    async def hold():
+        async with kept.open() as store, store.lock(thread, wait=0):
+            taken.set()
+            await asyncio.sleep(HELD_SECONDS)
+            free.set()
+
+    holding = threading.Thread(target=lambda: asyncio.run(hold()))
+    holding.start()
+    try:
+        assert taken.wait(30)
+        yield free
+    finally:
+        holding.join()
 
 
 def test_a_thread_moves_and_a_killed_servers_turns_are_finished_by_the_other(small_folder, postgres):
@@ -59,7 +72,10 @@ def test_a_thread_moves_and_a_killed_servers_turns_are_finished_by_the_other(sma
             for thread in threads:
                 refused = ask(two, "And pumice?", thread)
                 assert (refused.status_code, "cut off" in refused.text) == (409, True), refused.text
-                done = resumed(two, thread)
+            with held(kept, threads[0]) as free:  # as one whose server has not noticed yet that its client is gone
+                first_done = resume(two, threads[0])
+                assert free.is_set()
+            for done in (first_done, *(resume(two, thread) for thread in threads[1:])):
                 assert (done.status_code, done.json()["answer"]) == (200, "Hard [1]."), done.text
             assert ask(two, "And is it still hard?", "moving").json()["turn"] == 4
     statuses = kept.rows("select thread_id, turn, status from turns order by thread_id, turn")
@@ -67,6 +83,10 @@ def test_a_thread_moves_and_a_killed_servers_turns_are_finished_by_the_other(sma
         *(("moving", number, "answered") for number in range(1, 5)),
         *((thread, 1, "answered") for thread in sorted(threads)),
     ]
+
+
+def resume(url, thread):
+    return httpx.post(f"{url}/api/threads/{thread}/resume", json={"stream": False}, timeout=120)
 
 
 def attempt(url, thread):

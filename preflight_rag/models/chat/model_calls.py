@@ -128,7 +128,7 @@ class ModelCalls:
         if budget is None:
             return await self._reply_within(prompt, self.deadline)
         tokens = spent = count_tokens_approximately(prompt)
-        budget.begin(tokens)
+        await budget.begin(tokens)
         try:
             received = await self._reply_within(prompt, min(self.deadline, max(budget.seconds_left(), 0.0)))
             spent = received.usage.input_tokens + received.usage.output_tokens
@@ -141,7 +141,7 @@ class ModelCalls:
                 raise ended from error
             raise
         finally:
-            budget.end(tokens, spent)
+            await budget.end(tokens, spent)
         return received
 
     async def _reply_within(self, prompt: list[BaseMessage], seconds: float) -> Received:
