@@ -290,5 +290,6 @@ def test_sigterm_under_load_leaves_every_turn_answered_or_resumable(small_folder
                 asked_before = server.count()
                 resumed = app.resume(thread).answer
                 # Where the whole reply was recorded before the server went, nothing is asked again.
-                assert resumed == ("Again [1]." if server.count() > asked_before else "Light [1].")
+                recorded = ("Light [1].", SLOW.text.strip())
+                assert resumed in (("Again [1].",) if server.count() > asked_before else recorded)
         assert states.count("answered") + states.count("interrupted") >= count * 3 // 4

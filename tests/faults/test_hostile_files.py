@@ -116,11 +116,10 @@ def stored(library: Path) -> dict[str, str]:
             "SELECT d.origin, p.text FROM documents d JOIN passages p ON p.document_id = d.id"
         ).fetchall()
     database.close()
-    found: dict[str, str] = {}
+    found: dict[str, list[str]] = {}
     for origin, text in rows:
-        name = os.path.basename(origin)
-        found[name] = found.get(name, "") + text
-    return found
+        found.setdefault(os.path.basename(origin), []).append(text)
+    return {name: "".join(texts) for name, texts in found.items()}
 
 
 def check(library: Path, failed: dict[str, str], hostile: list[Hostile], good: int) -> None:
