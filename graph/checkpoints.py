@@ -30,6 +30,7 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.checkpoint.serde.types import ERROR
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from preflight_rag.graph.offered import THREADS as ADDRESS
@@ -64,6 +65,8 @@ _WRITTEN_TABLES = """
     INSERT OR IGNORE INTO checkpoint_order (thread_id, checkpoint_ns, checkpoint_id)
     SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints ORDER BY rowid;
 """
+_FAILED_NODE = "__error_source_node__"
+"""The channel in which LangGraph names a node that failed."""
 _OLDER_THAN_LATEST = """
     SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoint_order AS old
     WHERE thread_id IN (SELECT value FROM json_each(?)) AND written < (
@@ -232,7 +235,7 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
         """As the base class, in one call of the database's thread."""
-        names = config["configurable"]
+        writes, names = whole_results(writes), config["configurable"]
         key = (str(names["thread_id"]), str(names["checkpoint_ns"]), str(names["checkpoint_id"]), task_id, task_path)
         rows = [
             (*key, WRITES_IDX_MAP.get(channel, number), channel, *self.serde.dumps_typed(value))
@@ -475,6 +478,17 @@ def check_keep_turns(keep_turns: int) -> None:
     """Raise UsageError unless so many turns can be kept."""
     if keep_turns < 0:
         raise UsageError(f"keep_turns must be 0 or more, not {keep_turns!r}")
+
+
+def whole_results(writes: Sequence[tuple[str, Any]]) -> Sequence[tuple[str, Any]]:
+    """What a stage wrote, or of one that failed or was stopped its error alone.
+
+    A stage may be stopped when it has written its results and not yet where the turn goes from there. LangGraph hands
+    over the results all the same, and takes what is resumed from them for finished.
+    """
+    if all(channel != ERROR for channel, _ in writes):
+        return writes
+    return [(channel, value) for channel, value in writes if channel in WRITES_IDX_MAP or channel == _FAILED_NODE]
 
 
 def in_written_order(

@@ -39,7 +39,14 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, ConnectionPool, PoolTimeout
 
-from preflight_rag.graph.checkpoints import PruningSaver, check_keep_turns, check_shape, damage_named, in_written_order
+from preflight_rag.graph.checkpoints import (
+    PruningSaver,
+    check_keep_turns,
+    check_shape,
+    damage_named,
+    in_written_order,
+    whole_results,
+)
 from preflight_rag.graph.ledger import COLUMNS, COUNTS, REQUIRED, Ledger
 from preflight_rag.graph.locks import POLL_SECONDS, busy, in_order
 from preflight_rag.library.storage.migrations import check_version
@@ -546,7 +553,7 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
     ) -> None:
         """As LangGraph's."""
         async with self._saver(str(config["configurable"]["thread_id"])) as (saver, _):
-            await saver.aput_writes(config, writes, task_id, task_path)
+            await saver.aput_writes(config, whole_results(writes), task_id, task_path)
 
     async def adelete_thread(self, thread_id: str) -> None:
         """Remove a thread's checkpoints and writes."""

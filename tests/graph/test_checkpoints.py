@@ -8,7 +8,7 @@ import operator
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing
+from contextlib import aclosing, closing
 from typing import Annotated, Any, TypedDict
 
 import pytest
@@ -518,3 +518,43 @@ async def test_a_database_from_before_the_order_was_kept_gets_one(path):
     subprocess.run([sys.executable, "-c", CLOCK_SET_BACK, str(path.parent), "1", "two", ""], check=True)
     async with open_checkpointer(path) as saver:
         assert (await saver.aget_tuple(CONFIG)).checkpoint["channel_values"]["said"][-1] == "heard two"
+
+
+async def test_a_stage_that_is_stopped_before_its_branch_is_chosen_is_taken_again(saver):
+    """LangGraph keeps what it wrote until then; resumed from that, the turn would end there without an answer."""
+    taken, chooses = [], asyncio.Event()
+
+    async def first(_: State) -> State:
+        taken.append("first")
+        return {"payload": "written"}
+
+    async def second(_: State) -> State:
+        taken.append("second")
+        return {"messages": [AIMessage("answered")]}
+
+    async def choose(_: State) -> str:
+        if len(taken) == 1:
+            chooses.set()
+            await asyncio.sleep(60)
+        return "second"
+
+    building = StateGraph(State)
+    building.add_node("first", first)
+    building.add_node("second", second)
+    building.add_edge(START, "first")
+    building.add_conditional_edges("first", choose, ["second"])
+    graph = building.compile(checkpointer=saver)
+
+    async def take() -> None:
+        async with aclosing(graph.astream({"items": []}, CONFIG, durability="async")) as steps:
+            async for _ in steps:
+                pass
+
+    turn = asyncio.create_task(take())
+    await asyncio.wait_for(chooses.wait(), 30)
+    turn.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await turn
+    state = await graph.ainvoke(None, CONFIG)
+    assert taken == ["first", "first", "second"]
+    assert state["messages"][-1].content == "answered"
