@@ -546,12 +546,14 @@ async def test_a_stage_that_is_stopped_before_its_branch_is_chosen_is_taken_agai
     graph = building.compile(checkpointer=saver)
 
     async def take() -> None:
-        async with aclosing(graph.astream({"items": []}, CONFIG, durability="async")) as steps:
+        steps = graph.astream({"items": []}, CONFIG, stream_mode=["updates", "custom"], durability="async")
+        async with aclosing(steps):
             async for _ in steps:
                 pass
 
     turn = asyncio.create_task(take())
     await asyncio.wait_for(chooses.wait(), 30)
+    await asyncio.sleep(0.1)  # until the stream waits, too
     turn.cancel()
     with pytest.raises(asyncio.CancelledError):
         await turn
