@@ -268,7 +268,8 @@ def test_by_upload_each_gets_one_line_and_the_server_stays_quick_and_small(tmp_p
 
 
 TAKES_IN = """
-import json, resource, sys
+import json, re, sys
+from pathlib import Path
 import numpy as np
 from langchain_core.embeddings import Embeddings
 from preflight_rag.library.library import Library
@@ -289,12 +290,12 @@ if __name__ == "__main__":
         found = library.search(sys.argv[1]).lexical
         print(json.dumps({
             "failed": report.failed, "first": library.passages([found[0].passage_id])[0].text,
-            "own": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
-            "reader": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024,
+            "most": int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) // 1024,
         }))
 """
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc says what a process takes")
 def test_a_hundred_megabytes_of_text_in_one_file_are_taken_in(tmp_path):
     """Between two small ones; the last sentence of it is found."""
     megabytes, folder = times(1, 100), tmp_path / "folder"
@@ -313,11 +314,10 @@ def test_a_hundred_megabytes_of_text_in_one_file_are_taken_in(tmp_path):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=3600)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    report(f"{megabytes} MB: at most {found['own']} MB, {found['reader']} MB in the process that reads")
+    report(f"{megabytes} MB: at most {found['most']} MB")
     assert found["failed"] == []
     assert last in found["first"]
-    assert found["own"] < 500 + 10 * megabytes
-    assert found["reader"] < 200 + 4 * megabytes
+    assert found["most"] < 500 + 10 * megabytes
     texts = stored(tmp_path / "library")
     assert texts.keys() == {"a.txt", "large.txt", "z.txt"}
     assert len(texts["large.txt"]) > megabytes * 1_000_000
