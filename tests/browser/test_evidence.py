@@ -157,8 +157,12 @@ def test_marks_of_one_document_are_one_chip_with_its_pages(visit, scripted_url, 
     marks = page.locator(".answer .cite")
     assert [n for mark in marks.all_inner_texts() for n in spread(mark)] == [1, 2, 3, 4, 5]
     assert marks.count() <= 3
+    numbers = chips.first.locator(".n")
+    assert numbers.evaluate("each => each.scrollHeight <= each.clientHeight"), "on one line"
     chips.first.click()
     expect(page.locator("[aria-expanded=true] .n").first).to_contain_text("1")
+    page.set_viewport_size({"width": 360, "height": 740})
+    assert all(chip.evaluate("each => each.getBoundingClientRect().right <= innerWidth") for chip in chips.all())
 
 
 def spread(text):
