@@ -227,14 +227,44 @@ def _statement(text: str, passage: PassageReading, kind: Kind) -> tuple[float, S
     return passage.answerable, Statement(passage.best.text, sentence)
 
 
+@dataclass(frozen=True)
+class Wording:
+    """What a context's text says whatever is asked.
+
+    Attributes:
+        title: The index terms of its title.
+        sentences: Its sentences, in order, with their index terms; an empty one where there is none.
+        tokens: The words of title and text, casefolded.
+        shingles: Its runs of three words.
+    """
+
+    title: frozenset[str]
+    sentences: Sequence[tuple[str, frozenset[str]]]
+    tokens: Name
+    shingles: frozenset[Name]
+
+
+@lru_cache(maxsize=512)
+def wording(title: str, text: str) -> Wording:
+    """The wording of a context; it took a fifth of a turn's work, and a conversation's passages come again."""
+    sentences = [text[slice(*span)] for span in sentence_spans(text)] or [""]
+    all_tokens = tokens(f"{title} {text}")
+    return Wording(
+        title=frozenset(words(title)),
+        sentences=[(sentence, frozenset(words(sentence))) for sentence in sentences],
+        tokens=all_tokens,
+        shingles=frozenset(zip(*(all_tokens[i:] for i in range(SHINGLE)), strict=False)),
+    )
+
+
 def readings(question: str, refs: Sequence[PassageRef], passages: Sequence[Source]) -> list[Reading]:
     """The contexts of the passages, read for a question."""
     asked = frozenset(words(question))
     cosines = {source.n: ref["cosine"] for ref, source in zip(refs, passages, strict=True)}
     sources = contexts_of(passages)
-    split = [[source.text[slice(*span)] for span in sentence_spans(source.text)] or [""] for source in sources]
-    shared = [[asked.intersection(words(sentence)) for sentence in sentences] for sentences in split]
-    titles = [asked.intersection(words(source.title)) for source in sources]
+    worded = [wording(source.title, source.text) for source in sources]
+    shared = [[asked & terms for _, terms in each.sentences] for each in worded]
+    titles = [asked & each.title for each in worded]
     found = Counter(term for title, terms in zip(titles, shared, strict=True) for term in title.union(*terms))
     weights = {term: math.log(1 + LEAST_COLLECTION / (0.5 + found[term])) for term in sorted(asked)}
     total = sum(weights.values()) or 1.0
@@ -243,17 +273,17 @@ def readings(question: str, refs: Sequence[PassageRef], passages: Sequence[Sourc
         return sum(weight for term, weight in weights.items() if term in terms) / total
 
     read = []
-    for source, sentences, terms, title in zip(sources, split, shared, titles, strict=True):
+    for source, each, terms, title in zip(sources, worded, shared, titles, strict=True):
         shares = [share(title | of) for of in terms]
-        all_tokens = tokens(f"{source.title} {source.text}")
+        sentences = (sentence for sentence, _ in each.sentences)
         year = _YEAR.search(source.date or "")
         read.append(
             Reading(
                 source=source,
                 nearness=(max(cosines[part.n] for part in source.parts) + share(title.union(*terms))) / 2,
                 sentences=sorted(zip(shares, sentences, strict=True), key=lambda pair: -pair[0]),
-                tokens=all_tokens,
-                shingles=frozenset(zip(*(all_tokens[i:] for i in range(SHINGLE)), strict=False)),
+                tokens=each.tokens,
+                shingles=each.shingles,
                 year=int(year[0]) if year else None,
             )
         )
