@@ -14,6 +14,7 @@ import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, TypeVar
 
 from preflight_rag.text.dates import MONTHS
@@ -147,7 +148,7 @@ def values(sentence: str, kind: Kind, question: str) -> list[Value]:
         negative = bool(DENIAL.search(sentence)) != bool(DENIAL.search(question))
         return [Value("no" if negative else "yes", kind, (float(not negative),))]
     asked = frozenset(words(question))
-    anchors = [match.span() for match in re.finditer(r"\w+", sentence) if asked & set(words(match.group()))]
+    anchors = [match.span() for match in re.finditer(r"\w+", sentence) if not asked.isdisjoint(_terms(match.group()))]
     starts = [start for start, _ in anchors]
     found = list({"date": _dates, "number": _numbers, "name": _names}[kind](sentence, asked))
 
@@ -159,6 +160,12 @@ def values(sentence: str, kind: Kind, question: str) -> list[Value]:
 
     ordered = sorted(found, key=lambda item: (-len(item[1].key) if kind == "date" else 0, distance(item[0]), item[0]))
     return [value for _, value in ordered]
+
+
+@lru_cache(maxsize=1 << 14)
+def _terms(word: str) -> tuple[str, ...]:
+    """The index terms of a word."""
+    return tuple(words(word))
 
 
 def _dates(sentence: str, asked: frozenset[str]) -> Iterator[tuple[tuple[int, int], Value]]:
