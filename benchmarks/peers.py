@@ -160,6 +160,8 @@ def main() -> None:
     print("| passages | system | ms of a processor | of ours | MB (without files) | of ours | |")
     print("| --- | --- | ---: | ---: | ---: | ---: | --- |")
     missed: list[str] = []
+    if given.scratch:
+        Path(given.scratch).mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=given.scratch) as work:
         for size in sizes:
             beside = peers if size <= given.peers_up_to else []
