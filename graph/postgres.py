@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import logging
 import re
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -35,9 +34,8 @@ from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.postgres.base import BasePostgresSaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import DictRow, dict_row
-from psycopg_pool import AsyncConnectionPool, ConnectionPool, PoolTimeout
+from psycopg_pool import AsyncConnectionPool, ConnectionPool
 
 from preflight_rag.graph.checkpoints import (
     PruningSaver,
@@ -49,151 +47,31 @@ from preflight_rag.graph.checkpoints import (
 )
 from preflight_rag.graph.ledger import COLUMNS, COUNTS, REQUIRED, Ledger
 from preflight_rag.graph.locks import POLL_SECONDS, busy, in_order
+from preflight_rag.library.postgres.connections import (
+    CONNECT_SECONDS,
+    SESSION,
+    Address,
+    connect,
+    storable_text,
+    translated_errors,
+)
 from preflight_rag.library.storage.migrations import check_version
 from preflight_rag.state.errors import (
-    ROOM,
     DatabaseCorrupt,
     LibraryBusy,
     LibraryError,
-    PreflightError,
-    ThreadsUnavailable,
-    UsageError,
-    first_line,
 )
 
-SCHEMES = ("postgresql://", "postgres://")
-EXAMPLE = "postgresql://USER@HOST:5432/DATABASE"
 TURN_CONNECTIONS = 64
 """Most turns of one process that hold a connection; more wait. A guess: twice the turns that a server takes at once."""
 OTHER_CONNECTIONS = 4
 """Most connections for the ledger, and as many for checkpoints that no running turn writes; a guess."""
-CONNECT_SECONDS = 10
-"""How long a connection is waited for; a guess."""
 MIGRATION_SECONDS = 60.0
 """How long another process is waited for that makes the tables; a guess, they are made in less than a second."""
-# A machine that is switched off, or cut off, says no word: after a minute without an answer the other end is given up,
-# on both sides, so that its locks are free. Guesses.
-_KEEPALIVE = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3, "tcp_user_timeout": 60_000}
-_SESSION = (
-    "set tcp_keepalives_idle = 30",
-    "set tcp_keepalives_interval = 10",
-    "set tcp_keepalives_count = 3",
-)
 WRITE_BEHIND = "set synchronous_commit = off"
-_NOT_STORED = re.compile("[\x00\ud800-\udfff]")
-"""What PostgreSQL keeps in no text: NUL, and halves of surrogate pairs."""
 _NAMED = re.compile(r":([a-z_]+)")
-_HELP_LOST = (
-    "Check the server, and ask again when it is back; a turn that was under way is kept as far as it had come: "
-    "`preflight threads list` names it, `preflight threads resume` finishes it."
-)
-_CONNECT_HELP = {
-    "password": "Check the user and the password: in the address, in PGPASSWORD, or in ~/.pgpass.",
-    "authentication": "Check the user and the password, and the server's pg_hba.conf.",
-    "pg_hba": "The server's pg_hba.conf lets this user or machine not in.",
-    "role": "Check the user's name.",
-    "database": "Make the database first: createdb NAME.",
-    "connection slots": "The server has no free connection; raise its max_connections, or run fewer turns at once.",
-    "too many": "The server has no free connection; raise its max_connections, or run fewer turns at once.",
-}
-"""What helps, by a word of what the server says when it lets nobody in."""
-
-logging.getLogger("psycopg").addHandler(logging.NullHandler())  # its pools print each try to connect otherwise
 T = TypeVar("T")
 Values = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Address:
-    """Where a database is, and how errors call it.
-
-    Attributes:
-        conninfo: As libpq reads it, with the password.
-        name: Without.
-    """
-
-    conninfo: str = field(repr=False)
-    name: str
-
-    @classmethod
-    def read(cls, url: str) -> Address:
-        """The address that a URL names; what is left out of it, libpq's variables and files say.
-
-        Raises:
-            UsageError: It is no URL of PostgreSQL; it is not repeated, since a password may stand anywhere in it.
-        """
-        if not url.startswith(SCHEMES):
-            scheme = url.partition("://")[0] if "://" in url else ""
-            what = f"an address that begins with {scheme[:20] + '://'!r}" if scheme else "what was given"
-            raise UsageError(
-                f"--threads takes the address of a PostgreSQL database, not {what}", help=f"Use {EXAMPLE}."
-            )
-        try:
-            parts = conninfo_to_dict(url)
-        except psycopg.ProgrammingError:
-            parts = {"port": "unreadable"}
-        host, port, database = (str(parts.get(name) or "") for name in ("host", "port", "dbname"))
-        # A password with such a character in it would be read as one of these, and named in errors.
-        if not re.fullmatch(r"[\d,]*", port) or "@" in host or "@" in database:
-            help = f"Use {EXAMPLE}; in a password, write @ as %40, / as %2F, : as %3A and % as %25."
-            raise UsageError("the address of --threads cannot be read", help=help) from None
-        given = {"connect_timeout": CONNECT_SECONDS, "application_name": "preflight-rag", **_KEEPALIVE, **parts}
-        place = f"{host}:{port}" if host and port else host or "its usual place"
-        of = database or parts.get("user") or "of the user's name"
-        return cls(make_conninfo(**cast(Any, given)), f"the PostgreSQL database {of} at {place}")
-
-
-@contextmanager
-def translated_errors(name: str) -> Iterator[None]:
-    """Raise what PostgreSQL says as errors of ours.
-
-    Raises:
-        ThreadsUnavailable: There is no connection, or it was lost.
-        LibraryBusy: Another transaction is in the way.
-        LibraryError: The server refuses.
-    """
-    try:
-        yield
-    except PreflightError:
-        raise
-    except PoolTimeout:
-        raise ThreadsUnavailable(f"{name} gives no connection within {CONNECT_SECONDS} s", help=_HELP_LOST) from None
-    except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure) as e:
-        raise LibraryBusy(f"{name} is in use: {_reason(e)}", help="Try again in a moment.") from None
-    except psycopg.errors.InsufficientPrivilege as error:
-        raise LibraryError(
-            f"{name} cannot be used: {_reason(error)}", help="Give the user rights on the schema."
-        ) from None
-    except psycopg.errors.DiskFull as error:
-        raise LibraryError(f"{name} cannot be written: {_reason(error)}", help=ROOM) from None
-    except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-        raise ThreadsUnavailable(f"{name} cannot be reached: {_reason(error)}", help=_HELP_LOST) from None
-    except psycopg.Error as error:
-        raise LibraryError(f"{name} cannot be used: {_reason(error)}") from None
-
-
-def _reason(error: psycopg.Error) -> str:
-    return first_line(error).removeprefix("connection failed: ")
-
-
-def connect(address: Address) -> psycopg.Connection[DictRow]:
-    """A connection, or why there is none.
-
-    Raises:
-        ThreadsUnavailable: Nobody answers.
-        LibraryError: The server lets nobody in with this user and password.
-    """
-    try:
-        return psycopg.connect(address.conninfo, autocommit=True, row_factory=dict_row)
-    except psycopg.OperationalError as error:
-        text = str(error)
-        refused = "FATAL:" in text
-        reason = first_line(error).removeprefix("connection failed: ")
-        if not refused:
-            help = "Start the server, or check the address."
-            raise ThreadsUnavailable(f"{address.name} cannot be reached: {reason}", help=help) from None
-        help = next((help for word, help in _CONNECT_HELP.items() if word in text), "Check the address.")
-        raise LibraryError(f"{address.name} refuses: {reason.partition('FATAL:')[2].strip()}", help=help) from None
 
 
 _KINDS = {str: "text", int: "bigint", float: "double precision"}
@@ -321,18 +199,13 @@ class _Statements:
         self._connection = connection
 
     def execute(self, statement: str, values: Values = {}, /) -> psycopg.Cursor[DictRow]:  # noqa: B006  # not changed
-        stored = {name: _stored(value) for name, value in values.items()}
+        stored = {name: storable_text(value) for name, value in values.items()}
         return self._connection.execute(_as_psycopg(statement), stored)
 
 
 @functools.cache
 def _as_psycopg(statement: str) -> str:
     return _NAMED.sub(r"%(\1)s", statement)
-
-
-def _stored(value: T) -> T:
-    """A value as PostgreSQL can keep it."""
-    return cast(T, _NOT_STORED.sub("\ufffd", value)) if isinstance(value, str) else value
 
 
 class PostgresDatabase:
@@ -543,7 +416,7 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         """As LangGraph's; of texts what PostgreSQL cannot keep is replaced."""
-        values = {name: _stored(value) for name, value in checkpoint["channel_values"].items()}
+        values = {name: storable_text(value) for name, value in checkpoint["channel_values"].items()}
         stored = cast(Checkpoint, {**checkpoint, "channel_values": values})
         async with self._saver(str(config["configurable"]["thread_id"])) as (saver, _):
             return await saver.aput(config, stored, metadata, new_versions)
@@ -759,5 +632,5 @@ async def _configure(connection: psycopg.AsyncConnection[DictRow]) -> None:
     A turn's steps need not be on the disk one by one: what a server's crash may take of the last half second, the turn
     does again when it is resumed. The ledger's row waits for the disk, and with it for all that was written before.
     """
-    for statement in (WRITE_BEHIND, *_SESSION):
+    for statement in (WRITE_BEHIND, *SESSION):
         await connection.execute(statement)

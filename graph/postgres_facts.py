@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from langgraph.checkpoint.postgres.base import BasePostgresSaver
 
-from preflight_rag.graph.postgres import MIGRATIONS, Address, connect, schema_versions, translated_errors
+from preflight_rag.graph.postgres import MIGRATIONS, schema_versions
+from preflight_rag.library.postgres.connections import Address, connect, translated_errors
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ class SqliteThreadStore:
 def check_address(url: str) -> None:
     """Raise UsageError unless `url` is the address of a database that this installation can open; nothing is opened."""
     require_extra("postgres", "--threads")
-    from preflight_rag.graph.postgres import Address
+    from preflight_rag.library.postgres.connections import Address
 
     Address.read(url)
 
@@ -86,7 +86,8 @@ def open_ledger(folder: Path, url: str | None = None) -> Iterator[Ledger]:
     """The record of all turns by itself; arguments and errors are those of `open_thread_store`."""
     if url is not None:
         check_address(url)
-        from preflight_rag.graph.postgres import Address, PostgresDatabase
+        from preflight_rag.graph.postgres import PostgresDatabase
+        from preflight_rag.library.postgres.connections import Address
 
         with closing(Ledger(PostgresDatabase(Address.read(url)))) as ledger:
             yield ledger
@@ -109,7 +110,8 @@ def open_database(folder: Path, url: str | None, file: str, *, busy_seconds: flo
     """
     if url is not None:
         check_address(url)
-        from preflight_rag.graph.postgres import Address, PostgresDatabase
+        from preflight_rag.graph.postgres import PostgresDatabase
+        from preflight_rag.library.postgres.connections import Address
 
         with closing(PostgresDatabase(Address.read(url), on_disk=False)) as database:
             yield database

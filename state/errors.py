@@ -12,6 +12,7 @@
     │   │   └── DatabaseCorrupt    it is a database: no index that is made of it would be right
     │   ├── LibraryClosed          it was closed, with its application perhaps
     │   ├── LibraryBusy            (retryable) another program writes it
+    │   ├── LibraryUnavailable     (retryable) the database that a library is kept in cannot be reached
     │   ├── ThreadsUnavailable     (retryable) the database of conversations cannot be reached
     │   ├── RetrieverError         somebody's own retriever or vector store failed
     │   └── EmbedderMismatch       opened with another embedder than it was built with
@@ -138,6 +139,10 @@ class LibraryClosed(LibraryError):
 
 class LibraryBusy(LibraryError, RetryableError):
     """Another program writes the collection."""
+
+
+class LibraryUnavailable(LibraryError, RetryableError):
+    """The database that a library is kept in cannot be reached, or the connection to it was lost."""
 
 
 class ThreadsUnavailable(LibraryError, RetryableError):

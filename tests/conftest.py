@@ -168,6 +168,13 @@ def postgres():
         yield server
 
 
+@pytest.fixture(scope="session")
+def vector_postgres():
+    """A PostgreSQL server with pgvector."""
+    with running_server(vectors=True) as server:
+        yield server
+
+
 @pytest.fixture(params=["sqlite", "postgres"])
 def kept(request, tmp_path) -> Kept:
     """Where conversations are kept: beside the documents, or in a new database of a server."""

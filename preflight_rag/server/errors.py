@@ -29,6 +29,7 @@ STATUS: Mapping[type[PreflightError], int] = {
     ours.ReplyNeeded: 409,
     ours.TurnError: 409,
     ours.DocumentError: 422,
+    ours.LibraryUnavailable: 503,
     ours.ThreadsUnavailable: 503,
     ours.ModelTimeout: 504,
     ours.ModelUnavailable: 503,

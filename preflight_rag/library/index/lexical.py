@@ -16,6 +16,7 @@ import tempfile
 import weakref
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,7 +65,7 @@ def _added(index: tantivy.Index, passages: Iterable[tuple[int, str, str]]) -> in
     """Add passages to an index and write it; how many there were."""
     import tantivy
 
-    index.register_tokenizer(ANALYSER, _analyser())
+    index.register_tokenizer(ANALYSER, open_analyser())
     writer = index.writer(heap_size=WRITER_BYTES, num_threads=1)
     count = 0
     for row, title, text in passages:
@@ -85,7 +86,7 @@ class LexicalIndex:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._analyser = _analyser()
+        self._analyser = open_analyser()
         self._folder = folder
         with _translated_errors(folder):
             try:
@@ -243,7 +244,9 @@ def _schema() -> tantivy.Schema:
     return builder.build()
 
 
-def _analyser() -> tantivy.TextAnalyzer:
+@lru_cache(maxsize=1)
+def open_analyser() -> tantivy.TextAnalyzer:
+    """What makes terms of a text: the same for passages and for queries, whatever keeps them."""
     from tantivy import Filter, TextAnalyzerBuilder, Tokenizer
 
     builder = TextAnalyzerBuilder(Tokenizer.simple())

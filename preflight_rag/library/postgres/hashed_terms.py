@@ -1,0 +1,96 @@
+"""The terms of a passage as numbers that need no dictionary: 63 bits of a hash of each term.
+
+A folder's index numbers its terms; many writers at once would have to agree on the numbers. Hashes are the same
+everywhere. Of ten million distinct terms two share one with a chance of about 10^-5.
+
+What is stored of a passage: three counts (of `passage_terms`, of its title's terms, and of its words; the last is -1
+where these are the first), then the hashes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+from preflight_rag.state.retrieval import PassageTerms
+from preflight_rag.text.words import passage_terms, words, words_by_token
+
+if TYPE_CHECKING:
+    import numpy as np
+
+SAME = -1
+REMEMBERED = 200_000
+"""Hashes that are remembered: the words of most texts are few. A guess, about 30 MB."""
+
+
+@lru_cache(maxsize=REMEMBERED)
+def term_hash(term: str) -> int:
+    """The number of a term, never negative: below 0 is what no passage has."""
+    digest = blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little") >> 1
+
+
+def encoded_terms(title: str, text: str) -> bytes:
+    """What is stored of a passage's terms."""
+    import numpy as np
+
+    own, titles, plain = passage_terms(title, text), words_by_token(title), words(f"{title} {text}")
+    is_same = plain == own
+    numbers = [term_hash(term) for part in (own, titles, [] if is_same else plain) for term in part]
+    counts = np.array([len(own), len(titles), SAME if is_same else len(plain)], dtype="<i4")
+    return counts.tobytes() + np.array(numbers, dtype="<i8").tobytes()
+
+
+class HashedTerms:
+    """The terms of some passages; keeps `TermNumbers`.
+
+    Args:
+        stored: What `encoded_terms` made of each.
+    """
+
+    def __init__(self, stored: Sequence[bytes]) -> None:
+        import numpy as np
+
+        self._parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        for blob in stored:
+            own, titles, plain = np.frombuffer(blob, "<i4", 3).tolist()
+            numbers = np.frombuffer(blob, "<i8", offset=12)
+            text, title = numbers[:own], numbers[own : own + titles]
+            self._parts.append((text, title, text if plain == SAME else numbers[own + titles :]))
+
+    def numbers(self, terms: Sequence[str]) -> list[int]:
+        """The number of each term, also of one that no passage has."""
+        return [term_hash(term) for term in terms]
+
+    def text(self, position: int) -> np.ndarray:
+        """The terms of the passage at a position."""
+        return self._parts[position][0]
+
+    def title(self, position: int) -> np.ndarray:
+        """Those of its title."""
+        return self._parts[position][1]
+
+    def words(self, position: int) -> np.ndarray:
+        """Its words, and its title's."""
+        return self._parts[position][2]
+
+    def texts(self, positions: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+        """The terms of several passages, one after the other (total,) int64, and how many each has (n,)."""
+        return self._joined(positions, 0)
+
+    def titles(self, positions: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+        """Those of their titles."""
+        return self._joined(positions, 1)
+
+    def _joined(self, positions: Sequence[int], part: int) -> tuple[np.ndarray, np.ndarray]:
+        import numpy as np
+
+        chosen = [self._parts[position][part] for position in positions]
+        joined = np.concatenate(chosen) if chosen else np.empty(0, np.int64)
+        return joined.astype(np.int64), np.array([len(each) for each in chosen], dtype=np.int64)
+
+    def of(self, position: int) -> PassageTerms:
+        """The terms of the passage at a position."""
+        return PassageTerms(self, position)

@@ -1,0 +1,238 @@
+"""What a library in PostgreSQL holds, for those who read it; `writing.py` writes it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from preflight_rag.library.postgres.connections import Address, Connection, Connections, storable_text
+from preflight_rag.library.postgres.schema import TABLES, open_tables, sees
+from preflight_rag.library.postgres.values import vector_values
+from preflight_rag.library.storage.cards import card_of, document_of_card, is_card
+from preflight_rag.library.storage.identity import passage_id
+from preflight_rag.state.errors import DatabaseCorrupt
+from preflight_rag.state.values import Passage
+
+if TYPE_CHECKING:
+    import numpy as np
+
+MOST_CONNECTIONS = 8
+"""Of one process for its searches; a guess: each takes one for some milliseconds."""
+SEARCHED = 200
+"""Passages that a search of the dense index looks at (`hnsw.ef_search`): see docs/scaling.md for what it finds."""
+CHUNK = 2000
+"""Rows of one statement that reads many; a guess."""
+SETTINGS = (
+    "set tcp_keepalives_idle = 30",
+    "set tcp_keepalives_interval = 10",
+    "set tcp_keepalives_count = 3",
+    "set search_path from current",
+)
+Row = tuple[Any, ...]
+
+_PASSAGES = """
+    select p.row, p.id, d.id, p.text, p.start, p."end", p.page, p.tokens, p.metadata::text,
+        d.title, d.source, d.date, d.metadata::text
+    from library_passages p join library_documents d on d.key = p.document
+"""
+
+
+def configure(connection: Connection) -> None:
+    """What each connection is set to."""
+    for name in ("idle = 30", "interval = 10", "count = 3"):
+        connection.execute(f"set tcp_keepalives_{name}")
+    connection.execute(f"set hnsw.ef_search = {SEARCHED}")
+    connection.execute("set hnsw.iterative_scan = strict_order")
+
+
+class PostgresStore:
+    """The documents, passages, vectors and settings of a library in PostgreSQL. Safe to use from several threads.
+
+    Args:
+        address: Where it is.
+        create: Make the tables where there are none.
+
+    Raises:
+        LibraryMissing: There are none, and `create` is false.
+        LibraryUnavailable: Nobody answers.
+        LibraryError: The server lets nobody in, has no pgvector, or a newer version has written the tables.
+    """
+
+    def __init__(self, address: Address, *, create: bool = False) -> None:
+        self.address = address
+        self.name = address.name
+        self.connections = Connections(address, MOST_CONNECTIONS, configure)
+        try:
+            self.connections.read(lambda connection: open_tables(connection, address, create=create))
+        except BaseException:
+            self.connections.close()
+            raise
+
+    def close(self) -> None:
+        """Close the connections; a second time does nothing."""
+        self.connections.close()
+
+    def rows_of(self, statement: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[Row]:
+        """Rows that a statement reads, in PostgreSQL's binary form where that is shorter."""
+
+        def read(connection: Connection) -> list[Row]:
+            return connection.execute(statement, values or None, binary=True).fetchall()
+
+        return self.connections.read(read)
+
+    def in_one_view(self, work: Callable[[Connection], Any]) -> Any:
+        """What several statements read of one state of the library."""
+
+        def read(connection: Connection) -> Any:
+            connection.execute("begin isolation level repeatable read read only")
+            found = work(connection)
+            connection.execute("commit")
+            return found
+
+        return self.connections.read(read)
+
+    def meta(self, key: str) -> Any:
+        """A setting, or None."""
+        rows = self.rows_of("select value from library_meta where key = %s", [storable_text(key)])
+        try:
+            return json.loads(rows[0][0]) if rows else None
+        except ValueError:
+            raise self.damaged(f"the setting {key!r} is not as it was written") from None
+
+    def set_meta(self, key: str, value: Any) -> None:
+        """Record a setting."""
+        statement = """insert into library_meta values (%(key)s, %(value)s)
+            on conflict (key) do update set value = excluded.value"""
+        values = {"key": storable_text(key), "value": storable_text(json.dumps(value))}
+        self.connections.read(lambda connection: connection.execute(statement, values))
+
+    def generation(self) -> int:
+        """Number of the last publication."""
+        return int(self.meta("generation") or 0)
+
+    def state(self) -> tuple[int, int]:
+        """The numbers of the last publication and of the last change of tags."""
+        rows = dict(self.rows_of("select key, value from library_meta where key in ('generation', 'tagged')"))
+        return int(rows["generation"]), int(rows["tagged"])
+
+    def dimension(self) -> int:
+        """Length of the stored vectors."""
+        return int(self.meta("embedder")["dimension"])
+
+    def damaged(self, what: str) -> DatabaseCorrupt:
+        """The error for what is not as it was written."""
+        return DatabaseCorrupt(
+            f"The library in {self.name} cannot be read: {what}",
+            help="Restore the database from a backup, or ingest the document again.",
+        )
+
+    def documents(self) -> Iterator[dict[str, Any]]:
+        """Every document as a dict, ordered by id, with the number of its passages."""
+        names = ("id", "source", "title", "date", "authors", "metadata", "origin", "added_at", "passages")
+        statement = f"""select d.id, d.source, d.title, d.date, d.authors::text, d.metadata::text, d.origin, d.added_at,
+                (select count(*) from library_passages p where p.document = d.key)
+            from library_documents d where d.key = any(%s) order by d.id collate "C" """
+        keys = self.rows_of(f'select key from library_documents where {sees()} order by id collate "C"')  # noqa: S608
+        for start in range(0, len(keys), CHUNK):
+            for row in self.rows_of(statement, [[key for (key,) in keys[start : start + CHUNK]]]):
+                read = dict(zip(names, row, strict=True))
+                yield read | {name: json.loads(read[name]) for name in ("authors", "metadata")}
+
+    def all_passage_ids(self) -> list[str]:
+        """Ids of all passages, ordered by id."""
+        statement = f'select id from library_passages where {sees()} order by id collate "C"'  # noqa: S608
+        return [row[0] for row in self.rows_of(statement)]
+
+    def passages(self, ids: Sequence[str]) -> dict[str, Passage]:
+        """Those of the passages that exist, by id; one that is being replaced as everybody sees it.
+
+        A document's card is a passage, too.
+        """
+        statement = f"{_PASSAGES} where p.id = any(%s) order by {sees('p')}, p.row"
+        found = {row[1]: self._passage(row) for row in self.rows_of(statement, [list(map(storable_text, ids))])}
+        if cards := [document_of_card(name) for name in ids if is_card(name)]:
+            found |= self._cards(cards)
+        return found
+
+    def _passage(self, row: Row) -> Passage:
+        """The passage of a row, if its text is the one that its id was made of: an edited text is no source."""
+        _, id, document, text, start, end, page, tokens, own, title, source, date, whole = row
+        try:
+            metadata = {name: value for name, value in json.loads(whole).items() if name != "sections"}
+            passage = Passage(
+                id=id,
+                document_id=document,
+                text=text,
+                title=title,
+                source=source,
+                date=date,
+                page=page,
+                start=start,
+                end=end,
+                tokens=tokens,
+                metadata=metadata | json.loads(own),
+            )
+        except (ValueError, TypeError, AttributeError):
+            raise self.damaged(f"the passage {id!r} is not as it was written") from None
+        if passage_id(document, start, text) != id:
+            raise self.damaged(f"the passage {id!r} is not as it was written")
+        return passage
+
+    def _cards(self, document_ids: Sequence[str]) -> dict[str, Passage]:
+        names = ("id", "source", "title", "date", "authors", "metadata")
+        statement = f"""select id, source, title, date, authors::text, metadata::text from library_documents
+            where id = any(%s) order by {sees()}, key"""  # noqa: S608
+        found = {}
+        for row in self.rows_of(statement, [list(map(storable_text, document_ids))]):
+            card = card_of(dict(zip(names, row, strict=True)))
+            found[card.id] = card
+        return found
+
+    def passage_ids(self, document_ids: Sequence[str]) -> dict[str, list[str]]:
+        """Ids of the passages of each document, in the order of its text; those of writers not published yet, too."""
+        statement = """select d.id, p.id from library_documents d join library_passages p on p.document = d.key
+            where d.id = any(%s) and d.retired is null and p.retired is null order by d.key, p.position"""
+        found: dict[str, list[str]] = {}
+        for document, passage in self.rows_of(statement, [list(map(storable_text, document_ids))]):
+            found.setdefault(document, []).append(passage)
+        return found
+
+    def rows(self, ids: Sequence[str]) -> dict[str, int]:
+        """The row of each passage that exists."""
+        statement = f"select id, row from library_passages where id = any(%s) order by {sees()}, row"  # noqa: S608
+        return dict(self.rows_of(statement, [list(ids)]))
+
+    def vectors(self, ids: Sequence[str]) -> dict[str, np.ndarray]:
+        """Stored vectors by passage id."""
+        statement = f"""select p.id, vector_send(v.vector) from library_passages p join library_vectors v
+            on v.row = p.row where p.id = any(%s) order by {sees("p")}, p.row"""  # noqa: S608
+        return {name: vector_values(sent) for name, sent in self.rows_of(statement, [list(ids)])}
+
+    def terms(self, ids: Sequence[str]) -> dict[str, bytes]:
+        """What is stored of the terms of passages, by id."""
+        statement = f"select id, terms from library_passages where id = any(%s) order by {sees()}, row"  # noqa: S608
+        return dict(self.rows_of(statement, [list(ids)]))
+
+    def passages_like(self, pattern: str) -> Iterator[tuple[str, str, str]]:
+        """`(id, document id, text)` of the passages whose text is LIKE a pattern, of each document in its order."""
+        statement = f"""select p.id, d.id, p.text from library_passages p join library_documents d on d.key = p.document
+            where {sees("p")} and (%(like)s = '' or p.text ilike %(like)s) order by d.key, p.position"""  # noqa: S608
+        yield from self.rows_of(statement, {"like": storable_text(pattern)})  # type: ignore[misc]
+
+    def titles(self) -> list[tuple[str, str]]:
+        """`(id, title)` of all documents."""
+        return self.rows_of(f"select id, title from library_documents where {sees()}")  # type: ignore[return-value]  # noqa: S608
+
+    def counts(self) -> dict[str, int]:
+        """Documents, passages, their tokens, and passages that wait to be deleted."""
+        statement = f"""select (select count(*) from library_documents where {sees()}), count(*) filter (where {sees()}),
+            coalesce(sum(tokens) filter (where {sees()}), 0)::bigint,
+            count(*) filter (where retired is not null and not {sees()}) from library_passages"""  # noqa: S608
+        names = ("documents", "passages", "tokens", "retired")
+        return dict(zip(names, self.rows_of(statement)[0], strict=True))
+
+    def size(self) -> int:
+        """Bytes that the tables take, with their indices."""
+        statement = "select sum(pg_total_relation_size(name::regclass))::bigint from unnest(%s::text[]) as name"
+        return int(self.rows_of(statement, [list(TABLES)])[0][0])

@@ -1,0 +1,79 @@
+"""Values as PostgreSQL keeps them: vectors in pgvector's binary form, JSON and texts without what it refuses."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from preflight_rag.library.postgres.connections import storable_text
+from preflight_rag.library.storage.identity import passage_id, vector_key
+from preflight_rag.state.values import Passage
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+def vector_binary(little: bytes) -> bytes:
+    """A vector as pgvector receives it: its dimension, two bytes of nothing, big-endian float32.
+
+    Args:
+        little: Little-endian float32.
+    """
+    import numpy as np
+
+    values = np.frombuffer(little, "<f4")
+    return struct.pack(">HH", len(values), 0) + values.astype(">f4").tobytes()
+
+
+def vector_values(sent: bytes) -> np.ndarray:
+    """The vector (d,) float32 that `vector_send` gives."""
+    import numpy as np
+
+    values: np.ndarray = np.frombuffer(sent, ">f4", offset=4).astype(np.float32)
+    return values
+
+
+def vector_matrix(sent: list[bytes]) -> np.ndarray:
+    """Vectors (n, d) float32 of one dimension, as `vector_send` gives them."""
+    import numpy as np
+
+    if not sent:
+        return np.empty((0, 0), np.float32)
+    stacked = np.frombuffer(b"".join(sent), np.uint8).reshape(len(sent), -1)
+    matrix: np.ndarray = np.ascontiguousarray(stacked[:, 4:]).view(">f4").astype(np.float32)
+    return matrix
+
+
+def vector_text(vector: np.ndarray) -> str:
+    """A vector (d,) as a parameter of a query."""
+    return f"[{','.join(map(repr, vector.tolist()))}]"
+
+
+def storable_json(value: Any) -> str:
+    """A value as JSON that PostgreSQL takes: it has no NUL and no half of a surrogate pair in any text."""
+    return json.dumps(_cleaned(value), ensure_ascii=False, default=str)
+
+
+def _cleaned(value: Any) -> Any:
+    if isinstance(value, str):
+        return storable_text(value)
+    if isinstance(value, Mapping):
+        return {storable_text(str(key)): _cleaned(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_cleaned(each) for each in value]
+    return value if isinstance(value, int | float | bool | None) else storable_text(str(value))
+
+
+def storable_passage(passage: Passage, key: str) -> tuple[Passage, str]:
+    """A passage, and the key of what is embedded of it, of texts that PostgreSQL keeps; its id is that of its text."""
+    names = ("document_id", "text", "title")
+    changed = {
+        name: text for name in names if (text := storable_text(getattr(passage, name))) != getattr(passage, name)
+    }
+    if not changed:
+        return passage, key
+    kept = passage.model_copy(update=changed)
+    kept = kept.model_copy(update={"id": passage_id(kept.document_id, kept.start, kept.text)})
+    return kept, vector_key(kept)
