@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 from preflight_rag.conversation.instructions import instructions_of
 from preflight_rag.graph.outcome import receipt_of
-from preflight_rag.library.ingest import unicode_text
 from preflight_rag.library.names import names_of
 from preflight_rag.library.search import roles
 from preflight_rag.library.search import summary as selection
@@ -35,6 +34,7 @@ from preflight_rag.state.reading import Draft, Extract, Reply, Source
 from preflight_rag.state.values import Citation, Gap, Passage, Summary, Usage
 from preflight_rag.text.citations import attributed, find_citation, renumbered
 from preflight_rag.text.inert import inert
+from preflight_rag.text.words import unicode_text
 
 if TYPE_CHECKING:
     from preflight_rag.library.collection import Collection

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from preflight_rag.graph.requests import Ask, Request
     from preflight_rag.graph.turns import Turns
     from preflight_rag.library.collection import Collection
-    from preflight_rag.library.ingest import IngestReport
+    from preflight_rag.library.ingest.report import IngestReport
     from preflight_rag.library.pubmed import EntrezClient
     from preflight_rag.models.budget import Purse
     from preflight_rag.models.protocol import Reader

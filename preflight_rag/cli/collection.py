@@ -33,7 +33,7 @@ from preflight_rag.text.words import on_one_line
 if TYPE_CHECKING:
     from preflight_rag.library import Library
     from preflight_rag.library.index.dense import IndexKind
-    from preflight_rag.library.ingest import IngestEvent, IngestReport
+    from preflight_rag.library.ingest.report import IngestEvent, IngestReport
     from preflight_rag.library.splitting import SplitterName
     from preflight_rag.library.storage.catalogue import CatalogueEntry
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.live import Live
     from rich.markdown import Markdown
 
-    from preflight_rag.library.ingest import IngestReport
+    from preflight_rag.library.ingest.report import IngestReport
     from preflight_rag.library.storage.catalogue import CatalogueEntry
     from preflight_rag.state.values import (
         Answer,

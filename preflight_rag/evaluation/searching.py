@@ -16,7 +16,7 @@ from preflight_rag.evaluation.runs import Progress, Run
 from preflight_rag.evaluation.samples import DataSet, Sample, sampled
 from preflight_rag.evaluation.vector_cache import cached_embedder
 from preflight_rag.library import Library
-from preflight_rag.library.ingest import IngestEvent
+from preflight_rag.library.ingest.report import IngestEvent
 from preflight_rag.library.search.hybrid import Rankings
 from preflight_rag.models.embedding.embedder import Embedder
 from preflight_rag.models.opening import open_embedder

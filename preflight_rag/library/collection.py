@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from preflight_rag.library.index.vocabulary import Vocabulary
-    from preflight_rag.library.ingest import InternReport
+    from preflight_rag.library.ingest.found import InternReport
     from preflight_rag.library.search.filters import Filter
     from preflight_rag.library.search.hybrid import Rankings
     from preflight_rag.library.search.mentions import Mention

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from preflight_rag.library.index.dense import FLAT_LIMIT, IndexKind, check_kind
 from preflight_rag.library.index.generations import CurrentIndex, Index
-from preflight_rag.library.ingest import DEADLINE, IngestReport, InternReport, Progress, Stop, unicode_text
+from preflight_rag.library.ingest.found import DEADLINE, InternReport
+from preflight_rag.library.ingest.report import IngestReport, Progress, Stop
 from preflight_rag.library.loaders.files import DEFAULT_MAX_BYTES
 from preflight_rag.library.query.ladder import ENOUGH
 from preflight_rag.library.search.fusion import RRF_K
@@ -25,6 +26,7 @@ from preflight_rag.state.errors import DatabaseCorrupt, LibraryCorrupt, LibraryE
 from preflight_rag.state.memory import LEAST_MEGABYTES, need_memory
 from preflight_rag.state.values import Document
 from preflight_rag.text.boolean import Expression, parse
+from preflight_rag.text.words import unicode_text
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from preflight_rag.library.index.generations import FOLDER, index_problems, read_manifest
-from preflight_rag.library.ingest import passages_of
+from preflight_rag.library.ingest.found import passages_of
 from preflight_rag.library.recovery import lost_documents
 from preflight_rag.library.search.filters import FilterIndex
 from preflight_rag.library.search.fusion import RRF_K

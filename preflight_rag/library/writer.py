@@ -18,21 +18,16 @@ from preflight_rag.library.index.generations import (
     read_manifest,
     remove_others,
 )
-from preflight_rag.library.ingest import (
+from preflight_rag.library.ingest.found import (
     REBUILD_PASSAGES,
-    IngestEvent,
-    Ingestion,
-    IngestReport,
     InternReport,
-    Progress,
-    Stop,
     add_until,
-    count_documents,
     known_documents,
     passages_of,
-    storable,
 )
-from preflight_rag.library.loaders import find_files
+from preflight_rag.library.ingest.prepare import Splitter, storable
+from preflight_rag.library.ingest.report import IngestEvent, IngestReport, Progress, Stop
+from preflight_rag.library.ingest.run import Ingestion, ingest_files
 from preflight_rag.library.splitting import DEFAULT_SPLITTER, SplitterName, open_splitter
 from preflight_rag.library.storage.store import BUSY_SECONDS, Store
 from preflight_rag.state.errors import LibraryBusy, LibraryCorrupt, LibraryError, writing_help
@@ -91,13 +86,18 @@ class Writer:
         """Add or update the documents of files and folders; `prune` removes those that are gone."""
         given = [Path(path).expanduser() for path in ([paths] if isinstance(paths, (str, Path)) else paths)]
         with self.writing(progress=progress):
-            files = list(find_files(given))
-            run = self._ingestion(progress, count_documents(files), stop)
-            run.add_files(files, max_bytes, given)
-            if prune and not run.report.stopped:
-                run.prune(given)
+            report = ingest_files(
+                self._store,
+                self._embedder.get(),
+                self._open_splitter(),
+                given,
+                prune=prune,
+                progress=progress,
+                max_bytes=max_bytes,
+                stop=stop,
+            )
             self._refresh(progress)
-        return run.report
+        return report
 
     def add(self, documents: Iterable[Document], progress: Progress | None) -> IngestReport:
         """Add or update documents that are in memory."""
@@ -189,12 +189,17 @@ class Writer:
             if manifest is not None and manifest.generation > self._store.generation():
                 self._store.skip_to(manifest.generation + 1)
 
-    def _ingestion(self, progress: Progress | None, total: int | None, stop: Stop | None = None) -> Ingestion:
-        recorded, embedder = self._store.meta("splitter"), self._embedder.get()
-        splitter = open_splitter(self._splitter or (recorded or {"name": DEFAULT_SPLITTER})["name"], embedder)
+    def _ingestion(self, progress: Progress | None, total: int | None) -> Ingestion:
+        return Ingestion(self._store, self._embedder.get(), self._open_splitter(), progress, total)
+
+    def _open_splitter(self) -> Splitter:
+        """How documents are split, which the library remembers."""
+        recorded = self._store.meta("splitter")
+        name = self._splitter or (recorded or {"name": DEFAULT_SPLITTER})["name"]
+        splitter = open_splitter(name, self._embedder.get())
         if recorded != splitter.settings():
             self._store.set_meta("splitter", splitter.settings())
-        return Ingestion(self._store, embedder, splitter, progress, total, stop)
+        return splitter
 
     def _refresh(self, progress: Progress | None) -> None:
         """Build a new index unless the current one is whole and up to date."""

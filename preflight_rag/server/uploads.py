@@ -32,7 +32,8 @@ from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
 from preflight_rag.library.collection import Collection
-from preflight_rag.library.ingest import REBUILD_PASSAGES, IngestEvent, IngestReport
+from preflight_rag.library.ingest.found import REBUILD_PASSAGES
+from preflight_rag.library.ingest.report import IngestEvent, IngestReport
 from preflight_rag.library.library import own_library
 from preflight_rag.library.loaders import SUFFIXES
 from preflight_rag.library.loaders.files import ONE_DOCUMENT, OTHER_KIND, suffix_of, why_not_read

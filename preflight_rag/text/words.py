@@ -158,6 +158,13 @@ def encodable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
+def unicode_text(text: str) -> str:
+    """The text with U+FFFD for lone surrogates, at the same length."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 _CONTROLS = {code: None for code in (*range(9), *range(11, 13), *range(14, 32), *range(127, 160)) if code != 0x85}
 _ESCAPED = {code: f"\\x{code:02x}" for code in (*_CONTROLS, 9, 10, 13)}
 # Lone surrogates, as which Python gives bytes of a name that are no UTF-8, and marks that turn the direction of a line.

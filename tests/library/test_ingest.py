@@ -11,7 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from filelock import FileLock
 
-from preflight_rag.library import Library, ingest
+from preflight_rag.library import Library
+from preflight_rag.library.ingest import prepare, run
 from preflight_rag.library.writer import LOCK
 from preflight_rag.state.errors import LibraryEmpty, LibraryError
 from preflight_rag.state.values import Document
@@ -178,7 +179,7 @@ def test_two_ingests_at_once_both_finish(library, folder, tmp_path):
 
 CHILD = """
 import os, signal, sys
-from preflight_rag.library import Library, ingest
+from preflight_rag.library import Library
 folder, documents, stage, done = sys.argv[1:]
 def die(event):
     if (event.stage, event.done) == (stage, int(done)):
@@ -320,8 +321,8 @@ def test_nothing_is_nothing(own):
 
 @pytest.fixture
 def _small_batches(monkeypatch):
-    monkeypatch.setattr(ingest, "BATCH_PASSAGES", 6)
-    monkeypatch.setattr(ingest, "GROUP_PASSAGES", 4)
+    monkeypatch.setattr(run, "BATCH_PASSAGES", 6)
+    monkeypatch.setattr(prepare, "GROUP_PASSAGES", 4)
 
 
 def long_text(count, word):

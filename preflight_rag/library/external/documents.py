@@ -15,9 +15,9 @@ from typing import Any
 
 from langchain_core import documents as langchain
 
-from preflight_rag.library.ingest import unicode_text
 from preflight_rag.state.values import Document
 from preflight_rag.text.dates import known_date
+from preflight_rag.text.words import unicode_text
 
 LONGEST = 100_000
 """Characters of one returned document that are read, some 25 pages; a guess."""

@@ -28,7 +28,7 @@ from langchain_core.vectorstores import VectorStore
 
 from preflight_rag.background_loop import BackgroundLoop
 from preflight_rag.library.external.documents import Chunk, chunk_of
-from preflight_rag.library.ingest import DEADLINE, InternReport, passages_of, unicode_text
+from preflight_rag.library.ingest.found import DEADLINE, InternReport, passages_of
 from preflight_rag.library.search.fusion import RRF_K, reciprocal_rank_fusion
 from preflight_rag.library.search.hybrid import CANDIDATES, FUSION, TOP_K, Rankings, check_query, cosines
 from preflight_rag.library.splitting import DEFAULT_SPLITTER, open_splitter
@@ -41,7 +41,7 @@ from preflight_rag.state.context import Fusion
 from preflight_rag.state.errors import LibraryError, PreflightError, RetrieverError, UsageError, others_help
 from preflight_rag.state.values import Document, Hit, Passage, Ranking
 from preflight_rag.text.bm25 import pool_bm25
-from preflight_rag.text.words import words
+from preflight_rag.text.words import unicode_text, words
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings

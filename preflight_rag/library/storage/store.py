@@ -10,13 +10,13 @@ import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from preflight_rag.library.storage.cards import card_of, document_of_card, is_card
 from preflight_rag.library.storage.damage import LARGEST, damaged
 from preflight_rag.library.storage.database_file import BUSY_SECONDS, DATABASE, DatabaseFile, make_private
+from preflight_rag.library.storage.document_store import PreparedDocument, StoredDocument
 from preflight_rag.library.storage.identity import passage_id
 from preflight_rag.library.storage.schema import (
     CHUNK,
@@ -33,15 +33,7 @@ from preflight_rag.state.values import Document, Passage
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["BUSY_SECONDS", "DATABASE", "Store", "StoredDocument", "make_private"]
-
-
-@dataclass(frozen=True, slots=True)
-class StoredDocument:
-    """What an ingest compares a document with."""
-
-    content_hash: str
-    origin: str
+__all__ = ["BUSY_SECONDS", "DATABASE", "Store", "make_private"]
 
 
 class Store(DatabaseFile):
@@ -177,15 +169,32 @@ class Store(DatabaseFile):
             passages: Each with the key of what was embedded and the vector's bytes.
         """
         with self._transaction() as generation:
-            document = self._with_tags(document)
-            self._connection.execute(UPSERT_DOCUMENT, document_row(document, content_hash, origin, generation))
-            self._connection.execute(
-                "UPDATE passages SET retired = ? WHERE document_id = ? AND retired IS NULL", (generation, document.id)
-            )
-            for position, (passage, key, vector) in enumerate(passages):
-                cursor = self._connection.execute(UPSERT_PASSAGE, passage_row(passage, position))
-                ((row,),) = cursor.fetchall()
-                self._connection.execute(UPSERT_VECTOR, (row, key, vector))
+            self._write(document, origin, content_hash, passages, generation)
+
+    def write_documents(self, documents: Sequence[PreparedDocument]) -> None:
+        """Add or replace documents, their passages and vectors, all in one transaction."""
+        with self._transaction() as generation:
+            for each in documents:
+                passages = list(zip(each.passages, each.keys, each.vectors, strict=True))
+                self._write(each.document, each.origin, each.content_hash, passages, generation)
+
+    def _write(
+        self,
+        document: Document,
+        origin: str,
+        content_hash: str,
+        passages: Sequence[tuple[Passage, str, bytes]],
+        generation: int,
+    ) -> None:
+        document = self._with_tags(document)
+        self._connection.execute(UPSERT_DOCUMENT, document_row(document, content_hash, origin, generation))
+        self._connection.execute(
+            "UPDATE passages SET retired = ? WHERE document_id = ? AND retired IS NULL", (generation, document.id)
+        )
+        for position, (passage, key, vector) in enumerate(passages):
+            cursor = self._connection.execute(UPSERT_PASSAGE, passage_row(passage, position))
+            ((row,),) = cursor.fetchall()
+            self._connection.execute(UPSERT_VECTOR, (row, key, vector))
 
     def retire_document(self, document_id: str) -> bool:
         """Take a document out of the library; false where there is none. `purge` deletes it."""

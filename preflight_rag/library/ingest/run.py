@@ -1,0 +1,349 @@
+"""One run over files or documents: what is new is read, split, embedded in batches and stored."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from preflight_rag.library.ingest.prepare import Splitter, embedded_groups, split_document, storable
+from preflight_rag.library.ingest.report import IngestEvent, IngestReport, Progress, Stage, Stop
+from preflight_rag.library.ingest.work import Work, count_documents, text_size
+from preflight_rag.library.loaders import find_files, ocr
+from preflight_rag.library.loaders.fields import absolute
+from preflight_rag.library.loaders.files import DEFAULT_MAX_BYTES, PassedOver, is_inside, open_regular
+from preflight_rag.library.loaders.isolated import IsolatedLoader
+from preflight_rag.library.storage.document_store import DocumentStore, SplitDocument
+from preflight_rag.library.storage.identity import content_hash, place_key
+from preflight_rag.state.errors import DocumentError
+from preflight_rag.state.values import Document
+from preflight_rag.text.words import on_one_line, unicode_text
+
+if TYPE_CHECKING:
+    from preflight_rag.models.embedding.embedder import Embedder
+
+BATCH_PASSAGES = 128
+BATCH_DOCUMENTS = 512
+"""Documents wait for each other until so many passages, or documents, can be embedded at once; both are guesses."""
+
+
+def ingest_files(
+    store: DocumentStore,
+    embedder: Embedder,
+    splitter: Splitter,
+    given: Sequence[Path],
+    *,
+    prune: bool = False,
+    progress: Progress | None = None,
+    max_bytes: int = DEFAULT_MAX_BYTES,
+    stop: Stop | None = None,
+) -> IngestReport:
+    """Store the documents of files and folders; `prune` takes out those from under them that are gone.
+
+    The caller holds the store's write lock, if it has one, and builds the index afterwards.
+    """
+    files = list(find_files(given))
+    run = Ingestion(store, embedder, splitter, progress, count_documents(files), stop)
+    run.add_files(files, max_bytes, given)
+    if prune and not run.report.stopped:
+        run.prune(given)
+    return run.report
+
+
+class _Stopped(BaseException):
+    """Leaves a loader in the middle of a file; no `Exception`, so that no loader takes it for a fault of the file."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        super().__init__()
+        self.error = error
+
+
+class Ingestion:
+    """One run over documents; the caller holds the library's write lock.
+
+    Args:
+        store: Where documents go.
+        embedder: Embeds passages with their titles.
+        splitter: Makes passages.
+        progress: Called for every document, and for pages and passages in between.
+        total: Number of documents, where it is known.
+        stop: Whether to end the run; what is read by then is kept.
+    """
+
+    def __init__(
+        self,
+        store: DocumentStore,
+        embedder: Embedder,
+        splitter: Splitter,
+        progress: Progress | None = None,
+        total: int | None = None,
+        stop: Stop | None = None,
+    ) -> None:
+        self.report = IngestReport()
+        self._store, self._embedder, self._splitter = store, embedder, splitter
+        self._settings = splitter.settings()
+        self._progress, self._total, self._done = progress, total, 0
+        self._stop = stop or (lambda: False)
+        self._work = Work()
+        self._file = ""
+        self._pending: list[SplitDocument] = []
+        self._new: set[str] = set()
+        self._owners: dict[str, str] = {}
+        self._read_whole: set[str] = set()
+        self._folders: dict[str, Path] = {}
+        self._named: set[str] = set()
+        self._loader = IsolatedLoader()
+
+    def add_files(
+        self,
+        files: Sequence[Path | DocumentError | PassedOver],
+        max_bytes: int = DEFAULT_MAX_BYTES,
+        given: Sequence[Path] = (),
+    ) -> None:
+        """Store every document of the files; what stands in the place of a file is recorded.
+
+        `given` are the folders in which they were found, which nothing is read outside of, and files by their names.
+        """
+        self._folders = {os.path.abspath(path): path.resolve() for path in given if path.is_dir()}
+        self._named = {os.path.abspath(path) for path in given} - set(self._folders)
+        paths = [file for file in files if isinstance(file, Path)]
+        self._work = Work(sum(map(text_size, paths)))
+        passed = [file for file in files if isinstance(file, PassedOver)]
+        self.report.passed_over = [(on_one_line(str(each.path)), each.reason) for each in passed]
+        try:
+            for file in files:
+                if isinstance(file, DocumentError):
+                    self._fail(file.source, str(file))
+                elif isinstance(file, Path):
+                    self._go_on()
+                    self._add_file(file, max_bytes)
+            self._flush()
+            self._store.drop_kept_vectors()
+        except _Stopped as stopped:
+            if stopped.error is not None:
+                raise stopped.error from None
+            self._flush(closing=True)
+            self.report.stopped = True
+            self.report.left = sum(not self._work.is_finished(file_origin(path)) for path in paths)
+        finally:
+            self._loader.close()
+
+    def _add_file(self, file: Path, max_bytes: int) -> None:
+        origin = file_origin(file)
+        self._file = str(file)
+        self._work.open(origin, text_size(file))
+        self._report_progress("reading", 0, None)
+        if not self._is_read_scan(file, origin):
+            for document in self._documents_of(file, origin, max_bytes):
+                self._go_on()
+                self._work.read_characters(len(document.text))
+                self._add(document, origin)
+            self._note_place(file, origin)
+        self._work.close(waits=bool(self._pending))
+
+    def _folder_of(self, file: Path) -> Path | None:
+        """The folder that a file was found in, its links resolved; None where the file itself was named."""
+        path = os.path.abspath(file)
+        if path in self._named:
+            return None
+        return next((real for folder, real in self._folders.items() if Path(path).is_relative_to(folder)), None)
+
+    def _note_place(self, file: Path, origin: str) -> None:
+        """Record where a file lies whose path has links in it: it may be shown from there, and from nowhere else."""
+        try:
+            real, folder = os.path.realpath(file), self._folder_of(file)
+        except OSError:  # it changes while it is asked
+            return
+        if origin not in self._read_whole or real == origin or not (folder is None or is_inside(Path(real), folder)):
+            return
+        if self._store.meta(place_key(origin)) != unicode_text(real):
+            self._store.set_meta(place_key(origin), unicode_text(real))
+
+    def _is_read_scan(self, file: Path, origin: str) -> bool:
+        """Whether this is a scan that has not changed since its text was recognised, which takes seconds a page."""
+        known, stored = self._store.meta(_scan_key(origin)), self._store.document(origin)
+        if known is None or stored is None or stored.origin != origin or origin in self._owners:
+            return False
+        try:
+            if known != self._scan_version(file):
+                return False
+        except (DocumentError, OSError):  # no file any more: reading it says so
+            return False
+        self._owners[origin] = origin
+        self._read_whole.add(origin)
+        self.report.skipped += 1
+        self._advance(str(file))
+        return True
+
+    def _scan_version(self, file: Path) -> list[Any]:
+        """What decides the text that is recognised in a file, and how it is split; as JSON gives it back."""
+        with os.fdopen(open_regular(file), "rb") as data:
+            digest = hashlib.file_digest(data, "sha256").hexdigest()
+        version: list[Any] = json.loads(json.dumps([digest, ocr.languages(), self._settings]))
+        return version
+
+    def add_documents(self, documents: Iterable[Document]) -> None:
+        """Store documents that come from no file."""
+        for document in documents:
+            self._add(document, "")
+        self._flush()
+
+    def prune(self, paths: Sequence[Path]) -> None:
+        """Remove documents from under `paths` whose file has vanished or no longer holds them."""
+        roots = [Path(os.path.abspath(path)) for path in paths]
+        for document_id, origin in self._store.origins():
+            if document_id in self._owners or not any(Path(origin).is_relative_to(root) for root in roots):
+                continue
+            if (origin in self._read_whole or not Path(origin).exists()) and self._store.retire_document(document_id):
+                self.report.removed += 1
+
+    def _documents_of(self, file: Path, origin: str, max_bytes: int) -> Iterator[Document]:
+        try:
+            folder = self._folder_of(file)
+            for item in self._loader.load(file, max_bytes=max_bytes, on_page=self._on_page, folder=folder):
+                if isinstance(item, DocumentError):
+                    self._fail(str(file), str(item))
+                else:
+                    yield item
+            self._read_whole.add(origin)
+        except DocumentError as error:
+            self._fail(str(file), str(error))
+        except Exception as error:
+            self._fail(str(file), f"{type(error).__name__}: {error}")
+
+    def _add(self, document: Document, origin: str) -> None:
+        try:
+            document = storable(document)
+        except DocumentError as error:
+            self._fail(document.source or document.id, str(error))
+            return
+        reason = self._conflict(document.id, origin)
+        if reason:
+            self._fail(document.source or document.id, reason)
+            return
+        self._owners[document.id] = origin
+        self._note(document)
+        stored = self._store.document(document.id)
+        digest = content_hash(document, self._settings)
+        if stored and stored.content_hash == digest:
+            if stored.origin != origin:
+                self._store.set_origin(document.id, origin)
+            self.report.skipped += 1
+            self._step(document)
+            return
+        if self._file:
+            self._report_progress("splitting", 0, None)
+        try:
+            split = split_document(document, self._splitter, origin=origin, content_hash=digest)
+        except DocumentError as error:
+            self._fail(document.source or document.id, str(error))
+            return
+        if stored is None:
+            self._new.add(document.id)
+        self._pending.append(split)
+        if len(self._pending) >= BATCH_DOCUMENTS or sum(len(item.passages) for item in self._pending) >= BATCH_PASSAGES:
+            self._flush()
+
+    def _note(self, document: Document) -> None:
+        """Record what of a document was not read, or not surely."""
+        source = on_one_line(document.source or document.id)
+        if unread := document.metadata.get("unread"):
+            self.report.notes.append((source, f"not read: {unread}"))
+        if pages := document.metadata.get("ocr_pages"):
+            many = f"{len(pages)} pages are pictures" if len(pages) > 1 else "1 page is a picture"
+            self.report.notes.append((source, f"{many}; the text was recognised, and may hold misread letters"))
+
+    def _conflict(self, document_id: str, origin: str) -> str | None:
+        """Why a document may not be stored under its id: another one has it."""
+        if document_id in self._owners:
+            return f"The id {document_id!r} was already read from {self._owners[document_id] or 'another document'}"
+        stored = self._store.document(document_id)
+        if not stored or not origin or not stored.origin or stored.origin in (origin, *self._read_whole):
+            return None
+        if Path(stored.origin).exists():
+            return f"The id {document_id!r} belongs to a document of {stored.origin}"
+        return None
+
+    def _flush(self, *, closing: bool = False) -> None:
+        """Embed the waiting documents' passages and store the documents, all that waited in one transaction.
+
+        A run that is asked to stop keeps the vectors that it has for the next one, and the documents that are whole.
+        """
+        pending, self._pending = self._pending, []
+        inputs: dict[str, tuple[str, str]] = {}
+        for item in pending:
+            inputs |= item.inputs()
+        vectors = self._store.embedded(list(inputs))
+        missing = {key: given for key, given in inputs.items() if key not in vectors}
+        groups, made = embedded_groups(self._embedder, missing), dict[str, bytes]()
+        while len(made) < len(missing):
+            if self._stop() and not closing:
+                self._store.keep_vectors(made)
+                vectors |= made
+                self._pending = [item for item in pending if all(key in vectors for key in item.keys)]
+                self._work.lose(item.origin for item in pending if item not in self._pending)
+                raise _Stopped
+            self._work.embedded(len(made) / len(missing))
+            self._report_progress("embedding", len(made), len(missing))
+            made |= next(groups)
+        self._work.embedded(1.0)
+        vectors |= made
+        if pending:
+            self._store.write_documents([item.with_vectors(vectors) for item in pending])
+        for item in pending:
+            document = item.document
+            if document.metadata.get("ocr_pages") and document.id == item.origin:
+                with suppress(DocumentError, OSError):  # gone, or of a name that is no Unicode: it is read again
+                    self._store.set_meta(_scan_key(item.origin), self._scan_version(Path(item.origin)))
+            is_new = document.id in self._new
+            self.report.added += is_new
+            self.report.updated += not is_new
+            self._step(document)
+        self._work.flushed()
+
+    def _go_on(self) -> None:
+        if self._stop():
+            raise _Stopped
+
+    def _on_page(self, done: int, total: int) -> None:
+        self._go_on()
+        self._work.read_pages(done, total)
+        try:
+            self._report_progress("reading", done, total)
+        except Exception as error:
+            raise _Stopped(error) from error
+
+    def _fail(self, source: str, reason: str) -> None:
+        self.report.failed.append((on_one_line(source), on_one_line(reason)))
+        self._advance(source)
+
+    def _step(self, document: Document) -> None:
+        self._advance(document.title or document.source or document.id)
+
+    def _advance(self, name: str) -> None:
+        self._done += 1
+        self._report_progress("documents", self._done, self._total, name)
+
+    def _report_progress(
+        self,
+        stage: Stage,
+        done: int,
+        total: int | None,
+        name: str = "",
+    ) -> None:
+        if self._progress:
+            event = IngestEvent(stage, done, total, on_one_line(name or self._file), self._work.done, self._work.total)
+            self._progress(event)
+
+
+def _scan_key(origin: str) -> str:
+    return f"scan:{origin}"
+
+
+def file_origin(path: Path) -> str:
+    """The name under which a file's documents are remembered: its absolute path."""
+    return absolute(path)

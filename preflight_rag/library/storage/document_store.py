@@ -1,0 +1,114 @@
+"""What an ingest needs of a store of documents, wherever that is, and what it gives to it.
+
+`Store` (SQLite, in a library's folder) keeps these protocols. Another store that keeps them takes the same ingest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from preflight_rag.state.values import Document, Passage
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDocument:
+    """What an ingest compares a document with.
+
+    Attributes:
+        content_hash: Of `PreparedDocument`, as it was stored.
+        origin: The file it came from, or "".
+    """
+
+    content_hash: str
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class SplitDocument:
+    """A document and its passages, before anything is embedded.
+
+    Attributes:
+        document: As it is stored; its text is kept in its passages only.
+        origin: The file it came from, or "".
+        content_hash: What `StoredDocument` says of it next time.
+        passages: In the order of the text; at least one.
+        keys: Of each passage, what names the text that is embedded of it: equal keys have equal vectors.
+    """
+
+    document: Document
+    origin: str
+    content_hash: str
+    passages: tuple[Passage, ...]
+    keys: tuple[str, ...]
+
+    def inputs(self) -> dict[str, tuple[str, str]]:
+        """By key, the title and text that are embedded."""
+        return {key: (each.title, each.text) for key, each in zip(self.keys, self.passages, strict=True)}
+
+    def with_vectors(self, vectors: Mapping[str, bytes]) -> PreparedDocument:
+        """The document as it is stored, with the vectors of its keys."""
+        found = tuple(vectors[key] for key in self.keys)
+        return PreparedDocument(self.document, self.origin, self.content_hash, self.passages, self.keys, found)
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedDocument(SplitDocument):
+    """A document that is ready to be stored.
+
+    Attributes:
+        vectors: Of each passage, little-endian float32.
+    """
+
+    vectors: tuple[bytes, ...]
+
+
+class DocumentStore(Protocol):
+    """Where an ingest stores documents, and what it asks of those that are there."""
+
+    def meta(self, key: str) -> Any:
+        """A setting as JSON gives it, or None."""
+
+    def set_meta(self, key: str, value: Any) -> None:
+        """Record a setting."""
+
+    def document(self, document_id: str) -> StoredDocument | None:
+        """What is known of a document, or None where it is not there."""
+
+    def origins(self) -> list[tuple[str, str]]:
+        """`(document id, origin)` of all documents that came from a file."""
+
+    def set_origin(self, document_id: str, origin: str) -> None:
+        """Record that an unchanged document now comes from another file."""
+
+    def write_documents(self, documents: Sequence[PreparedDocument]) -> None:
+        """Add or replace documents, each of them whole or not at all; the same again changes nothing.
+
+        When it returns they are stored for good.
+        """
+
+    def retire_document(self, document_id: str) -> bool:
+        """Take a document out; false where there is none."""
+
+    def embedded(self, keys: Sequence[str]) -> dict[str, bytes]:
+        """Those vectors that are there already, stored or kept, by key."""
+
+    def keep_vectors(self, vectors: Mapping[str, bytes]) -> None:
+        """Keep vectors of passages that are not stored, by key, for the next run."""
+
+    def drop_kept_vectors(self) -> None:
+        """Forget vectors that an earlier run kept."""
+
+
+class FoundDocumentStore(DocumentStore, Protocol):
+    """A store that also takes documents that a turn found elsewhere, and gives their passages back."""
+
+    def documents_from(self, sources: Sequence[str]) -> dict[str, str]:
+        """By source, the id of the document that a file holds under it."""
+
+    def passage_ids(self, document_ids: Sequence[str]) -> dict[str, list[str]]:
+        """Ids of the passages of each document, in the order of its text."""
+
+    def passages(self, ids: Sequence[str]) -> dict[str, Passage]:
+        """Those of the passages that exist, by id."""
