@@ -165,10 +165,10 @@ class Preflight:
 
     def ingest(self, paths: Sequence[str | Path], *, prune: bool = False) -> IngestReport:
         """Add or update files and folders."""
-        from preflight_rag.library.library import own_library
+        from preflight_rag.library.collection import own_collection
 
         self._check_open()
-        return own_library(self.library).ingest([Path(path) for path in paths], prune=prune)
+        return own_collection(self.library).ingest([Path(path) for path in paths], prune=prune)
 
     def search(self, query: str, k: int | None = None, **settings: Unpack[GivenWithoutK]) -> SearchResult:
         """Retrieve only: the rankings, the passages that would go on, and what preflight would do with them.

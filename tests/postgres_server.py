@@ -124,4 +124,4 @@ def running_server(*, vectors: bool = False, options: Sequence[str] = ()) -> Ite
         try:
             yield server
         finally:
-            server.stop()
+            server.stop(signal.SIGQUIT)  # without writing to the disk what is deleted next

@@ -1,19 +1,24 @@
 """What the rest of the application needs of a collection of documents, wherever it is kept.
 
-Kept by `Library` (a folder on disk) and by `ExternalLibrary` (somebody's own retriever or vector store).
+Kept by `Library` (a folder on disk), by `PostgresLibrary` (a database that many processes share), and by
+`ExternalLibrary` (somebody's own retriever or vector store).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
+
+from preflight_rag.state.errors import UsageError
 
 if TYPE_CHECKING:
     import numpy as np
 
     from preflight_rag.library.index.vocabulary import Vocabulary
     from preflight_rag.library.ingest.found import InternReport
+    from preflight_rag.library.ingest.report import IngestReport, Progress, Stop
     from preflight_rag.library.search.filters import Filter
     from preflight_rag.library.search.hybrid import Rankings
     from preflight_rag.library.search.mentions import Mention
@@ -129,6 +134,62 @@ class Collection(Protocol):
 
     def close(self) -> None:
         """Close what is open."""
+
+
+@runtime_checkable
+class OwnCollection(Collection, Protocol):
+    """A collection whose documents are ours: they can be added, changed and deleted.
+
+    Kept by `Library` (a folder) and `PostgresLibrary` (a database).
+    """
+
+    def ingest(
+        self,
+        paths: str | Path | Sequence[str | Path],
+        *,
+        prune: bool = False,
+        progress: Progress | None = None,
+        max_bytes: int = ...,
+        stop: Stop | None = None,
+    ) -> IngestReport:
+        """Add or update the documents of files and folders; `prune` removes those from under them that are gone."""
+
+    def add(self, documents: Iterable[Document], *, progress: Progress | None = None) -> IngestReport:
+        """Add or update documents that are in memory."""
+
+    def set_tags(self, document_id: str, tags: Sequence[str]) -> bool:
+        """Give a document tags in the place of those that it has; false where there is no such document."""
+
+    def delete_documents(self, document_ids: Sequence[str]) -> int:
+        """Delete documents, their passages and vectors; how many there were."""
+
+    def rebuild(self) -> None:
+        """Make the indices anew from what is stored, and give back the room of what was deleted."""
+
+    def lost_documents(self) -> list[str]:
+        """What an index is made of and the database does not hold any more, one line a document."""
+
+    def __enter__(self) -> Self:
+        """Close it at the end of a block."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it."""
+
+
+def own_collection(collection: Collection) -> OwnCollection:
+    """The collection as one whose documents can be changed.
+
+    Raises:
+        UsageError: Its documents are somebody else's.
+    """
+    if isinstance(collection, OwnCollection):
+        return collection
+    raise UsageError(
+        f"this library borrows its documents from {collection.name}",
+        help="Add them there, or ingest into a library of your own.",
+    )
 
 
 @runtime_checkable

@@ -19,7 +19,8 @@ from preflight_rag.library.search.hybrid import CANDIDATES, FUSION, TOP_K, Ranki
 from preflight_rag.library.splitting import SplitterName, check_splitter
 from preflight_rag.library.storage.recorded_embedder import RecordedEmbedder
 from preflight_rag.library.storage.store import BUSY_SECONDS, Store
-from preflight_rag.library.stored import StoredCollection
+from preflight_rag.library.stored import FolderCollection
+from preflight_rag.library.tags import check_tags
 from preflight_rag.library.writer import Writer
 from preflight_rag.state.context import Fusion
 from preflight_rag.state.errors import DatabaseCorrupt, LibraryCorrupt, LibraryEmpty, PreflightError, UsageError
@@ -31,15 +32,12 @@ from preflight_rag.text.words import unicode_text
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
 
-    from preflight_rag.library.collection import Collection
     from preflight_rag.library.index.vocabulary import Vocabulary
     from preflight_rag.library.search.filters import Filter
     from preflight_rag.state.retrieval import PassageTerms
 
-MOST_TAGS, TAG_CHARACTERS = 30, 60  # of one document: guesses, far above what people give
 
-
-class Library(StoredCollection):
+class Library(FolderCollection):
     """A collection of documents: ingest, hybrid search, passages by id. Open one with `Library.open`.
 
     `search` and `passages` may be called from several threads. Writers take turns, across processes.
@@ -299,33 +297,3 @@ class Library(StoredCollection):
             if len(found) >= limit or depth >= hits:
                 return found[:limit], hits
             depth *= 4
-
-
-def check_tags(tags: Sequence[str]) -> list[str]:
-    """The tags as they are kept: in one line each, none twice.
-
-    Raises:
-        UsageError: There are too many, one is too long, or one holds a comma or a quote, which filters give a meaning.
-    """
-    found = {" ".join(tag.split()).casefold(): " ".join(tag.split()) for tag in tags if tag.strip()}
-    if len(found) > MOST_TAGS:
-        raise UsageError(f"{len(found)} tags are too many for one document", help=f"Use {MOST_TAGS} at most.")
-    for tag in found.values():
-        if len(tag) > TAG_CHARACTERS or any(mark in tag for mark in ',"()|'):
-            help = f"Use up to {TAG_CHARACTERS} characters, without commas, quotes, brackets and |."
-            raise UsageError(f"{tag[:80]!r} cannot be a tag", help=help)
-    return list(found.values())
-
-
-def own_library(collection: Collection) -> Library:
-    """The collection as a library on disk, whose documents can be changed.
-
-    Raises:
-        UsageError: Its documents are somebody else's.
-    """
-    if isinstance(collection, Library):
-        return collection
-    raise UsageError(
-        f"this library borrows its documents from {collection.name}",
-        help="Add them there, or ingest into a library of your own.",
-    )

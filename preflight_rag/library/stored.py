@@ -1,25 +1,28 @@
-"""What every collection can do whose passages are kept in a folder of ours: reading by id, filters, counts."""
+"""What every collection can do whose passages we keep, in a folder or in a database: reading by id, filters, counts."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from preflight_rag.library.index.generations import FOLDER, index_problems, read_manifest
 from preflight_rag.library.ingest.found import passages_of
 from preflight_rag.library.recovery import lost_documents
-from preflight_rag.library.search.filters import FilterIndex
+from preflight_rag.library.search.filters import FilterIndex, SqliteValues
 from preflight_rag.library.search.fusion import RRF_K
 from preflight_rag.library.search.hybrid import CANDIDATES, FUSION, TOP_K, again_where_replaced
 from preflight_rag.library.search.mentions import Mention, find_mentions
 from preflight_rag.library.storage.catalogue import Catalogue
 from preflight_rag.library.storage.damage import database_problems
+from preflight_rag.library.storage.document_store import PassageReader, SettingsStore
 from preflight_rag.library.writer import Writer
 from preflight_rag.state.errors import PassageGone
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import numpy as np
 
     from preflight_rag.library.search.filters import Filter
@@ -32,15 +35,66 @@ if TYPE_CHECKING:
     from preflight_rag.state.values import Passage
 
 
-class StoredCollection(ABC):
-    """A collection over a store; how it is searched, and what comes into it, is each one's own."""
+class ReadStore(SettingsStore, PassageReader, Protocol):
+    """What a collection reads of the store that it is over."""
 
-    def __init__(self, store: Store, embedder: RecordedEmbedder, writer: Writer) -> None:
-        self.path = store.path.parent
-        self.name = self.path.name
-        self._root = self.path / FOLDER
+    @property
+    def place(self) -> str:
+        """Where it is, as errors say it: "at FOLDER"."""
+
+    def close(self) -> None:
+        """Close what is open."""
+
+    def documents(self) -> Iterator[dict[str, Any]]:
+        """Rows of all documents, ordered by id."""
+
+    def all_passage_ids(self) -> list[str]:
+        """Ids of all passages, ordered by id."""
+
+    def rows(self, ids: Sequence[str]) -> dict[str, int]:
+        """The row of each passage that exists."""
+
+    def vectors(self, ids: Sequence[str]) -> dict[str, np.ndarray]:
+        """Vectors of those of the passages that exist, by id."""
+
+    def passages_like(self, pattern: str) -> Iterator[tuple[str, str, str]]:
+        """`(id, document id, text)` of the passages whose text is LIKE a pattern, of each document in its order."""
+
+    def titles(self) -> list[tuple[str, str]]:
+        """`(id, title)` of all documents."""
+
+
+class DocumentRemover(Protocol):
+    """Who takes documents out."""
+
+    def delete_documents(self, document_ids: Sequence[str]) -> int:
+        """Delete documents, their passages and vectors; how many there were."""
+
+
+class StoredCollection(ABC):
+    """A collection over a store; how it is searched, and what comes into it, is each one's own.
+
+    Args:
+        store: What it reads.
+        embedder: The one that made the vectors.
+        writer: Takes documents out.
+        filters: Which rows fit a filter.
+        path: The folder for what is kept beside it.
+        name: What people call it.
+    """
+
+    def __init__(
+        self,
+        store: ReadStore,
+        embedder: RecordedEmbedder,
+        writer: DocumentRemover,
+        filters: FilterIndex,
+        path: Path,
+        name: str,
+    ) -> None:
+        self.path, self.name = path, name
         self._store, self._embedder, self._writer = store, embedder, writer
-        self._filters = FilterIndex(store)
+        self._filters = filters
 
     def close(self) -> None:
         """Close the database."""
@@ -83,7 +137,7 @@ class StoredCollection(ABC):
 
     def delete_document(self, document_id: str) -> bool:
         """Delete a document, its passages and vectors; false where there is none."""
-        return self._writer.delete_document(document_id)
+        return self._writer.delete_documents([document_id]) > 0
 
     def delete_documents(self, document_ids: Sequence[str]) -> int:
         """Delete documents, their passages and vectors; how many there were."""
@@ -150,7 +204,7 @@ class StoredCollection(ABC):
         missing = [name for name in ids if name not in found]
         if missing:
             raise PassageGone(
-                f"The library at {self.path} has no vector of the passage {missing[0]!r}",
+                f"The library {self._store.place} has no vector of the passage {missing[0]!r}",
                 help="Its document was changed or deleted; ask again",
             )
         return np.stack([found[name] for name in ids]) if ids else np.empty((0, self.embedder.dimension), np.float32)
@@ -165,7 +219,7 @@ class StoredCollection(ABC):
         missing = [name for name in ids if name not in found]
         if missing:
             raise PassageGone(
-                f"The library at {self.path} has no passage {missing[0]!r}",
+                f"The library {self._store.place} has no passage {missing[0]!r}",
                 help="Its document was changed or deleted; ask again",
             )
         return [found[name] for name in ids]
@@ -186,10 +240,29 @@ class StoredCollection(ABC):
         """The documents whose text or title holds a phrase, by id; see `search/mentions.py`."""
         return find_mentions(phrase, self._store.passages_like, self._store.titles())
 
+
+class FolderCollection(StoredCollection):
+    """A collection whose passages are kept in a folder.
+
+    Args:
+        store: Its database.
+        embedder: The one that made the vectors.
+        writer: Writes it.
+        name: What people call it; None for the folder's name.
+    """
+
+    _store: Store
+    _writer: Writer
+
+    def __init__(self, store: Store, embedder: RecordedEmbedder, writer: Writer, name: str | None = None) -> None:
+        path = store.path.parent
+        super().__init__(store, embedder, writer, FilterIndex(SqliteValues(store)), path, name or path.name)
+        self._root = path / FOLDER
+
     @property
     def catalogue(self) -> Catalogue:
         """Its documents and passages as people look at them."""
-        return Catalogue(self._store)
+        return Catalogue(self._store, self.path)
 
     def stats(self) -> dict[str, Any]:
         """Counts, sizes in bytes, and what the library was made with."""

@@ -34,7 +34,9 @@ from preflight_rag.state.errors import LibraryBusy, LibraryCorrupt, LibraryError
 from preflight_rag.state.values import Document
 
 if TYPE_CHECKING:
+    from preflight_rag.library.storage.document_store import SettingsStore
     from preflight_rag.library.storage.recorded_embedder import RecordedEmbedder
+    from preflight_rag.models.embedding.embedder import Embedder
 
 LOCK = ".write.lock"
 SILENT_SECONDS = 2.0
@@ -193,13 +195,7 @@ class Writer:
         return Ingestion(self._store, self._embedder.get(), self._open_splitter(), progress, total)
 
     def _open_splitter(self) -> Splitter:
-        """How documents are split, which the library remembers."""
-        recorded = self._store.meta("splitter")
-        name = self._splitter or (recorded or {"name": DEFAULT_SPLITTER})["name"]
-        splitter = open_splitter(name, self._embedder.get())
-        if recorded != splitter.settings():
-            self._store.set_meta("splitter", splitter.settings())
-        return splitter
+        return recorded_splitter(self._store, self._embedder.get(), self._splitter)
 
     def _refresh(self, progress: Progress | None) -> None:
         """Build a new index unless the current one is whole and up to date."""
@@ -236,6 +232,15 @@ class Writer:
         )
         step(PURGE)
         self._store.purge(manifest.generation)
+
+
+def recorded_splitter(store: SettingsStore, embedder: Embedder, given: SplitterName | None) -> Splitter:
+    """How documents are split, which a library remembers: as `given`, or else as before."""
+    recorded = store.meta("splitter")
+    splitter = open_splitter(given or (recorded or {"name": DEFAULT_SPLITTER})["name"], embedder)
+    if recorded != splitter.settings():
+        store.set_meta("splitter", splitter.settings())
+    return splitter
 
 
 @contextmanager

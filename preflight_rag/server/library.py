@@ -14,7 +14,7 @@ from fastapi.responses import FileResponse
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.types import Receive, Scope, Send
 
-from preflight_rag.library.library import own_library
+from preflight_rag.library.collection import own_collection
 from preflight_rag.library.names import DocumentNames
 from preflight_rag.library.search.hybrid import again_where_replaced
 from preflight_rag.library.storage.catalogue import CatalogueEntry
@@ -130,7 +130,7 @@ async def tag(id: str, body: TagsBody, service: ServiceOf, _user: WriterOf) -> D
     """Give a document tags in the place of those that it has; filters find it by them."""
     name = await asyncio.to_thread(service.names.document_id, id)
     async with service.changing:
-        changed = await asyncio.to_thread(own_library(service.preflight.library).set_tags, name, body.tags)
+        changed = await asyncio.to_thread(own_collection(service.preflight.library).set_tags, name, body.tags)
     entry = await asyncio.to_thread(service.catalogue.document, name)
     if not changed or entry is None:
         raise Refused(404, f"there is no document {id[:100]!r}", help="GET /api/documents lists them.")

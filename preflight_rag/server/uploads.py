@@ -31,10 +31,9 @@ from python_multipart.multipart import parse_options_header
 from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
-from preflight_rag.library.collection import Collection
+from preflight_rag.library.collection import Collection, own_collection
 from preflight_rag.library.ingest.found import REBUILD_PASSAGES
 from preflight_rag.library.ingest.report import IngestEvent, IngestReport
-from preflight_rag.library.library import own_library
 from preflight_rag.library.loaders import SUFFIXES
 from preflight_rag.library.loaders.files import ONE_DOCUMENT, OTHER_KIND, suffix_of, why_not_read
 from preflight_rag.server.description import STREAMED
@@ -245,7 +244,7 @@ class TakingIn:
         for path in now:
             self._states[path].known = self._library.catalogue.origin_is_used(path)
         began = time.monotonic()
-        done = own_library(self._library).ingest([Path(path) for path in now], progress=self._step, stop=self._stops)
+        done = own_collection(self._library).ingest([Path(path) for path in now], progress=self._step, stop=self._stops)
         quick = time.monotonic() - began < QUICK_SECONDS
         self._size = min(MOST_TOGETHER, 2 * self._size) if quick else max(1, self._size // 2)
         self._stored += done.added + done.updated + done.skipped + len(done.failed)

@@ -35,7 +35,7 @@ from preflight_rag.library.splitting import DEFAULT_SPLITTER, open_splitter
 from preflight_rag.library.storage.identity import passage_id, vector_key
 from preflight_rag.library.storage.recorded_embedder import RecordedEmbedder
 from preflight_rag.library.storage.store import Store
-from preflight_rag.library.stored import StoredCollection
+from preflight_rag.library.stored import FolderCollection
 from preflight_rag.library.writer import Writer
 from preflight_rag.state.context import Fusion
 from preflight_rag.state.errors import LibraryError, PreflightError, RetrieverError, UsageError, others_help
@@ -71,7 +71,7 @@ class _Returned:
     problems: list[str] = field(default_factory=list)
 
 
-class ExternalLibrary(StoredCollection):
+class ExternalLibrary(FolderCollection):
     """A collection whose documents are somebody else's. Make one with `ExternalLibrary.around`.
 
     `search` and `candidates` ask the retriever; all else knows what it has returned so far.
@@ -82,8 +82,7 @@ class ExternalLibrary(StoredCollection):
     """The words of what was returned so far are not those of the whole collection."""
 
     def __init__(self, store: Store, embedder: RecordedEmbedder, retriever: RetrieverAdapter) -> None:
-        super().__init__(store, embedder, Writer(store, embedder))
-        self.name = retriever.name
+        super().__init__(store, embedder, Writer(store, embedder), retriever.name)
         self.retriever = retriever
         self._remove_folder: Callable[[], object] | None = None
 

@@ -147,7 +147,7 @@ def open_terms(folder: Path) -> TermIndex | None:
         LibraryCorrupt: A file cannot be read.
     """
     try:
-        if json.loads((folder / ANALYSER).read_text(encoding="utf-8")) != _analysed():
+        if json.loads((folder / ANALYSER).read_text(encoding="utf-8")) != analysed_probe():
             return None
     except FileNotFoundError:
         return None
@@ -201,7 +201,7 @@ def write_terms(
     np.save(folder / f"{VOCABULARY}{ENDS}.npy", lengths)
     write_array(folder, IS_SAME, found.is_same)
     write_array(folder, MADE_OF, found.made_of)
-    (folder / ANALYSER).write_text(json.dumps(_analysed()), encoding="utf-8")
+    (folder / ANALYSER).write_text(json.dumps(analysed_probe()), encoding="utf-8")
 
 
 def grow_terms(before: TermIndex, folder: Path, passages: Iterable[tuple[int, str, str]]) -> None:
@@ -235,7 +235,7 @@ def grow_terms(before: TermIndex, folder: Path, passages: Iterable[tuple[int, st
     _write_merged(folder, before.vocabulary, new, gaps)
     for name, its in ((IS_SAME, added.is_same), (MADE_OF, added.made_of)):
         np.save(folder / f"{name}.npy", np.concatenate([before.array(name), np.frombuffer(its, dtype=its.typecode)]))
-    (folder / ANALYSER).write_text(json.dumps(_analysed()), encoding="utf-8")
+    (folder / ANALYSER).write_text(json.dumps(analysed_probe()), encoding="utf-8")
 
 
 def _write_merged(folder: Path, before: Strings, new: Sequence[bytes], gaps: np.ndarray) -> None:
@@ -293,5 +293,6 @@ def _made_of(title: str, text: str) -> int:
 
 
 @lru_cache(maxsize=1)
-def _analysed() -> list[str]:
+def analysed_probe() -> list[str]:
+    """What today's analyser makes of a few lines: terms that another one made are of no use."""
     return [*words_by_token(_PROBE), *words(_PROBE)]

@@ -16,7 +16,7 @@ from preflight_rag.state.values import Document, Passage
 
 if TYPE_CHECKING:
     from preflight_rag.library.ingest.run import Ingestion
-    from preflight_rag.library.storage.document_store import FoundDocumentStore
+    from preflight_rag.library.storage.document_store import FoundDocumentStore, PassageReader
 
 DEADLINE = 30.0
 """Seconds that a turn waits for documents found elsewhere to be stored, a guess at what a person waits."""
@@ -72,7 +72,7 @@ def add_until(run: Ingestion, documents: Sequence[Document], end: float) -> list
     return problems
 
 
-def passages_of(store: FoundDocumentStore, document_ids: Sequence[str]) -> tuple[Passage, ...]:
+def passages_of(store: PassageReader, document_ids: Sequence[str]) -> tuple[Passage, ...]:
     """All passages of documents, in the order of the documents and of their texts."""
     names = store.passage_ids(document_ids)
     found = store.passages([name for document in document_ids for name in names.get(document, [])])

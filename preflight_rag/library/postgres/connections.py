@@ -74,11 +74,13 @@ class Address:
         conninfo: As libpq reads it, with the password.
         name: Without.
         unavailable: The error where nobody answers.
+        identity: What tells one database from another, and is the same whoever connects.
     """
 
     conninfo: str = field(repr=False)
     name: str
     unavailable: type[LibraryError] = ThreadsUnavailable
+    identity: str = ""
 
     @classmethod
     def read(cls, url: str, option: Literal["--threads", "--library"] = "--threads") -> Address:
@@ -104,7 +106,8 @@ class Address:
         place = f"{host}:{port}" if host and port else host or "its usual place"
         of = database or parts.get("user") or "of the user's name"
         error = ThreadsUnavailable if option == "--threads" else LibraryUnavailable
-        return cls(make_conninfo(**cast(Any, given)), f"the PostgreSQL database {of} at {place}", error)
+        identity = f"{host}:{port or 5432}/{of}?{parts.get('options') or ''}"
+        return cls(make_conninfo(**cast(Any, given)), f"the PostgreSQL database {of} at {place}", error, identity)
 
 
 @contextmanager
@@ -224,7 +227,7 @@ class Connections:
             raise LibraryClosed(
                 f"The library in {self.address.name} was closed", help="Open it again, and use it before that."
             )
-        connection = connect(self.address)
+        connection: Connection = connect(self.address)
         connection.row_factory = tuple_row
         try:
             self._configure(connection)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 K1, B = 1.2, 0.75
 """tantivy's constants."""
 RECORD = [("row", "<u4"), ("count", "u1"), ("length", "u1")]
+RECORD_BYTES = 6
 LARGEST_ROW = 2**32 - 1
 MOST_TIMES = 255
 FEW = 20_000
@@ -118,7 +119,9 @@ def terms_of(passages: Iterable[tuple[str, str]]) -> set[str]:
     """All terms of `(title, text)`."""
     analyser = open_analyser()
     return {
-        term for title, text in passages for term in analyser.analyze(text if text.startswith(title) else f"{title} {text}")
+        term
+        for title, text in passages
+        for term in analyser.analyze(text if text.startswith(title) else f"{title} {text}")
     }
 
 

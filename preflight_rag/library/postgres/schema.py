@@ -1,9 +1,9 @@
 """Tables of a library in PostgreSQL, and how one sees them.
 
-Every version of a document is a row of its own, with its passages and vectors. A *run* is one writing of documents: its
-number stands in what it adds (`added`) and in what it takes out (`retired`). As long as the run is in `library_runs` it
-is not published, and nobody but writers sees what it did. Publishing takes it out of that table, in one transaction with
-the posting lists of what it added, so that every search sees all of a run or nothing.
+Every version of a document is a row of its own, with its passages and vectors. A *run* is one writing of documents:
+its number stands in what it adds (`added`) and in what it takes out (`retired`). As long as the run is in
+`library_runs` it is not published, and nobody but writers sees what it did. Publishing takes it out of that table, in
+one transaction with the posting lists of what it added, so that every search sees all of a run or nothing.
 
 Words are found by posting lists: for each term, and each *piece* of the collection, the passages that have it
 (`postings.py`). A run makes a piece; small ones are merged.
@@ -29,6 +29,7 @@ POLL_SECONDS = 0.1
 INSTALL_HELP = "Install pgvector 0.8 or newer on the server, such as the package postgresql-16-pgvector of PGDG."
 ROWS = "library_passages_row_seq"
 RUNS = "library_run"
+DENSE_INDEX = "library_vectors_near"
 
 _TABLES = """
 create table library_meta (key text primary key, value text not null);

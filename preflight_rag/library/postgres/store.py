@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from preflight_rag.library.postgres.connections import Address, Connection, Connections, storable_text
-from preflight_rag.library.postgres.schema import TABLES, open_tables, sees
+from preflight_rag.library.postgres.schema import DENSE_INDEX, TABLES, open_tables, sees
 from preflight_rag.library.postgres.values import vector_values
 from preflight_rag.library.storage.cards import card_of, document_of_card, is_card
+from preflight_rag.library.storage.catalogue import ROW
 from preflight_rag.library.storage.identity import passage_id
 from preflight_rag.state.errors import DatabaseCorrupt
 from preflight_rag.state.values import Passage
@@ -21,20 +24,24 @@ MOST_CONNECTIONS = 8
 """Of one process for its searches; a guess: each takes one for some milliseconds."""
 SEARCHED = 200
 """Passages that a search of the dense index looks at (`hnsw.ef_search`): see docs/scaling.md for what it finds."""
+ASK_AGAIN_SECONDS = 10.0
+"""After so long it is asked again whether vectors have an index; a guess: without it all are compared, exactly."""
 CHUNK = 2000
 """Rows of one statement that reads many; a guess."""
-SETTINGS = (
-    "set tcp_keepalives_idle = 30",
-    "set tcp_keepalives_interval = 10",
-    "set tcp_keepalives_count = 3",
-    "set search_path from current",
-)
 Row = tuple[Any, ...]
 
 _PASSAGES = """
     select p.row, p.id, d.id, p.text, p.start, p."end", p.page, p.tokens, p.metadata::text,
         d.title, d.source, d.date, d.metadata::text
     from library_passages p join library_documents d on d.key = p.document
+"""
+
+_LISTED = f"""
+    select d.id, d.title, d.source, d.date, d.origin, d.added_at, d.metadata ->> 'doi', d.metadata ->> 'pmcid',
+        d.metadata ->> 'pmid', d.metadata ->> 'url', d.metadata ->> 'tags',
+        (select count(*) from library_passages where document = d.key and {sees()}),
+        (select coalesce(sum(tokens), 0)::bigint from library_passages where document = d.key and {sees()})
+    from library_documents d
 """
 
 
@@ -63,11 +70,17 @@ class PostgresStore:
         self.address = address
         self.name = address.name
         self.connections = Connections(address, MOST_CONNECTIONS, configure)
+        self._asked_at, self._indexed = -math.inf, False
         try:
             self.connections.read(lambda connection: open_tables(connection, address, create=create))
         except BaseException:
             self.connections.close()
             raise
+
+    @property
+    def place(self) -> str:
+        """Where the library is, as errors say it."""
+        return f"in {self.name}"
 
     def close(self) -> None:
         """Close the connections; a second time does nothing."""
@@ -78,17 +91,6 @@ class PostgresStore:
 
         def read(connection: Connection) -> list[Row]:
             return connection.execute(statement, values or None, binary=True).fetchall()
-
-        return self.connections.read(read)
-
-    def in_one_view(self, work: Callable[[Connection], Any]) -> Any:
-        """What several statements read of one state of the library."""
-
-        def read(connection: Connection) -> Any:
-            connection.execute("begin isolation level repeatable read read only")
-            found = work(connection)
-            connection.execute("commit")
-            return found
 
         return self.connections.read(read)
 
@@ -113,7 +115,9 @@ class PostgresStore:
 
     def state(self) -> tuple[int, int]:
         """The numbers of the last publication and of the last change of tags."""
-        rows = dict(self.rows_of("select key, value from library_meta where key in ('generation', 'tagged')"))
+        rows: dict[str, str] = dict(
+            self.rows_of("select key, value from library_meta where key in ('generation', 'tagged')")
+        )  # type: ignore[arg-type]
         return int(rows["generation"]), int(rows["tagged"])
 
     def dimension(self) -> int:
@@ -130,10 +134,10 @@ class PostgresStore:
     def documents(self) -> Iterator[dict[str, Any]]:
         """Every document as a dict, ordered by id, with the number of its passages."""
         names = ("id", "source", "title", "date", "authors", "metadata", "origin", "added_at", "passages")
-        statement = f"""select d.id, d.source, d.title, d.date, d.authors::text, d.metadata::text, d.origin, d.added_at,
+        statement = """select d.id, d.source, d.title, d.date, d.authors::text, d.metadata::text, d.origin, d.added_at,
                 (select count(*) from library_passages p where p.document = d.key)
             from library_documents d where d.key = any(%s) order by d.id collate "C" """
-        keys = self.rows_of(f'select key from library_documents where {sees()} order by id collate "C"')  # noqa: S608
+        keys = self.rows_of(f'select key from library_documents where {sees()} order by id collate "C"')
         for start in range(0, len(keys), CHUNK):
             for row in self.rows_of(statement, [[key for (key,) in keys[start : start + CHUNK]]]):
                 read = dict(zip(names, row, strict=True))
@@ -141,7 +145,7 @@ class PostgresStore:
 
     def all_passage_ids(self) -> list[str]:
         """Ids of all passages, ordered by id."""
-        statement = f'select id from library_passages where {sees()} order by id collate "C"'  # noqa: S608
+        statement = f'select id from library_passages where {sees()} order by id collate "C"'
         return [row[0] for row in self.rows_of(statement)]
 
     def passages(self, ids: Sequence[str]) -> dict[str, Passage]:
@@ -182,7 +186,7 @@ class PostgresStore:
     def _cards(self, document_ids: Sequence[str]) -> dict[str, Passage]:
         names = ("id", "source", "title", "date", "authors", "metadata")
         statement = f"""select id, source, title, date, authors::text, metadata::text from library_documents
-            where id = any(%s) order by {sees()}, key"""  # noqa: S608
+            where id = any(%s) order by {sees()}, key"""
         found = {}
         for row in self.rows_of(statement, [list(map(storable_text, document_ids))]):
             card = card_of(dict(zip(names, row, strict=True)))
@@ -190,9 +194,9 @@ class PostgresStore:
         return found
 
     def passage_ids(self, document_ids: Sequence[str]) -> dict[str, list[str]]:
-        """Ids of the passages of each document, in the order of its text; those of writers not published yet, too."""
-        statement = """select d.id, p.id from library_documents d join library_passages p on p.document = d.key
-            where d.id = any(%s) and d.retired is null and p.retired is null order by d.key, p.position"""
+        """Ids of the passages of each document, in the order of its text."""
+        statement = f"""select d.id, p.id from library_documents d join library_passages p on p.document = d.key
+            where d.id = any(%s) and {sees("d")} order by d.key, p.position"""
         found: dict[str, list[str]] = {}
         for document, passage in self.rows_of(statement, [list(map(storable_text, document_ids))]):
             found.setdefault(document, []).append(passage)
@@ -200,35 +204,35 @@ class PostgresStore:
 
     def rows(self, ids: Sequence[str]) -> dict[str, int]:
         """The row of each passage that exists."""
-        statement = f"select id, row from library_passages where id = any(%s) order by {sees()}, row"  # noqa: S608
+        statement = f"select id, row from library_passages where id = any(%s) order by {sees()}, row"
         return dict(self.rows_of(statement, [list(ids)]))
 
     def vectors(self, ids: Sequence[str]) -> dict[str, np.ndarray]:
         """Stored vectors by passage id."""
         statement = f"""select p.id, vector_send(v.vector) from library_passages p join library_vectors v
-            on v.row = p.row where p.id = any(%s) order by {sees("p")}, p.row"""  # noqa: S608
+            on v.row = p.row where p.id = any(%s) order by {sees("p")}, p.row"""
         return {name: vector_values(sent) for name, sent in self.rows_of(statement, [list(ids)])}
 
     def terms(self, ids: Sequence[str]) -> dict[str, bytes]:
         """What is stored of the terms of passages, by id."""
-        statement = f"select id, terms from library_passages where id = any(%s) order by {sees()}, row"  # noqa: S608
+        statement = f"select id, terms from library_passages where id = any(%s) order by {sees()}, row"
         return dict(self.rows_of(statement, [list(ids)]))
 
     def passages_like(self, pattern: str) -> Iterator[tuple[str, str, str]]:
         """`(id, document id, text)` of the passages whose text is LIKE a pattern, of each document in its order."""
         statement = f"""select p.id, d.id, p.text from library_passages p join library_documents d on d.key = p.document
-            where {sees("p")} and (%(like)s = '' or p.text ilike %(like)s) order by d.key, p.position"""  # noqa: S608
+            where {sees("p")} and (%(like)s = '' or p.text ilike %(like)s) order by d.key, p.position"""
         yield from self.rows_of(statement, {"like": storable_text(pattern)})  # type: ignore[misc]
 
     def titles(self) -> list[tuple[str, str]]:
         """`(id, title)` of all documents."""
-        return self.rows_of(f"select id, title from library_documents where {sees()}")  # type: ignore[return-value]  # noqa: S608
+        return self.rows_of(f"select id, title from library_documents where {sees()}")  # type: ignore[return-value]
 
     def counts(self) -> dict[str, int]:
         """Documents, passages, their tokens, and passages that wait to be deleted."""
-        statement = f"""select (select count(*) from library_documents where {sees()}), count(*) filter (where {sees()}),
-            coalesce(sum(tokens) filter (where {sees()}), 0)::bigint,
-            count(*) filter (where retired is not null and not {sees()}) from library_passages"""  # noqa: S608
+        statement = f"""select (select count(*) from library_documents where {sees()}),
+            count(*) filter (where {sees()}), coalesce(sum(tokens) filter (where {sees()}), 0)::bigint,
+            count(*) filter (where retired is not null and not {sees()}) from library_passages"""
         names = ("documents", "passages", "tokens", "retired")
         return dict(zip(names, self.rows_of(statement)[0], strict=True))
 
@@ -236,3 +240,63 @@ class PostgresStore:
         """Bytes that the tables take, with their indices."""
         statement = "select sum(pg_total_relation_size(name::regclass))::bigint from unnest(%s::text[]) as name"
         return int(self.rows_of(statement, [list(TABLES)])[0][0])
+
+    def listed(self, like: str, offset: int, limit: int) -> tuple[list[dict[str, Any]], int]:
+        """Rows of documents whose title, id or source is LIKE a pattern ("" for all), the latest first; of how many."""
+        names = ("d.title", "d.id", "d.source")
+        fits = f"{sees('d')} and (%(like)s = '' or {' or '.join(f'{name} ilike %(like)s' for name in names)})"
+        values = {"like": storable_text(like), "offset": offset, "limit": limit}
+        total = self.rows_of(f"select count(*) from library_documents d where {fits}", values)[0][0]
+        order = 'order by d.added_at desc, d.id collate "C" limit %(limit)s offset %(offset)s'
+        rows = self.rows_of(f"{_LISTED} where {fits} {order}", values)
+        return [dict(zip(ROW, row, strict=True)) for row in rows], int(total)
+
+    def listed_row(self, document_id: str) -> dict[str, Any] | None:
+        """The row of one document as `listed` gives it."""
+        rows = self.rows_of(f"{_LISTED} where {sees('d')} and d.id = %s", [storable_text(document_id)])
+        return dict(zip(ROW, rows[0], strict=True)) if rows else None
+
+    def document_ids(self) -> list[str]:
+        """Ids of all documents, ordered."""
+        statement = f'select id from library_documents where {sees()} order by id collate "C"'
+        return [row[0] for row in self.rows_of(statement)]
+
+    def origin_is_used(self, origin: str) -> bool:
+        """Whether a document was read from this file."""
+        statement = f"select 1 from library_documents where {sees()} and origin = %s and origin <> '' limit 1"
+        return bool(self.rows_of(statement, [storable_text(origin)]))
+
+    def origins_counted(self) -> list[tuple[str, int]]:
+        """Files, and how many documents come from each; "" for those that come from none."""
+        return [
+            (row[0], row[1])
+            for row in self.rows_of(f"""select origin, count(*) from library_documents
+            where {sees()} group by origin""")
+        ]
+
+    def tags_counted(self) -> list[tuple[str, int]]:
+        """Tags, in the alphabet's order, and how many documents have each."""
+        statement = f"""select e.value::text from library_documents d, json_each(d.metadata) e
+            where {sees("d")} and e.key = 'tags'"""
+        found: dict[str, int] = {}
+        for (text,) in self.rows_of(statement):
+            value = json.loads(text)
+            for tag in value if isinstance(value, list) else [value]:
+                if isinstance(tag, str) and tag.strip():
+                    found[tag.strip()] = found.get(tag.strip(), 0) + 1
+        return sorted(found.items(), key=lambda each: each[0].lower())
+
+    def has_dense_index(self) -> bool:
+        """Whether there is an index of the vectors; asked again some seconds later, as another process may make one."""
+        now = time.monotonic()
+        if now > self._asked_at + ASK_AGAIN_SECONDS:
+            statement = "select i.indisvalid from pg_index i where i.indexrelid = to_regclass(%s)"
+            self._indexed = self.rows_of(statement, [DENSE_INDEX]) == [(True,)]
+            self._asked_at = now
+        return self._indexed
+
+    def index_facts(self) -> dict[str, Any] | None:
+        """How passages are found; None where there are none."""
+        row = self.rows_of("""select coalesce(sum(passages), 0)::bigint, count(*) from library_pieces""")[0]
+        kind = "hnsw" if self.has_dense_index() else "exact"
+        return {"passages": row[0], "dense": kind, "pieces": row[1]} if row[0] else None

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
 
 from preflight_rag.state.errors import UsageError
 from preflight_rag.text.dates import PartialDate, known_date, parse_date
@@ -352,6 +352,8 @@ _COLUMNS = {
     "page": "SELECT row FROM passages WHERE fits('integer', page)",
     "folder": _OF_DOCUMENT.format(documents="SELECT id FROM documents WHERE origin != '' AND fits('text', origin)"),
 }
+COLUMNS = tuple(_COLUMNS)
+"""Fields that are no key of metadata."""
 _KEYS = """
 SELECT DISTINCT m.key FROM documents d, json_each(d.metadata) m WHERE d.retired IS NULL
 UNION SELECT DISTINCT m.key FROM passages p, json_each(p.metadata) m WHERE p.retired IS NULL AND p.metadata != '{}'
@@ -361,15 +363,77 @@ SELECT coalesce(d.date, (SELECT m.value FROM json_each(d.metadata) m WHERE m.key
 FROM documents d WHERE d.retired IS NULL GROUP BY 1
 """
 _NOT_FIELDS = ("sections", "tagged")
+Fits: TypeAlias = Callable[[str, Any], bool]
+"""Whether a value fits, told by its JSON type, as SQLite names these, and the value: of a list, its JSON."""
 
 
-class FilterIndex:
-    """Which rows of a store fit a filter; the last few answers are kept until a document is written."""
+class FilterValues(Protocol):
+    """What filters ask of a collection, wherever that is. A row is a passage's number there."""
+
+    def state(self) -> tuple[int, int]:
+        """Numbers that grow when documents, or their tags, change."""
+
+    def rows(self) -> set[int]:
+        """All rows."""
+
+    def rows_by_column(self, name: str, fits: Fits) -> set[int]:
+        """Rows whose value in one of `COLUMNS`, of their own or of their document, fits."""
+
+    def rows_by_key(self, key: str, fits: Fits) -> set[int]:
+        """Rows whose value under a key of their metadata, or their document's, fits; in any case of its letters."""
+
+    def rows_by_undated_key(self, key: str, fits: Fits) -> set[int]:
+        """The same of documents alone, and only of those without a date."""
+
+    def keys(self) -> set[str]:
+        """All keys of metadata."""
+
+    def dates(self) -> list[tuple[object, int]]:
+        """Dates of documents, or their metadata's year, and how many have each."""
+
+
+class SqliteValues:
+    """The values of a folder's database."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
+
+    def state(self) -> tuple[int, int]:
+        """Numbers of the last write of a document, and of tags."""
+        return self._store.generation(), self._store.tagged()
+
+    def rows(self) -> set[int]:
+        """All rows, retired ones included, which an index may hold still."""
+        return {row[0] for row in self._store.select(_ROWS)}
+
+    def rows_by_column(self, name: str, fits: Fits) -> set[int]:
+        """Rows whose value in a column fits."""
+        return {row[0] for row in self._store.select(_COLUMNS[name], (), fits=fits)}
+
+    def rows_by_key(self, key: str, fits: Fits) -> set[int]:
+        """Rows whose value under a key of metadata fits."""
+        return {row[0] for sql in (_DOCUMENT_KEY, _PASSAGE_KEY) for row in self._store.select(sql, (key,), fits=fits)}
+
+    def rows_by_undated_key(self, key: str, fits: Fits) -> set[int]:
+        """Rows of documents without a date whose value under a key fits."""
+        return {row[0] for row in self._store.select(_UNDATED_KEY, (key,), fits=fits)}
+
+    def keys(self) -> set[str]:
+        """All keys of metadata."""
+        return {row[0] for row in self._store.select(_KEYS)}
+
+    def dates(self) -> list[tuple[object, int]]:
+        """Dates of documents, and how many have each."""
+        return [(row[0], row[1]) for row in self._store.select(_DATES)]
+
+
+class FilterIndex:
+    """Which rows of a collection fit a filter; the last few answers are kept until a document is written."""
+
+    def __init__(self, values: FilterValues) -> None:
+        self._values = values
         self._lock = Lock()
-        self._known: OrderedDict[tuple[Filter, int, int], np.ndarray] = OrderedDict()
+        self._known: OrderedDict[tuple[Filter, tuple[int, int]], np.ndarray] = OrderedDict()
 
     def rows(self, where: Filter) -> np.ndarray:
         """Rows (n,) int64 of the passages that fit, ascending, retired ones included.
@@ -377,7 +441,7 @@ class FilterIndex:
         Raises:
             UsageError: No document has one of the fields.
         """
-        key = (where, self._store.generation(), self._store.tagged())
+        key = (where, self._values.state())
         with self._lock:
             if key in self._known:
                 self._known.move_to_end(key)
@@ -391,12 +455,12 @@ class FilterIndex:
 
     def undated(self) -> int:
         """Number of documents without a date in a known form."""
-        return sum(row[1] for row in self._store.select(_DATES) if known_date(row[0]) is None)
+        return sum(count for date, count in self._values.dates() if known_date(date) is None)
 
     def fields(self) -> list[str]:
         """Names of the fields that a condition may name, in the order of the alphabet; case makes no difference."""
-        keys = {row[0] for row in self._store.select(_KEYS)} - set(_NOT_FIELDS)
-        folded = {name.casefold(): name for name in sorted({*_COLUMNS, "year", *keys})}
+        keys = self._values.keys() - set(_NOT_FIELDS)
+        folded = {name.casefold(): name for name in sorted({*COLUMNS, "year", *keys})}
         return [folded[name] for name in sorted(folded)]
 
     def _find(self, where: Filter) -> np.ndarray:
@@ -404,7 +468,7 @@ class FilterIndex:
 
         wanted = [self._rows_with(condition) for condition in where.conditions if not condition.is_negative]
         unwanted = [self._rows_with(condition) for condition in where.conditions if condition.is_negative]
-        rows = set.intersection(*wanted) if wanted else {row[0] for row in self._store.select(_ROWS)}
+        rows = set.intersection(*wanted) if wanted else self._values.rows()
         return np.array(sorted(rows.difference(*unwanted)), dtype=np.int64)
 
     def _rows_with(self, condition: Condition | AnyOf) -> set[int]:
@@ -413,20 +477,18 @@ class FilterIndex:
             return set().union(*map(self._rows_of_any, condition.conditions))
         fits, name = _of_json(_of_path(condition)), condition.name.lower()
         if name in DATE_FIELDS:
-            queries: list[tuple[str, tuple[str, ...]]] = [(_COLUMNS["date"], ()), (_UNDATED_KEY, ("year",))]
-        elif name in _COLUMNS:
-            queries = [(_COLUMNS[name], ())]
-        else:
-            queries = [(_DOCUMENT_KEY, (condition.field,)), (_PASSAGE_KEY, (condition.field,))]
-        found = {row[0] for sql, names in queries for row in self._store.select(sql, names, fits=fits)}
-        if not found and name not in (*DATE_FIELDS, *_COLUMNS):
+            return self._values.rows_by_column("date", fits) | self._values.rows_by_undated_key("year", fits)
+        if name in COLUMNS:
+            return self._values.rows_by_column(name, fits)
+        found = self._values.rows_by_key(condition.field, fits)
+        if not found:
             self._check_field(condition.field)
         return found
 
     def _rows_of_any(self, condition: Condition) -> set[int]:
         """Rows of the passages for which one condition of several holds."""
         rows = self._rows_with(condition)
-        return {row[0] for row in self._store.select(_ROWS)} - rows if condition.is_negative else rows
+        return self._values.rows() - rows if condition.is_negative else rows
 
     def _check_field(self, name: str) -> None:
         fields = self.fields()
@@ -450,7 +512,7 @@ def _of_path(condition: Condition) -> Predicate:
     return (lambda value: any(map(fits, _folders(value)))) if name == "folder" else fits
 
 
-def _of_json(predicate: Predicate) -> Callable[[str, Any], bool]:
+def _of_json(predicate: Predicate) -> Fits:
     """The predicate over a JSON type and value as SQLite passes them; of a list, whether it fits any entry."""
     known: dict[tuple[str, Any], bool] = {}
 

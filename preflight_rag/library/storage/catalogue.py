@@ -4,30 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from preflight_rag.library.loaders.files import ONE_DOCUMENT, open_regular, real_path, suffix_of
+from preflight_rag.library.storage.document_store import PassageReader
 from preflight_rag.library.storage.identity import place_key
 from preflight_rag.state.values import Passage
 from preflight_rag.text.links import link_of
 
-if TYPE_CHECKING:
-    import sqlite3
-
-    from preflight_rag.library.storage.store import Store
-
 UPLOADS = "uploads"
 """Folder of the library for what was uploaded to its server."""
-
-_ROW = """SELECT id, title, source, date, origin, added_at, json_extract(metadata, '$.doi') AS doi,
-    json_extract(metadata, '$.pmcid') AS pmcid, json_extract(metadata, '$.pmid') AS pmid,
-    json_extract(metadata, '$.url') AS url, json_extract(metadata, '$.tags') AS tags,
-    (SELECT count(*) FROM passages WHERE document_id = d.id AND retired IS NULL) AS passages,
-    (SELECT coalesce(sum(tokens), 0) FROM passages WHERE document_id = d.id AND retired IS NULL) AS tokens
-    FROM documents d"""
-_FITS = "(title LIKE :like ESCAPE '\\' OR id LIKE :like ESCAPE '\\' OR source LIKE :like ESCAPE '\\')"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +48,53 @@ class CatalogueEntry:
     tags: tuple[str, ...] = ()
 
 
-class Catalogue:
-    """Looks things up in a library's database. May be used from several threads."""
+class CatalogueStore(PassageReader, Protocol):
+    """What a catalogue asks of a store. A row has the columns of `ROW`."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def counts(self) -> dict[str, int]:
+        """Documents, passages and their tokens."""
+
+    def generation(self) -> int:
+        """Number of the last change of a document."""
+
+    def meta(self, key: str) -> Any:
+        """A setting as JSON gives it, or None."""
+
+    def listed(self, like: str, offset: int, limit: int) -> tuple[Sequence[Mapping[str, Any]], int]:
+        """Rows of documents whose title, id or source is LIKE a pattern ("" for all), the latest first; of how many."""
+
+    def listed_row(self, document_id: str) -> Mapping[str, Any] | None:
+        """The row of one document."""
+
+    def document_ids(self) -> list[str]:
+        """Ids of all documents, ordered."""
+
+    def origin_is_used(self, origin: str) -> bool:
+        """Whether a document was read from this file."""
+
+    def origins_counted(self) -> list[tuple[str, int]]:
+        """Files, and how many documents come from each; "" for those that come from none."""
+
+    def tags_counted(self) -> list[tuple[str, int]]:
+        """Tags, in the alphabet's order, and how many documents have each."""
+
+
+ROW = (
+    *("id", "title", "source", "date", "origin", "added_at", "doi", "pmcid", "pmid", "url", "tags", "passages"),
+    "tokens",
+)
+
+
+class Catalogue:
+    """Looks things up in a library's database. May be used from several threads.
+
+    Args:
+        store: The library's.
+        folder: For what is kept beside it, uploads among them.
+    """
+
+    def __init__(self, store: CatalogueStore, folder: Path) -> None:
+        self._store, self._folder = store, folder
 
     def counts(self) -> dict[str, int]:
         """Documents, passages and their tokens."""
@@ -72,25 +103,21 @@ class Catalogue:
     def documents(self, query: str = "", *, offset: int = 0, limit: int = 50) -> tuple[list[CatalogueEntry], int]:
         """Documents whose title, id or source holds the query, the latest first, and how many there are in all."""
         literal = query.strip().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-        values: dict[str, Any] = {"like": f"%{literal}%", "offset": offset, "limit": limit}
-        fits = f"d.retired IS NULL AND {_FITS}" if literal else "d.retired IS NULL"
-        (total,) = self._select(f"SELECT count(*) FROM documents d WHERE {fits}", values)[0]  # noqa: S608  # constants
-        rows = self._select(f"{_ROW} WHERE {fits} ORDER BY added_at DESC, id LIMIT :limit OFFSET :offset", values)
-        return [_entry(row, self._store) for row in rows], int(total)
+        rows, total = self._store.listed(f"%{literal}%" if literal else "", offset, limit)
+        return [_entry(row, self._store) for row in rows], total
 
     def document(self, document_id: str) -> CatalogueEntry | None:
         """One document, or None."""
-        rows = self._select(f"{_ROW} WHERE d.retired IS NULL AND d.id = :id", {"id": document_id})
-        return _entry(rows[0], self._store) if rows else None
+        row = self._store.listed_row(document_id)
+        return None if row is None else _entry(row, self._store)
 
     def knows(self, document_id: str) -> bool:
         """Whether there is a document of that id."""
-        sql = "SELECT 1 FROM documents WHERE retired IS NULL AND id = :id"
-        return bool(self._select(sql, {"id": document_id}))
+        return self._store.listed_row(document_id) is not None
 
     def ids(self) -> list[str]:
         """Ids of all documents, ordered."""
-        return [row[0] for row in self._select("SELECT id FROM documents WHERE retired IS NULL ORDER BY id", {})]
+        return self._store.document_ids()
 
     def generation(self) -> int:
         """Number of the last change of a document."""
@@ -98,40 +125,36 @@ class Catalogue:
 
     def origin_is_used(self, origin: str) -> bool:
         """Whether a document of the library was read from this file."""
-        sql = "SELECT 1 FROM documents WHERE retired IS NULL AND origin = :origin LIMIT 1"
-        return bool(self._select(sql, {"origin": origin}))
+        return self._store.origin_is_used(origin)
 
     def tags(self) -> dict[str, int]:
         """How many documents there are of each tag."""
-        sql = """SELECT trim(m.value) AS tag, count(*) FROM documents d, json_each(d.metadata, '$.tags') m
-            WHERE d.retired IS NULL AND m.type = 'text' AND trim(m.value) != '' GROUP BY 1 ORDER BY 1 COLLATE NOCASE"""
-        return {row[0]: row[1] for row in self._select(sql, {})}
+        return dict(self._store.tags_counted())
 
     def folders(self) -> dict[str, int]:
         """How many documents there are in each folder and below it, by names that the filter field `folder` takes.
 
         A name begins with the last folder that all files have in common; of a single folder there is nothing to choose.
         """
-        sql = "SELECT origin FROM documents WHERE retired IS NULL AND origin != ''"
-        parents = [PurePath(row[0]).parent for row in self._select(sql, {})]
-        uploads = self._store.path.parent.absolute() / UPLOADS
-        own = [parent for parent in parents if not parent.is_relative_to(uploads)]
-        found = {f"{uploads.parent.name}/{UPLOADS}": len(parents) - len(own)} if len(own) < len(parents) else {}
-        if len({parent.anchor for parent in own}) == 1:
-            common = PurePath(os.path.commonpath(own))
-            for parent in own:
+        parents = [(PurePath(origin).parent, count) for origin, count in self._store.origins_counted() if origin]
+        uploads = self._folder.absolute() / UPLOADS
+        own = [(parent, count) for parent, count in parents if not parent.is_relative_to(uploads)]
+        uploaded = sum(count for _, count in parents) - sum(count for _, count in own)
+        found = {f"{uploads.parent.name}/{UPLOADS}": uploaded} if uploaded else {}
+        if len({parent.anchor for parent, _ in own}) == 1:
+            common = PurePath(os.path.commonpath([parent for parent, _ in own]))
+            for parent, count in own:
                 for folder in (parent, *parent.parents):
                     if not folder.is_relative_to(common):
                         break
                     name = "/".join((common.name, *folder.relative_to(common).parts)).strip("/")
-                    found[name] = found.get(name, 0) + 1
+                    found[name] = found.get(name, 0) + count
         return dict(sorted(found.items())) if len(found) > 1 else {}
 
     def kinds(self) -> dict[str, int]:
         """How many documents there are of each kind of file."""
         found: dict[str, int] = {}
-        sql = "SELECT origin, count(*) FROM documents WHERE retired IS NULL GROUP BY origin"
-        for origin, count in self._select(sql, {}):
+        for origin, count in self._store.origins_counted():
             kind = _kind(origin)
             found[kind] = found.get(kind, 0) + count
         return dict(sorted(found.items()))
@@ -173,15 +196,12 @@ class Catalogue:
         tail = after.text[max(passage.end - after.start, 0) :] if after else ""
         return head, tail
 
-    def _select(self, sql: str, values: dict[str, Any]) -> list[sqlite3.Row]:
-        return self._store.select(sql, values)  # type: ignore[arg-type]
-
 
 def _kind(origin: str) -> str:
     return suffix_of(Path(origin)).removesuffix(".gz").removeprefix(".") if origin else ""
 
 
-def _place(store: Store, origin: str) -> str:
+def _place(store: CatalogueStore, origin: str) -> str:
     """Where the file of that path lay when it was read. Another one that a link leads to is not what was given."""
     return str(store.meta(place_key(origin)) or origin)
 
@@ -205,7 +225,7 @@ def _tags(value: object) -> tuple[str, ...]:
     return tuple(tag.strip() for tag in read if isinstance(tag, str) and tag.strip())
 
 
-def _entry(row: sqlite3.Row, store: Store) -> CatalogueEntry:
+def _entry(row: Mapping[str, Any], store: CatalogueStore) -> CatalogueEntry:
     path = Path(row["origin"]) if row["origin"] else None
     of_one = path is not None and suffix_of(path) in ONE_DOCUMENT
     opens = path is not None and of_one and path.is_file() and _real(path) == _place(store, row["origin"])

@@ -6,7 +6,7 @@ import json
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
@@ -79,6 +79,11 @@ class DatabaseFile:
             raise
         self._as_opened = self._state_of_file()
 
+    @property
+    def place(self) -> str:
+        """Where the library is, as errors say it."""
+        return f"at {self.path.parent}"
+
     def close(self) -> None:
         """Close the connection; the store cannot be used afterwards."""
         with self._lock:
@@ -137,7 +142,7 @@ class DatabaseFile:
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise damaged(self.path, f"{what} is not as it was written ({type(error).__name__})") from error
 
-    def _rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[sqlite3.Row]:
+    def _rows(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> list[sqlite3.Row]:
         with self._guard():
             return self._connection.execute(sql, parameters).fetchall()
 
@@ -148,7 +153,11 @@ class DatabaseFile:
             yield from self._rows(sql.format(marks=",".join("?" * len(chunk))), chunk)
 
     def select(
-        self, sql: str, parameters: Sequence[Any] = (), *, fits: Callable[[str, Any], bool] | None = None
+        self,
+        sql: str,
+        parameters: Sequence[Any] | Mapping[str, Any] = (),
+        *,
+        fits: Callable[[str, Any], bool] | None = None,
     ) -> list[sqlite3.Row]:
         """Rows of a query that reads; `fits` may stand in it as a function of a JSON type and a value."""
         with self._guard():

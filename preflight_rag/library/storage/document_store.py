@@ -64,14 +64,28 @@ class PreparedDocument(SplitDocument):
     vectors: tuple[bytes, ...]
 
 
-class DocumentStore(Protocol):
-    """Where an ingest stores documents, and what it asks of those that are there."""
+class SettingsStore(Protocol):
+    """A store's settings."""
 
     def meta(self, key: str) -> Any:
         """A setting as JSON gives it, or None."""
 
     def set_meta(self, key: str, value: Any) -> None:
         """Record a setting."""
+
+
+class PassageReader(Protocol):
+    """A store that gives passages back."""
+
+    def passage_ids(self, document_ids: Sequence[str]) -> dict[str, list[str]]:
+        """Ids of the passages of each document, in the order of its text."""
+
+    def passages(self, ids: Sequence[str]) -> dict[str, Passage]:
+        """Those of the passages that exist, by id."""
+
+
+class DocumentStore(SettingsStore, Protocol):
+    """Where an ingest stores documents, and what it asks of those that are there."""
 
     def document(self, document_id: str) -> StoredDocument | None:
         """What is known of a document, or None where it is not there."""
@@ -102,13 +116,7 @@ class DocumentStore(Protocol):
 
 
 class FoundDocumentStore(DocumentStore, Protocol):
-    """A store that also takes documents that a turn found elsewhere, and gives their passages back."""
+    """A store that also takes documents that a turn found elsewhere."""
 
     def documents_from(self, sources: Sequence[str]) -> dict[str, str]:
         """By source, the id of the document that a file holds under it."""
-
-    def passage_ids(self, document_ids: Sequence[str]) -> dict[str, list[str]]:
-        """Ids of the passages of each document, in the order of its text."""
-
-    def passages(self, ids: Sequence[str]) -> dict[str, Passage]:
-        """Those of the passages that exist, by id."""

@@ -10,7 +10,7 @@ from preflight_rag.state.errors import EmbedderMismatch
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
 
-    from preflight_rag.library.storage.store import Store
+    from preflight_rag.library.stored import ReadStore
     from preflight_rag.models.embedding.embedder import Embedder
 
 
@@ -26,7 +26,7 @@ class RecordedEmbedder:
         EmbedderError: The one given cannot be opened.
     """
 
-    def __init__(self, store: Store, given: str | Embeddings | None = None) -> None:
+    def __init__(self, store: ReadStore, given: str | Embeddings | None = None) -> None:
         self._store = store
         self._lock = threading.Lock()
         is_new = store.meta("embedder") is None
@@ -43,8 +43,7 @@ class RecordedEmbedder:
                 recorded = self._store.meta("embedder")
                 if recorded["spec"] is None:
                     raise EmbedderMismatch(
-                        f"The library at {self._store.path.parent} was made with {recorded['name']}, which has to be "
-                        "given",
+                        f"The library {self._store.place} was made with {recorded['name']}, which has to be given",
                         help="Pass the Embeddings object as embedder",
                     )
                 self._opened = self._open(recorded["spec"])
@@ -71,7 +70,7 @@ class RecordedEmbedder:
             label = "{name} (revision {revision}, {dimension} dimensions)"
             made, other = label.format(**recorded), label.format(**given)
             raise EmbedderMismatch(
-                f"The library at {self._store.path.parent} was made with {made}, not {other}",
+                f"The library {self._store.place} was made with {made}, not {other}",
                 help=f"Open it with {recorded['name']}, or ingest into a new library",
             )
         return embedder

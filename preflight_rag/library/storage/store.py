@@ -36,6 +36,15 @@ if TYPE_CHECKING:
 __all__ = ["BUSY_SECONDS", "DATABASE", "Store", "make_private"]
 
 
+_ROW = """SELECT id, title, source, date, origin, added_at, json_extract(metadata, '$.doi') AS doi,
+    json_extract(metadata, '$.pmcid') AS pmcid, json_extract(metadata, '$.pmid') AS pmid,
+    json_extract(metadata, '$.url') AS url, json_extract(metadata, '$.tags') AS tags,
+    (SELECT count(*) FROM passages WHERE document_id = d.id AND retired IS NULL) AS passages,
+    (SELECT coalesce(sum(tokens), 0) FROM passages WHERE document_id = d.id AND retired IS NULL) AS tokens
+    FROM documents d"""
+_FITS = "(title LIKE :like ESCAPE '\\' OR id LIKE :like ESCAPE '\\' OR source LIKE :like ESCAPE '\\')"
+
+
 class Store(DatabaseFile):
     """The documents, passages, vectors and settings of an open `library.db`."""
 
@@ -399,6 +408,38 @@ class Store(DatabaseFile):
         ):
             yield from rows
             last = rows[-1][0]
+
+    def listed(self, like: str, offset: int, limit: int) -> tuple[list[dict[str, Any]], int]:
+        """Rows of documents whose title, id or source is LIKE a pattern ("" for all), the latest first; of how many."""
+        values: dict[str, Any] = {"like": like, "offset": offset, "limit": limit}
+        fits = f"retired IS NULL AND {_FITS}" if like else "retired IS NULL"
+        (total,) = self.select(f"SELECT count(*) FROM documents d WHERE {fits}", values)[0]  # noqa: S608  # constants
+        rows = self.select(f"{_ROW} WHERE {fits} ORDER BY added_at DESC, id LIMIT :limit OFFSET :offset", values)
+        return [dict(row) for row in rows], int(total)
+
+    def listed_row(self, document_id: str) -> dict[str, Any] | None:
+        """The row of one document as `listed` gives it."""
+        rows = self.select(f"{_ROW} WHERE d.retired IS NULL AND d.id = ?", (document_id,))
+        return dict(rows[0]) if rows else None
+
+    def document_ids(self) -> list[str]:
+        """Ids of all documents, ordered."""
+        return [row[0] for row in self._rows("SELECT id FROM documents WHERE retired IS NULL ORDER BY id")]
+
+    def origin_is_used(self, origin: str) -> bool:
+        """Whether a document was read from this file."""
+        return bool(self._rows("SELECT 1 FROM documents WHERE retired IS NULL AND origin = ? LIMIT 1", (origin,)))
+
+    def origins_counted(self) -> list[tuple[str, int]]:
+        """Files, and how many documents come from each; "" for those that come from none."""
+        sql = "SELECT origin, count(*) FROM documents WHERE retired IS NULL GROUP BY origin"
+        return [(row[0], row[1]) for row in self._rows(sql)]
+
+    def tags_counted(self) -> list[tuple[str, int]]:
+        """Tags, in the alphabet's order, and how many documents have each."""
+        sql = """SELECT trim(m.value) AS tag, count(*) FROM documents d, json_each(d.metadata, '$.tags') m
+            WHERE d.retired IS NULL AND m.type = 'text' AND trim(m.value) != '' GROUP BY 1 ORDER BY 1 COLLATE NOCASE"""
+        return [(row[0], row[1]) for row in self._rows(sql)]
 
     def passages_like(self, pattern: str) -> Iterator[tuple[str, str, str]]:
         """`(id, document id, text)` of the passages whose text is LIKE a pattern, of each document in its order."""

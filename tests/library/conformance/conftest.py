@@ -5,13 +5,16 @@ from __future__ import annotations
 import pytest
 from six_documents import documents
 
-from preflight_rag.library import Library
+from preflight_rag.library.opening import open_library
 
 
-@pytest.fixture(params=["folder"])
-def address(request, tmp_path):
+@pytest.fixture(params=["folder", "postgres"])
+def address(request, tmp_path, monkeypatch):
     """Where an engine has nothing yet: what `--library` takes."""
-    return str(tmp_path / "library")
+    if request.param == "folder":
+        return str(tmp_path / "library")
+    monkeypatch.setenv("PREFLIGHT_HOME", str(tmp_path / "home"))
+    return request.getfixturevalue("vector_postgres").database()
 
 
 @pytest.fixture
@@ -20,7 +23,7 @@ def opened(address, embedder):
     collections = []
 
     def open_again(**options):
-        collections.append(Library.open(address, **{"embedder": embedder, "create": True, **options}))
+        collections.append(open_library(address, **{"embedder": embedder, "create": True, **options}))
         return collections[-1]
 
     yield open_again

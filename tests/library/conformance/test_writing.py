@@ -130,14 +130,14 @@ def test_an_ingest_that_fails_half_way_leaves_the_former_generation_answering(co
 
 KILLED = """
 import os, signal, sys
-from preflight_rag.library import Library
+from preflight_rag.library.opening import open_library
 seen = []
 def kill(event):
     if event.stage == sys.argv[3] and event.name.startswith(sys.argv[4]):
         seen.append(event.name)
         if len(seen) == int(sys.argv[5]):
             os.kill(os.getpid(), signal.SIGKILL)
-with Library.open(sys.argv[1]) as collection:
+with open_library(sys.argv[1]) as collection:
     collection.ingest([sys.argv[2]], progress=kill)
 """
 
@@ -192,7 +192,7 @@ def test_readers_see_one_generation_while_others_are_swapped_in(collection, open
     assert len(editions) > 1
 
 
-def test_two_ingests_at_once_take_turns(opened):
+def test_two_ingests_at_once_lose_nothing(opened):
     one, other = opened(), opened()
     reports = []
 
@@ -212,20 +212,20 @@ def test_two_ingests_at_once_take_turns(opened):
 
 HELD = """
 import sys, time
-from preflight_rag.library import Library
+from preflight_rag.library.opening import open_library
 def hold(event):
     if event.stage == "documents":
         print("writing", flush=True)
         sys.stdin.readline()
-with Library.open(sys.argv[1]) as collection:
+with open_library(sys.argv[1]) as collection:
     collection.ingest([sys.argv[2]], progress=hold)
 """
 
 
-def test_another_process_that_writes_is_waited_for_and_then_named(address, opened, tmp_path):
+def test_another_process_that_writes_a_document_is_waited_for_and_then_named(address, opened, tmp_path):
     collection = opened(lock_seconds=0.2)
     collection.add(documents())
-    path = records(tmp_path / "records.jsonl", {"cola": "Cola contains caffeine."})
+    path = records(tmp_path / "records.jsonl", {"cola": "Cola contains caffeine.", "tea": "Tea contains caffeine, too."})
     command = [sys.executable, "-c", HELD, address, str(path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as writer:
         assert writer.stdout.readline() == "writing\n"

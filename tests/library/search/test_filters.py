@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from preflight_rag.library import Library
 from preflight_rag.library.index.dense import DenseIndex, write_dense
-from preflight_rag.library.search.filters import Condition, Filter, FilterIndex
+from preflight_rag.library.search.filters import Condition, Filter, FilterIndex, SqliteValues
 from preflight_rag.library.search.fusion import with_recency
 from preflight_rag.library.search.retriever import LibraryRetriever
 from preflight_rag.state.errors import UsageError
@@ -189,8 +189,10 @@ def test_a_new_document_is_seen_by_a_filter_that_was_used_before(embedder, tmp_p
 def test_metadata_of_passages_count_as_well(library, own_folder, embedder):
     with Library.open(own_folder, embedder=embedder) as own:
         own._store._connection.execute("""UPDATE passages SET metadata = '{"section": ["Methods"]}' WHERE row = 2""")
-        assert FilterIndex(own._store).rows(Filter.parse(["section = methods"])).tolist() == [2]
-        assert len(FilterIndex(own._store).rows(Filter.parse(["!section"]))) == own.stats()["passages"] - 1
+        assert FilterIndex(SqliteValues(own._store)).rows(Filter.parse(["section = methods"])).tolist() == [2]
+        assert (
+            len(FilterIndex(SqliteValues(own._store)).rows(Filter.parse(["!section"]))) == own.stats()["passages"] - 1
+        )
 
 
 def test_the_date_inside_a_document_is_stored_with_where_it_is_from(embedder, tmp_path):
@@ -308,7 +310,7 @@ def test_a_compressed_library_is_searched_by_the_stored_vectors_of_what_fits(own
         own.rebuild()
         found = own.search("aspirin", k=5, where=where)
         rows, vectors = own._store.matrix(embedder.dimension)
-        fits = np.isin(rows, FilterIndex(own._store).rows(where))
+        fits = np.isin(rows, FilterIndex(SqliteValues(own._store)).rows(where))
     exact = np.sort(vectors[fits] @ embedder.encode_query("aspirin"))[::-1][:5]
     assert [hit.score for hit in found.dense] == pytest.approx(exact.tolist(), abs=1e-5)
 

@@ -1,0 +1,217 @@
+"""The library in a PostgreSQL database: what a folder's `Library` does, for many processes on many machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from preflight_rag.library.index.terms import analysed_probe
+from preflight_rag.library.ingest.found import DEADLINE, InternReport
+from preflight_rag.library.ingest.report import IngestReport, Progress, Stop
+from preflight_rag.library.loaders.files import DEFAULT_MAX_BYTES
+from preflight_rag.library.postgres.connections import Address
+from preflight_rag.library.postgres.filter_values import PostgresValues
+from preflight_rag.library.postgres.hashed_terms import HashedTerms
+from preflight_rag.library.postgres.problems import library_problems
+from preflight_rag.library.postgres.search import Query, hybrid_search
+from preflight_rag.library.postgres.store import PostgresStore
+from preflight_rag.library.postgres.writer import PostgresWriter
+from preflight_rag.library.postgres.writing import ANALYSER
+from preflight_rag.library.search.filters import FilterIndex
+from preflight_rag.library.search.fusion import RRF_K
+from preflight_rag.library.search.hybrid import (
+    CANDIDATES,
+    FUSION,
+    TOP_K,
+    Rankings,
+    again_where_replaced,
+    check_query,
+)
+from preflight_rag.library.splitting import SplitterName, check_splitter
+from preflight_rag.library.storage.catalogue import Catalogue
+from preflight_rag.library.storage.recorded_embedder import RecordedEmbedder
+from preflight_rag.library.storage.store import BUSY_SECONDS
+from preflight_rag.library.stored import StoredCollection
+from preflight_rag.library.tags import check_tags
+from preflight_rag.state.context import Fusion
+from preflight_rag.state.errors import PreflightError
+from preflight_rag.state.values import Document
+from preflight_rag.text.words import unicode_text
+
+if TYPE_CHECKING:
+    from langchain_core.embeddings import Embeddings
+
+    from preflight_rag.library.search.filters import Filter
+    from preflight_rag.state.retrieval import PassageTerms
+
+
+class PostgresLibrary(StoredCollection):
+    """A collection in PostgreSQL. Open one with `PostgresLibrary.open`, or by its address with `open_library`.
+
+    It may be used from several threads, and be written by several processes at once.
+    """
+
+    is_complete = True
+    vocabulary = None
+    """Spelling is not corrected by its words: nobody counts them over all writers."""
+    _store: PostgresStore
+    _writer: PostgresWriter
+
+    def __init__(self, store: PostgresStore, embedder: RecordedEmbedder, writer: PostgresWriter, folder: Path) -> None:
+        super().__init__(store, embedder, writer, FilterIndex(PostgresValues(store)), folder, store.name)
+
+    @classmethod
+    def open(
+        cls,
+        url: str,
+        folder: Path,
+        *,
+        embedder: str | Embeddings | None = None,
+        create: bool = False,
+        splitter: SplitterName | None = None,
+        lock_seconds: float = BUSY_SECONDS,
+    ) -> PostgresLibrary:
+        """Open the library in a database.
+
+        Args:
+            url: The address of the database.
+            folder: Of this machine, for what is kept beside a library and not in it; made when it is needed.
+            embedder: What `open_embedder` takes; None for the one that the library was made with.
+            create: Make the library where there is none.
+            splitter: How documents are split, which the library remembers; None for its own.
+            lock_seconds: How long to wait for another writer of the same document.
+
+        Raises:
+            UsageError: That is no address of a PostgreSQL database, or there is no such splitter.
+            LibraryMissing: There is no library, and `create` is false.
+            LibraryUnavailable: Nobody answers.
+            EmbedderMismatch: The library's vectors were made by another embedder.
+            LibraryError: The server lets nobody in, lacks pgvector, or a newer version has written the tables.
+        """
+        if splitter is not None:
+            check_splitter(splitter)
+        store = PostgresStore(Address.read(url, "--library"), create=create)
+        try:
+            recorded = RecordedEmbedder(store, embedder)
+            if create and store.meta(ANALYSER) is None:
+                store.set_meta(ANALYSER, analysed_probe())
+            return cls(store, recorded, PostgresWriter(store, recorded, splitter, lock_seconds), folder)
+        except BaseException:
+            store.close()
+            raise
+
+    @property
+    def notes(self) -> list[str]:
+        """What a user should know: that words are those of an older version."""
+        if self._has_todays_terms:
+            return []
+        return [f"The words of {self.name} are those of an older version; `preflight library rebuild` makes new ones"]
+
+    @cached_property
+    def _has_todays_terms(self) -> bool:
+        return bool(self._store.meta(ANALYSER) == analysed_probe())
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """Its documents and passages as people look at them."""
+        return Catalogue(self._store, self.path)
+
+    def ingest(
+        self,
+        paths: str | Path | Sequence[str | Path],
+        *,
+        prune: bool = False,
+        progress: Progress | None = None,
+        max_bytes: int = DEFAULT_MAX_BYTES,
+        stop: Stop | None = None,
+    ) -> IngestReport:
+        """Add or update the documents of files and folders, as `Library.ingest` does; all is seen at its end."""
+        return self._writer.ingest(paths, prune=prune, progress=progress, max_bytes=max_bytes, stop=stop)
+
+    def add(self, documents: Iterable[Document], *, progress: Progress | None = None) -> IngestReport:
+        """Add or update documents that are in memory."""
+        return self._writer.add(documents, progress)
+
+    def intern(self, documents: Sequence[Document], *, deadline: float = DEADLINE) -> InternReport:
+        """Store documents that a turn found elsewhere; they are found by searches at once."""
+        return self._writer.intern(documents, deadline)
+
+    def set_tags(self, document_id: str, tags: Sequence[str]) -> bool:
+        """Give a document tags in the place of those that it has; false where there is no such document."""
+        return self._writer.set_tags(document_id, check_tags(tags))
+
+    def rebuild(self) -> None:
+        """Make words and the index of the vectors anew from what is stored."""
+        self._writer.rebuild()
+        self.__dict__.pop("_has_todays_terms", None)
+
+    def warm(self) -> None:
+        """Load the embedder and connect ahead of the first search; errors are left for the search to raise."""
+        with suppress(PreflightError):
+            self.embedder.encode_query("warm")
+            self._store.has_dense_index()
+
+    def search(
+        self,
+        query: str,
+        *,
+        k: int = TOP_K,
+        candidates: int = CANDIDATES,
+        rrf_k: int = RRF_K,
+        fusion: Fusion = FUSION,
+        where: Filter | None = None,
+    ) -> Rankings:
+        """The `k` best passages for a query by vectors, by words, and by both, as `Library.search` finds them.
+
+        Raises:
+            UsageError: The query is empty, `k` is below 1, or no document has a field of the filter.
+            LibraryEmpty: There is no passage to find.
+            LibraryUnavailable: Nobody answers.
+        """
+        query = unicode_text(query)
+        check_query(query, k, rrf_k)
+        among = None if where is None else self._filters.rows(where)
+        wanted = Query(query, self.embedder.encode_query(query), k, max(k, candidates), rrf_k, fusion, among)
+
+        def searched() -> Rankings:
+            return hybrid_search(
+                self._store, wanted, has_index=self._store.has_dense_index(), with_terms=self._has_todays_terms
+            )
+
+        found = again_where_replaced(searched)
+        return found if where is None else replace(found, note=self.filter_note(where))
+
+    def indexed_terms(self, ids: Sequence[str]) -> list[PassageTerms] | None:
+        """The terms of passages in the order of `ids`; None where they are not those of today's analyser."""
+        if not self._has_todays_terms:
+            return None
+        found = self._store.terms(ids)
+        if any(name not in found for name in ids):
+            return None
+        terms = HashedTerms([found[name] for name in ids])
+        return [terms.of(place) for place in range(len(ids))]
+
+    def stats(self) -> dict[str, Any]:
+        """Counts, sizes in bytes, and what the library was made with."""
+        store = self._store
+        return {
+            "path": store.name,
+            **store.counts(),
+            "generation": store.generation(),
+            "database_bytes": store.size(),
+            "embedder": store.meta("embedder"),
+            "splitter": store.meta("splitter"),
+            "index": store.index_facts(),
+        }
+
+    def lost_documents(self) -> list[str]:
+        """Nothing: PostgreSQL keeps its indices with what they are made of."""
+        return []
+
+    def verify(self) -> list[str]:
+        """Check what is stored; one line per problem, none for a sound library."""
+        return library_problems(self._store)

@@ -1,0 +1,57 @@
+"""What is wrong with a library in PostgreSQL: values that were never written to it."""
+
+from __future__ import annotations
+
+from preflight_rag.library.postgres.schema import sees
+from preflight_rag.library.postgres.store import CHUNK, PostgresStore
+from preflight_rag.library.storage.identity import passage_id
+
+MOST_NAMED = 100
+"""Problems of one kind that are named; a guess at what is read."""
+
+_TEXTS = f"""
+    select p.row, p.id, d.id, p.start, p.text, vector_dims(v.vector)
+    from library_passages p left join library_documents d on d.key = p.document
+    left join library_vectors v on v.row = p.row
+    where {sees("p")} and p.row > %s order by p.row limit %s
+"""
+_WITHOUT_PASSAGES = f"""
+    select id from library_documents d where {sees("d")}
+    and not exists (select from library_passages where document = d.key) order by id limit %s
+"""
+_TWICE = f"select id from library_documents where {sees()} group by id having count(*) > 1 order by id limit %s"
+_COUNTS = f"""
+    select (select count(*) from library_passages where {sees()}),
+        (select count(*) from library_passages where retired is not null and not {sees()}),
+        (select coalesce(sum(passages), 0)::bigint from library_pieces)
+"""
+_UNKNOWN_PIECES = "select count(*) from library_postings where piece not in (select piece from library_pieces)"
+
+
+def library_problems(store: PostgresStore) -> list[str]:
+    """What is wrong, one line each."""
+    found = [f"document {id} has no passage" for (id,) in store.rows_of(_WITHOUT_PASSAGES, [MOST_NAMED])]
+    found += [f"document {id} is there twice" for (id,) in store.rows_of(_TWICE, [MOST_NAMED])]
+    found += _broken_passages(store)
+    ((passages, waiting, listed),) = store.rows_of(_COUNTS)
+    if listed != passages + waiting:
+        found.append(f"the words are those of {listed} passages, the library has {passages}")
+    if lost := store.rows_of(_UNKNOWN_PIECES)[0][0]:
+        found.append(f"posting lists of no piece: {lost}")
+    return found
+
+
+def _broken_passages(store: PostgresStore) -> list[str]:
+    """Passages whose text is not that of their id, of no document, or without a vector of the right length."""
+    recorded = store.meta("embedder")
+    found, last = list[str](), -1
+    while rows := store.rows_of(_TEXTS, [last, CHUNK]):
+        last = rows[-1][0]
+        for _, id, document, start, text, numbers in rows:
+            if document is None:
+                found.append(f"passage {id} is of no document")
+            elif passage_id(document, start, text) != id:
+                found.append(f"passage {id} of {document} is not as it was written")
+            if numbers != recorded["dimension"]:
+                found.append(f"passage {id} has no vector of {recorded['dimension']} numbers")
+    return found[:MOST_NAMED]

@@ -1,0 +1,209 @@
+"""Hybrid search in PostgreSQL, in two round trips: the rankings, then what ranks their passages further.
+
+All statements of the first see one state of the library. The second reads rows by number, which stay until nobody sees
+them; where one is gone, the search is made anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from preflight_rag.library.postgres.connections import Connection
+from preflight_rag.library.postgres.hashed_terms import HashedTerms
+from preflight_rag.library.postgres.postings import best_by_bm25, query_terms
+from preflight_rag.library.postgres.schema import gone, sees
+from preflight_rag.library.postgres.store import PostgresStore
+from preflight_rag.library.postgres.values import vector_matrix, vector_text
+from preflight_rag.library.search.fusion import comb_sum, reciprocal_rank_fusion
+from preflight_rag.library.search.hybrid import Ranked, Rankings, row_cosines
+from preflight_rag.state.context import Fusion
+from preflight_rag.state.errors import LibraryEmpty, PassageGone
+from preflight_rag.state.retrieval import Candidate
+from preflight_rag.state.values import UnreadPassage
+
+if TYPE_CHECKING:
+    import numpy as np
+
+LOOKED_AT = 2
+"""Times the wanted passages that an index of vectors of half precision is asked for; the stored ones rank these."""
+FEW = 20_000
+"""Of so many passages that fit a filter, each vector is compared; of more, the whole ranking is read until it has them.
+Measured: see docs/scaling.md."""
+
+_STATE = f"""
+    select (select value::bigint from library_meta where key = 'generation'),
+        (select coalesce(sum(passages), 0)::bigint from library_pieces),
+        (select coalesce(sum(length), 0)::bigint from library_pieces),
+        array(select row from library_passages where {gone()})
+"""
+_NEAREST = f"""
+    select row, -(vector <#> %(vector)s::vector) from library_vectors where {sees()} {{among}}
+    order by vector <#> %(vector)s::vector, row limit %(limit)s
+"""
+_NEAREST_BY_INDEX = f"""
+    select row, -distance from (
+        select row, vector <#> %(vector)s::vector as distance from library_vectors where {sees()}
+        order by vector::halfvec({{dimension}}) <#> %(vector)s::halfvec({{dimension}}) limit %(wide)s
+    ) as near order by distance, row limit %(limit)s
+"""
+_LISTS = "select term, list from library_postings where term = any(%s) order by term, piece"
+_CANDIDATES = """
+    select p.row, p.id, d.id, p.tokens, p.start, d.retracted,
+        case when p.row = any(%(read)s) then p.terms end,
+        case when p.row = any(%(read)s) then vector_send(v.vector) end
+    from library_passages p join library_documents d on d.key = p.document join library_vectors v on v.row = p.row
+    where p.row = any(%(rows)s)
+"""
+
+
+@dataclass(frozen=True)
+class Query:
+    """What is looked for, and how far.
+
+    Attributes:
+        text: The query.
+        vector: Of it, (d,) float32.
+        k: Length of the rankings.
+        depth: Passages of each ranking that are fused.
+        rrf_k: The constant of reciprocal rank fusion.
+        fusion: "rrf" or "combsum".
+        among: Rows to choose from, ascending (m,); None for all.
+    """
+
+    text: str
+    vector: np.ndarray
+    k: int
+    depth: int
+    rrf_k: int
+    fusion: Fusion
+    among: np.ndarray | None = None
+
+
+def hybrid_search(store: PostgresStore, query: Query, *, has_index: bool, with_terms: bool) -> Rankings:
+    """Both rankings and their fusion.
+
+    Args:
+        store: The library.
+        query: What is looked for.
+        has_index: Whether there is an index of the vectors; without, all are compared.
+        with_terms: Whether the terms that are stored are those of today's analyser.
+
+    Raises:
+        LibraryEmpty: There is no passage to find.
+        PassageGone: A passage was deleted meanwhile; search again.
+    """
+    dense, lexical = _rankings(store, query, has_index=has_index)
+    if query.fusion == "rrf":
+        fused = reciprocal_rank_fusion([[row for row, _ in dense], [row for row, _ in lexical]], k=query.rrf_k)
+        fused = fused[: query.k]
+        read = [row for row, _ in fused]
+    else:
+        fused, read = [], list(dict.fromkeys(row for row, _ in (*dense, *lexical)))
+    shown = {row for ranking in (dense[: query.k], lexical[: query.k]) for row, _ in ranking}
+    rows = list(dict.fromkeys((*read, *sorted(shown))))
+    found = {row[0]: row for row in store.rows_of(_CANDIDATES, {"read": read, "rows": rows})}
+    if len(found) != len(rows):
+        raise PassageGone(f"A passage of {store.name} was deleted during the search", help="Search again.")
+    cosines = dict(zip(read, row_cosines(query.vector, vector_matrix([found[row][7] for row in read])), strict=True))
+    if query.fusion != "rrf":
+        near = dict(dense) | {row: _product(query, found[row][7]) for row, _ in lexical if row not in dict(dense)}
+        fused = comb_sum(near, dict(lexical))[: query.k]
+    dense, lexical = dense[: query.k], lexical[: query.k]
+
+    def names(keys: Sequence[int]) -> list[tuple[str, str]]:
+        return [(found[row][1], found[row][2]) for row in keys]
+
+    near_ranked, worded, together = (
+        Ranked([row for row, _ in part], [score for _, score in part], names) for part in (dense, lexical, fused)
+    )
+    scores = {found[row][1]: cosines[row] for row, _ in fused}
+    unread = _unread(found, dense, lexical, fused, cosines) if with_terms else None
+    return Rankings(near_ranked, worded, together, scores, unread=unread)
+
+
+def _rankings(
+    store: PostgresStore, query: Query, *, has_index: bool
+) -> tuple[list[tuple[int, float]], list[tuple[int, float]]]:
+    """`(row, score)` of the best passages by vectors and by words, of one state of the library."""
+    import numpy as np
+
+    terms = query_terms(query.text)
+    values: dict[str, Any] = {"vector": vector_text(query.vector), "limit": query.depth}
+    nearest, filtered = _NEAREST.format(among=""), None
+    if query.among is not None and (len(query.among) <= FEW or not has_index):
+        nearest, values["among"] = _NEAREST.format(among="and row = any(%(among)s)"), query.among.tolist()
+    elif has_index:
+        nearest = _NEAREST_BY_INDEX.format(dimension=len(query.vector))
+        values["wide"] = LOOKED_AT * query.depth
+        filtered = query.among
+
+    def read(connection: Connection) -> tuple[Any, list[tuple[int, float]], list[tuple[str, bytes]]]:
+        with connection.pipeline():
+            connection.execute("begin isolation level repeatable read read only")
+            state = connection.execute(_STATE, binary=True)
+            near = connection.execute(nearest, values, binary=True)
+            lists = connection.execute(_LISTS, [terms], binary=True) if terms else None
+            connection.execute("commit")
+        return state.fetchone(), near.fetchall(), lists.fetchall() if lists else []
+
+    state, near, stored = store.connections.read(read)
+    _, passages, length, dead = state
+    if passages <= len(dead):
+        raise LibraryEmpty(f"The library in {store.name} holds no passage", help="Add some: preflight ingest PATH")
+    if filtered is not None:
+        near = _among(store, nearest, values, near, filtered, passages)
+    lists: dict[str, list[bytes]] = {}
+    for term, each in stored:
+        lists.setdefault(term, []).append(each)
+    counts = {"passages": passages, "length": length, "dead": np.array(dead, dtype=np.int64)}
+    return near, best_by_bm25(lists, terms, query.depth, **counts, among=query.among)
+
+
+def _among(
+    store: PostgresStore,
+    nearest: str,
+    values: dict[str, Any],
+    near: list[tuple[int, float]],
+    among: np.ndarray,
+    passages: int,
+) -> list[tuple[int, float]]:
+    """The first of a ranking that are among some rows, read as deep as that takes."""
+    wanted, limit = min(values["limit"], len(among)), values["limit"]
+    chosen = set(among.tolist())
+    while True:
+        kept = [hit for hit in near if hit[0] in chosen]
+        if len(kept) >= wanted or limit >= passages:
+            return kept[:wanted]
+        limit = min(passages, 2 * max(limit, wanted * passages // max(1, len(among))))
+        near = cast("list[tuple[int, float]]", store.rows_of(nearest, {**values, "limit": limit, "wide": limit}))
+
+
+def _product(query: Query, sent: bytes) -> float:
+    (vector,) = vector_matrix([sent])
+    return float(query.vector @ vector)
+
+
+def _unread(
+    found: dict[int, tuple[Any, ...]],
+    dense: Sequence[tuple[int, float]],
+    lexical: Sequence[tuple[int, float]],
+    fused: Sequence[tuple[int, float]],
+    cosines: dict[int, float],
+) -> tuple[Candidate, ...]:
+    """The candidates of the fused ranking, without their texts."""
+    ranks = {row: rank for rank, (row, _) in enumerate(dense, 1)}
+    worded = {row: (rank, score) for rank, (row, score) in enumerate(lexical, 1)}
+    terms = HashedTerms([found[row][6] for row, _ in fused])
+    made = []
+    for place, (row, score) in enumerate(fused):
+        _, id, document, tokens, start, retracted, _, _ = found[row]
+        passage = UnreadPassage(id=id, document_id=document, tokens=tokens, start=start, retracted=retracted)
+        lexical_rank, bm25 = worded.get(row, (None, None))
+        made.append(
+            Candidate(
+                passage, place + 1, score, cosines[row], ranks.get(row), lexical_rank, bm25, terms=terms.of(place)
+            )
+        )
+    return tuple(made)

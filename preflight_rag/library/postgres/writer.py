@@ -1,0 +1,127 @@
+"""The writing side of a library in PostgreSQL, as `writer.Writer` is that of a folder's; several may write at once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from preflight_rag.library.ingest.found import InternReport, add_until, known_documents, passages_of
+from preflight_rag.library.ingest.prepare import storable
+from preflight_rag.library.ingest.report import IngestEvent, IngestReport, Progress, Stop
+from preflight_rag.library.ingest.run import Ingestion, ingest_files
+from preflight_rag.library.postgres.writing import PURGE, STEPS, Run, writing
+from preflight_rag.library.splitting import SplitterName
+from preflight_rag.library.writer import recorded_splitter
+from preflight_rag.state.errors import LibraryError
+from preflight_rag.state.values import Document
+
+if TYPE_CHECKING:
+    from preflight_rag.library.postgres.store import PostgresStore
+    from preflight_rag.library.storage.recorded_embedder import RecordedEmbedder
+
+__all__ = ["PURGE", "PostgresWriter"]
+
+
+class PostgresWriter:
+    """Writes one library; `PostgresLibrary` says what each method does for its callers.
+
+    Args:
+        store: The library.
+        embedder: Its embedder, opened when there is something to embed.
+        splitter: How documents are split from now on, which a new library remembers; None for its own.
+        wait_seconds: How long to wait for another run that has written the same document.
+    """
+
+    def __init__(
+        self, store: PostgresStore, embedder: RecordedEmbedder, splitter: SplitterName | None, wait_seconds: float
+    ) -> None:
+        self._store, self._embedder, self._splitter, self._wait = store, embedder, splitter, wait_seconds
+        if splitter is not None and store.meta("splitter") is None:
+            store.set_meta("splitter", {"name": splitter})
+
+    def ingest(
+        self,
+        paths: str | Path | Sequence[str | Path],
+        *,
+        prune: bool,
+        progress: Progress | None,
+        max_bytes: int,
+        stop: Stop | None = None,
+    ) -> IngestReport:
+        """Add or update the documents of files and folders; `prune` removes those that are gone."""
+        given = [Path(path).expanduser() for path in ([paths] if isinstance(paths, (str, Path)) else paths)]
+        with self._published(progress) as run:
+            splitter = recorded_splitter(run, self._embedder.get(), self._splitter)
+            return ingest_files(
+                run,
+                self._embedder.get(),
+                splitter,
+                given,
+                prune=prune,
+                progress=progress,
+                max_bytes=max_bytes,
+                stop=stop,
+            )
+
+    def add(self, documents: Iterable[Document], progress: Progress | None) -> IngestReport:
+        """Add or update documents that are in memory."""
+        with self._published(progress) as run:
+            ingestion = self._ingestion(run, progress, len(documents) if isinstance(documents, Sequence) else None)
+            ingestion.add_documents(documents)
+        return ingestion.report
+
+    def intern(self, documents: Sequence[Document], deadline: float) -> InternReport:
+        """Store documents within `deadline` seconds."""
+        end = time.monotonic() + deadline
+        documents = [storable(document) for document in {document.id: document for document in documents}.values()]
+        known: dict[str, str] = {}
+        new: list[Document] = []
+        problems: list[str] = []
+        try:
+            with writing(self._store, min(deadline, self._wait)) as run:
+                known = known_documents(run, documents)
+                if new := [document for document in documents if document.id not in known]:
+                    problems = add_until(self._ingestion(run, None, len(new)), new, end)
+                    run.publish()
+        except LibraryError as error:
+            problems.append(f"What was found elsewhere could not be stored: {error}")
+        places = [known.get(document.id, document.id) for document in documents]
+        passages = passages_of(self._store, list(dict.fromkeys(places)))
+        added = {document.id for document in new}
+        fresh = frozenset(passage.id for passage in passages if passage.document_id in added)
+        return InternReport(passages, tuple(problems), fresh)
+
+    def delete_documents(self, document_ids: Sequence[str]) -> int:
+        """Delete documents, their passages, vectors and words; how many there were."""
+        with self._published(None) as run:
+            return run.retire_documents(document_ids)
+
+    def set_tags(self, document_id: str, tags: Sequence[str]) -> bool:
+        """Give a document other tags. False where there is no such document."""
+        with self._published(None) as run:
+            return run.set_tags(document_id, tags)
+
+    def rebuild(self) -> None:
+        """Make all words and the index of the vectors anew, and let the room of what was deleted be used again."""
+        with writing(self._store, self._wait) as run:
+            run.publish()
+            run.rebuild()
+
+    def _ingestion(self, run: Run, progress: Progress | None, total: int | None) -> Ingestion:
+        splitter = recorded_splitter(run, self._embedder.get(), self._splitter)
+        return Ingestion(run, self._embedder.get(), splitter, progress, total)
+
+    @contextmanager
+    def _published(self, progress: Progress | None) -> Iterator[Run]:
+        """A run that is published at the end of the block; where the block fails it waits for the next one."""
+
+        def step(name: str) -> None:
+            if progress:
+                progress(IngestEvent("index", STEPS.index(name), len(STEPS) - 1, name))
+
+        with writing(self._store, self._wait) as run:
+            yield run
+            run.publish(step)

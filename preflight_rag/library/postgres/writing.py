@@ -1,0 +1,598 @@
+"""Writing a library in PostgreSQL: runs of several writers at once, each published whole.
+
+A run has a connection of its own, and on it an advisory lock, so that others know that it is alive. What it writes
+is on the server after each batch, and seen by nobody until it is published. A run that was killed loses its connection,
+and with it the lock: the next one that publishes adopts what it wrote, in whole documents.
+
+Two runs may write at once. One that comes to a document which the other has written, and not published yet, waits for
+it, unless both wrote the same: of one document nobody may see two versions.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+
+from preflight_rag.library.index.terms import analysed_probe
+from preflight_rag.library.postgres.connections import Connection, storable_text, translated_errors
+from preflight_rag.library.postgres.hashed_terms import encoded_terms
+from preflight_rag.library.postgres.postings import RECORD, RECORD_BYTES, Piece, make_piece, terms_of, without_rows
+from preflight_rag.library.postgres.schema import DENSE_INDEX, POLL_SECONDS, ROWS, RUNS, TABLES, gone, sees
+from preflight_rag.library.postgres.values import storable_json, storable_passage, vector_binary, vector_values
+from preflight_rag.library.storage.document_store import PreparedDocument, StoredDocument
+from preflight_rag.state.errors import LibraryBusy
+from preflight_rag.state.values import Document
+from preflight_rag.text.retractions import is_retracted
+
+if TYPE_CHECKING:
+    from preflight_rag.library.postgres.store import PostgresStore
+
+STEPS = ("words", "purge", "")
+WORDS, PURGE, _ = STEPS
+"""Steps of a publication, as progress names them."""
+ANALYSER = "analyser"
+"""Under this name the settings hold what the analyser of the stored terms makes of a few lines."""
+PIECE_PASSAGES = 50_000
+"""Passages of a piece that is made at once: its lists take about 100 MB in memory. A guess."""
+READ_AT_ONCE = 2_000
+MERGED = 8
+"""So many pieces of like size become one: a search reads few lists, a posting is written a few times. A guess."""
+PURGED_AT_ONCE = 20_000
+"""Passages, and terms of them, whose lists are written anew at once; guesses: lists take megabytes."""
+FLAT_LIMIT = 10_000
+"""From more passages on the vectors get an index: see docs/scaling.md for when it is faster."""
+MOST_INDEXED_NUMBERS = 4_000
+"""pgvector indexes no longer vectors of half precision."""
+NEIGHBOURS, BUILT_WITH = 16, 100
+"""What the index is built with (`m`, `ef_construction`): see docs/scaling.md for what it finds."""
+BYTES_OF_INDEX = 1.4
+"""Bytes that building takes in memory for one of what the index's vectors take; measured, roughly."""
+
+_WRITE = """
+    update library_{table} set retired = %(run)s
+    where {which} and retired is null
+"""
+_ALIVE = "('x' || substr(md5('preflight library run ' || current_schema()), 1, 8))::bit(32)::int, %s"
+_MAINTENANCE = "hashtextextended('preflight library maintenance ' || current_schema(), 0)"
+
+
+class Run:
+    """One writing of documents; keeps `DocumentStore`. Make one with `writing`.
+
+    Args:
+        store: The library.
+        connection: Of this run alone.
+        wait_seconds: How long to wait for another run that has written one of the documents.
+    """
+
+    def __init__(self, store: PostgresStore, connection: Connection, wait_seconds: float) -> None:
+        self._store, self._connection, self._wait = store, connection, wait_seconds
+        self._number: int | None = None
+        self._known: tuple[str, StoredDocument | None] | None = None
+
+    @property
+    def number(self) -> int:
+        """Of this run; it begins with its first write."""
+        if self._number is None:
+            number = self._one("select nextval(%s)::integer", [RUNS])
+            self._connection.execute(f"select pg_advisory_lock({_ALIVE})", [number])
+            self._connection.execute("insert into library_runs values (%s)", [number])
+            self._number = number
+        return self._number
+
+    def meta(self, key: str) -> Any:
+        """A setting as JSON gives it, or None."""
+        return self._store.meta(key)
+
+    def set_meta(self, key: str, value: Any) -> None:
+        """Record a setting."""
+        self._store.set_meta(key, value)
+
+    def document(self, document_id: str) -> StoredDocument | None:
+        """What is known of a document, also by runs that are not published yet, or None where it is not there."""
+        if self._known is None or self._known[0] != document_id:
+            statement = "select content_hash, origin from library_documents where id = %s and retired is null"
+            row = self._connection.execute(statement, [storable_text(document_id)]).fetchone()
+            # An ingest asks twice for each document.
+            self._known = document_id, StoredDocument(*row) if row else None
+        return self._known[1]
+
+    def documents_from(self, sources: Sequence[str]) -> dict[str, str]:
+        """By source, the id of the document that a file holds under it."""
+        statement = """select source, id from library_documents
+            where source = any(%s) and origin <> '' and retired is null"""
+        return dict(self._connection.execute(statement, [list(map(storable_text, sources))]).fetchall())
+
+    def origins(self) -> list[tuple[str, str]]:
+        """`(document id, origin)` of all documents that came from a file."""
+        statement = "select id, origin from library_documents where retired is null and origin <> '' order by id"
+        return self._connection.execute(statement).fetchall()
+
+    def set_origin(self, document_id: str, origin: str) -> None:
+        """Record that an unchanged document now comes from another file."""
+        self._known = None
+        statement = "update library_documents set origin = %s where id = %s and retired is null"
+        self._connection.execute(statement, [storable_text(origin), storable_text(document_id)])
+
+    def embedded(self, keys: Sequence[str]) -> dict[str, bytes]:
+        """Those vectors that are there already, stored or kept, by key."""
+        found: dict[str, bytes] = {}
+        for statement in (
+            "select input, vector_send(vector) from library_vectors where input = any(%s)",
+            "select input, vector from library_kept_vectors where input = any(%s)",
+        ):
+            for key, sent in self._connection.execute(statement, [list(keys)], binary=True):
+                found[key] = vector_values(sent).astype("<f4").tobytes()
+        return found
+
+    def keep_vectors(self, vectors: Mapping[str, bytes]) -> None:
+        """Keep vectors of passages that are not stored, by key, for the next run."""
+        with self._connection.cursor() as cursor:
+            cursor.executemany(
+                "insert into library_kept_vectors values (%s, %s) on conflict (input) do nothing",
+                [(key, vector_binary(vector)) for key, vector in vectors.items()],
+            )
+
+    def drop_kept_vectors(self) -> None:
+        """Forget vectors that an earlier run kept."""
+        if self._one("select exists (select from library_kept_vectors)"):
+            self._connection.execute("delete from library_kept_vectors")
+
+    def write_documents(self, documents: Sequence[PreparedDocument]) -> None:
+        """Add or replace documents, all in one transaction; one that another writer has stored meanwhile is left."""
+        self._known = None
+        latest = {storable_text(each.document.id): each for each in documents}
+        with self._documents(latest) as known:
+            new = {
+                name: each for name, each in latest.items() if name not in known or known[name][0] != each.content_hash
+            }
+            self._retire([name for name in new if name in known])
+            self._insert(new, {name: known[name][1] for name in new if name in known})
+
+    def retire_document(self, document_id: str) -> bool:
+        """Take a document out; false where there is none."""
+        return self.retire_documents([document_id]) > 0
+
+    def retire_documents(self, document_ids: Sequence[str]) -> int:
+        """Take documents out; how many there were."""
+        self._known = None
+        names = dict.fromkeys(map(storable_text, document_ids))
+        with self._documents(names) as known:
+            self._retire(list(known))
+        return len(known)
+
+    def set_tags(self, document_id: str, tags: Sequence[str]) -> bool:
+        """Give a document tags in the place of those that it has; false where there is no such document."""
+        name = storable_text(document_id)
+        with self._documents([name]) as known:
+            if name not in known:
+                return False
+            metadata = {key: value for key, value in known[name][1].items() if key != "tags"}
+            changed = {**metadata, **({"tags": list(tags)} if tags else {}), "tagged": True}
+            statement = "update library_documents set metadata = %s where id = %s and retired is null"
+            self._connection.execute(statement, [storable_json(changed), name])
+            self._count_on("tagged")
+        return True
+
+    @contextmanager
+    def _documents(self, names: Sequence[str] | Mapping[str, Any]) -> Iterator[dict[str, tuple[str, dict[str, Any]]]]:
+        """A transaction over documents that nobody else writes meanwhile; hash and metadata of those that are there.
+
+        Raises:
+            LibraryBusy: Another run has written one of them, and is not published within the time to wait.
+        """
+        number, deadline = self.number, time.monotonic() + self._wait
+        while True:
+            with self._connection.transaction():
+                other = self._other_run(names, number)
+                if other is None:
+                    statement = """select id, content_hash, metadata::text from library_documents
+                        where id = any(%s) and retired is null"""
+                    rows = self._connection.execute(statement, [list(names)]).fetchall()
+                    yield {name: (digest, json.loads(metadata)) for name, digest, metadata in rows}
+                    return
+            self._wait_for(other, deadline)
+
+    def _other_run(self, names: Sequence[str] | Mapping[str, Any], number: int) -> int | None:
+        """A run, not published, that has added one of the documents or taken one out; the documents are locked first.
+
+        They are locked in one order, so that two runs with documents in common do not wait for each other.
+        """
+        self._connection.execute(
+            """select pg_advisory_xact_lock(hashtextextended('preflight document ' || current_schema() || name, 0))
+            from (select name from unnest(%s::text[]) as name order by name) as ordered""",
+            [list(names)],
+        )
+        row = self._connection.execute(
+            """select run from library_runs where run <> %(own)s and exists (
+                select from library_documents where id = any(%(ids)s)
+                and (added = library_runs.run or retired = library_runs.run)) limit 1""",
+            {"own": number, "ids": list(names)},
+        ).fetchone()
+        if row is None or self._is_dead(row[0]):
+            return None
+        return int(row[0])
+
+    def _is_dead(self, run: int) -> bool:
+        """Whether nobody holds a run any more. What it wrote is adopted at the next publication."""
+        if not self._one(f"select pg_try_advisory_lock({_ALIVE})", [run]):
+            return False
+        self._connection.execute(f"select pg_advisory_unlock({_ALIVE})", [run])
+        return True
+
+    def _wait_for(self, run: int, deadline: float) -> None:
+        """Wait until another run is published or gone.
+
+        Raises:
+            LibraryBusy: It is not within the time.
+        """
+        while not self._is_dead(run):
+            if time.monotonic() > deadline:
+                raise LibraryBusy(
+                    f"The library in {self._store.name} is being written by another process",
+                    help="Try again when it has finished",
+                )
+            time.sleep(POLL_SECONDS)
+
+    def _retire(self, names: Sequence[str]) -> None:
+        """Take out the versions of documents that are there."""
+        if not names:
+            return
+        values = {"run": self.number, "ids": list(names)}
+        statement = _WRITE.format(table="documents", which="id = any(%(ids)s)") + " returning key"
+        values["keys"] = [row[0] for row in self._connection.execute(statement, values)]
+        self._connection.execute(
+            f"""with gone as ({_WRITE.format(table="passages", which="document = any(%(keys)s)")} returning row)
+            update library_vectors set retired = %(run)s where row in (select row from gone)""",
+            values,
+        )
+
+    def _insert(self, documents: Mapping[str, PreparedDocument], before: Mapping[str, dict[str, Any]]) -> None:
+        """Add versions of documents, with the tags that somebody gave the version before by hand."""
+        if not documents:
+            return
+        now, run, connection = datetime.now(UTC).isoformat(timespec="seconds"), self.number, self._connection
+        keys = self._next("library_documents_key_seq", len(documents))
+        rows = iter(self._next(ROWS, sum(len(each.passages) for each in documents.values())))
+        with connection.cursor() as cursor:
+            with cursor.copy(
+                """copy library_documents (key, id, source, title, date, authors, metadata, content_hash, origin,
+                added_at, retracted, added) from stdin (format binary)"""
+            ) as copy:
+                copy.set_types(
+                    [*("int8", "text", "text", "text", "text", "text", "text"), *["text"] * 3, "bool", "int4"]
+                )
+                for key, (name, each) in zip(keys, documents.items(), strict=True):
+                    document = _tagged(each.document, before.get(name, {}))
+                    texts = (name, document.source, document.title, document.date)
+                    values = (
+                        storable_json(document.authors),
+                        storable_json(document.metadata),
+                        each.content_hash,
+                        each.origin,
+                        now,
+                    )
+                    retracted = is_retracted(document.title)
+                    copy.write_row((key, *map(storable_text, (*texts, *values)), retracted, run))
+            passages, vectors = [], []
+            for key, each in zip(keys, documents.values(), strict=True):
+                for position, (passage, name, vector) in enumerate(
+                    zip(each.passages, each.keys, each.vectors, strict=True)
+                ):
+                    row = next(rows)
+                    kept, embedded = storable_passage(passage, name)
+                    place = (position, kept.text, kept.start, kept.end, kept.page, kept.tokens)
+                    terms = encoded_terms(kept.title, kept.text)
+                    passages.append((row, kept.id, key, *place, storable_json(kept.metadata), terms, run))
+                    vectors.append((row, embedded, vector_binary(vector), run))
+            with cursor.copy(
+                """copy library_passages (row, id, document, position, text, start, "end", page, tokens, metadata,
+                terms, added) from stdin (format binary)"""
+            ) as copy:
+                copy.set_types(
+                    [*("int8", "text", "int8", "int4", "text", "int4", "int4", "int4", "int4"), "text", "bytea", "int4"]
+                )
+                for values_of_passage in passages:
+                    copy.write_row(values_of_passage)
+            with cursor.copy("copy library_vectors (row, input, vector, added) from stdin (format binary)") as copy:
+                # pgvector's binary form, sent as it is.
+                copy.set_types(["int8", "text", "bytea", "int4"])
+                for values_of_vector in vectors:
+                    copy.write_row(values_of_vector)
+
+    def publish(self, step: Callable[[str], None] = lambda name: None) -> None:
+        """Let everybody see what the run did, and what runs did that were killed; then delete what nobody sees.
+
+        Args:
+            step: Called with "words" while posting lists are made, and with "purge" once everybody sees the run.
+        """
+        connection = self._connection
+        dead = [run for (run,) in connection.execute("select run from library_runs").fetchall() if self._adopts(run)]
+        runs = [*dead, *([self._number] if self._number is not None else [])]
+        try:
+            if runs:
+                step(WORDS)
+                with connection.transaction():
+                    self._add_words(runs)
+                    connection.execute("delete from library_runs where run = any(%s)", [runs])
+                    self._count_on("generation")
+        finally:
+            for run in dead:
+                connection.execute(f"select pg_advisory_unlock({_ALIVE})", [run])
+        if self._number is not None:
+            connection.execute(f"select pg_advisory_unlock({_ALIVE})", [self._number])
+            self._number = None
+        step(PURGE)
+        self._tidy()
+
+    def _adopts(self, run: int) -> bool:
+        """Whether a run that is not published belongs to nobody any more; it is this one's from now on."""
+        return run != self._number and self._one(f"select pg_try_advisory_lock({_ALIVE})", [run])
+
+    def _add_words(self, runs: Sequence[int] | None) -> None:
+        """Make the posting lists of what runs have added and not taken out again; None for all that everybody sees."""
+        which = sees("p")
+        if runs is not None:
+            which = "p.added = any(%(runs)s) and (p.retired is null or p.retired <> all(%(runs)s))"
+        waiting = list[tuple[int, str, str]]()
+        for rows in self._texts(which, {"runs": list(runs or ())}):
+            waiting += rows
+            if len(waiting) >= PIECE_PASSAGES:
+                self._write_piece(make_piece(waiting))
+                waiting = []
+        self._write_piece(make_piece(waiting))
+
+    def _write_piece(self, piece: Piece | None) -> None:
+        if piece is None:
+            return
+        number = self._one("select nextval('library_piece')::integer")
+        self._connection.execute(
+            "insert into library_pieces values (%s, %s, %s, %s, %s)",
+            [number, piece.passages, piece.length, piece.first, piece.last],
+        )
+        with (
+            self._connection.cursor() as cursor,
+            cursor.copy("copy library_postings from stdin (format binary)") as copy,
+        ):
+            copy.set_types(["text", "int4", "int4", "bytea"])
+            for term, stored in sorted(piece.lists.items()):
+                copy.write_row((term, number, len(stored) // RECORD_BYTES, stored))
+
+    def _tidy(self) -> None:
+        """Delete what nobody sees any more, merge pieces, and make an index of the vectors where there are many.
+
+        One process at a time; another one that comes meanwhile leaves it to the next publication.
+        """
+        deadline = time.monotonic() + self._wait
+        while not self._one(f"select pg_try_advisory_lock({_MAINTENANCE})"):
+            if time.monotonic() > deadline:
+                return
+            time.sleep(POLL_SECONDS)
+        try:
+            while self._purge():
+                pass
+            self._merge()
+            self.index_vectors()
+        finally:
+            with suppress(psycopg.Error):
+                self._connection.execute(f"select pg_advisory_unlock({_MAINTENANCE})")
+
+    def _purge(self) -> bool:
+        """Delete some rows that nobody will see any more, with their words; whether there were any."""
+        import numpy as np
+
+        connection = self._connection
+        with connection.transaction():
+            # The texts say which words to look for.
+            rows = connection.execute(
+                f"""select p.row, d.title, p.text from library_passages p join library_documents d
+                on d.key = p.document where {gone("p")} order by p.row limit %s""",
+                [PURGED_AT_ONCE],
+                binary=True,
+            ).fetchall()
+            if rows:
+                numbers = np.array([row for row, _, _ in rows])
+                self._forget_words(numbers, {row: (title, text) for row, title, text in rows})
+                connection.execute("delete from library_vectors where row = any(%s)", [numbers.tolist()])
+                connection.execute("delete from library_passages where row = any(%s)", [numbers.tolist()])
+            connection.execute(
+                f"""delete from library_documents d where {gone("d")}
+                and not exists (select from library_passages where document = d.key)"""
+            )
+        return bool(rows)
+
+    def _forget_words(self, rows: Any, texts: Mapping[int, tuple[str, str]]) -> None:
+        """Take rows out of all posting lists."""
+        import numpy as np
+
+        connection = self._connection
+        pieces = connection.execute(
+            "select piece, passages, length, first, last from library_pieces where first <= %s and last >= %s",
+            [int(rows.max()), int(rows.min())],
+        ).fetchall()
+        for piece, passages, _, first, last in pieces:
+            inside = rows[(rows >= first) & (rows <= last)]
+            terms = sorted(terms_of(texts[row] for row in inside.tolist()))
+            if not terms:
+                continue
+            changed, found = [], set[int]()
+            lost = 0
+            for term, stored in self._lists(piece, terms):
+                left = without_rows(stored, inside)
+                if len(left) != len(stored):
+                    changed.append((term, left))
+                    records = np.frombuffer(stored, RECORD)
+                    taken = records[np.isin(records["row"], inside)]
+                    found.update(taken["row"].tolist())
+                    lost += int(taken["count"].sum())
+            if not changed:
+                continue
+            with connection.cursor() as cursor:
+                cursor.executemany(
+                    "delete from library_postings where piece = %s and term = %s",
+                    [(piece, term) for term, left in changed if not left],
+                )
+                cursor.executemany(
+                    "update library_postings set list = %s, count = %s where piece = %s and term = %s",
+                    [(left, len(left) // RECORD_BYTES, piece, term) for term, left in changed if left],
+                )
+            if len(found) >= passages:
+                connection.execute("delete from library_pieces where piece = %s", [piece])
+            else:
+                connection.execute(
+                    "update library_pieces set passages = passages - %s, length = length - %s where piece = %s",
+                    [len(found), lost, piece],
+                )
+
+    def _lists(self, piece: int, terms: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+        """The lists of terms in a piece, some at a time."""
+        statement = "select term, list from library_postings where piece = %s and term = any(%s)"
+        for start in range(0, len(terms), READ_AT_ONCE):
+            values = [piece, list(terms[start : start + READ_AT_ONCE])]
+            yield from self._connection.execute(statement, values, binary=True).fetchall()
+
+    def _merge(self) -> None:
+        """Make one piece of several of like size, again and again, so that there are few."""
+        while True:
+            sizes: dict[int, list[int]] = {}
+            for piece, passages in self._connection.execute("select piece, passages from library_pieces order by 1"):
+                level = 0
+                while passages >= MERGED ** (level + 1):
+                    level += 1
+                sizes.setdefault(level, []).append(piece)
+            chosen = next((pieces for _, pieces in sorted(sizes.items()) if len(pieces) >= MERGED), None)
+            if chosen is None:
+                return
+            with self._connection.transaction():
+                number = self._one("select nextval('library_piece')::integer")
+                values = {"new": number, "old": chosen}
+                for statement in (
+                    """insert into library_pieces select %(new)s, sum(passages), sum(length), min(first), max(last)
+                    from library_pieces where piece = any(%(old)s)""",
+                    """insert into library_postings select term, %(new)s, sum(count), string_agg(list, ''::bytea)
+                    from library_postings where piece = any(%(old)s) group by term""",
+                    "delete from library_postings where piece = any(%(old)s)",
+                    "delete from library_pieces where piece = any(%(old)s)",
+                ):
+                    self._connection.execute(statement, values)
+
+    def rebuild(self) -> None:
+        """Make the terms and words of all passages anew, and the index of the vectors, and vacuum.
+
+        Nobody finds a passage twice, or not at all, meanwhile: the new lists take the old ones' place at once.
+        """
+        connection = self._connection
+        if not self._one(f"select pg_try_advisory_lock({_MAINTENANCE})"):
+            raise LibraryBusy(
+                f"The library in {self._store.name} is being written by another process",
+                help="Try again when it has finished",
+            )
+        try:
+            with connection.transaction():
+                connection.execute("lock table library_runs, library_pieces in share row exclusive mode")
+                connection.execute("delete from library_postings")
+                connection.execute("delete from library_pieces")
+                self._renew_terms()
+                self._add_words(None)
+                self._count_on("generation")
+            self.set_meta(ANALYSER, analysed_probe())
+            self.index_vectors(again=True)
+            connection.execute(f"vacuum analyze {', '.join(TABLES)}")
+        finally:
+            with suppress(psycopg.Error):
+                connection.execute(f"select pg_advisory_unlock({_MAINTENANCE})")
+
+    def _renew_terms(self) -> None:
+        """Write the terms of all passages that today's analyser gives, where they are others."""
+        if self.meta(ANALYSER) == analysed_probe():
+            return
+        for rows in self._texts("true"):
+            with self._connection.cursor() as cursor:
+                cursor.executemany(
+                    "update library_passages set terms = %s where row = %s",
+                    [(encoded_terms(title, text), row) for row, title, text in rows],
+                )
+
+    def _texts(self, which: str, values: Mapping[str, Any] = {}) -> Iterator[list[tuple[int, str, str]]]:
+        """`(row, title, text)` of passages that fit a condition, by row, some at a time."""
+        statement = f"""select p.row, d.title, p.text from library_passages p join library_documents d
+            on d.key = p.document where {which} and p.row > %(last)s order by p.row limit %(most)s"""
+        last = -1
+        while rows := self._connection.execute(
+            statement, {**values, "last": last, "most": READ_AT_ONCE}, binary=True
+        ).fetchall():
+            last = rows[-1][0]
+            yield rows
+
+    def index_vectors(self, *, again: bool = False) -> None:
+        """Make an index of the vectors where there are many and it is not there; with `again` in any case anew."""
+        dimension = int((self.meta("embedder") or {}).get("dimension", 0))
+        valid = self._connection.execute(
+            "select i.indisvalid from pg_index i where i.indexrelid = to_regclass(%s)", [DENSE_INDEX]
+        ).fetchone()
+        if valid is not None and (again or not valid[0]):
+            self._connection.execute(f"drop index {DENSE_INDEX}")
+            valid = None
+        if valid is None:
+            count = self._one(f"select count(*) from library_vectors where {sees()}")
+            if count > FLAT_LIMIT and 0 < dimension <= MOST_INDEXED_NUMBERS:
+                self._make_dense_index(int(count), dimension)
+
+    def _make_dense_index(self, count: int, dimension: int) -> None:
+        megabytes = int(min(8_000, max(64, count * (2 * dimension + 300) * BYTES_OF_INDEX / 1e6)))
+        connection = self._connection
+        connection.execute(f"set maintenance_work_mem = '{megabytes}MB'")
+        statement = f"""create index concurrently {DENSE_INDEX} on library_vectors
+            using hnsw ((vector::halfvec({dimension})) halfvec_ip_ops)
+            with (m = {NEIGHBOURS}, ef_construction = {BUILT_WITH})"""
+        try:
+            connection.execute(statement)
+        except (psycopg.errors.DiskFull, psycopg.errors.OutOfMemory):
+            # Several processes build it in shared memory, of which a container often has 64 MB.
+            connection.execute("set max_parallel_maintenance_workers = 0")
+            connection.execute(statement)
+        finally:
+            with suppress(psycopg.Error):
+                connection.execute("reset maintenance_work_mem")
+        self._count_on("generation")
+
+    def _count_on(self, key: str) -> None:
+        self._connection.execute("update library_meta set value = ((value::bigint) + 1)::text where key = %s", [key])
+
+    def _next(self, sequence: str, count: int) -> list[int]:
+        """The next numbers of a sequence."""
+        statement = "select nextval(%s) from generate_series(1, %s)"
+        return [number for (number,) in self._connection.execute(statement, [sequence, count])]
+
+    def _one(self, statement: str, values: Sequence[Any] = ()) -> Any:
+        row = self._connection.execute(statement, values or None).fetchone()
+        return row[0] if row else None
+
+
+@contextmanager
+def writing(store: PostgresStore, wait_seconds: float) -> Iterator[Run]:
+    """A run over a connection of its own; what it wrote and did not publish waits for the next publication.
+
+    Raises:
+        LibraryUnavailable: Nobody answers, or the connection was lost.
+    """
+    with translated_errors(store.name, store.address.unavailable):
+        connection = store.connections.new()
+        try:
+            yield Run(store, connection, wait_seconds)
+        finally:
+            connection.close()
+
+
+def _tagged(document: Document, before: Mapping[str, Any]) -> Document:
+    """A document that is stored again, with the tags that somebody gave it by hand."""
+    if not before.get("tagged"):
+        return document
+    own = {name: before[name] for name in ("tags", "tagged") if name in before}
+    return document.model_copy(update={"metadata": {**document.metadata, **own}})

@@ -1,0 +1,25 @@
+"""Tags that people give documents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from preflight_rag.state.errors import UsageError
+
+MOST_TAGS, TAG_CHARACTERS = 30, 60  # of one document: guesses, far above what people give
+
+
+def check_tags(tags: Sequence[str]) -> list[str]:
+    """The tags as they are kept: in one line each, none twice.
+
+    Raises:
+        UsageError: There are too many, one is too long, or one holds a comma or a quote, which filters give a meaning.
+    """
+    found = {" ".join(tag.split()).casefold(): " ".join(tag.split()) for tag in tags if tag.strip()}
+    if len(found) > MOST_TAGS:
+        raise UsageError(f"{len(found)} tags are too many for one document", help=f"Use {MOST_TAGS} at most.")
+    for tag in found.values():
+        if len(tag) > TAG_CHARACTERS or any(mark in tag for mark in ',"()|'):
+            help = f"Use up to {TAG_CHARACTERS} characters, without commas, quotes, brackets and |."
+            raise UsageError(f"{tag[:80]!r} cannot be a tag", help=help)
+    return list(found.values())
