@@ -20,7 +20,7 @@ from typing_extensions import Unpack
 
 from preflight_rag.background_loop import BackgroundLoop
 from preflight_rag.graph.readers import extractive_for, open_reader
-from preflight_rag.library import Library
+from preflight_rag.library.opening import LibraryPlace, open_library
 from preflight_rag.models.chat.chat_models import OFFLINE
 from preflight_rag.models.embedding.embedder import DEFAULT_SPEC
 from preflight_rag.models.onnx import quiet_onnxruntime
@@ -81,7 +81,7 @@ class Preflight:
     @classmethod
     def open(
         cls,
-        path: str | Path,
+        path: str | Path | LibraryPlace,
         model: Any = None,
         *,
         embedder: Any = None,
@@ -92,24 +92,27 @@ class Preflight:
         """Open a library.
 
         Args:
-            path: The library's folder.
+            path: The library's folder, or the address of the PostgreSQL database that it is in, `postgresql://…`.
             model: A LangChain chat model, `provider:name`, `offline`, or None: what the environment says.
             embedder: Of another embedder than the library's own, its name or a LangChain `Embeddings`.
             create: Make the library when there is none.
             threads: Where conversations are kept: the address of a PostgreSQL database, `postgresql://…`, or None for
-                the library's own `threads.db`. It is opened at the first turn.
+                the library's own `threads.db`, or its own database. It is opened at the first turn.
             **settings: Fields of `Settings`; they win over `PREFLIGHT_…` variables.
 
         Raises:
             LibraryMissing: No library is there, and `create` is False.
+            LibraryUnavailable: Its database cannot be reached.
             EmbedderMismatch: The library was made with another embedder.
             UnknownModel: No model of that name.
             ExtractiveReaderError: No extractive reader of that name.
             UsageError: A setting or the address of `threads` is wrong, or its extra is not installed.
         """
         numbers = Settings.read(**settings)
+        place = LibraryPlace.read(path)
+        threads = place.url if threads is None else threads
         _check_address(threads)
-        return cls._over(Library.open(path, embedder=embedder, create=create), model, numbers, threads)
+        return cls._over(open_library(place, embedder=embedder, create=create), model, numbers, threads)
 
     @classmethod
     def from_retriever(

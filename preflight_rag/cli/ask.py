@@ -5,14 +5,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from preflight_rag.cli import show
 from preflight_rag.cli.main import (
-    DATABASE,
     DEFAULT_LIBRARY,
     EmbedderOption,
     JsonOption,
@@ -28,6 +26,7 @@ from preflight_rag.state.errors import PreflightError, ReplyNeeded
 
 if TYPE_CHECKING:
     from preflight_rag.app import Preflight
+    from preflight_rag.library.opening import LibraryPlace
 
 
 @app.command(epilog='Example: preflight ask "What is the boiling point of water?" --library my-library')
@@ -72,14 +71,14 @@ def ask(
 
 @contextmanager
 def _opened(
-    library: Path, model: str | None, embedder: str | None, settings: dict[str, Any], threads: str | None = None
+    library: LibraryPlace, model: str | None, embedder: str | None, settings: dict[str, Any], threads: str | None = None
 ) -> Iterator[Preflight]:
     """The library; with PubMed none is needed beforehand, what is found makes one, and nothing found makes none."""
     from preflight_rag.app import Preflight
 
     create = bool(settings.get("pubmed"))
     with nothing_left_behind(library):
-        if create and not (library.expanduser() / DATABASE).is_file():
+        if create and not library.is_there():
             typer.echo(f"preflight: there is no library at {library}; what PubMed gives makes one", err=True)
         with Preflight.open(library, model, embedder=embedder, create=create, threads=threads, **settings) as preflight:
             yield preflight
@@ -136,7 +135,7 @@ def chat(
                 typer.echo(f"preflight: {_with_way_out(error)}", err=True)
         kept = preflight.keeps_threads and bool(preflight.ledger.turns(thread_id))
     if kept:
-        again = shlex.join(["preflight", "chat", "--library", str(library), "--thread", thread_id])
+        again = shlex.join(["preflight", "chat", "--library", library.option, "--thread", thread_id])
         typer.echo(f"preflight: the conversation is kept; go on with: {again}", err=True)
 
 

@@ -12,7 +12,7 @@ from preflight_rag.cli.main import DEFAULT_LIBRARY, JsonOption, LibraryOption, a
 from preflight_rag.state.extras import require_extra
 
 if TYPE_CHECKING:
-    from preflight_rag.library import Library
+    from preflight_rag.library.collection import OwnCollection
     from preflight_rag.routing.calibration import Calibration, Operation
     from preflight_rag.routing.known_questions import KnownQuestion
 
@@ -43,28 +43,28 @@ def calibrate(
 ) -> None:
     """Fit the preflight's risk of a lost key passage to the library, from questions with known documents."""
     require_extra("eval", "preflight calibrate", ["scipy"])
-    from preflight_rag.library import Library
+    from preflight_rag.library.opening import open_library
     from preflight_rag.routing.known_questions import make_questions, read_questions
     from preflight_rag.routing.library_risk import write_model
 
     asked = (f"Use what is found for {library} from now on?", "--yes, or give --try to write nothing")
     if not (yes or try_only):
         can_ask(*asked)
-    with Library.open(library) as collection:
+    with open_library(library) as collection:
         known = read_questions(questions) if questions else make_questions(collection, count, seed=seed)
         found = _with_progress(collection, known, made=questions is None, recall=recall)
     if not json:
         _print_result(found, recall)
     path = None
     if not try_only and (yes or confirmed(*asked)):
-        path = write_model(library, found.model)
+        path = write_model(library.folder, found.model)
     if json:
         show.as_json({**found.to_json(), "written": str(path) if path else None})
         return
     typer.echo(f"written to {path}; delete it to go back" if path else "nothing was written")
 
 
-def _with_progress(collection: Library, known: list[KnownQuestion], *, made: bool, recall: float) -> Calibration:
+def _with_progress(collection: OwnCollection, known: list[KnownQuestion], *, made: bool, recall: float) -> Calibration:
     from rich.console import Console
     from rich.progress import Progress
 

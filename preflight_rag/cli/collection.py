@@ -17,7 +17,6 @@ import typer
 
 from preflight_rag.cli import show
 from preflight_rag.cli.main import (
-    DATABASE,
     DEFAULT_LIBRARY,
     EmbedderOption,
     JsonOption,
@@ -31,9 +30,10 @@ from preflight_rag.state.errors import DatabaseCorrupt, LibraryError, UsageError
 from preflight_rag.text.words import on_one_line
 
 if TYPE_CHECKING:
-    from preflight_rag.library import Library
+    from preflight_rag.library.collection import OwnCollection
     from preflight_rag.library.index.dense import IndexKind
     from preflight_rag.library.ingest.report import IngestEvent, IngestReport
+    from preflight_rag.library.opening import LibraryPlace
     from preflight_rag.library.splitting import SplitterName
     from preflight_rag.library.storage.catalogue import CatalogueEntry
 
@@ -71,11 +71,11 @@ def ingest(
 
     Ctrl-C ends it after what is in hand: what was done is kept, and the same command goes on.
     """
-    from preflight_rag.library import Library
+    from preflight_rag.library.opening import open_library
 
     named = cast("SplitterName | None", splitter)
     _check_paths(paths, library)
-    with nothing_left_behind(library), Library.open(library, embedder=embedder, create=True, splitter=named) as opened:
+    with nothing_left_behind(library), open_library(library, embedder=embedder, create=True, splitter=named) as opened:
         report = _watched(opened, paths, prune=prune, max_bytes=max_mb * 1024 * 1024)
         passages = opened.stats()["passages"]
     if json:
@@ -88,16 +88,16 @@ def ingest(
         raise typer.Exit(1)
 
 
-def _check_paths(paths: list[Path], library: Path) -> None:
+def _check_paths(paths: list[Path], library: LibraryPlace) -> None:
     """Refuse a call none of whose paths exists, before a library is made for it."""
     missing = [path for path in paths if not os.path.lexists(path.expanduser())]
     if len(missing) == len(paths):
         named = ", ".join(repr(str(path)) for path in missing[:5])
-        there = "" if (library / DATABASE).is_file() else f"; no library was made at {library}"
+        there = "" if library.is_there() else f"; no library was made at {library}"
         raise LibraryError(f"{named} {'does' if len(missing) == 1 else 'do'} not exist{there}", help="Check the path.")
 
 
-def _watched(collection: Library, paths: list[Path], *, prune: bool, max_bytes: int) -> IngestReport:
+def _watched(collection: OwnCollection, paths: list[Path], *, prune: bool, max_bytes: int) -> IngestReport:
     """Ingest with a bar on a terminal; the first Ctrl-C ends it after what is in hand, the second at once."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -174,10 +174,10 @@ def list_documents(
     json: JsonOption = False,
 ) -> None:
     """List the documents, the latest first."""
-    from preflight_rag.library import Library
     from preflight_rag.library.names import names_of
+    from preflight_rag.library.opening import open_library
 
-    with Library.open(library) as collection:
+    with open_library(library) as collection:
         found, total = collection.catalogue.documents(find, limit=limit)
         called = {each.id: names_of(collection).name(each.id) for each in found}
     if json:
@@ -195,9 +195,9 @@ def remove(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
     """Remove documents with their passages; the files themselves stay."""
-    from preflight_rag.library import Library
+    from preflight_rag.library.opening import open_library
 
-    with Library.open(library) as collection:
+    with open_library(library) as collection:
         found = {entry.id: entry for name in documents for entry in _named(collection, name)}
         for entry in found.values():
             passages = f"{entry.passages:,} passage{'s' if entry.passages != 1 else ''}"
@@ -209,7 +209,7 @@ def remove(
     typer.echo(f"removed {len(found)} document{'s' if len(found) != 1 else ''} from {library}")
 
 
-def _named(collection: Library, name: str) -> list[CatalogueEntry]:
+def _named(collection: OwnCollection, name: str) -> list[CatalogueEntry]:
     """The documents that a name means: an id or a path, else a file name, else a title; all records of a file.
 
     Raises:
@@ -240,9 +240,9 @@ def _named(collection: Library, name: str) -> list[CatalogueEntry]:
 @command
 def stats(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> None:
     """Show what the library holds."""
-    from preflight_rag.library import Library
+    from preflight_rag.library.opening import open_library
 
-    with Library.open(library) as collection:
+    with open_library(library) as collection:
         numbers = collection.stats()
     if json:
         show.as_json(numbers)
@@ -259,13 +259,13 @@ def verify(library: LibraryOption = DEFAULT_LIBRARY) -> None:
     """Check the databases and the indices, and these against each other."""
     from preflight_rag.graph.recovery import threads_problems
     from preflight_rag.graph.sqlite_database import THREADS
-    from preflight_rag.library import Library
+    from preflight_rag.library.opening import open_library
     from preflight_rag.server.access import KeyRing
 
-    with closing(KeyRing(library)) as keys:
-        problems = [*_problem(keys.all, "keys"), *threads_problems(library / THREADS)]
+    with closing(KeyRing(library.folder)) as keys:
+        problems = [*_problem(keys.all, "keys"), *threads_problems(library.folder / THREADS)]
     try:
-        with Library.open(library) as collection:
+        with open_library(library) as collection:
             problems += collection.verify()
     except DatabaseCorrupt as error:
         problems.append(f"database: {error.message}")
@@ -273,7 +273,7 @@ def verify(library: LibraryOption = DEFAULT_LIBRARY) -> None:
         typer.echo(f"problem: {on_one_line(problem)}")
     if problems:
         many = f"{len(problems)} problems" if len(problems) > 1 else "1 problem"
-        help = f"`preflight library rebuild --library {library}` makes new indices"
+        help = f"`preflight library rebuild --library {library.option}` makes new indices"
         if any(problem.startswith(("database:", "passage ", "document ", "threads:")) for problem in problems):
             help += ", sets damaged databases aside, keeps what is whole, and says which documents to ingest again"
         raise LibraryError(f"{many} in {library}", help=f"{help}.")
@@ -304,22 +304,26 @@ def rebuild(
     from preflight_rag.graph.recovery import recover_threads, threads_problems
     from preflight_rag.graph.sqlite_database import THREADS
     from preflight_rag.library import Library
+    from preflight_rag.library.opening import open_library
     from preflight_rag.library.recovery import named, recover_if_damaged
 
-    if threads_problems(library / THREADS):
-        kept, turns = recover_threads(library / THREADS)
+    folder = library.folder
+    if threads_problems(folder / THREADS):
+        kept, turns = recover_threads(folder / THREADS)
         typer.echo(f"threads.db was damaged, and is now {kept.name}; turns that could be kept: {turns}")
-    if recovery := recover_if_damaged(library):
+    if library.url is None and (recovery := recover_if_damaged(folder)):
         typer.echo(
             f"library.db was damaged, and is now {recovery.kept.name}; documents that are whole: {recovery.whole}"
         )
         typer.echo("Restart what has the library open.")
         if recovery.again:
             typer.echo(f"ingest these again, they lost something: {on_one_line(named(recovery.again))}")
-    with Library.open(library) as collection:
+    with open_library(library) as collection:
         for lost in collection.lost_documents():
             typer.echo(on_one_line(lost))
-        if index is not None and index != collection.index_kind:
+        if index is not None and not isinstance(collection, Library):
+            raise UsageError(f"{library} has no other kinds of index", help="Without --index it makes its own anew.")
+        if isinstance(collection, Library) and index not in (None, collection.index_kind):
             collection.set_index_kind(cast("IndexKind", index))
         else:
             collection.rebuild()
@@ -335,9 +339,9 @@ def delete_document(
     library: LibraryOption = DEFAULT_LIBRARY,
 ) -> None:
     """Remove a document and its passages."""
-    from preflight_rag.library import Library
+    from preflight_rag.library.opening import open_library
 
-    with Library.open(library) as collection:
+    with open_library(library) as collection:
         if not (collection.delete_document(document) or collection.delete_document(str(Path(document).absolute()))):
             raise UsageError(f"there is no document {document!r}", help="See `preflight library list`.")
     typer.echo(f"deleted {document}")

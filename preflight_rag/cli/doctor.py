@@ -16,6 +16,7 @@ import typer
 
 from preflight_rag.cli import show
 from preflight_rag.cli.main import DEFAULT_LIBRARY, JsonOption, LibraryOption, ModelOption, ThreadsOption, app, command
+from preflight_rag.library.opening import LibraryPlace
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import PreflightError
 from preflight_rag.state.extras import EXTRAS, missing_modules
@@ -80,7 +81,7 @@ def doctor(
         "model": lambda: language_model(model),
         "PubMed": lambda: ncbi(wanted=pubmed or Settings.read().pubmed),
         "library": lambda: collection(library),
-        "conversations": lambda: shared_conversations(threads) if threads else conversations(library),
+        "conversations": lambda: conversations(library, threads),
     }
     findings = [finding for name, check in checks.items() for finding in _guarded(name, check)]
     if json:
@@ -218,25 +219,28 @@ def ncbi(*, wanted: bool) -> Iterator[Finding]:
         yield Finding("PubMed", "note", "no e-mail address is sent", "Set PREFLIGHT_NCBI_EMAIL: NCBI asks for it.")
 
 
-def collection(library: Path) -> Iterator[Finding]:
+def collection(library: LibraryPlace) -> Iterator[Finding]:
     """The library's database and indices."""
-    from preflight_rag.library import Library
+    from preflight_rag.library.opening import open_library
 
-    if not (library / "library.db").exists():
+    if not library.is_there():
         yield Finding("library", "note", f"none at {library}", f"preflight ingest PATH... --library {library}")
         return
-    with Library.open(library) as opened:
+    with open_library(library) as opened:
         stats, problems = opened.stats(), opened.verify()
     yield Finding("library", "ok", f"{stats['documents']:,} documents, {stats['passages']:,} passages")
     for problem in problems:
-        yield Finding("index", "problem", problem, f"preflight library rebuild --library {library}")
+        yield Finding("index", "problem", problem, f"preflight library rebuild --library {library.option}")
 
 
-def conversations(library: Path) -> Iterator[Finding]:
-    """The checkpoint database."""
+def conversations(library: LibraryPlace, threads: str | None) -> Iterator[Finding]:
+    """Where conversations are kept: as `--threads` says, else where the library is."""
     from preflight_rag.graph.sqlite_database import THREADS
 
-    database = library / THREADS
+    if url := threads or library.url:
+        yield from shared_conversations(url)
+        return
+    database = library.folder / THREADS
     if not database.exists():
         return
     try:

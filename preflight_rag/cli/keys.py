@@ -28,7 +28,7 @@ def add_key(
     """Make a key and print it, once; from then on the server asks for one."""
     from preflight_rag.server.access import KeyRing
 
-    typer.echo(KeyRing(library).add(name, write=write, admin=admin))
+    typer.echo(KeyRing(library.folder).add(name, write=write, admin=admin))
     typer.echo("preflight: keep it; it is stored as a hash and cannot be shown again", err=True)
 
 
@@ -40,7 +40,7 @@ def list_keys(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False
 
     from preflight_rag.server.access import KeyRing
 
-    with closing(KeyRing(library)) as ring:
+    with closing(KeyRing(library.folder)) as ring:
         rows = ring.all()
     if json:
         show.as_json([asdict(row) for row in rows])
@@ -58,6 +58,6 @@ def revoke_key(name: NameArgument, library: LibraryOption = DEFAULT_LIBRARY) -> 
     """Take a key away, at once; the conversations stay."""
     from preflight_rag.server.access import KeyRing
 
-    if not KeyRing(library).revoke(name):
+    if not KeyRing(library.folder).revoke(name):
         raise UsageError(f"there is no key {name[:80]!r}", help="See `preflight keys list`.")
     typer.echo(f"revoked the key of {name}")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from preflight_rag.library.opening import DATABASE, LibraryPlace
 from preflight_rag.state.errors import PreflightError, UsageError, first_line, system_help
 
 if TYPE_CHECKING:
@@ -30,35 +31,36 @@ LOOKS: dict[str, Any] = {
 }
 app = typer.Typer(**LOOKS)
 
-DEFAULT_LIBRARY = Path("my-library")
+DEFAULT_LIBRARY = LibraryPlace("my-library")
 FORMER_DEFAULT = Path("library")
-DATABASE = "library.db"
 WRITE_LOCK = ".write.lock"
 
 
-def library_folder(context: typer.Context, folder: Path) -> Path:
-    """The folder of `--library`; where none was named, a library that lies at the former default is not passed by."""
+def library_place(context: typer.Context, library: LibraryPlace) -> LibraryPlace:
+    """The place of `--library`; where none was named, a library that lies at the former default is not passed by."""
     source = context.get_parameter_source("library")
     unnamed = source is not None and source.name == "DEFAULT"
-    if unnamed and not folder.exists() and (FORMER_DEFAULT / DATABASE).is_file():
+    if unnamed and not library.folder.exists() and (FORMER_DEFAULT / DATABASE).is_file():
         typer.echo(
-            f"preflight: there is a library in ./{FORMER_DEFAULT}, but without --library it is ./{folder}. "
+            f"preflight: there is a library in ./{FORMER_DEFAULT}, but without --library it is ./{library}. "
             f"Add: --library {FORMER_DEFAULT}",
             err=True,
         )
         raise typer.Exit(2)
-    return folder
+    return library
 
 
 LibraryOption = Annotated[
-    Path,
+    LibraryPlace,
     typer.Option(
         "--library",
         "-l",
         envvar="PREFLIGHT_LIBRARY",
-        help="The library's folder.",
+        metavar="DIR|URL",
+        help="The library: its folder, or the address of a PostgreSQL database, postgresql://USER@HOST/DATABASE.",
         show_default=True,
-        callback=library_folder,
+        parser=LibraryPlace.read,
+        callback=library_place,
     ),
 ]
 ThreadsOption = Annotated[
@@ -68,7 +70,7 @@ ThreadsOption = Annotated[
         envvar="PREFLIGHT_THREADS",
         metavar="URL",
         help="Keep conversations in a PostgreSQL database, postgresql://USER@HOST/DATABASE, which several servers may "
-        "share; without it, in the library's threads.db.",
+        "share; without it, where the library is: its threads.db, or its database.",
     ),
 ]
 ModelOption = Annotated[
@@ -116,12 +118,12 @@ def command(function: F) -> F:
 
 
 @contextmanager
-def nothing_left_behind(library: Path) -> Iterator[None]:
-    """Remove a library that was made meanwhile and holds no document, with the folders made for it."""
-    library = library.expanduser().absolute()
-    if (library / DATABASE).exists():
+def nothing_left_behind(place: LibraryPlace) -> Iterator[None]:
+    """Remove a library's folder that was made meanwhile and holds no document, with the folders made for it."""
+    if place.is_there():
         yield
         return
+    library = place.folder.absolute()
     made = next((folder for folder in (*reversed(library.parents), library) if not folder.exists()), None)
     try:
         yield

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -24,6 +23,7 @@ from preflight_rag.state.errors import LibraryMissing, ModelError, ModelTimeout,
 
 if TYPE_CHECKING:
     from preflight_rag.app import Preflight
+    from preflight_rag.library.opening import LibraryPlace
 from preflight_rag.state.extras import require_extra
 
 
@@ -103,7 +103,7 @@ def serve(
     typer.echo("preflight: the server has ended", err=True)
 
 
-def _opened(library: Path, model: str | None, **how: Any) -> tuple[Preflight, ModelError | None]:
+def _opened(library: LibraryPlace, model: str | None, **how: Any) -> tuple[Preflight, ModelError | None]:
     """The application; where its model cannot be reached, without it, and why."""
     from preflight_rag.app import Preflight
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rich.markdown import Markdown
 
     from preflight_rag.library.ingest.report import IngestReport
+    from preflight_rag.library.opening import LibraryPlace
     from preflight_rag.library.storage.catalogue import CatalogueEntry
     from preflight_rag.state.values import (
         Answer,
@@ -216,7 +217,7 @@ MOST_LINES = 20
 """Lines of one kind in a report, unless every name is asked for."""
 
 
-def ingested(report: IngestReport, library: Path, passages: int, *, names: bool) -> None:
+def ingested(report: IngestReport, library: LibraryPlace, passages: int, *, names: bool) -> None:
     """What an ingest did, what it could not read, and how to go on."""
     if report.stopped:
         files = "1 file is" if report.left == 1 else f"{report.left:,} files are"
@@ -234,12 +235,12 @@ def ingested(report: IngestReport, library: Path, passages: int, *, names: bool)
         if len(lines) > len(shown):
             echo(f"... and {len(lines) - len(shown):,} more {what}; --names shows all")
     _passed_over(report.passed_over, names=names)
-    if not (library.expanduser() / "library.db").is_file():
+    if not library.is_there():
         echo(f"nothing could be read: no library was made at {library}")
         return
     echo(f"{library} now holds {passages:,} passage{'s' if passages != 1 else ''}.")
     if passages:
-        echo(f'Ask: preflight ask "..." --library {shlex.quote(str(library))}')
+        echo(f'Ask: preflight ask "..." --library {shlex.quote(library.option)}')
 
 
 def _passed_over(passed: list[tuple[str, str]], *, names: bool) -> None:

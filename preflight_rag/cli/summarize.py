@@ -21,6 +21,7 @@ from preflight_rag.cli.options import with_settings
 from preflight_rag.state.errors import LibraryMissing, UsageError
 
 if TYPE_CHECKING:
+    from preflight_rag.library.opening import LibraryPlace
     from preflight_rag.state.values import Summary
 
 
@@ -52,7 +53,7 @@ def summarize(
 
 
 def _from_library(
-    document: str, library: Path, model: str | None, embedder: str | None, tokens: int, settings: dict[str, Any]
+    document: str, library: LibraryPlace, model: str | None, embedder: str | None, tokens: int, settings: dict[str, Any]
 ) -> Summary:
     from preflight_rag.app import Preflight
 

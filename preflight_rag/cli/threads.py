@@ -17,6 +17,7 @@ from preflight_rag.state.errors import ThreadNotFound, UsageError
 
 if TYPE_CHECKING:
     from preflight_rag.graph.ledger import Ledger
+    from preflight_rag.library.opening import LibraryPlace
 
 group = typer.Typer(help="Conversations: in the library's folder, or where --threads says.", no_args_is_help=True)
 app.add_typer(group, name="threads")
@@ -26,14 +27,15 @@ ThreadArgument = Annotated[str, typer.Argument(metavar="ID", help="The thread.")
 
 
 @contextmanager
-def _ledger(library: Path, url: str | None) -> Iterator[Ledger]:
+def _ledger(library: LibraryPlace, url: str | None) -> Iterator[Ledger]:
     """The record of a library's turns; where there is one, the library itself need not be whole to read it."""
     from preflight_rag.app import Preflight
     from preflight_rag.graph.sqlite_database import THREADS
     from preflight_rag.graph.thread_store import open_ledger
 
-    if url is not None or (library / THREADS).is_file():
-        with open_ledger(library, url) as ledger:
+    url = url or library.url
+    if url is not None or (library.folder / THREADS).is_file():
+        with open_ledger(library.folder, url) as ledger:
             yield ledger
     else:
         with Preflight.open(library, "offline") as preflight:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,54 +19,69 @@ if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
 
     from preflight_rag.library.collection import OwnCollection
+    from preflight_rag.library.postgres.connections import Address
     from preflight_rag.library.splitting import SplitterName
 
-SCHEMES = ("postgresql://", "postgres://")
+DATABASE = "library.db"
 HOME = "PREFLIGHT_HOME"
 """The variable that names the folder for what is kept of libraries that are in no folder."""
-DIGITS = 12
+DIGITS = 8
 
 
 @dataclass(frozen=True)
 class LibraryPlace:
-    """Where a library is.
+    """Where a library is: a folder, or a database.
 
     Attributes:
-        folder: The library's folder; of one in a database, this machine's folder for what is kept beside it: API keys,
-            uploaded files, a calibration.
-        url: The address of the database, with its password, or None.
+        given: What `--library` was given; of a database with its password, so that it is shown nowhere.
     """
 
-    folder: Path
-    url: str | None = field(default=None, repr=False)
+    given: str = field(repr=False)
 
     @classmethod
-    def read(cls, given: str | Path) -> LibraryPlace:
-        """The place that `--library` names.
+    def read(cls, given: str | Path | LibraryPlace) -> LibraryPlace:
+        """The place that `--library` names; nothing is looked at yet."""
+        return given if isinstance(given, LibraryPlace) else cls(str(given))
+
+    @property
+    def url(self) -> str | None:
+        """The address of the database, with its password; None for a folder."""
+        return self.given if "://" in self.given else None
+
+    @cached_property
+    def folder(self) -> Path:
+        """The library's folder; of one in a database, this machine's folder for what is kept beside it.
+
+        That is API keys, uploaded files, a calibration. One that is not there is made by what is kept.
 
         Raises:
-            UsageError: It is the address of a database and cannot be read, or its extra is not installed.
+            UsageError: The address cannot be read, or its extra is not installed.
         """
-        if not (isinstance(given, str) and "://" in given):
-            return cls(Path(given).expanduser())
-        require_extra("postgres", "--library with an address")
+        if self.url is None:
+            return Path(self.given).expanduser()
+        address = self._address()
+        home = Path(os.environ.get(HOME) or Path.home() / ".local" / "share" / "preflight-rag").expanduser()
+        # Of no password, so that one which is changed leads to the same folder.
+        digest = hashlib.sha256(address.identity.encode()).hexdigest()[:DIGITS]
+        return home / f"{re.sub(r'[^A-Za-z0-9_.-]', '-', address.database)}-{digest}"
+
+    def _address(self) -> Address:
+        require_extra("postgres", "a library in a database")
         from preflight_rag.library.postgres.connections import Address
 
-        # The name holds no password: one that is changed leads to the same folder.
-        name = Address.read(given, "--library").identity
-        home = Path(os.environ.get(HOME) or Path.home() / ".local" / "share" / "preflight-rag").expanduser()
-        return cls(home / hashlib.sha256(name.encode()).hexdigest()[:DIGITS], given)
+        return Address.read(self.given, "--library")
 
     def __str__(self) -> str:
-        if self.url is None:
-            return str(self.folder)
-        from preflight_rag.library.postgres.connections import Address
+        return self.given if self.url is None else self._address().name
 
-        return Address.read(self.url, "--library").name
-
+    @property
     def option(self) -> str:
-        """What to write after `--library` in an advice, without the password."""
-        return str(self.folder) if self.url is None else "URL"
+        """What to write behind `--library` in an advice, without a password."""
+        return self.given if self.url is None else "URL"
+
+    def is_there(self) -> bool:
+        """Whether a folder holds a library; a database has to be asked, and counts as one here."""
+        return self.url is not None or (self.folder / DATABASE).is_file()
 
 
 def open_library(
@@ -90,14 +107,15 @@ def open_library(
         LibraryUnavailable: The database cannot be reached.
         EmbedderMismatch, LibraryCorrupt, LibraryError, EmbedderError, UsageError: As `Library.open`.
     """
-    where = place if isinstance(place, LibraryPlace) else LibraryPlace.read(place)
+    where = LibraryPlace.read(place)
     options: dict[str, Any] = {"embedder": embedder, "create": create, "splitter": splitter}
     if lock_seconds is not None:
         options["lock_seconds"] = lock_seconds
     if where.url is not None:
+        folder = where.folder
         from preflight_rag.library.postgres.library import PostgresLibrary
 
-        return PostgresLibrary.open(where.url, where.folder, **options)
+        return PostgresLibrary.open(where.url, folder, **options)
     from preflight_rag.library.library import Library
 
     return Library.open(where.folder, **options)

@@ -74,12 +74,14 @@ class Address:
         conninfo: As libpq reads it, with the password.
         name: Without.
         unavailable: The error where nobody answers.
+        database: Its own name.
         identity: What tells one database from another, and is the same whoever connects.
     """
 
     conninfo: str = field(repr=False)
     name: str
     unavailable: type[LibraryError] = ThreadsUnavailable
+    database: str = ""
     identity: str = ""
 
     @classmethod
@@ -107,7 +109,9 @@ class Address:
         of = database or parts.get("user") or "of the user's name"
         error = ThreadsUnavailable if option == "--threads" else LibraryUnavailable
         identity = f"{host}:{port or 5432}/{of}?{parts.get('options') or ''}"
-        return cls(make_conninfo(**cast(Any, given)), f"the PostgreSQL database {of} at {place}", error, identity)
+        return cls(
+            make_conninfo(**cast(Any, given)), f"the PostgreSQL database {of} at {place}", error, str(of), identity
+        )
 
 
 @contextmanager

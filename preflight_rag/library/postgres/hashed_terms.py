@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 SAME = -1
+COUNT_BYTES = 12
 REMEMBERED = 200_000
 """Hashes that are remembered: the words of most texts are few. A guess, about 30 MB."""
 
@@ -44,7 +45,7 @@ def encoded_terms(title: str, text: str) -> bytes:
 
 
 class HashedTerms:
-    """The terms of some passages; keeps `TermNumbers`.
+    """The terms of some passages; keeps `TermNumbers`: hashes are numbered anew, from 0 without gaps.
 
     Args:
         stored: What `encoded_terms` made of each.
@@ -53,16 +54,28 @@ class HashedTerms:
     def __init__(self, stored: Sequence[bytes]) -> None:
         import numpy as np
 
+        counts = np.array([np.frombuffer(blob, "<i4", 3) for blob in stored]).reshape(len(stored), 3)
+        hashes = np.frombuffer(b"".join(blob[COUNT_BYTES:] for blob in stored), "<i8")
+        self._hashes, numbers = np.unique(hashes, return_inverse=True)
         self._parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
-        for blob in stored:
-            own, titles, plain = np.frombuffer(blob, "<i4", 3).tolist()
-            numbers = np.frombuffer(blob, "<i8", offset=12)
-            text, title = numbers[:own], numbers[own : own + titles]
-            self._parts.append((text, title, text if plain == SAME else numbers[own + titles :]))
+        begin = 0
+        for own, titles, plain in counts.tolist():
+            text_end, title_end = begin + own, begin + own + titles
+            text, title = numbers[begin:text_end], numbers[text_end:title_end]
+            begin = title_end + max(plain, 0)
+            self._parts.append((text, title, text if plain == SAME else numbers[title_end:begin]))
 
     def numbers(self, terms: Sequence[str]) -> list[int]:
-        """The number of each term, also of one that no passage has."""
-        return [term_hash(term) for term in terms]
+        """The number of each term; -1 where no passage has it."""
+        import numpy as np
+
+        wanted = np.array([term_hash(term) for term in terms], dtype=np.int64)
+        places = np.searchsorted(self._hashes, wanted)
+        size = len(self._hashes)
+        return [
+            place if place < size and self._hashes[place] == number else -1
+            for place, number in zip(places.tolist(), wanted.tolist(), strict=True)
+        ]
 
     def text(self, position: int) -> np.ndarray:
         """The terms of the passage at a position."""

@@ -62,7 +62,7 @@ class PostgresLibrary(StoredCollection):
     _writer: PostgresWriter
 
     def __init__(self, store: PostgresStore, embedder: RecordedEmbedder, writer: PostgresWriter, folder: Path) -> None:
-        super().__init__(store, embedder, writer, FilterIndex(PostgresValues(store)), folder, store.name)
+        super().__init__(store, embedder, writer, FilterIndex(PostgresValues(store)), folder, store.address.database)
 
     @classmethod
     def open(
@@ -109,7 +109,9 @@ class PostgresLibrary(StoredCollection):
         """What a user should know: that words are those of an older version."""
         if self._has_todays_terms:
             return []
-        return [f"The words of {self.name} are those of an older version; `preflight library rebuild` makes new ones"]
+        return [
+            f"The words of {self._store.name} are those of an older version; `preflight library rebuild` makes new ones"
+        ]
 
     @cached_property
     def _has_todays_terms(self) -> bool:

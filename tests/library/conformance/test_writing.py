@@ -225,7 +225,8 @@ with open_library(sys.argv[1]) as collection:
 def test_another_process_that_writes_a_document_is_waited_for_and_then_named(address, opened, tmp_path):
     collection = opened(lock_seconds=0.2)
     collection.add(documents())
-    path = records(tmp_path / "records.jsonl", {"cola": "Cola contains caffeine.", "tea": "Tea contains caffeine, too."})
+    changed = {"cola": "Cola contains caffeine.", "tea": "Tea contains caffeine, too."}
+    path = records(tmp_path / "records.jsonl", changed)
     command = [sys.executable, "-c", HELD, address, str(path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as writer:
         assert writer.stdout.readline() == "writing\n"
