@@ -49,11 +49,14 @@ _NEAREST_BY_INDEX = f"""
     ) as near order by distance, row limit %(limit)s
 """
 _LISTS = "select term, list from library_postings where term = any(%s) order by term, piece"
+# What is beside a row is looked up: a plan of old statistics would read whole tables.
 _CANDIDATES = """
     select p.row, p.id, d.id, p.tokens, p.start, d.retracted,
         case when p.row = any(%(read)s) then p.terms end,
         case when p.row = any(%(read)s) then vector_send(v.vector) end
-    from library_passages p join library_documents d on d.key = p.document join library_vectors v on v.row = p.row
+    from library_passages p
+    cross join lateral (select id, retracted from library_documents where key = p.document offset 0) as d
+    cross join lateral (select vector from library_vectors where row = p.row offset 0) as v
     where p.row = any(%(rows)s)
 """
 

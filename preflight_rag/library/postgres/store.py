@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 MOST_CONNECTIONS = 8
 """Of one process for its searches; a guess: each takes one for some milliseconds."""
-SEARCHED = 200
+SEARCHED = 300
 """Passages that a search of the dense index looks at (`hnsw.ef_search`): see docs/scaling.md for what it finds."""
 ASK_AGAIN_SECONDS = 10.0
 """After so long it is asked again whether vectors have an index; a guess: without it all are compared, exactly."""

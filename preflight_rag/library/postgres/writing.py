@@ -45,11 +45,11 @@ MERGED = 8
 """So many pieces of like size become one: a search reads few lists, a posting is written a few times. A guess."""
 PURGED_AT_ONCE = 20_000
 """Passages, and terms of them, whose lists are written anew at once; guesses: lists take megabytes."""
-FLAT_LIMIT = 10_000
+FLAT_LIMIT = 4_000
 """From more passages on the vectors get an index: see docs/scaling.md for when it is faster."""
 MOST_INDEXED_NUMBERS = 4_000
 """pgvector indexes no longer vectors of half precision."""
-NEIGHBOURS, BUILT_WITH = 16, 100
+NEIGHBOURS, BUILT_WITH = 16, 128
 """What the index is built with (`m`, `ef_construction`): see docs/scaling.md for what it finds."""
 BYTES_OF_INDEX = 1.4
 """Bytes that building takes in memory for one of what the index's vectors take; measured, roughly."""
@@ -379,6 +379,7 @@ class Run:
                 pass
             self._merge()
             self.index_vectors()
+            self._count_values()
         finally:
             with suppress(psycopg.Error):
                 self._connection.execute(f"select pg_advisory_unlock({_MAINTENANCE})")
@@ -543,6 +544,18 @@ class Run:
             count = self._one(f"select count(*) from library_vectors where {sees()}")
             if count > FLAT_LIMIT and 0 < dimension <= MOST_INDEXED_NUMBERS:
                 self._make_dense_index(int(count), dimension)
+
+    def _count_values(self) -> None:
+        """Have the server count anew what its plans rest on, where a tenth of it or more is new; it does so itself later.
+
+        Vectors are left out.
+        """
+        passages = self._one("select coalesce(sum(passages), 0) from library_pieces")
+        counted = self._one("select reltuples from pg_class where oid = 'library_passages'::regclass")
+        if abs(passages - counted) > 0.1 * passages:
+            self._connection.execute(
+                "analyze library_documents, library_passages, library_postings, library_vectors (row, added, retired)"
+            )
 
     def _make_dense_index(self, count: int, dimension: int) -> None:
         megabytes = int(min(8_000, max(64, count * (2 * dimension + 300) * BYTES_OF_INDEX / 1e6)))
