@@ -1,12 +1,12 @@
-"""A library in PostgreSQL beside the same one in a folder: storing, indexing, searching, and whether both find the same.
+"""A library in PostgreSQL beside the same one in a folder: what each costs, and whether both find the same.
 
     python benchmarks/engines.py FOLDER URL [--queries 100] [--passages 10000] [--keep]
 
-FOLDER is what `benchmarks/peers.py` writes: `texts.jsonl`, `vectors.npy`, `queries.json`, `query-vectors.npy`. What is in
-the database's library tables before is deleted. Both libraries are written in batches of 128 documents, as an ingest
-does, and are then searched query by query, one after the other, as deep as a turn's retrieval (100 of each ranking, with
-all that ranks the candidates further). Nothing is embedded. Times are by the clock, medians; the client's own processor
-time stands beside. A folder library that lies in FOLDER already is taken, and not timed.
+FOLDER is what `benchmarks/peers.py` writes: `texts.jsonl`, `vectors.npy`, `queries.json`, `query-vectors.npy`. What is
+in the database's library tables before is deleted. Both libraries are written in batches of 128 documents, as an ingest
+does, and are then searched query by query, one after the other, as deep as a turn's retrieval (100 of each ranking,
+with all that ranks the candidates further). Nothing is embedded. Times are by the clock, medians; the client's own
+processor time stands beside. A folder library that lies in FOLDER already is taken, and not timed.
 """
 
 from __future__ import annotations
@@ -131,10 +131,9 @@ def compare(place: Path, url: str, folder: Path, queries: int) -> None:
             found = {}
             for name, library in (("folder", own), ("PostgreSQL", engine)):
 
-                def search(name: str = name, library: Any = library) -> None:
-                    found[name] = library.search(query, k=DEPTH, candidates=DEPTH)
-
-                seconds[name].append(timed(search))
+                started, used = time.perf_counter(), time.process_time()
+                found[name] = library.search(query, k=DEPTH, candidates=DEPTH)
+                seconds[name].append((time.perf_counter() - started, time.process_time() - used))
             for part in ("dense", "lexical", "fused"):
                 one, other = (getattr(found[name], part) for name in ("folder", "PostgreSQL"))
                 for most in (READ, DEPTH):

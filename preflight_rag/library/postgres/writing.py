@@ -546,11 +546,11 @@ class Run:
                 self._make_dense_index(int(count), dimension)
 
     def _count_values(self) -> None:
-        """Have the server count anew what its plans rest on, where a tenth of it or more is new; it does so itself later.
+        """Have the server count what its plans rest on, where a tenth of it or more is new; it does so itself later.
 
         Vectors are left out.
         """
-        passages = self._one("select coalesce(sum(passages), 0) from library_pieces")
+        passages = self._one("select coalesce(sum(passages), 0)::float8 from library_pieces")
         counted = self._one("select reltuples from pg_class where oid = 'library_passages'::regclass")
         if abs(passages - counted) > 0.1 * passages:
             self._connection.execute(
