@@ -130,7 +130,6 @@ def compare(place: Path, url: str, folder: Path, queries: int) -> None:
         for query in asked:
             found = {}
             for name, library in (("folder", own), ("PostgreSQL", engine)):
-
                 started, used = time.perf_counter(), time.process_time()
                 found[name] = library.search(query, k=DEPTH, candidates=DEPTH)
                 seconds[name].append((time.perf_counter() - started, time.process_time() - used))
@@ -143,10 +142,8 @@ def compare(place: Path, url: str, folder: Path, queries: int) -> None:
         print("| --- | ---: | ---: | ---: | ---: |")
         for name, taken in seconds.items():
             clock = sorted(1000 * wall for wall, _ in taken)
-            own_time = 1000 * median(cpu for _, cpu in taken)
-            print(
-                f"| {name} | {median(clock):.1f} | {clock[int(0.9 * len(clock))]:.1f} | {clock[0]:.1f} | {own_time:.1f} |"
-            )
+            most, own_time = clock[int(0.9 * len(clock))], 1000 * median(cpu for _, cpu in taken)
+            print(f"| {name} | {median(clock):.1f} | {most:.1f} | {clock[0]:.1f} | {own_time:.1f} |")
         ratios = [one[0] / other[0] for one, other in zip(seconds["PostgreSQL"], seconds["folder"], strict=True)]
         print(f"\nPostgreSQL's time by the folder's, median of {len(ratios)}: {median(ratios):.2f}")
         print("Of what the folder finds, PostgreSQL finds: ", end="")

@@ -110,9 +110,9 @@ class Preflight:
         """
         numbers = Settings.read(**settings)
         place = LibraryPlace.read(path)
-        threads = place.url if threads is None else threads
         _check_address(threads)
-        return cls._over(open_library(place, embedder=embedder, create=create), model, numbers, threads)
+        library = open_library(place, embedder=embedder, create=create)
+        return cls._over(library, model, numbers, place.url if threads is None else threads)
 
     @classmethod
     def from_retriever(

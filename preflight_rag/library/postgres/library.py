@@ -19,6 +19,7 @@ from preflight_rag.library.postgres.hashed_terms import HashedTerms
 from preflight_rag.library.postgres.problems import library_problems
 from preflight_rag.library.postgres.search import Query, hybrid_search
 from preflight_rag.library.postgres.store import PostgresStore
+from preflight_rag.library.postgres.vocabulary import PostgresVocabulary
 from preflight_rag.library.postgres.writer import PostgresWriter
 from preflight_rag.library.postgres.writing import ANALYSER
 from preflight_rag.library.search.filters import FilterIndex
@@ -45,6 +46,7 @@ from preflight_rag.text.words import unicode_text
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
 
+    from preflight_rag.library.index.vocabulary import Vocabulary
     from preflight_rag.library.search.filters import Filter
     from preflight_rag.state.retrieval import PassageTerms
 
@@ -56,8 +58,6 @@ class PostgresLibrary(StoredCollection):
     """
 
     is_complete = True
-    vocabulary = None
-    """Spelling is not corrected by its words: nobody counts them over all writers."""
     _store: PostgresStore
     _writer: PostgresWriter
 
@@ -150,6 +150,11 @@ class PostgresLibrary(StoredCollection):
         """Make words and the index of the vectors anew from what is stored."""
         self._writer.rebuild()
         self.__dict__.pop("_has_todays_terms", None)
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The words of the library."""
+        return PostgresVocabulary(self._store)
 
     def warm(self) -> None:
         """Load the embedder and connect ahead of the first search; errors are left for the search to raise."""

@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from preflight_rag.library.index.lexical import MAX_TERMS, open_analyser
+from preflight_rag.library.index.vocabulary import LONGEST, letters
 from preflight_rag.state.errors import LibraryError
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class Piece(NamedTuple):
 
     Attributes:
         lists: By term, its records.
+        words: By word as it is written, in lower case, how many passages and documents have it: for spelling.
         passages: How many passages.
         length: Terms of all of them.
         first: Their smallest row.
@@ -62,14 +64,15 @@ class Piece(NamedTuple):
     """
 
     lists: dict[str, bytes]
+    words: dict[str, tuple[int, int]]
     passages: int
     length: int
     first: int
     last: int
 
 
-def make_piece(passages: Iterable[tuple[int, str, str]]) -> Piece | None:
-    """The posting lists of `(row, title, text)`; None where there is no passage.
+def make_piece(passages: Iterable[tuple[int, int, str, str]]) -> Piece | None:
+    """The posting lists of `(row, document, title, text)`; None where there is no passage.
 
     Raises:
         LibraryError: A row is larger than a list can name.
@@ -77,12 +80,13 @@ def make_piece(passages: Iterable[tuple[int, str, str]]) -> Piece | None:
     import numpy as np
 
     analyser = open_analyser()
+    passages = list(passages)
     numbers: dict[str, int] = {}
     terms, rows, counts, codes = array("I"), array("Q"), array("B"), array("B")
     seen, total = 0, 0
     first, last = LARGEST_ROW, 0
-    for row, title, text in passages:
-        found = Counter(analyser.analyze(text if text.startswith(title) else f"{title} {text}"))
+    for row, _, title, text in passages:
+        found = Counter(analyser.analyze(whole_text(title, text)))
         length = found.total()
         code = length_code(length)
         for term, count in found.items():
@@ -107,7 +111,31 @@ def make_piece(passages: Iterable[tuple[int, str, str]]) -> Piece | None:
     for term, end in zip(numbers, ends, strict=True):
         lists[term] = records[begin:end].tobytes()
         begin = end
-    return Piece(lists, seen, total, first, last)
+    return Piece(
+        lists, count_words((document, title, text) for _, document, title, text in passages), seen, total, first, last
+    )
+
+
+def whole_text(title: str, text: str) -> str:
+    """What words are taken from: title and text, the title not twice."""
+    return text if text.startswith(title) else f"{title} {text}"
+
+
+def count_words(passages: Iterable[tuple[int, str, str]]) -> dict[str, tuple[int, int]]:
+    """By word, in how many of `(document, title, text)` it is, and in how many documents.
+
+    The passages of a document follow each other.
+    """
+    counts: dict[str, list[int]] = {}
+    for document, title, text in passages:
+        for word in set(letters(whole_text(title, text))):
+            if len(word) > LONGEST:
+                continue
+            entry = counts.setdefault(word, [0, 0, -1])
+            entry[0] += 1
+            if entry[2] != document:
+                entry[1], entry[2] = entry[1] + 1, document
+    return {word: (own, documents) for word, (own, documents, _) in counts.items()}
 
 
 def query_terms(query: str) -> list[str]:
@@ -118,11 +146,7 @@ def query_terms(query: str) -> list[str]:
 def terms_of(passages: Iterable[tuple[str, str]]) -> set[str]:
     """All terms of `(title, text)`."""
     analyser = open_analyser()
-    return {
-        term
-        for title, text in passages
-        for term in analyser.analyze(text if text.startswith(title) else f"{title} {text}")
-    }
+    return {term for title, text in passages for term in analyser.analyze(whole_text(title, text))}
 
 
 def without_rows(stored: bytes, rows: np.ndarray) -> bytes:

@@ -100,6 +100,14 @@ create table library_postings (
     primary key (term, piece)
 );
 alter table library_postings alter column list set storage external;
+create table library_words (
+    word text collate "C" not null,
+    piece integer not null,
+    passages integer not null,
+    documents integer not null,
+    primary key (word, piece)
+);
+create index library_words_tail on library_words (right(word, 3), length(word));
 insert into library_meta values ('generation', '0'), ('tagged', '0')
 """
 TABLES = tuple(line.split()[2] for line in _TABLES.splitlines() if line.startswith("create table "))

@@ -22,7 +22,15 @@ import psycopg
 from preflight_rag.library.index.terms import analysed_probe
 from preflight_rag.library.postgres.connections import Connection, storable_text, translated_errors
 from preflight_rag.library.postgres.hashed_terms import encoded_terms
-from preflight_rag.library.postgres.postings import RECORD, RECORD_BYTES, Piece, make_piece, terms_of, without_rows
+from preflight_rag.library.postgres.postings import (
+    RECORD,
+    RECORD_BYTES,
+    Piece,
+    count_words,
+    make_piece,
+    terms_of,
+    without_rows,
+)
 from preflight_rag.library.postgres.schema import DENSE_INDEX, POLL_SECONDS, ROWS, RUNS, TABLES, gone, sees
 from preflight_rag.library.postgres.values import storable_json, storable_passage, vector_binary, vector_values
 from preflight_rag.library.storage.document_store import PreparedDocument, StoredDocument
@@ -31,6 +39,8 @@ from preflight_rag.state.values import Document
 from preflight_rag.text.retractions import is_retracted
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from preflight_rag.library.postgres.store import PostgresStore
 
 STEPS = ("words", "purge", "")
@@ -340,7 +350,7 @@ class Run:
         which = sees("p")
         if runs is not None:
             which = "p.added = any(%(runs)s) and (p.retired is null or p.retired <> all(%(runs)s))"
-        waiting = list[tuple[int, str, str]]()
+        waiting = list[tuple[int, int, str, str]]()
         for rows in self._texts(which, {"runs": list(runs or ())}):
             waiting += rows
             if len(waiting) >= PIECE_PASSAGES:
@@ -363,6 +373,10 @@ class Run:
             copy.set_types(["text", "int4", "int4", "bytea"])
             for term, stored in sorted(piece.lists.items()):
                 copy.write_row((term, number, len(stored) // RECORD_BYTES, stored))
+        with self._connection.cursor() as cursor, cursor.copy("copy library_words from stdin (format binary)") as copy:
+            copy.set_types(["text", "int4", "int4", "int4"])
+            for word, (passages, documents) in sorted(piece.words.items()):
+                copy.write_row((word, number, passages, documents))
 
     def _tidy(self) -> None:
         """Delete what nobody sees any more, merge pieces, and make an index of the vectors where there are many.
@@ -392,14 +406,14 @@ class Run:
         with connection.transaction():
             # The texts say which words to look for.
             rows = connection.execute(
-                f"""select p.row, d.title, p.text from library_passages p join library_documents d
+                f"""select p.row, p.document, d.title, p.text from library_passages p join library_documents d
                 on d.key = p.document where {gone("p")} order by p.row limit %s""",
                 [PURGED_AT_ONCE],
                 binary=True,
             ).fetchall()
             if rows:
-                numbers = np.array([row for row, _, _ in rows])
-                self._forget_words(numbers, {row: (title, text) for row, title, text in rows})
+                numbers = np.array([row[0] for row in rows])
+                self._forget_words(numbers, {row: rest for row, *rest in rows})
                 connection.execute("delete from library_vectors where row = any(%s)", [numbers.tolist()])
                 connection.execute("delete from library_passages where row = any(%s)", [numbers.tolist()])
             connection.execute(
@@ -408,8 +422,13 @@ class Run:
             )
         return bool(rows)
 
-    def _forget_words(self, rows: Any, texts: Mapping[int, tuple[str, str]]) -> None:
-        """Take rows out of all posting lists."""
+    def _forget_words(self, rows: np.ndarray, texts: Mapping[int, Sequence[Any]]) -> None:
+        """Take rows out of all posting lists and counts of words.
+
+        Args:
+            rows: Which (n,).
+            texts: By row, document, title and text.
+        """
         import numpy as np
 
         connection = self._connection
@@ -419,7 +438,7 @@ class Run:
         ).fetchall()
         for piece, passages, _, first, last in pieces:
             inside = rows[(rows >= first) & (rows <= last)]
-            terms = sorted(terms_of(texts[row] for row in inside.tolist()))
+            terms = sorted(terms_of(texts[row][1:] for row in inside.tolist()))
             if not terms:
                 continue
             changed, found = [], set[int]()
@@ -443,6 +462,17 @@ class Run:
                     "update library_postings set list = %s, count = %s where piece = %s and term = %s",
                     [(left, len(left) // RECORD_BYTES, piece, term) for term, left in changed if left],
                 )
+            lost_words = count_words(texts[row] for row in sorted(found))
+            with connection.cursor() as cursor:
+                cursor.executemany(
+                    """update library_words set passages = passages - %s, documents = documents - %s
+                    where word = %s and piece = %s""",
+                    [(*counts, word, piece) for word, counts in sorted(lost_words.items())],
+                )
+            connection.execute(
+                "delete from library_words where piece = %s and word = any(%s) and passages <= 0",
+                [piece, list(lost_words)],
+            )
             if len(found) >= passages:
                 connection.execute("delete from library_pieces where piece = %s", [piece])
             else:
@@ -478,7 +508,10 @@ class Run:
                     from library_pieces where piece = any(%(old)s)""",
                     """insert into library_postings select term, %(new)s, sum(count), string_agg(list, ''::bytea)
                     from library_postings where piece = any(%(old)s) group by term""",
+                    """insert into library_words select word, %(new)s, sum(passages), sum(documents)
+                    from library_words where piece = any(%(old)s) group by word""",
                     "delete from library_postings where piece = any(%(old)s)",
+                    "delete from library_words where piece = any(%(old)s)",
                     "delete from library_pieces where piece = any(%(old)s)",
                 ):
                     self._connection.execute(statement, values)
@@ -498,6 +531,7 @@ class Run:
             with connection.transaction():
                 connection.execute("lock table library_runs, library_pieces in share row exclusive mode")
                 connection.execute("delete from library_postings")
+                connection.execute("delete from library_words")
                 connection.execute("delete from library_pieces")
                 self._renew_terms()
                 self._add_words(None)
@@ -517,12 +551,12 @@ class Run:
             with self._connection.cursor() as cursor:
                 cursor.executemany(
                     "update library_passages set terms = %s where row = %s",
-                    [(encoded_terms(title, text), row) for row, title, text in rows],
+                    [(encoded_terms(title, text), row) for row, _, title, text in rows],
                 )
 
-    def _texts(self, which: str, values: Mapping[str, Any] = {}) -> Iterator[list[tuple[int, str, str]]]:
-        """`(row, title, text)` of passages that fit a condition, by row, some at a time."""
-        statement = f"""select p.row, d.title, p.text from library_passages p join library_documents d
+    def _texts(self, which: str, values: Mapping[str, Any] = {}) -> Iterator[list[tuple[int, int, str, str]]]:
+        """`(row, document, title, text)` of passages that fit a condition, by row, some at a time."""
+        statement = f"""select p.row, p.document, d.title, p.text from library_passages p join library_documents d
             on d.key = p.document where {which} and p.row > %(last)s order by p.row limit %(most)s"""
         last = -1
         while rows := self._connection.execute(

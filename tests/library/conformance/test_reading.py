@@ -283,6 +283,23 @@ def test_what_was_closed_says_so(opened):
         list(collection.documents())
 
 
+def test_words_are_counted_for_spelling(collection):
+    words = collection.vocabulary
+    found = words.counts(["Caffeine", "of", "nowhere"])
+    assert {name: (each.word, each.passages, each.documents) for name, each in found.items()} == {
+        "Caffeine": ("caffeine", 2, 2),
+        "of": ("of", sum("of" in text.split() for text in TEXTS.values()), 3),
+    }
+    assert words.unknown(["cold", "coldd"]) == ["coldd"]
+    assert "caffeine" in {each.word for each in words.similar("cafeine", 1)}
+    assert words.passages() == sum(
+        len(set(f"{name} {text}".lower().replace(",", "").replace(".", "").split())) for name, text in TEXTS.items()
+    )
+    collection.delete_document("coffee")
+    assert collection.vocabulary.counts(["caffeine"])["caffeine"].passages == 1
+    assert collection.vocabulary.unknown(["awake"]) == ["awake"]
+
+
 def test_every_engine_gives_what_the_folder_gives(collection, tmp_path, embedder):
     with Library.open(tmp_path / "beside", embedder=embedder, create=True) as folder:
         folder.add(documents())

@@ -27,6 +27,10 @@ def texts():
     ]
 
 
+def piece_of(texts):
+    return make_piece((row, row, title, text) for row, title, text in texts)
+
+
 def found(pieces, query, n, dead=(), among=None):
     lists = {}
     for piece in pieces:
@@ -42,7 +46,7 @@ def found(pieces, query, n, dead=(), among=None):
 def test_the_ranking_is_tantivys(texts, tmp_path, query, cut):
     write_lexical(tmp_path, texts)
     expected = LexicalIndex(tmp_path).search(query, 20)
-    mine = found([piece for part in (texts[:cut], texts[cut:]) if (piece := make_piece(part))], query, 20)
+    mine = found([piece for part in (texts[:cut], texts[cut:]) if (piece := piece_of(part))], query, 20)
     assert [row for row, _ in mine] == [row for row, _ in expected]
     assert [score for _, score in mine] == pytest.approx([score for _, score in expected], rel=1e-5)
 
@@ -51,14 +55,14 @@ def test_only_some_rows_are_ranked_by_everybodys_statistics(texts, tmp_path):
     write_lexical(tmp_path, texts)
     among = np.arange(1, 201, 3)
     expected = LexicalIndex(tmp_path).search("liver dose", 20, among=among)
-    mine = found([make_piece(texts)], "liver dose", 20, among=among)
+    mine = found([piece_of(texts)], "liver dose", 20, among=among)
     assert [row for row, _ in mine] == [row for row, _ in expected]
     assert [score for _, score in mine] == pytest.approx([score for _, score in expected], rel=1e-5)
 
 
 def test_rows_that_nobody_sees_count_for_nothing(texts):
-    lengths = {row: score for row, score in found([make_piece(texts[:150])], "nerve", 200)}
-    mine = dict(found([make_piece(texts)], "nerve", 200, dead=range(151, 201)))
+    lengths = {row: score for row, score in found([piece_of(texts[:150])], "nerve", 200)}
+    mine = dict(found([piece_of(texts)], "nerve", 200, dead=range(151, 201)))
     assert mine.keys() == lengths.keys()
 
 

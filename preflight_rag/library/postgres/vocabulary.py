@@ -1,0 +1,68 @@
+"""The words of a library in PostgreSQL, counted by piece as posting lists are, for spelling."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+from unicodedata import normalize
+
+from preflight_rag.library.index.vocabulary import HEAD, TAIL, Vocabulary, WordCount, neighbours
+from preflight_rag.library.postgres.connections import storable_text
+
+if TYPE_CHECKING:
+    from preflight_rag.library.postgres.store import PostgresStore
+
+_COUNTS = """
+    select word, sum(passages)::bigint, sum(documents)::bigint from library_words where word = any(%s) group by word
+"""
+_SIMILAR = f"""
+    select word, sum(passages)::bigint, sum(documents)::bigint from library_words where word in (
+        select word from library_words where word >= %(head)s and word < %(behind)s
+            and length(word) between %(least)s and %(most)s
+        union select word from library_words
+            where right(word, {TAIL}) = %(tail)s and length(word) between %(least)s and %(most)s
+        union select word from library_words where word = any(%(near)s)
+    ) group by word order by word
+"""
+
+
+class PostgresVocabulary(Vocabulary):
+    """The words of a library in PostgreSQL, as everybody sees it now.
+
+    Args:
+        store: The library.
+    """
+
+    def __init__(self, store: PostgresStore) -> None:
+        self._store = store
+
+    def __len__(self) -> int:
+        return int(self._store.rows_of("select count(distinct word) from library_words")[0][0])
+
+    def counts(self, words: Iterable[str]) -> dict[str, WordCount]:
+        """Counts of those of the words that the library holds, by the word as given."""
+        wanted: dict[str, list[str]] = {}
+        for word in words:
+            wanted.setdefault(storable_text(normalize("NFC", word).lower()), []).append(word)
+        found: dict[str, WordCount] = {}
+        for row in self._store.rows_of(_COUNTS, [list(wanted)]) if wanted else ():
+            found.update(dict.fromkeys(wanted[row[0]], WordCount(*row)))
+        return found
+
+    def similar(self, word: str, distance: int) -> list[WordCount]:
+        """Words that `word` may be a slip of; see `Vocabulary.similar`."""
+        word = storable_text(normalize("NFC", word).lower())
+        head = word[:HEAD]
+        values: dict[str, Any] = {
+            "head": head,
+            "behind": head[:-1] + chr(ord(head[-1]) + 1),
+            "least": len(word) - distance,
+            "most": len(word) + distance,
+            "tail": word[-TAIL:],
+            "near": neighbours(word),
+        }
+        return [WordCount(*row) for row in self._store.rows_of(_SIMILAR, values)]
+
+    def passages(self) -> int:
+        """Sum of the words' passage counts: the scale of their frequencies."""
+        return int(self._store.rows_of("select coalesce(sum(passages), 0)::bigint from library_words")[0][0])
