@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, Self, cast, runtime_checkable
 
 from preflight_rag.state.errors import UsageError
 
@@ -137,11 +137,8 @@ class Collection(Protocol):
 
 
 @runtime_checkable
-class OwnCollection(Collection, Protocol):
-    """A collection whose documents are ours: they can be added, changed and deleted.
-
-    Kept by `Library` (a folder) and `PostgresLibrary` (a database).
-    """
+class TakesFiles(Protocol):
+    """A collection that files are read into."""
 
     def ingest(
         self,
@@ -153,6 +150,13 @@ class OwnCollection(Collection, Protocol):
         stop: Stop | None = None,
     ) -> IngestReport:
         """Add or update the documents of files and folders; `prune` removes those from under them that are gone."""
+
+
+class OwnCollection(Collection, TakesFiles, Protocol):
+    """A collection whose documents are ours: they can be added, changed and deleted.
+
+    Kept by `Library` (a folder) and `PostgresLibrary` (a database).
+    """
 
     def add(self, documents: Iterable[Document], *, progress: Progress | None = None) -> IngestReport:
         """Add or update documents that are in memory."""
@@ -184,8 +188,8 @@ def own_collection(collection: Collection) -> OwnCollection:
     Raises:
         UsageError: Its documents are somebody else's.
     """
-    if isinstance(collection, OwnCollection):
-        return collection
+    if isinstance(collection, TakesFiles):  # of a protocol with properties, asking would read these
+        return cast("OwnCollection", collection)
     raise UsageError(
         f"this library borrows its documents from {collection.name}",
         help="Add them there, or ingest into a library of your own.",

@@ -145,6 +145,8 @@ def _rankings(
     def read(connection: Connection) -> tuple[Any, list[tuple[int, float]], list[tuple[str, bytes]]]:
         with connection.pipeline():
             connection.execute("begin isolation level repeatable read read only")
+            # What the server thinks that an index of vectors costs lets it read a table of some ten thousand instead.
+            connection.execute(f"set local enable_seqscan = {'off' if has_index else 'on'}")
             state = connection.execute(_STATE, binary=True)
             near = connection.execute(nearest, values, binary=True)
             lists = connection.execute(_LISTS, [terms], binary=True) if terms else None

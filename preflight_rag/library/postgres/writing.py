@@ -413,7 +413,7 @@ class Run:
             ).fetchall()
             if rows:
                 numbers = np.array([row[0] for row in rows])
-                self._forget_words(numbers, {row: rest for row, *rest in rows})
+                self._forget_words(numbers, {row: (document, title, text) for row, document, title, text in rows})
                 connection.execute("delete from library_vectors where row = any(%s)", [numbers.tolist()])
                 connection.execute("delete from library_passages where row = any(%s)", [numbers.tolist()])
             connection.execute(
@@ -422,7 +422,7 @@ class Run:
             )
         return bool(rows)
 
-    def _forget_words(self, rows: np.ndarray, texts: Mapping[int, Sequence[Any]]) -> None:
+    def _forget_words(self, rows: np.ndarray, texts: Mapping[int, tuple[int, str, str]]) -> None:
         """Take rows out of all posting lists and counts of words.
 
         Args:
