@@ -34,7 +34,7 @@ from langgraph.checkpoint.serde.types import ERROR
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from preflight_rag.graph.offered import THREADS as ADDRESS
-from preflight_rag.graph.offered import own_folder
+from preflight_rag.graph.offered import own_place
 from preflight_rag.graph.sqlite_database import BUSY_SECONDS, THREADS, make_database, translated_errors
 from preflight_rag.state.errors import DatabaseCorrupt, PreflightError, UsageError
 
@@ -431,14 +431,15 @@ async def _open(path: Path) -> SqliteCheckpointer:
 
 @asynccontextmanager
 async def studio_saver() -> AsyncIterator[BaseCheckpointSaver[str]]:
-    """The checkpointer for `langgraph.json`: the database of PREFLIGHT_THREADS, else that of `own_folder()`."""
-    if url := os.environ.get(ADDRESS):
+    """The checkpointer for `langgraph.json`: the database of PREFLIGHT_THREADS, else where `own_place()` is."""
+    own = await asyncio.to_thread(own_place)
+    if url := os.environ.get(ADDRESS) or (None if isinstance(own, Path) else own.url):
         from preflight_rag.graph.thread_store import open_thread_store
 
         async with open_thread_store(Path(), url) as store:
             yield store.saver
         return
-    folder = await asyncio.to_thread(own_folder)
+    folder = own if isinstance(own, Path) else own.folder
     async with open_checkpointer(folder / THREADS) as saver:
         yield saver
 

@@ -1,7 +1,8 @@
 """What `langgraph dev` offers: the operator's libraries and models, which assistants choose by name.
 
     PREFLIGHT_LIBRARY=papers                             the library, instead of ./my-library or the demo's
-    PREFLIGHT_LIBRARIES="papers;trials=/data/trials"     further ones; by the folder's name, unless another is given
+    PREFLIGHT_LIBRARIES="papers;trials=/data/trials"     further ones; by the folder's name, unless another is given;
+                                                         postgresql://... is one in a database
     PREFLIGHT_MODELS="openai:gpt-4.1-mini;ollama:qwen3"  further models
     PREFLIGHT_THREADS=postgresql://...                   where conversations are kept, instead of threads.db
 
@@ -15,6 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from preflight_rag.library.opening import LibraryPlace
 from preflight_rag.models.chat.chat_models import OFFLINE
 from preflight_rag.state.errors import UsageError
 
@@ -28,11 +30,11 @@ class Offered:
     """What callers may choose.
 
     Attributes:
-        libraries: Folders by name, that of the operator's own library first.
+        libraries: Folders, and databases, by name, that of the operator's own library first.
         models: Names; the first is the operator's own, empty for what the environment says.
     """
 
-    libraries: Mapping[str, Path]
+    libraries: Mapping[str, Path | LibraryPlace]
     models: tuple[str, ...]
 
     @classmethod
@@ -43,18 +45,18 @@ class Offered:
             UsageError: Two folders have one name.
         """
         environ = os.environ if environ is None else environ
-        own, listed = own_folder(environ), _listed(environ)
-        named = next((name for name, folder in listed if folder.absolute() == own.absolute()), own.absolute().name)
+        own, listed = own_place(environ), _listed(environ)
+        named = next((name for name, place in listed if _identity(place) == _identity(own)), _name(own))
         found = {named: own}
-        for name, folder in listed:
-            if found.setdefault(name, folder).absolute() != folder.absolute():
-                help = f"Write name=folder for one of them, as in {name}-2={folder}."
+        for name, place in listed:
+            if _identity(found.setdefault(name, place)) != _identity(place):
+                help = f"Write name=folder for one of them, as in {name}-2={place}."
                 raise UsageError(f"{LIBRARIES} has two libraries named {name!r}", help=help)
         models = [environ.get(MODEL) or "", OFFLINE, *_entries(environ, MODELS)]
         return cls(found, tuple(dict.fromkeys(models)))
 
-    def library(self, name: str) -> Path:
-        """The folder of a library.
+    def library(self, name: str) -> Path | LibraryPlace:
+        """Where a library is.
 
         Raises:
             UsageError: No library of that name is offered.
@@ -69,7 +71,7 @@ class Offered:
             raise _refused("model", name, filter(None, self.models), MODELS)
 
 
-def own_folder(environ: Mapping[str, str] | None = None) -> Path:
+def own_place(environ: Mapping[str, str] | None = None) -> Path | LibraryPlace:
     """The library that is used where none is named.
 
     What PREFLIGHT_LIBRARY says, else ./my-library where one is, else the first of PREFLIGHT_LIBRARIES, else the demo's.
@@ -77,9 +79,9 @@ def own_folder(environ: Mapping[str, str] | None = None) -> Path:
     """
     environ = os.environ if environ is None else environ
     if named := environ.get(LIBRARY):
-        return Path(named)
+        return _place(named)
     usual = [Path("my-library"), Path("library")]
-    listed = [folder for _, folder in _listed(environ)]
+    listed = [place for _, place in _listed(environ)]
     return next((folder for folder in usual if (folder / "library.db").is_file()), [*listed, Path("demo-library")][0])
 
 
@@ -88,13 +90,27 @@ def _refused(what: str, name: str, offered: Iterable[str], variable: str) -> Usa
     return UsageError(f"the {what} {name[:80]!r} is not offered here", help=help)
 
 
-def _listed(environ: Mapping[str, str]) -> list[tuple[str, Path]]:
+def _listed(environ: Mapping[str, str]) -> list[tuple[str, Path | LibraryPlace]]:
     found = []
     for entry in _entries(environ, LIBRARIES):
-        name, equals, folder = (part.strip() for part in entry.partition("="))
-        path = Path(folder if equals else name)
-        found.append((name if equals else path.absolute().name, path))
+        name, equals, given = (part.strip() for part in entry.partition("="))
+        is_named = equals and "://" not in name  # an address may hold the sign itself
+        place = _place(given if is_named else entry)
+        found.append((name if is_named else _name(place), place))
     return found
+
+
+def _place(given: str) -> Path | LibraryPlace:
+    place = LibraryPlace.read(given)
+    return Path(given) if place.url is None else place
+
+
+def _name(place: Path | LibraryPlace) -> str:
+    return (place if isinstance(place, Path) else place.folder).absolute().name
+
+
+def _identity(place: Path | LibraryPlace) -> Path | str:
+    return place.absolute() if isinstance(place, Path) else place.given
 
 
 def _entries(environ: Mapping[str, str], variable: str) -> list[str]:

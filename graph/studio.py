@@ -10,14 +10,15 @@ from __future__ import annotations
 import os
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from pydantic import ConfigDict, Field
 
 from preflight_rag.graph.build import build_graph
 from preflight_rag.graph.offered import Offered
 from preflight_rag.graph.readers import extractive_for, open_reader
-from preflight_rag.library import Library
+from preflight_rag.library.opening import LibraryPlace, open_library
+from preflight_rag.library.stored import StoredCollection
 from preflight_rag.library.pubmed import EntrezClient
 from preflight_rag.models.protocol import Reader
 from preflight_rag.state.calls import CHOICES, RERANKERS, checked_choices, narrowed
@@ -133,14 +134,14 @@ def resolve(given: Any) -> Context:
 
 
 @cache
-def _library(folder: Path) -> Library:
+def _library(place: Path | LibraryPlace) -> StoredCollection:
     """One of those that are offered, opened once: a run may still use it however many others are opened."""
-    return Library.open(folder)
+    return cast(StoredCollection, open_library(place))  # both kinds are
 
 
 @lru_cache(maxsize=8)
 def _reader(
-    library: Library,
+    library: StoredCollection,
     model: str,
     extractive_reader: str,
     deadline: float,

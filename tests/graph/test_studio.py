@@ -361,3 +361,14 @@ def test_the_operator_names_libraries_and_models(tmp_path, monkeypatch):
 def test_a_wrong_field_is_refused(wrong):
     with pytest.raises(UsageError, match=next(iter(wrong))):
         resolve(wrong)
+
+
+def test_a_library_in_a_database_is_offered_by_name_and_its_password_nowhere(monkeypatch, tmp_path):
+    monkeypatch.setenv("PREFLIGHT_HOME", str(tmp_path))
+    url = "postgresql://anna:geheim@db.example.org/papers"
+    offered = Offered.read({"PREFLIGHT_LIBRARY": url, "PREFLIGHT_LIBRARIES": f"mine={url}?options=-csearch_path%3Dx;b"})
+    own, *others = offered.libraries
+    assert own.startswith("papers-")
+    assert others == ["mine", "b"]
+    assert offered.library(own).url == url
+    assert "geheim" not in repr(offered)
