@@ -17,8 +17,8 @@ from pydantic import ConfigDict, Field
 from preflight_rag.graph.build import build_graph
 from preflight_rag.graph.offered import Offered
 from preflight_rag.graph.readers import extractive_for, open_reader
+from preflight_rag.library import Library
 from preflight_rag.library.opening import LibraryPlace, open_library
-from preflight_rag.library.stored import StoredCollection
 from preflight_rag.library.pubmed import EntrezClient
 from preflight_rag.models.protocol import Reader
 from preflight_rag.state.calls import CHOICES, RERANKERS, checked_choices, narrowed
@@ -134,14 +134,15 @@ def resolve(given: Any) -> Context:
 
 
 @cache
-def _library(place: Path | LibraryPlace) -> StoredCollection:
+def _library(place: Path | LibraryPlace) -> Library:
     """One of those that are offered, opened once: a run may still use it however many others are opened."""
-    return cast(StoredCollection, open_library(place))  # both kinds are
+    # One in a database can do all that a reader asks of a library.
+    return cast(Library, open_library(place))
 
 
 @lru_cache(maxsize=8)
 def _reader(
-    library: StoredCollection,
+    library: Library,
     model: str,
     extractive_reader: str,
     deadline: float,
