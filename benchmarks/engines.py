@@ -72,8 +72,8 @@ def drop(url: str) -> None:
         return
     store.connections.read(
         lambda connection: [
-            connection.execute(f"drop table {', '.join(TABLES)} cascade"),
-            connection.execute("drop sequence library_run, library_piece"),
+            connection.execute(f"drop table if exists {', '.join(TABLES)} cascade"),
+            connection.execute("drop sequence if exists library_run, library_piece"),
         ]
     )
     store.close()
