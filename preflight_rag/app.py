@@ -112,6 +112,9 @@ class Preflight:
         place = LibraryPlace.read(path)
         _check_address(threads)
         library = open_library(place, embedder=embedder, create=create)
+        if place.url is not None:
+            with suppress(OSError):  # where nothing can be kept on this machine, what is kept says so
+                place.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return cls._over(library, model, numbers, place.url if threads is None else threads)
 
     @classmethod

@@ -52,7 +52,7 @@ class LibraryPlace:
     def folder(self) -> Path:
         """The library's folder; of one in a database, this machine's folder for what is kept beside it.
 
-        That is API keys, uploaded files, a calibration. One that is not there is made by what is kept.
+        That is API keys, uploaded files, a calibration. `Preflight.open` makes it.
 
         Raises:
             UsageError: The address cannot be read, or its extra is not installed.
