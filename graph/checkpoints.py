@@ -37,7 +37,14 @@ from langgraph.checkpoint.sqlite.utils import load_pending_writes
 
 from preflight_rag.graph.offered import THREADS as ADDRESS
 from preflight_rag.graph.offered import own_folder
-from preflight_rag.graph.sqlite_database import BUSY_SECONDS, THREADS, make_database, translated_errors
+from preflight_rag.graph.sqlite_database import (
+    BUSY_SECONDS,
+    THREADS,
+    WriteAheadLog,
+    bring_log_in,
+    make_database,
+    translated_errors,
+)
 from preflight_rag.state.errors import DatabaseCorrupt, PreflightError, UsageError
 
 VACUUM_TRIES, VACUUM_SECONDS = 10, 0.1  # a statement that another turn has begun ends within milliseconds: guesses
@@ -183,6 +190,7 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
         self.path = path
         self.lock = _TransactionLock(conn)
         self._order_is_kept = False
+        self.log = WriteAheadLog(path)
         self._queue: list[_Queued] = []
         self._writer: asyncio.Task[None] | None = None
 
@@ -317,7 +325,7 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
             async with self.lock:
                 taken, self._queue = self._queue, []
                 try:
-                    failed = await _written(self.conn, [each.statements for each in taken])
+                    failed = await _written(self.conn, [each.statements for each in taken], self.log)
                 except BaseException as error:  # of a connection that was closed, or in a loop that ends
                     for each in taken:
                         each.written.set_exception(error) if isinstance(error, Exception) else each.written.cancel()
@@ -409,7 +417,7 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
                     if "statements in progress" not in str(error):
                         raise
                 else:
-                    await self._bring_log_in()
+                    await self._bring_log_in(int(1000 * BUSY_SECONDS))
                     return
             await asyncio.sleep(VACUUM_SECONDS)
 
@@ -420,18 +428,13 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
         async with self.lock:
             try:
                 with suppress(sqlite3.Error):  # of a full disk, on which the log stays as it is
-                    await self.conn.execute(f"PRAGMA busy_timeout = {CLOSING_BUSY_MILLISECONDS}")
-                    await self._bring_log_in()
+                    await self._bring_log_in(CLOSING_BUSY_MILLISECONDS)
             finally:
                 await self.conn.close()
 
-    async def _bring_log_in(self) -> None:
-        """Bring the write-ahead log into the database file.
-
-        Its result is read to the end: while a statement that writes stands, SQLite refuses to commit on the connection,
-        and aiosqlite's thread keeps the last cursor until after the next statement.
-        """
-        await self.conn.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)")
+    async def _bring_log_in(self, milliseconds: int) -> None:
+        """Bring the write-ahead log into the database file."""
+        await self.conn._execute(lambda: bring_log_in(self.conn._conn, milliseconds))  # type: ignore[no-untyped-call]
 
     async def _remove(self, query: str, values: Sequence[Any]) -> int:
         """Delete the checkpoints whose keys the query finds, and their writes, in one transaction."""
@@ -450,7 +453,9 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
         return removed
 
 
-async def _written(conn: aiosqlite.Connection, wanted: Sequence[_Statements]) -> list[Exception | None]:
+async def _written(
+    conn: aiosqlite.Connection, wanted: Sequence[_Statements], log: WriteAheadLog
+) -> list[Exception | None]:
     """Run statements of several callers as one transaction; for each caller None, or why nothing of it is in the file.
 
     aiosqlite's own methods go to the connection's thread and back for every statement, for the commit and for closing
@@ -460,6 +465,7 @@ async def _written(conn: aiosqlite.Connection, wanted: Sequence[_Statements]) ->
     def run() -> list[Exception | None]:
         together = [each for statements in wanted for each in statements]
         if _problem(conn._conn, together) is None:
+            log.bring_in_if_long(conn._conn)
             return [None] * len(wanted)
         return [_problem(conn._conn, each) for each in wanted]  # what fails of one turn is no other one's loss
 
@@ -522,6 +528,7 @@ async def _open(path: Path) -> SqliteCheckpointer:
             await conn.execute("PRAGMA synchronous = NORMAL")
             saver = SqliteCheckpointer(conn, path=path)
             await saver.setup()
+            await conn._execute(lambda: saver.log.keep(conn._conn))
         except BaseException:
             await conn.close()
             raise

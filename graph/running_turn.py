@@ -28,6 +28,7 @@ from preflight_rag.graph.tracing import TurnSpan
 from preflight_rag.models.budget import Budget
 from preflight_rag.models.chat.chat_models import OFFLINE
 from preflight_rag.models.protocol import Reader, limited, sampled
+from preflight_rag.models.reading.extractive_reader import NO_READER
 from preflight_rag.state.context import Context
 from preflight_rag.state.errors import (
     AllPartitionsFailed,
@@ -253,7 +254,11 @@ class RunningTurn:
         start = self.start
         settings, use = start.ask.settings, start.ask.use
         pubmed = self._pubmed() if self._pubmed is not None and settings.pubmed else None
-        extractive = await asyncio.to_thread(extractive_for, start.reader, settings.extractive_reader)
+        reading = settings.extractive_reader
+        if start.reader.by_rule or reading == NO_READER:  # nothing is opened
+            extractive = extractive_for(start.reader, reading)
+        else:
+            extractive = await asyncio.to_thread(extractive_for, start.reader, reading)
         self._budget = Budget(
             calls=settings.turn_calls,
             tokens=settings.turn_tokens,
@@ -262,7 +267,7 @@ class RunningTurn:
             purses=use.purses,
         )
         reader = limited(sampled(start.reader, use.sampling), self._budget)
-        return Context(reader, self._library, settings, pubmed, extractive, self.span.context)
+        return Context(reader, self._library, settings, pubmed, extractive, self.span.context, known={})
 
     async def _spent_before(self) -> Usage:
         """What a turn had spent before it was cut off, asked the person, or was begun again, and now goes on."""

@@ -208,7 +208,8 @@ class Turns:
         if last and last.status == "asking" and (labels := chosen(ask.question, _choices(last))):
             return await self._reopened(last, lambda _: Command(resume=labels), ask.use.purses)
         try:
-            reader = await asyncio.to_thread(self.reader, ask.model)
+            # The library's own is open already.
+            reader = self.reader(None) if ask.model is None else await asyncio.to_thread(self.reader, ask.model)
         except LOST as error:
             if not ask.use.or_offline:
                 raise
