@@ -528,7 +528,7 @@ async def _open(path: Path) -> SqliteCheckpointer:
             await conn.execute("PRAGMA synchronous = NORMAL")
             saver = SqliteCheckpointer(conn, path=path)
             await saver.setup()
-            await conn._execute(lambda: saver.log.keep(conn._conn))
+            await conn._execute(lambda: saver.log.keep(conn._conn))  # type: ignore[no-untyped-call]
         except BaseException:
             await conn.close()
             raise

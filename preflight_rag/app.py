@@ -515,7 +515,9 @@ class Preflight:
     ) -> AsyncGenerator[Event, None]:
         """The events of a request, for asynchronous code; it is made, and may fail, when the first one is awaited."""
         made = request()
-        turns = self._turns or await asyncio.to_thread(self._open_turns)
+        self._check_open()
+        if (turns := self._turns) is None:
+            turns = await asyncio.to_thread(self._open_turns)
         turn = turns.run(made, thread_id=thread_id, lock_wait=self._lock_wait(made), tokens=tokens, progress=progress)
         async with aclosing(self._loop.iterate(turn)) as events:
             async for event in events:

@@ -287,6 +287,6 @@ class _Sum(Collector):
                     else:
                         found[key] = found.get(key, 0.0) + sample.value
         for name, family in families.items():
-            for (sample, labels), value in sums[name].items():
-                family.add_sample(sample, dict(labels), value)
+            for (of, labels), value in sums[name].items():
+                family.add_sample(of, dict(labels), value)
             yield family

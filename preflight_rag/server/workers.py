@@ -31,6 +31,8 @@ from preflight_rag.state.errors import UsageError
 
 VARIABLE = "PREFLIGHT_WORKER"
 """What tells a process that it is a worker, and which one; set by its parent alone."""
+LONGEST_FOLDER = 70
+"""Of the system's temporary files: the path of a socket has 103 bytes on macOS."""
 POLL_SECONDS = 0.1
 """Between two looks at the workers; a guess."""
 ENDING_SECONDS = 40.0
@@ -117,7 +119,8 @@ def run_workers(
     if sys.platform == "win32":
         raise UsageError("--workers needs Linux or macOS", help="Start without it.")
     with ExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="preflight-"))
+        place = None if len(tempfile.gettempdir()) < LONGEST_FOLDER else "/tmp"  # noqa: S108  # a new folder in it
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="preflight-", dir=place))
         sockets = _sockets(host, port, count, stack)
         command = command or [sys.executable, "-m", "preflight_rag", *sys.argv[1:]]
         parent = Parent(folder, sockets, command, tell)
