@@ -543,6 +543,15 @@ def writer_of(request: Request) -> User:
     return user
 
 
-ServiceOf = Annotated[Service, Depends(service_of)]
-UserOf = Annotated[User, Depends(user_of)]
+async def _service(request: Request) -> Service:
+    """`service_of` for FastAPI, which calls what is not asynchronous in another thread."""
+    return service_of(request)
+
+
+async def _user(request: Request) -> User:
+    return user_of(request)
+
+
+ServiceOf = Annotated[Service, Depends(_service)]
+UserOf = Annotated[User, Depends(_user)]
 WriterOf = Annotated[User, Depends(writer_of)]
