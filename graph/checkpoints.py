@@ -11,6 +11,7 @@ import os
 import sqlite3
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -32,10 +33,18 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.serde.types import ERROR
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.checkpoint.sqlite.utils import load_pending_writes
 
 from preflight_rag.graph.offered import THREADS as ADDRESS
 from preflight_rag.graph.offered import own_place
-from preflight_rag.graph.sqlite_database import BUSY_SECONDS, THREADS, make_database, translated_errors
+from preflight_rag.graph.sqlite_database import (
+    BUSY_SECONDS,
+    THREADS,
+    WriteAheadLog,
+    bring_log_in,
+    make_database,
+    translated_errors,
+)
 from preflight_rag.state.errors import DatabaseCorrupt, PreflightError, UsageError
 
 VACUUM_TRIES, VACUUM_SECONDS = 10, 0.1  # a statement that another turn has begun ends within milliseconds: guesses
@@ -98,7 +107,7 @@ _START_OF_TURN = """
 # A namespace without a task id (":") is that of a subgraph with a memory of its own, which the next turn goes on from.
 _BEFORE = """
     SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoint_order AS old
-    WHERE thread_id = ? AND written < ? AND (instr(checkpoint_ns, ':') OR written < (
+    WHERE thread_id = ? AND written < ({}) AND (instr(checkpoint_ns, ':') OR written < (
         SELECT max(written) FROM checkpoint_order AS new
         WHERE new.thread_id = old.thread_id AND new.checkpoint_ns = old.checkpoint_ns))
 """
@@ -115,6 +124,26 @@ _PUT_WRITES = """
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _REMOVE = "DELETE FROM {} WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?"
+_GET = """
+    SELECT checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata FROM checkpoints
+    WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?
+"""
+_GET_WRITES = """
+    SELECT task_id, channel, type, value, {}, idx FROM writes
+    WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?
+"""
+GATHERING = 4
+"""Rounds of the event loop in which more may come to be written with what is wanted already: as many as LangGraph takes
+from a stage's results to the checkpoint after it, counted in its version 1.2."""
+_Statements = Sequence[tuple[str, Sequence[Any]]]
+
+
+@dataclass(eq=False)
+class _Queued:
+    """Statements that are to be written, and what is waited for until they are."""
+
+    statements: _Statements
+    written: asyncio.Future[None]
 
 
 class PruningSaver(BaseCheckpointSaver[str]):
@@ -161,6 +190,9 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
         self.path = path
         self.lock = _TransactionLock(conn)
         self._order_is_kept = False
+        self.log = WriteAheadLog(path)
+        self._queue: list[_Queued] = []
+        self._writer: asyncio.Task[None] | None = None
 
     async def alist(
         self,
@@ -196,22 +228,44 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
             yield each
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """As the base class, where no checkpoint is named the one of the thread that was written last."""
+        """As the base class, where no checkpoint is named the one of the thread that was written last.
+
+        All of it is read in one call of the database's thread.
+        """
+        await self.setup()
         names = config["configurable"]
-        if not get_checkpoint_id(config):
-            await self.setup()
-            key = (str(names["thread_id"]), names.get("checkpoint_ns", ""))
-            async with self.lock:
-                rows = list(await self.conn.execute_fetchall(_LATEST_ID, key))
-            if not rows:
+        thread_id, namespace = str(names["thread_id"]), names.get("checkpoint_ns", "")
+        named = get_checkpoint_id(config)
+
+        def read() -> tuple[Any, list[Any]] | None:
+            connection = self.conn._conn
+            latest = (named,) if named else connection.execute(_LATEST_ID, (thread_id, namespace)).fetchone()
+            if latest is None:
                 return None
-            names = {"thread_id": key[0], "checkpoint_ns": key[1], "checkpoint_id": rows[0][0]}
-            config = {"configurable": names}
-        with self._as_written(str(names["thread_id"])):
-            found = await super().aget_tuple(config)
-            if found is not None:
-                check_shape(found)
-            return found
+            key = (thread_id, namespace, str(latest[0]))
+            row = connection.execute(_GET, key).fetchone()
+            return row and (row, connection.execute(_GET_WRITES.format(self._task_path), key).fetchall())
+
+        with self._as_written(thread_id):
+            async with self.lock:
+                found = await self.conn._execute(read)  # type: ignore[no-untyped-call]
+            if found is None:
+                return None
+            (checkpoint_id, before, kind, checkpoint, metadata), writes = found
+            key = {"thread_id": thread_id, "checkpoint_ns": namespace}
+            made = CheckpointTuple(
+                config if named else {"configurable": {**key, "checkpoint_id": checkpoint_id}},
+                self.serde.loads_typed((kind, checkpoint)),
+                json.loads(metadata) if metadata is not None else {},
+                {"configurable": {**key, "checkpoint_id": before}} if before else None,
+                load_pending_writes(writes, self.serde),
+            )
+            check_shape(made)
+            return made
+
+    @property
+    def _task_path(self) -> str:
+        return "task_path" if self._has_task_path else "''"
 
     async def aput(
         self,
@@ -226,9 +280,7 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
         described = json.dumps(get_checkpoint_metadata(config, metadata), ensure_ascii=False).encode("utf-8", "ignore")
         values = self.serde.dumps_typed(checkpoint)
         row = (str(thread_id), namespace, checkpoint["id"], names.get("checkpoint_id"), *values, described)
-        await self.setup()
-        async with self.lock:
-            await _transaction(self.conn, [(_PUT, [row])])
+        await self._write([(_PUT, [row])])
         return {"configurable": {"thread_id": thread_id, "checkpoint_ns": namespace, "checkpoint_id": checkpoint["id"]}}
 
     async def aput_writes(
@@ -243,9 +295,46 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
         ]
         # What an error or an interrupt left is replaced; the results of a task that has them already stay.
         again = "REPLACE" if all(channel in WRITES_IDX_MAP for channel, _ in writes) else "IGNORE"
+        await self._write([(_PUT_WRITES.format(again), rows)])
+
+    async def _write(self, statements: _Statements) -> None:
+        """Run statements with what others want written at the same moment; ends when all of it is in the file.
+
+        The results of a stage and the checkpoint after it come one shortly after the other, and so do those of turns
+        that run at once: together they are one transaction and one call of the database's thread.
+        """
         await self.setup()
-        async with self.lock:
-            await _transaction(self.conn, [(_PUT_WRITES.format(again), rows)])
+        queued = _Queued(statements, asyncio.get_running_loop().create_future())
+        self._queue.append(queued)
+        if self._writer is None or self._writer.done():
+            self._writer = asyncio.create_task(self._write_queue())
+        try:
+            await asyncio.shield(queued.written)
+        except asyncio.CancelledError:
+            if queued in self._queue:  # not begun, and wanted no more
+                self._queue.remove(queued)
+            else:  # whoever takes the thread next must not find this on its way
+                await asyncio.wait([queued.written])
+            raise
+
+    async def _write_queue(self) -> None:
+        """Write what is wanted until nothing is."""
+        while self._queue:
+            for _ in range(GATHERING):
+                await asyncio.sleep(0)
+            async with self.lock:
+                taken, self._queue = self._queue, []
+                try:
+                    failed = await _written(self.conn, [each.statements for each in taken], self.log)
+                except BaseException as error:  # of a connection that was closed, or in a loop that ends
+                    for each in taken:
+                        each.written.set_exception(error) if isinstance(error, Exception) else each.written.cancel()
+                    raise
+            for each, problem in zip(taken, failed, strict=True):
+                if problem is None:
+                    each.written.set_result(None)
+                else:
+                    each.written.set_exception(problem)
 
     @contextmanager
     def _as_written(self, thread_id: str) -> Iterator[None]:
@@ -274,12 +363,7 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
         """
         check_keep_turns(keep_turns)
         query, values = (_START_OF_TURN, [thread_id, keep_turns - 1]) if keep_turns else (_LATEST, [thread_id])
-        await self.setup()
-        async with self.lock:
-            rows = list(await self.conn.execute_fetchall(query, values))
-        if not rows or rows[0][0] is None:
-            return 0
-        return await self._remove(_BEFORE, [thread_id, rows[0][0]])
+        return await self._remove(_BEFORE.format(query), [thread_id, *values])
 
     async def _keep_latest(self, thread_ids: Sequence[str]) -> None:
         await self._remove(_OLDER_THAN_LATEST, [_json_texts(thread_ids)])
@@ -333,50 +417,71 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
                     if "statements in progress" not in str(error):
                         raise
                 else:
-                    await self._bring_log_in()
+                    await self._bring_log_in(int(1000 * BUSY_SECONDS))
                     return
             await asyncio.sleep(VACUUM_SECONDS)
 
     async def aclose(self) -> None:
         """Bring the write-ahead log into the database file, unless another process reads it now, and close."""
+        if self._writer is not None:
+            await asyncio.wait([self._writer])
         async with self.lock:
             try:
                 with suppress(sqlite3.Error):  # of a full disk, on which the log stays as it is
-                    await self.conn.execute(f"PRAGMA busy_timeout = {CLOSING_BUSY_MILLISECONDS}")
-                    await self._bring_log_in()
+                    await self._bring_log_in(CLOSING_BUSY_MILLISECONDS)
             finally:
                 await self.conn.close()
 
-    async def _bring_log_in(self) -> None:
-        """Bring the write-ahead log into the database file.
+    async def _bring_log_in(self, milliseconds: int) -> None:
+        """Bring the write-ahead log into the database file."""
+        await self.conn._execute(lambda: bring_log_in(self.conn._conn, milliseconds))  # type: ignore[no-untyped-call]
 
-        Its result is read to the end: while a statement that writes stands, SQLite refuses to commit on the connection,
-        and aiosqlite's thread keeps the last cursor until after the next statement.
-        """
-        await self.conn.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)")
-
-    async def _remove(self, query: str, values: Sequence[str]) -> int:
+    async def _remove(self, query: str, values: Sequence[Any]) -> int:
         """Delete the checkpoints whose keys the query finds, and their writes, in one transaction."""
         await self.setup()
+
+        def remove() -> int:
+            with self.conn._conn as connection:
+                connection.execute("BEGIN IMMEDIATE")
+                keys = connection.execute(query, values).fetchall()
+                for table in ("writes", "checkpoints"):
+                    connection.executemany(_REMOVE.format(table), keys)
+            return len(keys)
+
         async with self.lock:
-            keys = list(await self.conn.execute_fetchall(query, values))
-            await _transaction(self.conn, [(_REMOVE.format(table), keys) for table in ("writes", "checkpoints")])
-        return len(keys)
+            removed: int = await self.conn._execute(remove)  # type: ignore[no-untyped-call]
+        return removed
 
 
-async def _transaction(conn: aiosqlite.Connection, statements: Sequence[tuple[str, Sequence[Any]]]) -> None:
-    """Run statements, each with its rows, as one transaction: all of it is in the file, or nothing.
+async def _written(
+    conn: aiosqlite.Connection, wanted: Sequence[_Statements], log: WriteAheadLog
+) -> list[Exception | None]:
+    """Run statements of several callers as one transaction; for each caller None, or why nothing of it is in the file.
 
     aiosqlite's own methods go to the connection's thread and back for every statement, for the commit and for closing
     the cursor, which made sixty such ways a turn.
     """
 
-    def run() -> None:
-        with conn._conn as connection:  # commits, or rolls back what failed
+    def run() -> list[Exception | None]:
+        together = [each for statements in wanted for each in statements]
+        if _problem(conn._conn, together) is None:
+            log.bring_in_if_long(conn._conn)
+            return [None] * len(wanted)
+        return [_problem(conn._conn, each) for each in wanted]  # what fails of one turn is no other one's loss
+
+    found: list[Exception | None] = await conn._execute(run)  # type: ignore[no-untyped-call]
+    return found
+
+
+def _problem(connection: sqlite3.Connection, statements: _Statements) -> Exception | None:
+    """Run statements as one transaction: all of it is in the file, or nothing, and why."""
+    try:
+        with connection:  # commits, or rolls back what failed
             for statement, rows in statements:
                 connection.executemany(statement, rows)
-
-    await conn._execute(run)  # type: ignore[no-untyped-call]
+    except Exception as error:
+        return error
+    return None
 
 
 class _TransactionLock(asyncio.Lock):
@@ -423,6 +528,7 @@ async def _open(path: Path) -> SqliteCheckpointer:
             await conn.execute("PRAGMA synchronous = NORMAL")
             saver = SqliteCheckpointer(conn, path=path)
             await saver.setup()
+            await conn._execute(lambda: saver.log.keep(conn._conn))  # type: ignore[no-untyped-call]
         except BaseException:
             await conn.close()
             raise

@@ -65,8 +65,10 @@ class Narrator:
         elif mode == "custom":
             if isinstance(payload, Mapping) and payload.get("type") == "progress":
                 yield ProgressEvent(*(payload.get(name) for name in ("stage", "note", "done", "total")))  # type: ignore[arg-type]
-        else:
+        elif mode == "updates":
             yield from self._updates(payload)
+        elif asked := payload.get(INTERRUPT):  # of the values, where the stages' updates are not wanted
+            self.question = asked[0].value
 
     def rest(self, answer: str) -> Iterator[TokenEvent]:
         """What of the finished answer has not been shown yet."""

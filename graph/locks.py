@@ -9,23 +9,16 @@ import asyncio
 import hashlib
 import os
 import secrets
+import sys
 import unicodedata
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from preflight_rag.state.errors import LibraryError, ThreadBusy, UsageError, system_help
 
-if TYPE_CHECKING:
-    from filelock import BaseFileLock
-
 FOLDER = ".locks"
-GUARD = "guard"
-"""File whose lock is held while a thread's lock file is tried or removed."""
-GUARD_SECONDS = 1.0
-"""How long the guard is waited for, which is held for less than a millisecond; a guess."""
 POLL_SECONDS = 0.05
 """Between two tries of a file lock; a guess: a turn takes seconds."""
 THREAD_ID_CHARACTERS = 200
@@ -111,69 +104,78 @@ async def in_order(local: asyncio.Lock, thread_id: str, *, wait: float) -> Async
 
 def remove_unused_locks(folder: str | Path) -> None:
     """Remove the lock files that processes left behind which were killed, or were of an older version."""
-    from filelock import FileLock, Timeout
-
     for path in (Path(folder).absolute() / FOLDER).glob("*.lock"):
-        try:
-            with _guard(path):
-                lock = FileLock(path, thread_local=False)
-                lock.acquire(blocking=False)
-                _remove(lock, path)
-        except (OSError, Timeout):  # in use, gone, or not ours to remove
-            continue
+        with suppress(OSError):  # gone, or not ours to remove
+            if (lock := _try(path)) is not None:
+                _release(lock, path)
 
 
-async def _acquire(path: Path, thread_id: str, *, wait: float, deadline: float) -> BaseFileLock:
+async def _acquire(path: Path, thread_id: str, *, wait: float, deadline: float) -> int:
     """Try the file's lock until the deadline. Each try is non-blocking and short enough for the event loop."""
-    from filelock import FileLock, Timeout
-
-    lock = FileLock(path, thread_local=False)
     while True:
         try:
-            with _guard(path):
-                lock.acquire(blocking=False)
-        except Timeout:
-            if asyncio.get_running_loop().time() >= deadline:
-                raise busy(thread_id, wait) from None
+            lock = _try(path)
         except OSError as error:
             raise LibraryError(f"The lock {path} cannot be taken: {error}", help=system_help(error)) from error
-        else:
+        if lock is not None:
             return lock
+        if asyncio.get_running_loop().time() >= deadline:
+            raise busy(thread_id, wait)
         await asyncio.sleep(POLL_SECONDS)
 
 
-def _release(lock: BaseFileLock, path: Path) -> None:
-    """Let the lock go with its file; where the guard is not to be had, the file stays, which is always safe."""
-    from filelock import Timeout
+def _try(path: Path) -> int | None:
+    """The open file, locked; None where somebody else holds it."""
+    while True:
+        file = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
+        try:
+            _lock(file)
+            # Who held it may have removed it in the meantime. Then it has no name any more, so that a third one would
+            # make and lock a new file of the name: two would hold the same thread.
+            if os.fstat(file).st_nlink:
+                return file
+        except BlockingIOError:
+            os.close(file)
+            return None
+        except BaseException:
+            os.close(file)
+            raise
+        os.close(file)
 
+
+def _release(lock: int, path: Path) -> None:
+    """Let the lock go with its file, which is removed as long as it is locked."""
     try:
-        with _guard(path):
-            _remove(lock, path)
-    except (OSError, Timeout):
-        lock.release()
+        with suppress(OSError):  # Windows removes no open file: it stays until the next start
+            path.unlink(missing_ok=True)
+    finally:
+        os.close(lock)
 
 
-@contextmanager
-def _guard(path: Path) -> Iterator[None]:
-    """The lock under which a lock file is opened and tried, or removed.
+if sys.platform == "win32":
+    import msvcrt
 
-    Without it a process could open the file, see its holder remove it, and lock what no longer has a name, while a
-    third one makes and locks a new file of the name: two would hold the same thread.
-    """
-    from filelock import FileLock
+    def _lock(file: int) -> None:
+        """Lock an open file.
 
-    guard = FileLock(path.with_name(GUARD), thread_local=False)
-    with guard.acquire(timeout=GUARD_SECONDS, poll_interval=0.001):
-        yield
+        Raises:
+            BlockingIOError: Somebody else holds it.
+        """
+        try:
+            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+        except PermissionError as error:
+            raise BlockingIOError(*error.args) from None
 
+else:
+    import fcntl
 
-def _remove(lock: BaseFileLock, path: Path) -> None:
-    """Remove a lock's file and let the lock go; where open files cannot be removed, the other way round."""
-    if os.name != "nt":
-        path.unlink(missing_ok=True)
-    lock.release()
-    if os.name == "nt":
-        path.unlink(missing_ok=True)
+    def _lock(file: int) -> None:
+        """Lock an open file.
+
+        Raises:
+            BlockingIOError: Somebody else holds it.
+        """
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _lock_file(folder: Path, thread_id: str) -> Path:

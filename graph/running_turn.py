@@ -18,7 +18,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, Overwrite, StateSnapshot, StreamMode
 
-from preflight_rag.graph.events import Event, Narrator, ProgressEvent
+from preflight_rag.graph.events import INTERRUPT, Event, Narrator, ProgressEvent
 from preflight_rag.graph.ledger import Turn
 from preflight_rag.graph.model_use import is_lost
 from preflight_rag.graph.outcome import answer_of, receipt_of
@@ -28,6 +28,7 @@ from preflight_rag.graph.tracing import TurnSpan
 from preflight_rag.models.budget import Budget
 from preflight_rag.models.chat.chat_models import OFFLINE
 from preflight_rag.models.protocol import Reader, limited, sampled
+from preflight_rag.models.reading.extractive_reader import NO_READER
 from preflight_rag.state.context import Context
 from preflight_rag.state.errors import (
     AllPartitionsFailed,
@@ -98,6 +99,7 @@ class RunningTurn:
         reader: Gives the reader for a model's name.
         pubmed: Gives the client of NCBI; None where this application has none.
         tokens: Whether the answer's pieces are wanted.
+        progress: Whether it is wanted what the stages report; without, only what the turn ends with is known.
 
     Attributes:
         start: What the turn was begun with, the second time where it was begun again.
@@ -114,12 +116,15 @@ class RunningTurn:
         reader: Callable[[str], Reader],
         pubmed: Callable[[], EntrezClient] | None,
         tokens: bool,
+        progress: bool,
     ) -> None:
         turn, settings = start.turn, start.ask.settings
         self.start = start
         self.narrator = Narrator(tokens=tokens)
         self.span = TurnSpan(turn.question, turn.thread_id, turn.turn)
         self._graph, self._library, self._reader, self._pubmed = graph, library, reader, pubmed
+        self._progress = progress
+        self._values: Mapping[str, Any] | None = None
         self._budget: Budget | None = None
         self._began = perf_counter() - (turn.seconds if start.goes_on else 0.0)
         self._config: RunnableConfig = {
@@ -156,8 +161,10 @@ class RunningTurn:
         """What the turn has left behind: never an earlier turn's answer, whatever has become of the checkpoints.
 
         Raises:
-            TurnError: The checkpoints are not those of this turn.
+            TurnError: No stage ran any more, and the checkpoints are not those of this turn.
         """
+        if self._values is not None:
+            return self._values
         snapshot, turn = await self.snapshot(), self.start.turn
         if not belongs_to(snapshot, turn):
             raise TurnError(
@@ -194,7 +201,9 @@ class RunningTurn:
         """What the graph's stages report while they run, once."""
         start = self.start
         context = await self._context()
-        modes: list[StreamMode] = ["updates", "custom"]
+        modes: list[StreamMode] = ["values"]
+        if self._progress:
+            modes += ["updates", "custom"]
         if self.narrator.tokens and not start.ask.options:
             modes.append("messages")
         stream: Any = self._graph.astream(
@@ -202,6 +211,8 @@ class RunningTurn:
         )
         async with aclosing(stream) as items:
             async for mode, payload in items:
+                if mode == "values" and INTERRUPT not in payload:
+                    self._values = payload
                 for event in self.narrator.events(mode, payload):
                     yield event
 
@@ -243,7 +254,11 @@ class RunningTurn:
         start = self.start
         settings, use = start.ask.settings, start.ask.use
         pubmed = self._pubmed() if self._pubmed is not None and settings.pubmed else None
-        extractive = await asyncio.to_thread(extractive_for, start.reader, settings.extractive_reader)
+        reading = settings.extractive_reader
+        if start.reader.by_rule or reading == NO_READER:  # nothing is opened
+            extractive = extractive_for(start.reader, reading)
+        else:
+            extractive = await asyncio.to_thread(extractive_for, start.reader, reading)
         self._budget = Budget(
             calls=settings.turn_calls,
             tokens=settings.turn_tokens,
@@ -252,7 +267,7 @@ class RunningTurn:
             purses=use.purses,
         )
         reader = limited(sampled(start.reader, use.sampling), self._budget)
-        return Context(reader, self._library, settings, pubmed, extractive, self.span.context)
+        return Context(reader, self._library, settings, pubmed, extractive, self.span.context, known={})
 
     async def _spent_before(self) -> Usage:
         """What a turn had spent before it was cut off, asked the person, or was begun again, and now goes on."""

@@ -36,6 +36,62 @@ THREADS = "threads.db"
 """The file's name in a library's folder."""
 BUSY_SECONDS = 30.0
 """How long a call waits for another writer; a guess, far above the milliseconds that a write takes."""
+LOG_BYTES = 4 << 20
+"""Length of a write-ahead log from which on it is brought into the file, about that of SQLite's own 1,000 pages."""
+LOG_BUSY_MILLISECONDS = 100
+"""How long that waits for others who read or write, before it is left for a later time; a guess."""
+
+
+class WriteAheadLog:
+    """When a database's log is brought into its file: only while nobody else can write.
+
+    SQLite does it by itself after a commit, without a lock that keeps writers out. In versions before 3.51.3 a commit
+    of another connection at that moment, in this process or another one, can be taken for what is in the file already,
+    and is lost (sqlite.org/wal.html#walresetbug). With the write lock held there is no such moment.
+
+    Args:
+        path: The database.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._log = Path(f"{path}-wal")
+        self._long = LOG_BYTES
+
+    def keep(self, connection: sqlite3.Connection) -> None:
+        """Have a connection that writes leave the log alone after a commit."""
+        connection.execute("pragma wal_autocheckpoint = 0")
+
+    def bring_in_if_long(self, connection: sqlite3.Connection) -> None:
+        """Bring the log in where it has grown long, on a connection that has no transaction."""
+        try:
+            length = self._log.stat().st_size
+        except OSError:
+            return
+        if length < self._long:
+            return
+        done = bring_log_in(connection, LOG_BUSY_MILLISECONDS)
+        self._long = LOG_BYTES if done else length + LOG_BYTES  # where somebody reads, not again after each commit
+
+
+def bring_log_in(connection: sqlite3.Connection, milliseconds: int) -> bool:
+    """Bring the write-ahead log into its file, with the write lock held; whether all of it is there.
+
+    Args:
+        connection: One that has no transaction.
+        milliseconds: How long others who write or read are waited for.
+    """
+    [[before]] = connection.execute("pragma busy_timeout").fetchall()
+    connection.execute(f"pragma busy_timeout = {milliseconds}")
+    try:
+        # Where the write lock is not to be had, SQLite would go on without it.
+        connection.execute("begin immediate")
+        connection.execute("rollback")
+        [(busy, _, _)] = connection.execute("pragma wal_checkpoint(truncate)").fetchall()
+    except sqlite3.OperationalError:
+        return False
+    finally:
+        connection.execute(f"pragma busy_timeout = {before}")
+    return not busy
 
 
 class SqliteDatabase:
@@ -60,6 +116,7 @@ class SqliteDatabase:
     ) -> None:
         self.path = Path(path)
         self._lock = threading.Lock()
+        self._log = WriteAheadLog(self.path)
         with translated_errors(self.path):
             make_database(self.path)
             self._connection = sqlite3.connect(
@@ -68,6 +125,7 @@ class SqliteDatabase:
             self._connection.row_factory = sqlite3.Row
             try:
                 self._connection.execute("pragma synchronous = normal")
+                self._log.keep(self._connection)
                 self._connection.create_function("holds", 2, _holds, deterministic=True)
                 self._connection.create_function("least", 2, min, deterministic=True)
                 self._connection.create_function("greatest", 2, max, deterministic=True)
@@ -91,6 +149,8 @@ class SqliteDatabase:
         """The connection, to read."""
         with self._lock, translated_errors(self.path):
             yield self._connection
+            if not self._connection.in_transaction:
+                self._log.bring_in_if_long(self._connection)
 
     @contextmanager
     def writing(self, thread_id: str = "") -> Iterator[sqlite3.Connection]:

@@ -81,7 +81,13 @@ class Turns:
         self.graph = build_graph().compile(checkpointer=self.saver, name="preflight")
 
     async def run(
-        self, request: Request, *, thread_id: str | None = None, lock_wait: float = 30.0, tokens: bool = True
+        self,
+        request: Request,
+        *,
+        thread_id: str | None = None,
+        lock_wait: float = 30.0,
+        tokens: bool = True,
+        progress: bool = True,
     ) -> AsyncGenerator[Event, None]:
         """Take or finish a turn: progress and stages, the answer's pieces, at last the answer or what is asked.
 
@@ -92,6 +98,8 @@ class Turns:
             thread_id: The conversation; None for a new one, which the turn's outcome or its error names.
             lock_wait: Seconds to wait for another turn on the thread.
             tokens: Whether the answer's pieces are wanted.
+            progress: Whether progress and stages are wanted; without both, LangGraph has nothing to stream, which is
+                about a tenth of what a turn costs.
 
         Raises:
             UsageError: The question, the history, the choice or the thread id cannot be used.
@@ -112,7 +120,13 @@ class Turns:
             )
             turn = start.turn
             running = RunningTurn(
-                self.graph, start, library=self.library, reader=self.reader, pubmed=self.pubmed, tokens=tokens
+                self.graph,
+                start,
+                library=self.library,
+                reader=self.reader,
+                pubmed=self.pubmed,
+                tokens=tokens,
+                progress=progress,
             )
             try:
                 async with aclosing(running.events()) as events:
@@ -194,7 +208,8 @@ class Turns:
         if last and last.status == "asking" and (labels := chosen(ask.question, _choices(last))):
             return await self._reopened(last, lambda _: Command(resume=labels), ask.use.purses)
         try:
-            reader = await asyncio.to_thread(self.reader, ask.model)
+            # The library's own is open already.
+            reader = self.reader(None) if ask.model is None else await asyncio.to_thread(self.reader, ask.model)
         except LOST as error:
             if not ask.use.or_offline:
                 raise

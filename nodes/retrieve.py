@@ -22,18 +22,8 @@ from preflight_rag.state.views import Rewritten
 async def retrieve(state: Rewritten, runtime: Runtime[Context]) -> State:
     """Find the passages that go on, and keep both rankings that they were fused from."""
     context = runtime.context
-    settings = await asyncio.to_thread(within_window, context.settings, context.reader, state.get("instructions") or "")
-    retrieval = await asyncio.to_thread(
-        retrieve_passages,
-        context.library,
-        state["queries"],
-        _within(settings, state.get("within") or []),
-        expressions=state["rewrite"]["expressions"] if "rewrite" in state else (),
-        pubmed=context.pubmed if context.settings.pubmed else None,
-        extractive=context.extractive,
-    )
+    settings, retrieval, pruned = await asyncio.to_thread(_retrieved, state, context)
     problems = [*retrieval.problems, *_left_out(retrieval, settings, context.settings)]
-    pruned = await asyncio.to_thread(_prune, retrieval, state["queries"], context)
     k = context.settings.k
     return {
         "passages": retrieval.references(),
@@ -45,6 +35,20 @@ async def retrieve(state: Rewritten, runtime: Runtime[Context]) -> State:
         "rungs": [rung.model_dump() for rung in retrieval.rungs],
         "gaps": [{"stage": "retrieve", "item": item, "error": error} for item, error in problems],
     }
+
+
+def _retrieved(state: Rewritten, context: Context) -> tuple[Settings, Retrieval, list[PrunedPassage]]:
+    """The settings that the passages were searched with, what was found, and what of it stays behind."""
+    settings = within_window(context.settings, context.reader, state.get("instructions") or "")
+    retrieval = retrieve_passages(
+        context.library,
+        state["queries"],
+        _within(settings, state.get("within") or []),
+        expressions=state["rewrite"]["expressions"] if "rewrite" in state else (),
+        pubmed=context.pubmed if context.settings.pubmed else None,
+        extractive=context.extractive,
+    )
+    return settings, retrieval, _prune(retrieval, state["queries"], context)
 
 
 def _within(settings: Settings, documents: Sequence[str]) -> Settings:

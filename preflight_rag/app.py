@@ -310,6 +310,7 @@ class Preflight:
             options=options,
             discard=discard,
             tokens=False,
+            progress=False,
             history=history,
             model=model,
             use=use,
@@ -325,12 +326,15 @@ class Preflight:
         options: Sequence[str] = (),
         discard: bool = False,
         tokens: bool = True,
+        progress: bool = True,
         history: Sequence[tuple[str, str]] = (),
         model: str | None = None,
         use: ModelUse | None = None,
         **settings: Unpack[GivenSettings],
     ) -> AsyncGenerator[Event, None]:
         """Take one turn: `ProgressEvent`s, `StageEvent`s and `TokenEvent`s as they come, at last the `Answer`.
+
+        Without `tokens` or `progress` there are none of those; a turn that nobody looks at costs less.
 
         The last event is a `Clarification` where the turn asks the person first. Closing the stream stops the turn;
         to resume it later, name its thread.
@@ -340,7 +344,7 @@ class Preflight:
             made = self._ask(question, options, history, model, discard, settings)
             return replace(made, use=use) if use else made
 
-        return self._stream(request, thread_id, tokens=tokens)
+        return self._stream(request, thread_id, tokens=tokens, progress=progress)
 
     async def complete(
         self,
@@ -398,15 +402,21 @@ class Preflight:
 
     async def areply(self, thread_id: str, choice: str | Sequence[str]) -> Answer:
         """`reply` for asynchronous code."""
-        return await _answer(self.astream_reply(thread_id, choice, tokens=False))
+        return await _answer(self.astream_reply(thread_id, choice, tokens=False, progress=False))
 
     def astream_reply(
-        self, thread_id: str, choice: str | Sequence[str], *, tokens: bool = True, purses: Sequence[Purse] = ()
+        self,
+        thread_id: str,
+        choice: str | Sequence[str],
+        *,
+        tokens: bool = True,
+        progress: bool = True,
+        purses: Sequence[Purse] = (),
     ) -> AsyncGenerator[Event, None]:
         """`reply` as a stream of events, as `astream` gives them; `purses` pay for its calls, too."""
         from preflight_rag.graph.requests import Choose
 
-        return self._stream(lambda: Choose(choice, purses), thread_id, tokens=tokens)
+        return self._stream(lambda: Choose(choice, purses), thread_id, tokens=tokens, progress=progress)
 
     def resume(self, thread_id: str, *, on_event: Callable[[Event], None] | None = None) -> Answer:
         """Finish the thread's last turn where it was cut off."""
@@ -415,12 +425,12 @@ class Preflight:
         return self._answer(Resume(), thread_id, on_event)
 
     def astream_resume(
-        self, thread_id: str, *, tokens: bool = True, purses: Sequence[Purse] = ()
+        self, thread_id: str, *, tokens: bool = True, progress: bool = True, purses: Sequence[Purse] = ()
     ) -> AsyncGenerator[Event, None]:
         """`resume` as a stream of events, as `astream` gives them; `purses` pay for its calls, too."""
         from preflight_rag.graph.requests import Resume
 
-        return self._stream(lambda: Resume(purses), thread_id, tokens=tokens)
+        return self._stream(lambda: Resume(purses), thread_id, tokens=tokens, progress=progress)
 
     @property
     def keeps_threads(self) -> bool:
@@ -501,16 +511,20 @@ class Preflight:
     def _answer(self, request: Request, thread_id: str | None, on_event: Callable[[Event], None] | None) -> Answer:
         """The answer to a request, for plain code, which waits for the loop that all turns run on."""
         wait = self._lock_wait(request)
-        turn = self._open_turns().run(request, thread_id=thread_id, lock_wait=wait, tokens=on_event is not None)
+        turn = self._open_turns().run(
+            request, thread_id=thread_id, lock_wait=wait, tokens=on_event is not None, progress=on_event is not None
+        )
         return self._loop.call(_answer(turn, on_event))
 
     async def _stream(
-        self, request: Callable[[], Request], thread_id: str | None, *, tokens: bool
+        self, request: Callable[[], Request], thread_id: str | None, *, tokens: bool, progress: bool
     ) -> AsyncGenerator[Event, None]:
         """The events of a request, for asynchronous code; it is made, and may fail, when the first one is awaited."""
         made = request()
-        turns = await asyncio.to_thread(self._open_turns)
-        turn = turns.run(made, thread_id=thread_id, lock_wait=self._lock_wait(made), tokens=tokens)
+        self._check_open()
+        if (turns := self._turns) is None:
+            turns = await asyncio.to_thread(self._open_turns)
+        turn = turns.run(made, thread_id=thread_id, lock_wait=self._lock_wait(made), tokens=tokens, progress=progress)
         async with aclosing(self._loop.iterate(turn)) as events:
             async for event in events:
                 yield event

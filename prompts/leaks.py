@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from string import hexdigits
 
 from langchain_core.messages import BaseMessage, SystemMessage
@@ -26,6 +27,7 @@ LOOSE = 8
 LEFT_OUT = "[…]"
 NOTE = "the reply repeated its instructions, as a document may have asked it to; that part was left out"
 NOTHING_ELSE = "The reply did nothing but repeat its instructions; it is not shown."
+_NO_LETTERS = re.compile(r"[\W_]+")  # all that `str.isalnum` is false for
 _TO_BE_SAID = re.compile(r"[\"“„«][^\"“”„«»\n]{3,}[\"“”»]|:[^\n]*")
 
 
@@ -53,10 +55,7 @@ class LeakGuard:
 
     def __init__(self, prompt: Sequence[BaseMessage]) -> None:
         own = "\n".join(str(message.text) for message in prompt if isinstance(message, SystemMessage))
-        rules, tag, asked = own.partition("\n<instructions>\n")
-        first, *rest = _TO_BE_SAID.split(asked)
-        self._secret = "\n".join(map(_letters, (rules + tag + first, *rest)))
-        self._grams = {self._secret[at : at + HELD] for at in range(len(self._secret) - HELD + 1)}
+        self._secret, self._grams = _secret(own)
         self._given = [str(message.text) for message in prompt if not isinstance(message, SystemMessage)]
         self._known: str | None = None
         self._run, self._places = "", list[int]()
@@ -119,5 +118,17 @@ class LeakGuard:
         return shown
 
 
+@lru_cache(maxsize=16)
+def _secret(own: str) -> tuple[str, frozenset[str]]:
+    """The letters of a system message that are not to be repeated, and all runs of `HELD` of them.
+
+    A turn's calls have few different ones, and turns have the same.
+    """
+    rules, tag, asked = own.partition("\n<instructions>\n")
+    first, *rest = _TO_BE_SAID.split(asked)
+    secret = "\n".join(map(_letters, (rules + tag + first, *rest)))
+    return secret, frozenset(secret[at : at + HELD] for at in range(len(secret) - HELD + 1))
+
+
 def _letters(text: str) -> str:
-    return "".join(character for character in text.casefold() if character.isalnum())
+    return _NO_LETTERS.sub("", text.casefold())

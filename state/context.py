@@ -303,6 +303,8 @@ class Context:
         trace: The OpenTelemetry context of the turn's span, which the stages' spans belong to.
         calls_ahead: Whether a model may be called before it is certain that its answer counts. In an experiment it may
             not: what such a call costs depends on which of two things ends first.
+        known: The passages that the run's stages have read for a reader, by id; None where nothing is to be kept. What
+            an id names never changes; that it is still in the library is found out when citations are checked.
     """
 
     reader: Opaque = None
@@ -312,6 +314,7 @@ class Context:
     extractive: Opaque = None
     trace: Opaque = None
     calls_ahead: bool = True
+    known: Annotated[dict[str, Any] | None, SkipJsonSchema()] = None
 
     async def passages(self, refs: Sequence[PassageRef]) -> list[Passage]:
         """The referenced passages with their text, in order."""
@@ -320,5 +323,7 @@ class Context:
 
     async def sources(self, refs: Sequence[PassageRef]) -> list[Source]:
         """The referenced passages as a reader gets them, numbered by rank."""
-        passages = await self.passages(refs)
-        return [Source.of(passage, ref["rank"]) for passage, ref in zip(passages, refs, strict=True)]
+        known = {} if self.known is None else self.known
+        if unread := [ref for ref in refs if ref["id"] not in known]:
+            known |= {passage.id: passage for passage in await self.passages(unread)}
+        return [Source.of(known[ref["id"]], ref["rank"]) for ref in refs]

@@ -127,11 +127,14 @@ def extras() -> Iterator[Finding]:
 
 
 def sqlite() -> Iterator[Finding]:
-    """SQLite's version: before 3.51.3, several writers on one database in WAL mode can corrupt it."""
+    """SQLite's version: before 3.51.3, several writers on one database in WAL mode can corrupt it.
+
+    That of conversations is kept from it (`graph/sqlite_database.py`); documents have one writer at a time.
+    """
     if sqlite3.sqlite_version_info >= SAFE_SQLITE:
         yield Finding("sqlite", "ok", sqlite3.sqlite_version)
     else:
-        advice = "fine with one writing process per library; newer than 3.51.3 for several (WAL-reset bug)"
+        advice = "fine with one process that writes documents; 3.51.3 or newer for several (WAL-reset bug)"
         yield Finding("sqlite", "note", sqlite3.sqlite_version, advice)
 
 

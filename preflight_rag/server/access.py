@@ -71,8 +71,13 @@ def check_bind(host: str, keys: KeyRing) -> None:
         )
 
 
-def bind(host: str, port: int) -> socket.socket:
+def bind(host: str, port: int, *, shared: bool = False) -> socket.socket:
     """A socket that listens at the address.
+
+    Args:
+        host: The address.
+        port: 0 for a free one.
+        shared: Whether other sockets of this user may listen there, too; connections are spread among them.
 
     Raises:
         UsageError: The address cannot be used.
@@ -86,6 +91,8 @@ def bind(host: str, port: int) -> socket.socket:
     try:
         if sys.platform != "win32":
             made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if shared and sys.platform != "win32":
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         made.bind(address)
         made.listen(2048)
     except OSError as error:
@@ -94,6 +101,12 @@ def bind(host: str, port: int) -> socket.socket:
             raise UsageError(f"port {port} of {host} is in use", help="Choose another one with --port.") from None
         raise UsageError(f"{host}:{port} cannot be used: {error.strerror}", help="Choose another one.") from None
     return made
+
+
+def url_of(host: str, listening: socket.socket) -> str:
+    """The address of the page at a socket that `bind` has made."""
+    port = listening.getsockname()[1]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def host_name(host: str) -> str:

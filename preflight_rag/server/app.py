@@ -7,8 +7,9 @@ import logging
 import os
 import socket
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 
+import uvicorn
 from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
 
@@ -26,7 +27,7 @@ from preflight_rag.server import (
     turns,
     uploads,
 )
-from preflight_rag.server.access import KeyRing, bind, check_bind
+from preflight_rag.server.access import KeyRing, bind, check_bind, url_of
 from preflight_rag.server.connections import (
     EndingServer,
     ask_for_file_handles,
@@ -38,19 +39,24 @@ from preflight_rag.server.description import describe_as_it_behaves
 from preflight_rag.server.gate import Gate
 from preflight_rag.server.page import page_router
 from preflight_rag.server.service import ServerOptions, Service
+from preflight_rag.server.siblings import Relay, Siblings
 from preflight_rag.server.uploads import remove_incoming
+from preflight_rag.server.workers import Worker
 
 
-def create_app(preflight: Preflight, options: ServerOptions | None = None) -> FastAPI:
+def create_app(preflight: Preflight, options: ServerOptions | None = None, worker: Worker | None = None) -> FastAPI:
     """The web page, the API and OpenAI's API over one open library.
 
     Args:
         preflight: The application; it stays the caller's, to be closed after the server has ended.
         options: Limits, and who may use it.
+        worker: Which one of several processes behind one port this is.
     """
     from preflight_rag import __version__
 
     service = Service(preflight, options or ServerOptions())
+    if worker is not None:
+        service.siblings = Siblings(worker)
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
@@ -82,6 +88,8 @@ def create_app(preflight: Preflight, options: ServerOptions | None = None) -> Fa
         app.include_router(module.router)
     app.include_router(page_router())
     describe_as_it_behaves(app)
+    if service.siblings is not None:
+        app.add_middleware(Relay, service=service, siblings=service.siblings)
     app.add_middleware(Gate, service=service)
     if service.options.cors:
         app.add_middleware(
@@ -106,6 +114,7 @@ def serve(
     options: ServerOptions | None = None,
     access_log: bool = True,
     started: Callable[[str], None] = lambda _url: None,
+    worker: Worker | None = None,
 ) -> None:
     """Serve a library until Ctrl-C.
 
@@ -116,6 +125,7 @@ def serve(
         options: Limits, and who may use it.
         access_log: Whether each request is a line on standard error.
         started: Called with the address once it is open.
+        worker: Which one of several processes this is, whose parent has opened the address already.
 
     Raises:
         UsageError: The address cannot be used, or there is no key for it.
@@ -128,9 +138,15 @@ def serve(
     keep_files_private()
     share_freed_memory()
     ask_for_file_handles()
-    with bind(host, port) as listening:
+    with ExitStack() as stack:
+        if worker is None:
+            sockets = [bind(host, port)]
+        else:
+            sockets = [socket.socket(fileno=worker.listening), _own_socket(worker)]
+        for each in sockets:
+            stack.enter_context(each)
         config = configured(
-            create_app(preflight, options),
+            create_app(preflight, options, worker),
             log_config=None,
             access_log=False,
             # Who asks is who connects: a header is believed only of the proxies that the operator names.
@@ -138,23 +154,42 @@ def serve(
             timeout_graceful_shutdown=GRACE_SECONDS,
         )
         _set_up_logging(access_log)
-        started(_url(host, listening))
-        _Server(config).run(sockets=[listening])
+        if worker is None:
+            started(url_of(host, sockets[0]))
+        _Server(config, worker).run(sockets=sockets)
+
+
+def _own_socket(worker: Worker) -> socket.socket:
+    """The socket at which the other workers reach this one, in a folder that is this user's alone."""
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    made.bind(str(worker.socket_of(worker.number)))
+    made.listen(128)
+    return made
 
 
 class _Server(EndingServer):
-    """Stops running turns before it waits for their connections."""
+    """Tells its parent when it takes requests, and stops running turns before it waits for their connections.
+
+    Args:
+        config: How it is run.
+        worker: Which one of several processes this is.
+    """
+
+    def __init__(self, config: uvicorn.Config, worker: Worker | None) -> None:
+        super().__init__(config)
+        self._worker = worker
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to take requests."""
+        await super().startup(sockets)
+        if self._worker is not None and self.started:
+            self._worker.ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End the turns, then the connections."""
         application = self.config.app
         application.state.service.running.stop_all()  # type: ignore[union-attr]
         await super().shutdown(sockets)
-
-
-def _url(host: str, listening: socket.socket) -> str:
-    port = listening.getsockname()[1]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def _set_up_logging(access: bool) -> None:

@@ -34,6 +34,8 @@ SECURITY = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+WORKER = "X-Preflight-Worker"
+"""The header that says which of several workers has answered."""
 STATIC = "/static/"
 OPEN = ("/", "/favicon.ico", "/health", "/api/session", "/api/docs", "/api/docs.css", "/api/openapi.json")
 UPLOADS = "/api/documents"
@@ -63,12 +65,15 @@ class Gate:
                 await self.app(scope, receive, send)
             return
         started, seen = time.perf_counter(), {"status": 499}
+        scope.setdefault("state", {})
         self._serving += 1
 
         async def respond(message: Message) -> None:
             if message["type"] == "http.response.start":
                 seen["status"] = message["status"]
                 _secure(message, scope)
+                if self.service.siblings is not None:
+                    MutableHeaders(scope=message).setdefault(WORKER, str(self.service.siblings.worker.number))
             await send(message)
 
         try:
@@ -80,19 +85,25 @@ class Gate:
                 await self.app(scope, limited, respond)
         finally:
             self._serving -= 1
-            self._record(scope, seen["status"], time.perf_counter() - started)
+            if not scope["state"].get("relayed"):  # which the worker records that was asked
+                self._record(scope, seen["status"], time.perf_counter() - started)
 
     async def _admit(self, scope: Scope, receive: Receive) -> Receive:
         """Check a request before its body is read; returns what reads the body, within its limits."""
         if self._serving > MOST_REQUESTS and scope["path"] != "/health":
             raise Refused(503, "the server is busy", help="Try again in a moment.", headers={"Retry-After": "5"})
         headers = Headers(scope=scope)
+        siblings = self.service.siblings
+        if siblings is not None and (known := siblings.relayed(scope)) is not None:
+            scope["state"]["user"], scope["client"] = known
+            scope["state"]["relayed"] = True
+            return self._limited(scope, headers, receive, scope["state"]["user"])
         address = scope["client"][0] if scope.get("client") else "unknown"
         keys = await self._keys(scope)
         required = keys is None or self.service.needs_key()
         if not required:
             _check_host(headers)
-        scope.setdefault("state", {})["user"] = None if required else LOCAL_USER
+        scope["state"]["user"] = None if required else LOCAL_USER
         user = await self._user(scope, headers, address, keys, required=required)
         scope["state"]["user"] = user
         if scope["method"] not in SAFE:

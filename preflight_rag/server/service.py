@@ -34,6 +34,7 @@ from preflight_rag.state.values import Answer, Clarification
 if TYPE_CHECKING:
     from preflight_rag.models.protocol import Reader
     from preflight_rag.server.model_entry import ModelEntry
+    from preflight_rag.server.siblings import Siblings
 
 log = logging.getLogger("preflight.server")
 MEGABYTE = 1024 * 1024
@@ -399,6 +400,7 @@ class Service:
         self.suggested: dict[str, asyncio.Task[list[str]]] = {}
         self.watch = ModelWatch(preflight, options.wanted, options.problem)
         self.entered: ModelEntry | None = None
+        self.siblings: Siblings | None = None
         self._first = preflight.reader, self.watch
         self.closing = False
         self.working: set[asyncio.Task[Any]] = set()
@@ -486,6 +488,12 @@ class Service:
             )
         return name
 
+    async def takes_turn(self, thread_id: str) -> bool:
+        """Whether a turn runs on a thread, here or at another worker of this server."""
+        if self.running.of(thread_id) is not None:
+            return True
+        return self.siblings is not None and await self.siblings.holder(thread_id) is not None
+
     def forget(self, work: asyncio.Task[Any]) -> None:
         """Forget a piece of work that has ended, whatever became of it."""
         self.working.discard(work)
@@ -504,6 +512,8 @@ class Service:
         async with self.changing:
             self.keys.close()
             await self.shared.close()
+            if self.siblings is not None:
+                await self.siblings.close()
             del self.preflight, self.catalogue, self.names, self.watch, self._first
 
 
@@ -533,6 +543,15 @@ def writer_of(request: Request) -> User:
     return user
 
 
-ServiceOf = Annotated[Service, Depends(service_of)]
-UserOf = Annotated[User, Depends(user_of)]
+async def _service(request: Request) -> Service:
+    """`service_of` for FastAPI, which calls what is not asynchronous in another thread."""
+    return service_of(request)
+
+
+async def _user(request: Request) -> User:
+    return user_of(request)
+
+
+ServiceOf = Annotated[Service, Depends(_service)]
+UserOf = Annotated[User, Depends(_user)]
 WriterOf = Annotated[User, Depends(writer_of)]

@@ -154,6 +154,8 @@ class SharedState:
             limit: Of the bucket.
             token: Of the session, or "".
         """
+        if not limit.amount and not token:
+            return Admission(None, 0.0)
         return await self._run(partial(self._admit, name, min(cost, limit.amount), limit, token))
 
     async def take(self, name: str, cost: float, limit: Limit) -> float:

@@ -150,6 +150,7 @@ async def ask(body: AskBody, request: Request, service: ServiceOf, user: UserOf)
             options=body.options,
             discard=body.discard,
             tokens=body.stream,
+            progress=body.stream,
             model=model,
             purses=service.spending.of(user.name),
             **settings,
@@ -167,7 +168,8 @@ async def reply(thread_id: str, body: ReplyBody, request: Request, service: Serv
     name, purses = user.thread(thread_id), service.spending.of(user.name)
 
     def start() -> AsyncGenerator[Event, None]:
-        return service.preflight.astream_reply(name, body.choice, purses=purses)
+        seen = {"tokens": body.stream, "progress": body.stream}
+        return service.preflight.astream_reply(name, body.choice, purses=purses, **seen)
 
     return await respond(service, request, user, name, start, body)
 
@@ -178,7 +180,7 @@ async def resume(thread_id: str, body: GoOnBody, request: Request, service: Serv
     name, purses = user.thread(thread_id), service.spending.of(user.name)
 
     def start() -> AsyncGenerator[Event, None]:
-        return service.preflight.astream_resume(name, purses=purses)
+        return service.preflight.astream_resume(name, tokens=body.stream, progress=body.stream, purses=purses)
 
     return await respond(service, request, user, name, start, body)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from fault_counts import times
 
-from preflight_rag.graph.locks import FOLDER, GUARD, remove_unused_locks, thread_lock
+from preflight_rag.graph.locks import FOLDER, remove_unused_locks, thread_lock
 
 # Each worker takes the threads in a random order; whoever has one makes a file, which fails where there is one.
 WORKER = """
@@ -42,7 +42,7 @@ asyncio.run(main())
 
 
 def lock_files(folder: Path) -> list[str]:
-    return sorted(path.name for path in (folder / FOLDER).iterdir() if path.name != GUARD)
+    return sorted(path.name for path in (folder / FOLDER).iterdir())
 
 
 def test_several_processes_never_hold_one_thread_at_once_and_leave_no_lock_file(tmp_path: Path) -> None:

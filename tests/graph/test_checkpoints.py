@@ -329,6 +329,49 @@ async def test_a_copy_cancelled_before_its_commit_is_undone_and_does_not_lock_th
         assert await saver.athreads() == ["t"]
 
 
+async def test_a_cancelled_write_that_was_not_begun_is_not_written(path):
+    async with open_checkpointer(path) as saver:
+        await put_steps(saver, "t", 1)
+        async with saver.lock:
+            write = asyncio.create_task(put_steps(saver, "late", 1))
+            await asyncio.sleep(0.05)
+            write.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await write
+        await put_steps(saver, "t", 1)
+        assert await saver.athreads() == ["t"]
+
+
+async def test_what_cannot_be_written_of_one_thread_is_no_other_ones_loss(path):
+    async with open_checkpointer(path) as saver:
+        await saver.setup()
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute(
+                "create trigger full before insert on checkpoints when new.thread_id = 'bad' "
+                "begin select raise(abort, 'no room'); end"
+            )
+            written = await asyncio.gather(
+                *(put_steps(saver, name, 1) for name in ("a", "bad", "b")), return_exceptions=True
+            )
+            assert isinstance(written[1], sqlite3.IntegrityError)
+            assert sorted(await saver.athreads()) == ["a", "b"]
+
+
+async def test_turns_at_once_share_transactions(path):
+    async with open_checkpointer(path) as saver:
+        await saver.setup()
+        commits = 0
+
+        def count(statement):
+            nonlocal commits
+            commits += statement.startswith("COMMIT")
+
+        await saver.conn.set_trace_callback(count)
+        await asyncio.gather(*(put_steps(saver, f"t{number}", 1) for number in range(10)))
+        assert commits == 2  # of ten checkpoints, then of ten tasks' results
+        assert len(await saver.athreads()) == 10
+
+
 async def test_the_results_of_a_task_are_written_whole_or_not_at_all(path):
     async with open_checkpointer(path) as saver:
         [step] = await put_steps(saver, "t", 1)

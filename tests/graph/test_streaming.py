@@ -47,6 +47,15 @@ async def test_tokens_come_as_they_are_made_and_end_with_the_answer(over_the_dem
     assert times[-1] - times[0] > 0.3
 
 
+async def test_where_nobody_looks_there_is_the_answer_alone(over_the_demo):
+    with ScriptedServer(default="Very hot [3].") as server, over_the_demo(server) as app:
+        [answer] = [event async for event in app.astream(QUESTION, thread_id="t", tokens=False, progress=False)]
+        asked = [type(event) async for event in app.astream(QUESTION, tokens=False)]
+        assert answer.answer == app.ledger.last("t").answer == "Very hot [1]."
+    assert TokenEvent not in asked
+    assert ProgressEvent in asked
+
+
 async def test_every_stage_says_what_it_begins(over_the_demo):
     with ScriptedServer(default="Hot [1].") as server, over_the_demo(server) as app:
         events = [event async for event in app.astream(QUESTION, preflight="iou")]
