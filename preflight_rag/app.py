@@ -585,7 +585,7 @@ class Preflight:
                 return
             with suppress(Exception):  # such as one that finds no memory: as in `_warm`
                 quiet_onnxruntime()
-                for name in ("faiss", "safetensors", "tantivy", "tokenizers"):
+                for name in ("faiss", "tantivy", "tokenizers"):
                     import_module(name)
         warming = threading.Thread(target=self._warm, name="preflight-warm", daemon=True)
         with suppress(RuntimeError):  # no room for another thread: the turn loads what it needs itself
