@@ -57,6 +57,23 @@ def test_vectors_are_those_of_sentence_transformers(embedder, reference):
     assert embedder.embed_documents(TEXTS[:1]) == [pytest.approx(embedder.embed_query(TEXTS[0]), abs=2e-5)]
 
 
+@pytest.mark.parametrize(
+    "door",
+    [
+        "from preflight_rag.langchain import open_embedder; made = open_embedder()",
+        "from preflight_rag import Library; from preflight_rag.models.opening import open_embedder; "
+        "made = open_embedder()",
+        "from preflight_rag.models.opening import open_embedder; import langchain_core.embeddings; "
+        "made = open_embedder('default')",
+        "import asyncio; from preflight_rag.langchain import open_embedder; made = open_embedder(); "
+        "assert asyncio.run(made.aembed_query('tea')) == made.embed_query('tea')",
+    ],
+)
+def test_an_embedder_is_one_of_langchains(door):
+    check = f"{door}; from langchain_core.embeddings import Embeddings; assert isinstance(made, Embeddings)"
+    assert subprocess.run([sys.executable, "-c", check], capture_output=True, check=False).stderr == b""
+
+
 def test_the_mapped_weights_are_what_safetensors_reads():
     path = minilm.weights_folder() / minilm.WEIGHTS
     published, mapped = load_file(path), minilm.mapped_weights(path)
