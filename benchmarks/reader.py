@@ -35,7 +35,8 @@ from preflight_rag.models.reading.extractive_reader import (
     padded,
     windows,
 )
-from preflight_rag.offline.reader import OfflineReader, sentences_of
+from preflight_rag.offline.evidence import sentences_of
+from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.state.reading import Source
 
 T = TypeVar("T")

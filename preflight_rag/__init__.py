@@ -67,6 +67,9 @@ def __getattr__(name: str) -> Any:
     """Import a public name when it is first used, so that `preflight --help` stays quick."""
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from preflight_rag.models.embedding.embedder import register_with_langchain
+
+    register_with_langchain()
     return getattr(import_module(_HOME[name]), name)
 
 

@@ -21,14 +21,14 @@ from typing_extensions import Unpack
 from preflight_rag.background_loop import BackgroundLoop
 from preflight_rag.graph.readers import extractive_for, open_reader
 from preflight_rag.library.opening import LibraryPlace, open_library
+from preflight_rag.models.ahead import may_load_ahead
 from preflight_rag.models.chat.chat_models import OFFLINE
 from preflight_rag.models.embedding.embedder import DEFAULT_SPEC
 from preflight_rag.models.onnx import quiet_onnxruntime
 from preflight_rag.models.reading.extractive_reader import BUNDLED, NO_READER
 from preflight_rag.state.calls import narrowed
 from preflight_rag.state.context import Context, GivenSettings, GivenWithoutK, Settings
-from preflight_rag.state.errors import READ_ONLY, LibraryClosed, LibraryError, OutOfMemory, ReplyNeeded, UsageError
-from preflight_rag.state.memory import begin_no_blas_threads, need_memory
+from preflight_rag.state.errors import READ_ONLY, LibraryClosed, LibraryError, ReplyNeeded, UsageError
 from preflight_rag.state.values import Answer, Clarification, Gap, Hit, Preview, SearchResult, Summary, Usage
 
 if TYPE_CHECKING:
@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from preflight_rag.models.protocol import Reader
 
 log = logging.getLogger(__name__)
-WARMING_MEGABYTES = 1500
-"""Below that nothing is loaded ahead: two threads that find no memory end the process in native code. A guess."""
 
 
 class Preflight:
@@ -589,11 +587,7 @@ class Preflight:
         """
         if self._turns is not None or self._warming is not None:
             return
-        try:
-            need_memory(WARMING_MEGABYTES, "to load what a turn needs ahead of it")
-        except OutOfMemory:
-            begin_no_blas_threads()
-        else:
+        if may_load_ahead():
             self._warm_ahead(before_imports=before_imports)
 
     def _warm_ahead(self, *, before_imports: bool) -> None:
@@ -605,7 +599,7 @@ class Preflight:
                 return
             with suppress(Exception):  # such as one that finds no memory: as in `_warm`
                 quiet_onnxruntime()
-                for name in ("faiss", "safetensors", "tantivy", "tokenizers"):
+                for name in ("faiss", "tantivy", "tokenizers"):
                     import_module(name)
         warming = threading.Thread(target=self._warm, name="preflight-warm", daemon=True)
         with suppress(RuntimeError):  # no room for another thread: the turn loads what it needs itself

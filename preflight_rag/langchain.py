@@ -20,6 +20,7 @@ from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from typing_extensions import Unpack
 
 from preflight_rag.library.names import names_of
+from preflight_rag.models.embedding.embedder import register_with_langchain
 from preflight_rag.state.calls import checked_choices, chosen_of, configured, joined_instructions, narrowed
 from preflight_rag.state.context import Context, GivenSettings, Settings
 from preflight_rag.state.errors import PreflightError, UsageError
@@ -40,11 +41,11 @@ if TYPE_CHECKING:
     from preflight_rag.library.query.ladder import search_until_enough
     from preflight_rag.library.query.mesh import Mesh
     from preflight_rag.library.query.spelling import Speller
+    from preflight_rag.library.search.compressors import FPSSelector, MMRSelector, Reorder, TokenBudget
     from preflight_rag.library.search.filters import Filter
     from preflight_rag.library.search.merging import merge
     from preflight_rag.library.search.passage_reranker import PassageReranker
     from preflight_rag.library.search.retriever import LibraryRetriever as PreflightRetriever
-    from preflight_rag.library.search.selection import FPSSelector, MMRSelector, Reorder, TokenBudget
     from preflight_rag.library.splitting.semantic_splitter import SemanticOverlapSplitter
     from preflight_rag.library.splitting.sentence_splitter import SentenceSplitter
     from preflight_rag.models.opening import open_embedder, open_extractive_reader
@@ -63,7 +64,7 @@ _PIECES = {
     "preflight_rag.library.search.filters": ("Filter",),
     "preflight_rag.library.search.merging": ("merge",),
     "preflight_rag.library.search.passage_reranker": ("PassageReranker",),
-    "preflight_rag.library.search.selection": ("FPSSelector", "MMRSelector", "Reorder", "TokenBudget"),
+    "preflight_rag.library.search.compressors": ("FPSSelector", "MMRSelector", "Reorder", "TokenBudget"),
     "preflight_rag.library.splitting.semantic_splitter": ("SemanticOverlapSplitter",),
     "preflight_rag.library.splitting.sentence_splitter": ("SentenceSplitter",),
     "preflight_rag.models.opening": ("open_embedder", "open_extractive_reader"),
@@ -71,6 +72,7 @@ _PIECES = {
     "preflight_rag.routing.known_questions": ("make_questions", "read_questions"),
     "preflight_rag.text.concepts": ("expressions", "key_concepts"),
 }
+register_with_langchain()
 _HOME = {name: module for module, names in _PIECES.items() for name in names}
 
 __all__ = [

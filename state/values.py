@@ -19,9 +19,14 @@ RelationKind = Literal["distracting", "ambiguous", "counterfactual", "duplicated
 
 
 class Value(BaseModel):
-    """Base of all values: frozen, no unknown fields, dumped under their public names."""
+    """Base of all values: frozen, no unknown fields, dumped under their public names.
 
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, serialize_by_alias=True)
+    What checks a value is built at the first one of its class; a search has few of them.
+    """
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", populate_by_name=True, serialize_by_alias=True, defer_build=True
+    )
 
 
 class Document(Value):

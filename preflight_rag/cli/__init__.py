@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import sys
@@ -51,14 +52,23 @@ COMMANDS: dict[str, tuple[str, str]] = {
 """
 WITHOUT_COMMAND: tuple[list[str], ...] = ([], ["--help"], ["-h"], ["--version"])
 OBJECTS_BEFORE_COLLECTION = 50_000
-"""Python's 700 make its collector run again and again over what is only imported: without it, a first question
-took about a twentieth less of the processor. The number is a guess: cycles hold a few megabytes until then."""
+"""Python's 700 make its collector run again and again over what is only imported. The number is a guess: cycles hold a
+few megabytes until then."""
+OBJECTS_OF_ONE_QUESTION = 1_000_000
+"""The same for `ONE_QUESTION`: more than they import and make, so that the collector does not run at all unless
+something goes on and on; a guess."""
+ONE_QUESTION = ("ask", "search")
+"""Commands that end after one question."""
 
 
 def main() -> None:
     """Run the command line."""
-    gc.set_threshold(OBJECTS_BEFORE_COLLECTION)
     arguments = sys.argv[1:]
+    one_question = bool(arguments) and arguments[0] in ONE_QUESTION
+    gc.set_threshold(OBJECTS_OF_ONE_QUESTION if one_question else OBJECTS_BEFORE_COLLECTION)
+    # At the end the interpreter looks for cycles among all that was ever imported, a third of the time that importing
+    # LangGraph takes. What has to be closed has been closed by then.
+    atexit.register(gc.freeze)
     if any(name.endswith("_COMPLETE") for name in os.environ):  # a shell asks which commands and options there are
         _all()()
     elif arguments in WITHOUT_COMMAND:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
-
-from langchain_core.messages import AnyMessage, HumanMessage
+from typing import TYPE_CHECKING
 
 from preflight_rag.state.errors import UsageError
+
+if TYPE_CHECKING:
+    from langchain_core.messages import AnyMessage
 
 
 def last_question(messages: Sequence[AnyMessage], longest: int) -> str:
@@ -34,6 +36,8 @@ def messages_before(messages: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
 
 
 def _last_human(messages: Sequence[AnyMessage]) -> int | None:
+    from langchain_core.messages import HumanMessage  # not above: a search checks its question without LangChain
+
     return next((i for i in range(len(messages) - 1, -1, -1) if isinstance(messages[i], HumanMessage)), None)
 
 

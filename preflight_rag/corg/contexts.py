@@ -12,12 +12,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from preflight_rag.state.reading import Draft, Source
-from preflight_rag.state.schema import EntryState
 from preflight_rag.text.citations import MARK, without_marks
 from preflight_rag.text.quotes import locate
 from preflight_rag.text.words import words
+
+if TYPE_CHECKING:
+    from preflight_rag.state.schema import EntryState
 
 BETWEEN = "\n\n"
 """Between passages that do not overlap."""
@@ -86,9 +89,8 @@ def in_passages(
             marked.setdefault(n, {})[part] = None
             out, at = f"{out}{line[at : mark.start()]}[{part}]", mark.end()
         lines.append(out + line[at:])
-    moved = [
-        EntryState(**{**entry, "ranks": [part for n in entry["ranks"] for part in marked.get(n, {n: None})]})
-        for entry in entries
+    moved: list[EntryState] = [
+        {**entry, "ranks": [part for n in entry["ranks"] for part in marked.get(n, {n: None})]} for entry in entries
     ]
     return replace(draft, text="\n".join(lines), quotes=quotes), moved
 

@@ -28,17 +28,20 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations, pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from preflight_rag.corg.comparability import Statement, agree, sentence_around
 from preflight_rag.corg.contexts import contexts_of
 from preflight_rag.corg.entities import NamedEntity, leading_names, named_entity
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader, PassageReading
 from preflight_rag.state.reading import Source
-from preflight_rag.state.schema import PassageRef
 from preflight_rag.text.names import Name, position, surface_names, tokens
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.values import Kind, Value, asked_kind, same_value, values
 from preflight_rag.text.words import STOP_WORDS, words
+
+if TYPE_CHECKING:
+    from preflight_rag.state.schema import PassageRef
 
 SIGNALS = ("names", "values", "duplicates", "dates")
 ANSWERS = "answers"

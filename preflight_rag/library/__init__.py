@@ -23,4 +23,7 @@ _HOMES = {"Collection": "collection", "Library": "library", "SemanticOverlapSpli
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from preflight_rag.models.embedding.embedder import register_with_langchain
+
+    register_with_langchain()
     return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -5,14 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from langchain_core.embeddings import Embeddings
-
-from preflight_rag.models.embedding.embedder import DEFAULT_ALIASES, PAIR_PREFIX, PROMPTS_PREFIX, Embedder
+from preflight_rag.models.embedding.embedder import (
+    DEFAULT_ALIASES,
+    PAIR_PREFIX,
+    PROMPTS_PREFIX,
+    Embedder,
+    register_with_langchain,
+)
 from preflight_rag.models.reading.extractive_reader import BUNDLED, NO_READER, CachedReader, ExtractiveReader
 from preflight_rag.models.reranking.rerankers import FEATURES, NONE, READER, Reranker
 from preflight_rag.state.errors import EmbedderError, ExtractiveReaderError, RerankerError
 
 if TYPE_CHECKING:
+    from langchain_core.embeddings import Embeddings
+
     from preflight_rag.models.reranking.reader_reranker import ReaderReranker
 
 
@@ -30,16 +36,20 @@ def open_embedder(spec: str | Path | Embeddings | None = None) -> Embedder:
     Raises:
         EmbedderError: It is unknown, cannot be loaded, or has other weights than it should.
     """
+    register_with_langchain(imports=not isinstance(spec, (str, type(None))))
     if isinstance(spec, Embedder):
         return spec
-    if isinstance(spec, Embeddings):
-        from preflight_rag.models.embedding.langchain_embedder import LangChainEmbedder
-
-        return LangChainEmbedder(spec)
     if spec is None or str(spec) in DEFAULT_ALIASES:
         from preflight_rag.models.embedding.minilm import MiniLM
 
         return MiniLM()
+    if not isinstance(spec, (str, Path)):
+        from langchain_core.embeddings import Embeddings
+
+        if isinstance(spec, Embeddings):
+            from preflight_rag.models.embedding.langchain_embedder import LangChainEmbedder
+
+            return LangChainEmbedder(spec)
     if not isinstance(spec, (str, Path)) or not str(spec).strip():
         raise EmbedderError(f"{spec!r} is not an embedder", help="Give a model's name or path, or an Embeddings object")
     from preflight_rag.models.embedding.torch_embedders import open_pair, open_prompted, open_sentence_transformer

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 SIMILARITY_WEIGHT = 0.65
 """Weight of the cosine similarity; the lexical share has the rest."""
-ANSWER_THRESHOLD = 0.45
-"""Least score of the best sentence at which the passages count as holding the answer."""
 EXTRACT_THRESHOLD = 0.30
 """Least score of a sentence that a partition hands on."""
 MARGIN = 0.10

@@ -14,7 +14,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import ceil
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from preflight_rag.corg.agreement import same_answer
 from preflight_rag.corg.signals import read_signals
@@ -25,11 +25,13 @@ from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import ExtractiveReaderError
 from preflight_rag.state.reading import Draft, Lookup, Source, Talk
 from preflight_rag.state.retrieval import PassageTerms
-from preflight_rag.state.schema import Escalation, PassageRef
 from preflight_rag.state.values import RouteDecision, RouteName
 from preflight_rag.text.bm25 import bm25_of_numbers, pool_bm25
 from preflight_rag.text.citations import is_verifiable
 from preflight_rag.text.words import words
+
+if TYPE_CHECKING:
+    from preflight_rag.state.schema import Escalation, PassageRef
 
 ALWAYS_PLAIN_PASSAGES = 3
 """Up to so many passages nothing can be lost in the middle: they are the first three."""

@@ -12,11 +12,14 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from preflight_rag.state.reading import Source
 from preflight_rag.state.retrieval import PassageTerms
-from preflight_rag.state.schema import PassageRef
 from preflight_rag.text.words import MOST_TERMS, words_by_token
+
+if TYPE_CHECKING:
+    from preflight_rag.state.schema import PassageRef
 
 TOP = 3
 """Passages that the question must be answered by: BriefContext's preflight looks at as many."""

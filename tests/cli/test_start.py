@@ -47,7 +47,10 @@ def test_a_shell_is_offered_the_commands():
     assert offered.stdout.split() == ["search", "serve", "summarize"]
 
 
-WATCHED = "langgraph", "langchain_core.runnables.base", "rich.markdown", "preflight_rag.evaluation", "pydantic"
+WATCHED = (
+    *("langgraph", "langchain_core", "requests", "rich.markdown", "pydantic", "onnxruntime"),
+    *("preflight_rag.evaluation", "preflight_rag.offline.drafts"),
+)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +66,7 @@ def test_help_imports_the_command_alone(arguments, loaded):
     assert output(code, *arguments).stdout.splitlines()[-1].split() == loaded
 
 
-def test_a_search_runs_without_langgraph(own_folder):
+def test_a_search_runs_without_langgraph_and_langchain(own_folder):
     code = (
         "from preflight_rag.cli import main\n"
         "try: main()\n"
@@ -72,4 +75,4 @@ def test_a_search_runs_without_langgraph(own_folder):
     )
     found = output(code, "search", "Was penicillin found by chance?", "--json", "--library", str(own_folder))
     assert "passage_id" in found.stdout
-    assert found.stdout.splitlines()[-1].split() == ["pydantic"]
+    assert found.stdout.splitlines()[-1].split() == ["onnxruntime", "pydantic"]

@@ -12,7 +12,8 @@ from value_reader import ValueReader
 
 from preflight_rag.corg.entities import descriptor_of, heading_of
 from preflight_rag.offline import relations as offline_relations
-from preflight_rag.offline.reader import NOT_FOUND, OfflineReader
+from preflight_rag.offline.evidence import NOT_FOUND
+from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.offline.relations import ContextReader
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Source

@@ -44,7 +44,7 @@ class Telling:
 
 def ask(embedder, reader, *texts, options=("yes", "no", "maybe")):
     sources = [Source(n, f"p{n}", "Zinc", text) for n, text in enumerate(texts, 1)]
-    return OfflineReader(embedder, reader)._draft(QUESTION, sources, options)
+    return OfflineReader(embedder, reader).drafts.draft(QUESTION, sources, options)
 
 
 def test_the_sentence_that_answers_decides_and_not_the_whole_passage(embedder):
@@ -115,7 +115,9 @@ def test_the_reader_itself_takes_the_conclusion_for_the_verdict(embedder):
         "in 3 and 2 patients. Drains are not needed after thyroid surgery."
     )
     reader = OfflineReader(embedder, open_extractive_reader())
-    draft = reader._draft("Are drains needed after thyroid surgery?", [Source(1, "p1", "", abstract)], ("yes", "no"))
+    draft = reader.drafts.draft(
+        "Are drains needed after thyroid surgery?", [Source(1, "p1", "", abstract)], ("yes", "no")
+    )
     assert (draft.choice, draft.quotes[0]) == ("no", (1, "Drains are not needed after thyroid surgery."))
 
 

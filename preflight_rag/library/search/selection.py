@@ -5,29 +5,19 @@ in the Middle"). "Diversity Enhances an LLM's Performance in RAG and Long-contex
 orderings of what was selected: by score, by place in the document, and m:n, where of each m + n passages m go to the
 front and n to the back. How diverse passages are picked is in `diversity.py`.
 
-`select` serves a turn; the same steps are LangChain document compressors (`TokenBudget`, `MMRSelector`, `FPSSelector`,
-`Reorder`) that take any documents and compose with any retriever.
+`select` serves a turn; `compressors.py` has the same steps for LangChain.
 """
 
 from __future__ import annotations
 
 import re
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
-from langchain_core.callbacks import Callbacks
-from langchain_core.documents import BaseDocumentCompressor, Document
-from langchain_core.embeddings import Embeddings
-from pydantic import ConfigDict, Field, PrivateAttr, SkipValidation, model_validator
-
-from preflight_rag.library.collection import Collection
-from preflight_rag.library.search.diversity import check_limits, fps, mmr, token_budget, unit_scaled, within_budget
-from preflight_rag.models.embedding.embedder import Embedder
-from preflight_rag.models.opening import open_embedder
+from preflight_rag.library.search.diversity import fps, mmr, token_budget, within_budget
 from preflight_rag.state.context import Diversity, Settings
-from preflight_rag.state.errors import LibraryCorrupt, UsageError
+from preflight_rag.state.errors import UsageError
 from preflight_rag.state.retrieval import Candidate
 
 if TYPE_CHECKING:
@@ -36,7 +26,6 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 
 _RATIO = re.compile(r"([1-9]\d{0,2}):([1-9]\d{0,2})")
-_PLACES = ("start_index", "start", "page")
 
 
 def select(
@@ -231,202 +220,3 @@ def check_choice(settings: Settings) -> None:
         raise UsageError(
             "window changes nothing with alpha = 1, where relevance alone decides", help="Give a smaller --alpha."
         )
-
-
-class TokenBudget(BaseDocumentCompressor):
-    """The first documents that fit together into a budget; one that does not fit is passed over.
-
-    Example:
-        TokenBudget(budget=2000).compress_documents(retriever.invoke(question), question)
-
-    Raises:
-        UsageError: A number is out of range or, in use, the budget is smaller than every document.
-    """
-
-    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
-
-    budget: int | None = Field(default=None, description="Most tokens of all documents together (T_max).")
-    compression: float | None = Field(default=None, description="Most tokens as a share of all documents' (c_r).")
-    k: int | None = Field(default=None, description="Most documents.")
-    count_tokens: Callable[[str], int] | None = Field(
-        default=None, description="Counts a text's tokens; default: the word pieces of the embedder."
-    )
-    embeddings: Annotated[Embeddings | str | None, SkipValidation] = Field(
-        default=None, description="LangChain Embeddings; default: the library's, or MiniLM."
-    )
-    library: Annotated[Collection | None, SkipValidation] = Field(
-        default=None, description="A collection that has vectors of documents with a passage_id."
-    )
-    _embedder: Embedder | None = PrivateAttr(default=None)
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        check_limits(budget=self.budget, compression=self.compression, k=self.k)
-        return self
-
-    def compress_documents(
-        self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
-    ) -> list[Document]:
-        """The documents that are kept, in the order given."""
-        tokens = self._tokens(documents)
-        kept = within_budget(tokens or [0] * len(documents), self._limit(tokens), k=self.k)
-        return [documents[index] for index in kept]
-
-    def _limit(self, tokens: Sequence[int] | None) -> int | None:
-        return token_budget(tokens, budget=self.budget, compression=self.compression) if tokens else None
-
-    def _tokens(self, documents: Sequence[Document]) -> list[int] | None:
-        """Lengths of the documents, where there is a budget."""
-        if self.budget is None and self.compression is None:
-            return None
-        count = self.count_tokens or self._opened().count_tokens
-        return [count(document.page_content) for document in documents]
-
-    def _opened(self) -> Embedder:
-        """The embedder, opened once."""
-        if self._embedder is None:
-            if self.embeddings is None and self.library is not None:
-                self._embedder = self.library.embedder
-            else:
-                self._embedder = open_embedder(self.embeddings)
-        return self._embedder
-
-
-class _Selector(TokenBudget):
-    """What the selectors by vectors share."""
-
-    score_key: str | None = Field(
-        default=None,
-        description="Metadata with a relevance score, such as a reranker's, that stands for the cosine; scaled to 0-1.",
-    )
-
-    def compress_documents(
-        self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
-    ) -> list[Document]:
-        """The documents that are kept, in the order of choice."""
-        if not documents:
-            return []
-        tokens, relevance = self._tokens(documents), self._relevance(documents)
-        asked = self._opened().encode_query(query) if relevance is None else None
-        limits = {"k": self.k, "tokens": tokens, "budget": self._limit(tokens), "relevance": relevance}
-        return [documents[index] for index in self._pick(self._vectors(documents), asked, limits)]
-
-    @abstractmethod
-    def _pick(self, vectors: np.ndarray, query: np.ndarray | None, limits: dict[str, Any]) -> list[int]:
-        """Indices of the documents, in the order of choice."""
-
-    def _relevance(self, documents: Sequence[Document]) -> np.ndarray | None:
-        if self.score_key is None:
-            return None
-        missing = [document for document in documents if self.score_key not in document.metadata]
-        if missing:
-            raise UsageError(
-                f"a document has no {self.score_key!r} in its metadata: {missing[0].page_content[:40]!r}",
-                help=f"It has {', '.join(sorted(missing[0].metadata)) or 'none'}",
-            )
-        return unit_scaled([document.metadata[self.score_key] for document in documents])
-
-    def _vectors(self, documents: Sequence[Document]) -> np.ndarray:
-        """The library's vectors where it has them all, else new ones."""
-        names = [document.metadata.get("passage_id") for document in documents]
-        if self.library is not None and self.embeddings is None and all(names):
-            try:
-                return self.library.vectors([str(name) for name in names])
-            except LibraryCorrupt:
-                pass
-        return self._opened().encode_passages([document.page_content for document in documents])
-
-
-class MMRSelector(_Selector):
-    """Documents chosen by maximal marginal relevance, in the order of choice (Diversity, eq. 1).
-
-    Example:
-        MMRSelector(k=8, alpha=0.7, window=20).compress_documents(retriever.invoke(question), question)
-
-    Raises:
-        UsageError: A number is out of range or, in use, the budget is smaller than every document.
-    """
-
-    alpha: float = Field(default=0.5, description="Weight of relevance against redundancy, from 0 to 1.")
-    window: int | None = Field(default=None, description="Redundancy looks at so many last picks; None: at all.")
-
-    @model_validator(mode="after")
-    def _check_mmr(self) -> Self:
-        check_limits(alpha=self.alpha, window=self.window)
-        return self
-
-    def _pick(self, vectors: np.ndarray, query: np.ndarray | None, limits: dict[str, Any]) -> list[int]:
-        return mmr(vectors, query, alpha=self.alpha, window=self.window, **limits)
-
-
-class FPSSelector(_Selector):
-    """Documents chosen by farthest point sampling, in the order of choice (Diversity, eq. 2; alpha > 0: modified).
-
-    Example:
-        FPSSelector(k=8, alpha=0.7).compress_documents(retriever.invoke(question), question)
-
-    Raises:
-        UsageError: A number is out of range or, in use, the budget is smaller than every document.
-    """
-
-    alpha: float = Field(default=0.0, description="Weight of relevance against distance, from 0 (plain FPS) to 1.")
-    window: int | None = Field(default=None, description="Distance to the nearest of so many last picks; None: of all.")
-
-    @model_validator(mode="after")
-    def _check_fps(self) -> Self:
-        check_limits(alpha=self.alpha, window=self.window)
-        return self
-
-    def _pick(self, vectors: np.ndarray, query: np.ndarray | None, limits: dict[str, Any]) -> list[int]:
-        return fps(vectors, query, alpha=self.alpha, window=self.window, **limits)
-
-
-class Reorder(BaseDocumentCompressor):
-    """All documents in another order: "score", "index" or m:n, as `arrange`.
-
-    "index" puts documents of one source (`document_id`, else `source`) together, sources in the order in which they
-    come, by their metadata's `start_index`, `start` or `page`.
-
-    Example:
-        Reorder(ordering="2:1").compress_documents(retriever.invoke(question), question)
-
-    Raises:
-        UsageError: The ordering is unknown.
-    """
-
-    model_config = ConfigDict(extra="forbid")
-
-    ordering: str = Field(default="1:1", description="score, index, or m:n such as 1:1, 2:1 or 3:1.")
-    score_key: str | None = Field(
-        default=None, description="Metadata with the score to sort by; default: documents come best first."
-    )
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        arrange([], self.ordering)
-        return self
-
-    def compress_documents(
-        self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
-    ) -> list[Document]:
-        """The same documents in prompt order; those without a score count as the worst."""
-        sources = [_source(document) for document in documents]
-        first = {source: place for place, source in reversed(list(enumerate(sources)))}
-        key = self.score_key
-        order = arrange(
-            documents,
-            self.ordering,
-            score=None if key is None else lambda document: document.metadata.get(key, float("-inf")),
-            place=lambda document: (first[_source(document)], _offset(document)),
-        )
-        return [documents[index] for index in order]
-
-
-def _source(document: Document) -> str:
-    return str(document.metadata.get("document_id") or document.metadata.get("source") or "")
-
-
-def _offset(document: Document) -> float:
-    """Where in its source a document stands; 0 where nothing tells."""
-    places = (document.metadata.get(name) for name in _PLACES)
-    return next((float(place) for place in places if isinstance(place, (int, float))), 0.0)

@@ -7,15 +7,18 @@ What one is; `models.opening` opens them by name. The default is all-MiniLM-L6-v
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from langchain_core.embeddings import Embeddings
-
 if TYPE_CHECKING:
     import numpy as np
+    from langchain_core.embeddings import Embeddings
     from tokenizers import Tokenizer
+else:
+    Embeddings = ABC  # `register_with_langchain` makes an embedder one of LangChain's
 
 DEFAULT_SPEC = "default"
 DEFAULT_ALIASES = frozenset({DEFAULT_SPEC, "all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2"})
@@ -26,8 +29,8 @@ PassageInput: TypeAlias = str | tuple[str, str]
 Progress: TypeAlias = Callable[[int], None]
 
 
-class Embedder(Embeddings, ABC):
-    """A model that maps queries and passages into one space of `dimension` float32 numbers.
+class Embedder(Embeddings):
+    """A model that maps queries and passages into one space of `dimension` float32 numbers; a LangChain `Embeddings`.
 
     Attributes:
         name: What people call the model.
@@ -100,6 +103,14 @@ class Embedder(Embeddings, ABC):
         vector: list[float] = self.encode_query(text).tolist()
         return vector
 
+    async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
+        """`embed_documents` in a thread."""
+        return await asyncio.to_thread(self.embed_documents, texts)
+
+    async def aembed_query(self, text: str) -> list[float]:
+        """`embed_query` in a thread."""
+        return await asyncio.to_thread(self.embed_query, text)
+
     def count_tokens(self, text: str) -> int:
         """Word pieces of `text`, special tokens not counted."""
         return len(self.tokenizer.encode(text, add_special_tokens=False).ids)
@@ -107,3 +118,17 @@ class Embedder(Embeddings, ABC):
     def token_offsets(self, text: str) -> list[tuple[int, int]]:
         """Character offsets in `text` of each word piece, in order."""
         return list(self.tokenizer.encode(text, add_special_tokens=False).offsets)
+
+
+def register_with_langchain(*, imports: bool = True) -> None:
+    """Have `isinstance(embedder, Embeddings)` be true: every door to embedders for programs calls this.
+
+    It is no base class of theirs, since importing that takes as long as a search, which needs nothing of it.
+
+    Args:
+        imports: Whether to do so even if nothing of LangChain has been imported yet.
+    """
+    if imports or "langchain_core" in sys.modules:
+        from langchain_core.embeddings import Embeddings as LangChainEmbeddings
+
+        LangChainEmbeddings.register(Embedder)  # type: ignore[type-abstract]

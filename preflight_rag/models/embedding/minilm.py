@@ -8,9 +8,12 @@ same files, and their checksums are verified before they are used.
 from __future__ import annotations
 
 import importlib.util
+import json
+import mmap
 import os
 import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, cast
 
@@ -127,14 +130,21 @@ class OnnxBackend:
         from tokenizers import Tokenizer
 
         self._threads = threads
-        definition = (folder / TOKENIZER).read_text(encoding="utf-8")
-        self.tokenizer = Tokenizer.from_str(definition)
-        self.tokenizer.no_truncation()
-        self.tokenizer.no_padding()
-        self._reader = Tokenizer.from_str(definition)
+        self._definition = (folder / TOKENIZER).read_text(encoding="utf-8")
+        self._reader = Tokenizer.from_str(self._definition)
         self._reader.no_padding()
         self._reader.enable_truncation(max_tokens)
         self._network = network or _onnx_network(folder)
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer without truncation and padding; a query does without it."""
+        from tokenizers import Tokenizer
+
+        tokenizer = Tokenizer.from_str(self._definition)
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        return tokenizer
 
     def encode(self, texts: Sequence[str], progress: Progress | None) -> np.ndarray:
         """Vectors in the order of `texts`."""
@@ -212,8 +222,6 @@ def embedder_session(folder: Path, graph: Path = GRAPH) -> InferenceSession:
         graph: An ONNX file whose weights are external and named as in that file.
     """
     need_memory(LOADING_MEGABYTES, "to load the embedder's model")
-    from safetensors import safe_open
-
     onnxruntime = quiet_onnxruntime()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
@@ -221,11 +229,33 @@ def embedder_session(folder: Path, graph: Path = GRAPH) -> InferenceSession:
     options.log_severity_level = 3
     # The graph is optimised as it is.
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    with safe_open(folder / WEIGHTS, framework="numpy") as published:
-        names = [name for name in published.keys() if not name.startswith(NOT_IN_THE_GRAPH)]  # noqa: SIM118
-        values = [onnxruntime.OrtValue.ortvalue_from_numpy(published.get_tensor(name)) for name in names]
-    options.add_external_initializers(names, values)
+    weights = mapped_weights(folder / WEIGHTS)
+    values = [onnxruntime.OrtValue.ortvalue_from_numpy(values) for values in weights.values()]
+    options.add_external_initializers(list(weights), values)
     return onnxruntime.InferenceSession(graph.read_bytes(), options, providers=["CPUExecutionProvider"])
+
+
+def mapped_weights(path: Path) -> dict[str, np.ndarray]:
+    """The graph's weights by name, as views of the file, which is mapped.
+
+    The safetensors package copies each of them, which took longer than all else that loading does. Of the largest, the
+    vectors of the word pieces, a text needs a few rows.
+
+    Args:
+        path: The published `model.safetensors`: the length of a table as 8 bytes, the table as JSON, the numbers.
+    """
+    import numpy as np
+
+    with path.open("rb") as file:
+        content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    begin = 8 + int.from_bytes(content[:8], "little")
+    found = {}
+    for name, entry in json.loads(content[8:begin]).items():
+        if name != "__metadata__" and not name.startswith(NOT_IN_THE_GRAPH):
+            first, end = entry["data_offsets"]
+            values = np.frombuffer(content, dtype="<f4", count=(end - first) // 4, offset=begin + first)
+            found[name] = values.reshape(entry["shape"])
+    return found
 
 
 def weights_folder() -> Path:

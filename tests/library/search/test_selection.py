@@ -8,18 +8,9 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
 
+from preflight_rag.library.search.compressors import FPSSelector, MMRSelector, Reorder, TokenBudget
 from preflight_rag.library.search.retriever import LibraryRetriever
-from preflight_rag.library.search.selection import (
-    PAPER_PRESETS,
-    FPSSelector,
-    MMRSelector,
-    Reorder,
-    TokenBudget,
-    arrange,
-    check_choice,
-    distance_to_end,
-    select,
-)
+from preflight_rag.library.search.selection import PAPER_PRESETS, arrange, check_choice, distance_to_end, select
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.retrieval import Candidate

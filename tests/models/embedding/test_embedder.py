@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
+from safetensors.numpy import load_file
 
 from preflight_rag.cache import cache_dir
 from preflight_rag.library import Library
@@ -54,6 +55,31 @@ def test_vectors_are_those_of_sentence_transformers(embedder, reference):
     np.testing.assert_allclose(ours, reference.encode(TEXTS, normalize_embeddings=True), atol=2e-5)
     np.testing.assert_allclose(embedder.encode_query(TEXTS[0]), ours[0], atol=2e-5)
     assert embedder.embed_documents(TEXTS[:1]) == [pytest.approx(embedder.embed_query(TEXTS[0]), abs=2e-5)]
+
+
+@pytest.mark.parametrize(
+    "door",
+    [
+        "from preflight_rag.langchain import open_embedder; made = open_embedder()",
+        "from preflight_rag import Library; from preflight_rag.models.opening import open_embedder; "
+        "made = open_embedder()",
+        "from preflight_rag.models.opening import open_embedder; import langchain_core.embeddings; "
+        "made = open_embedder('default')",
+        "import asyncio; from preflight_rag.langchain import open_embedder; made = open_embedder(); "
+        "assert asyncio.run(made.aembed_query('tea')) == made.embed_query('tea')",
+    ],
+)
+def test_an_embedder_is_one_of_langchains(door):
+    check = f"{door}; from langchain_core.embeddings import Embeddings; assert isinstance(made, Embeddings)"
+    assert subprocess.run([sys.executable, "-c", check], capture_output=True, check=False).stderr == b""
+
+
+def test_the_mapped_weights_are_what_safetensors_reads():
+    path = minilm.weights_folder() / minilm.WEIGHTS
+    published, mapped = load_file(path), minilm.mapped_weights(path)
+    left_out = {name for name in published if name.startswith(minilm.NOT_IN_THE_GRAPH)}
+    assert mapped.keys() == published.keys() - left_out
+    assert all(np.array_equal(values, published[name]) for name, values in mapped.items())
 
 
 def test_vectors_are_deterministic(embedder):

@@ -1,0 +1,129 @@
+"""What `OfflineReader` makes of passages: drafts, extracts and relations.
+
+A file of its own, since a search, which drafts nothing, need not import what this does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from preflight_rag.corg.agreement import same_answer
+from preflight_rag.corg.contexts import by_context, passages_of
+from preflight_rag.offline.answers import AnswerReader
+from preflight_rag.offline.confidence import HasVocabulary
+from preflight_rag.offline.evidence import (
+    NOT_FOUND,
+    Sentence,
+    SentenceReader,
+    elided,
+    extracted,
+    plain,
+    same_statement,
+    sentences_of,
+)
+from preflight_rag.offline.relations import ContextAnswer, ContextReader
+from preflight_rag.state.reading import Draft, Extract, RelationReply, Source
+from preflight_rag.text.question_forms import form_of
+
+if TYPE_CHECKING:
+    from preflight_rag.models.embedding.embedder import Embedder
+    from preflight_rag.models.reading.extractive_reader import ExtractiveReader
+
+
+class Drafts:
+    """Reads passages for the stages of `OfflineReader`, whose arguments it takes."""
+
+    def __init__(
+        self,
+        embedder: Embedder,
+        extractive: ExtractiveReader | None,
+        threshold: float,
+        library: HasVocabulary | None,
+    ) -> None:
+        self.extractive = extractive
+        sentences = self.sentences = SentenceReader(embedder, threshold)
+        # Not by way of `self`: the two would refer to each other, and keep their models in memory.
+        self.contexts = ContextReader(
+            lambda question, source: sentences.rank(question, sentences_of([source])), threshold, extractive
+        )
+        self._answers = AnswerReader(extractive, self.sentences, library) if extractive else None
+
+    def draft(self, question: str, sources: Sequence[Source], options: Sequence[str]) -> Draft:
+        """What answers; see `OfflineReader.answer`."""
+        passages = passages_of(sources)
+        if self._answers is None:
+            return by_context(self.sentences.draft(question, sentences_of(passages), options), sources)
+        return by_context(self._answers.draft(question, passages, options), sources)
+
+    def extract(self, question: str, sources: Sequence[Source]) -> Extract:
+        """What bears on the question; see `OfflineReader.extract`."""
+        if self._answers is None:
+            return self.sentences.extract(question, sentences_of(sources))
+        return replace(self._answers.extract(question, sources), sources=tuple(sources))
+
+    def reduce(self, question: str, extracts: Sequence[Extract], options: Sequence[str]) -> Draft:
+        """The answer of the passages behind the extracts; of an extract without them, its sentences are the passages.
+
+        Sentences are ranked alone either way, so without an extractive reader those of the extracts are enough.
+        """
+        if self._answers is None:
+            return self.draft(question, [source for extract in extracts for source in extracted(extract)], options)
+        behind = [source for extract in extracts for source in extract.sources or extracted(extract)]
+        return self.draft(question, behind, options)
+
+    def group_draft(self, question: str, sources: Sequence[Source], plural: bool) -> Draft:
+        """One line for each answer; see `OfflineReader.answer_group`."""
+        lines: dict[str, list[tuple[int, ContextAnswer]]] = {}
+        whole = self.extractive is None or form_of(question) == "explanation"
+        for source, reading in zip(sources, self.contexts.read_all(question, sources), strict=True):
+            if not self.contexts.answers(reading):
+                continue
+            note = self.contexts.note(question, source)
+            described = f"{note.entity} ({note.descriptor})" if note.descriptor else note.entity
+            label = f"{described}: " if plural and described else ""
+            for answer in reading.answers:
+                own = label + (elided(answer.quote, answer.sentence) if whole else plain(answer.value.text))
+                alike = (
+                    line
+                    for line, known in lines.items()
+                    if line.startswith(label) and _alike(known[0][1], answer, whole=whole)
+                )
+                lines.setdefault(next(alike, own), []).append((source.n, answer))
+        if not lines:
+            return Draft(NOT_FOUND, found=False)
+        numbers = {line: list(dict.fromkeys(n for n, _ in given)) for line, given in lines.items()}
+        text = "\n".join(f"{line} " + "".join(f"[{n}]" for n in marks) for line, marks in numbers.items())
+        quotes = tuple(dict.fromkeys((n, answer.quote) for given in lines.values() for n, answer in given))
+        first = next(iter(lines.values()))[0][1].value.text
+        by_number = {source.n: source for source in sources}
+        texts = {n: answer.value.text for given in lines.values() for n, answer in reversed(given)}
+        sure = [self._sure(question, by_number[n], answer) for n, answer in texts.items()]
+        draft = Draft(text, quotes, claims=self._answers is None or any(sure))
+        return draft if whole or len(lines) > 1 else replace(draft, short=plain(first), confidence=max(sure) or None)
+
+    def _sure(self, question: str, source: Source, answer: str) -> float:
+        """The probability that a context's answer is right, where it is enough for a claim; else 0."""
+        claim = self._answers.claim(question, passages_of([source])) if self._answers else None
+        return (claim.confidence or 0.0) if claim and same_answer(claim.short, answer) else 0.0
+
+    def relate(self, question: str, pivot: Source, others: Sequence[Source]) -> RelationReply:
+        """The relations, and how surely each context gives its answer."""
+        found = self.contexts.compare(question, pivot, others)
+        if self._answers is None:
+            return found
+        by_number = {source.n: source for source in (pivot, *others)}
+        notes = {
+            n: replace(note, confidence=self._sure(question, by_number[n], note.answer)) if note.answer else note
+            for n, note in found.notes.items()
+        }
+        return RelationReply(found.kinds, notes)
+
+
+def _alike(a: ContextAnswer, b: ContextAnswer, *, whole: bool) -> bool:
+    """Whether two contexts say the same: in whole sentences, or in short answers."""
+    if not whole:
+        return same_answer(a.value.text, b.value.text)
+    first, second = (Sentence(0, answer.sentence, "", answer.terms, frozenset()) for answer in (a, b))
+    return same_statement(first, second)
