@@ -22,13 +22,13 @@ from preflight_rag.evaluation.experiments import EXPERIMENTS
 from preflight_rag.models import opening
 from preflight_rag.testing.scripted_server import ScriptedServer
 
-LIMIT = 20
+LIMIT = 6
 """Questions of each experiment's first data set that are asked offline."""
 ASKED = 2
 """Questions of each of its usual sets that a scripted server is asked."""
-FEWER = {"trust": 6}
+FEWER = {"split-level": 2, "splitters": 2, "trust": 2}
 """Of those whose questions are about whole documents, each of them a hundred passages long."""
-DOCUMENTS = 300
+DOCUMENTS = 60
 NEED_A_MODEL = {"corg-build"}
 """Those that have nothing to do without one."""
 RELATING = {"corg", "corg-ablation", "corg-cost", "corg-stats", "routes"}
