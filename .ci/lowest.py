@@ -26,7 +26,8 @@ TOOLS = (
     "python-docx",
     "torch",
 )
-FAST = ("state", "text", "prompts", "corg", "conversation", "nodes", "offline", "graph", "library", "server", "mcp")
+FAST = ("state", "text", "prompts", "nodes", "graph", "library", "server", "mcp")
+"""Rooms whose code meets other packages; `corg`, `conversation`, `offline` and `routing` are Python of ours."""
 SLOW = (
     "graph/test_clarify.py",
     "graph/test_corg_resume.py",

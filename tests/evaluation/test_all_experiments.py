@@ -22,11 +22,11 @@ from preflight_rag.evaluation.experiments import EXPERIMENTS
 from preflight_rag.models import opening
 from preflight_rag.testing.scripted_server import ScriptedServer
 
-LIMIT = 6
+LIMIT = 2
 """Questions of each experiment's first data set that are asked offline."""
 ASKED = 2
 """Questions of each of its usual sets that a scripted server is asked."""
-FEWER = {"split-level": 2, "splitters": 2, "trust": 2}
+FEWER = {"splitters": 1, "trust": 1}
 """Of those whose questions are about whole documents, each of them a hundred passages long."""
 DOCUMENTS = 60
 NEED_A_MODEL = {"corg-build"}
