@@ -8,6 +8,7 @@ BIN := $(VENV)/bin
 demo: $(VENV)/installed
 	$(BIN)/preflight demo
 
+# THREADS=postgres, here and for `faults`: all conversations that tests keep are in PostgreSQL (tests/kept_threads.py).
 # In several processes, so that each stays small (tests/conftest.py says how small), JOBS at once; all run, whichever fails.
 # The longest come first. A name with + is several folders of tests/; "others" is what no part names.
 JOBS ?= 2
@@ -23,7 +24,7 @@ test: $(VENV)/installed-for-tests
 
 test/%: $(VENV)/installed-for-tests
 	@echo "pytest $*"
-	@$(BIN)/python -m pytest $(or $(of_$*),$(call folders,$*))
+	@$(if $(THREADS),PREFLIGHT_TEST_THREADS=$(THREADS)) $(BIN)/python -m pytest $(or $(of_$*),$(call folders,$*))
 
 # The tests that bring faults about, with the counts of docs/RELIABILITY.md; `make test` brings about fewer of each. File by
 # file, JOBS at once, the longest first; all run, whichever fails.
@@ -35,12 +36,18 @@ faults: $(VENV)/installed-for-tests
 
 faults/%: $(VENV)/installed-for-tests
 	@echo "faults: $*"
-	@PREFLIGHT_FAULTS=full $(BIN)/python -m pytest tests/faults/test_$*.py
+	@PREFLIGHT_FAULTS=full $(if $(THREADS),PREFLIGHT_TEST_THREADS=$(THREADS)) $(BIN)/python -m pytest tests/faults/test_$*.py
 
-# Retrieval beside other libraries (docs/PERFORMANCE.md), which are installed into .bench; SHORT=1: beside LangChain alone, as
-# installed for the tests, at 10,000 passages.
+# Ratios of processor time and of memory (docs/PERFORMANCE.md): retrieval beside other libraries, which are installed into
+# .bench; a turn beside a plain LangGraph RAG; cold processes beside LangGraph's import. All run; it fails where a ratio is not
+# met. SHORT=1: retrieval beside LangChain alone, as installed for the tests, at 10,000 passages, and fewer turns and starts.
 bench: $(VENV)/installed-for-tests
-	$(BIN)/python benchmarks/peers.py $(if $(SHORT),--short) $(if $(SIZES),--sizes $(SIZES)) $(if $(DATA),--data $(DATA))
+	@failed=0; \
+	$(BIN)/python benchmarks/peers.py $(if $(SHORT),--short) $(if $(SIZES),--sizes $(SIZES)) $(if $(DATA),--data $(DATA)) \
+	  || failed=1; echo; \
+	$(BIN)/python benchmarks/own_cost.py $(if $(SHORT),--turns 10 --without-server) || failed=1; echo; \
+	$(BIN)/python benchmarks/cold_start.py $(if $(SHORT),--short) || failed=1; \
+	exit $$failed
 
 check: $(VENV)/installed-for-tests typecheck
 	$(BIN)/ruff check .

@@ -26,7 +26,8 @@ TOOLS = (
     "python-docx",
     "torch",
 )
-FAST = ("state", "text", "prompts", "corg", "conversation", "nodes", "offline", "graph", "library", "server", "mcp")
+FAST = ("state", "text", "prompts", "nodes", "graph", "library", "server", "mcp")
+"""Rooms whose code meets other packages; `corg`, `conversation`, `offline` and `routing` are Python of ours."""
 SLOW = (
     "graph/test_clarify.py",
     "graph/test_corg_resume.py",
@@ -35,10 +36,14 @@ SLOW = (
     "graph/test_tracing.py",
     "graph/test_turns.py",
     "library/test_ingest.py",
-    "offline/test_short_answers.py",
+    "server/test_refusals.py",
     "server/test_serve_command.py",
+    "server/test_shared.py",
+    "server/test_uploads.py",
+    "server/test_without_model.py",
 )
-"""Half of the time of these rooms: processes that are started, killed and resumed, and Studio's own server."""
+"""More than half of the time of these rooms: processes that are started, killed and resumed, Studio's own server, and
+servers that do what the others' tests do, many times."""
 COMPILE = "pip compile pyproject.toml --resolution lowest-direct --only-binary :all: --no-header --quiet --no-annotate"
 EXTRAS = ("all", "tracing")
 

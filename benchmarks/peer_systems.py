@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -215,11 +215,98 @@ def llamaindex(folder: Path) -> tuple[Search, dict[str, Any]]:
     return search, {"version": version("llama-index-core")}
 
 
+def txtai(folder: Path) -> tuple[Search, dict[str, Any]]:
+    """An embeddings database with a sparse index beside the dense one, whose vectors come from outside."""
+    from txtai import Embeddings
+
+    texts, vectors = corpus(folder)
+    known = dict(zip(texts, vectors, strict=True))
+    index = Embeddings(
+        method="external", transform=lambda asked: np.stack([known[text] for text in asked]), hybrid=True
+    )
+    index.index(enumerate(texts))
+
+    def search(query: str, vector: np.ndarray) -> int:
+        known[query] = vector
+        return len(index.search(query, K))
+
+    return search, {"version": version("txtai")}
+
+
+def paperqa(folder: Path) -> tuple[Search, dict[str, Any]]:
+    """Texts of `Docs` by maximal marginal relevance over its vectors in NumPy, as its answers retrieve them: dense."""
+    import asyncio
+
+    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # else it asks a host for prices
+    from lmi import EmbeddingModel
+    from paperqa import Doc, Docs, Settings, Text
+
+    known: dict[str, np.ndarray] = {}
+
+    class Given(EmbeddingModel):
+        name: str = "given"
+
+        async def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            return [known[text].tolist() for text in texts]
+
+    texts, vectors = corpus(folder)
+    docs, source = Docs(), Doc(docname="all", citation="all", dockey="all")
+    pairs = enumerate(zip(texts, vectors, strict=True))
+    passages = [Text(text=text, name=str(n), doc=source, embedding=vector.tolist()) for n, (text, vector) in pairs]
+    loop, settings, model = asyncio.new_event_loop(), Settings(), Given()
+    loop.run_until_complete(docs.aadd_texts(passages, source, settings=settings, embedding_model=model))
+
+    def search(query: str, vector: np.ndarray) -> int:
+        known[query] = vector
+        return len(loop.run_until_complete(docs.retrieve_texts(query, K, settings, model)))
+
+    return search, {"version": version("paper-qa")}
+
+
+def langgraph(folder: Path) -> tuple[Search, dict[str, Any]]:
+    """The graph of LangGraph's documentation on RAG, its step of retrieval over a store in memory: dense."""
+    from langchain_core.documents import Document
+    from langchain_core.embeddings import Embeddings
+    from langchain_core.vectorstores import InMemoryVectorStore
+    from langgraph.graph import START, StateGraph
+
+    texts, vectors = corpus(folder)
+    known = dict(zip(texts, vectors, strict=True))
+
+    class Given(Embeddings):
+        def embed_query(self, text: str) -> list[float]:
+            found: list[float] = known[text].tolist()
+            return found
+
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            return [self.embed_query(text) for text in texts]
+
+    # A form that is no class: names in a class's annotations are looked up in the module, which imports nothing.
+    State = TypedDict("State", {"question": str, "context": list[Document]})  # noqa: UP013
+
+    store = InMemoryVectorStore(Given())
+    store.add_documents([Document(text) for text in texts])
+
+    def retrieve(state: dict[str, Any]) -> dict[str, Any]:
+        return {"context": store.similarity_search(state["question"], k=K)}
+
+    graph = StateGraph(State).add_sequence([retrieve]).add_edge(START, "retrieve").compile()
+
+    def search(query: str, vector: np.ndarray) -> int:
+        known[query] = vector
+        return len(graph.invoke({"question": query})["context"])
+
+    return search, {"version": version("langgraph")}
+
+
 SYSTEMS: dict[str, Callable[[Path], tuple[Search, dict[str, Any]]]] = {
     "preflight": preflight,
     "langchain": langchain,
     "haystack": haystack,
     "llamaindex": llamaindex,
+    "txtai": txtai,
+    "paperqa": paperqa,
+    "langgraph": langgraph,
 }
 
 

@@ -4,9 +4,10 @@
     python benchmarks/peers.py [--sizes 10000,100000] [--data DIR]    all peers, in an environment of their own
 
 Ours is the whole way of a turn's retrieval: both rankings, fusion, second stage, selection and the calibrated risk. The
-peers do two rankings and their fusion. Texts come with vectors, so nothing is embedded. Texts are those of biomix where
-its folder is given, up to as many passages as it has, and made up ones whose words follow Zipf's law; vectors lie
-around random centres, so they say nothing about recall (`benchmarks/approximate.py` does, on real ones).
+peers do two rankings and their fusion; paper-qa and LangGraph's graph of its documentation have a dense one alone.
+Texts come with vectors, so nothing is embedded. Texts are those of biomix where its folder is given, up to as many
+passages as it has, and made up ones whose words follow Zipf's law; vectors lie around random centres, so they say
+nothing about recall (`benchmarks/approximate.py` does, on real ones).
 
 Each system runs in a process of its own on one thread. Memory is what the process has that searches: for ours the files
 of the index that are mapped count, too. Exits with 1 where a ratio of `LIMITS` is not met.
@@ -23,6 +24,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +35,18 @@ PEERS = {
     "langchain": ("langchain-classic", "langchain-community", "faiss-cpu", "rank-bm25"),
     "haystack": ("haystack-ai",),
     "llamaindex": ("llama-index-core", "llama-index-retrievers-bm25"),
+    "txtai": ("txtai", f"torch=={version('torch').partition('+')[0]}"),
+    "paperqa": ("paper-qa",),
+    "langgraph": ("langgraph", "langchain-core"),
 }
-TITLES = {"langchain": "LangChain EnsembleRetriever", "haystack": "Haystack hybrid", "llamaindex": "LlamaIndex fusion"}
+TITLES = {
+    "langchain": "LangChain EnsembleRetriever",
+    "haystack": "Haystack hybrid",
+    "llamaindex": "LlamaIndex fusion",
+    "txtai": "txtai hybrid",
+    "paperqa": "paper-qa, dense alone",
+    "langgraph": "LangGraph's RAG graph, dense alone",
+}
 QUERIES, OF_PEERS = 200, 20
 """Searches of ours, and of each peer, which take longer."""
 LIMITS = {("langchain", 10_000): (1.3, 1.0), ("langchain", 100_000): (80.0, 4.0)}

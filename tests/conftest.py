@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 import reader_files
-from kept_threads import Kept
+from kept_threads import IN_POSTGRES, STORES, Kept, databases_of_libraries
 from langchain_openai import ChatOpenAI
 from langgraph.runtime import Runtime
 from postgres_server import running_server
@@ -175,7 +175,14 @@ def vector_postgres():
         yield server
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(scope="session", autouse=IN_POSTGRES)
+def all_in_postgres(the_run_leaves_no_process_and_stays_small, postgres):
+    """Where PREFLIGHT_TEST_THREADS says so."""
+    with databases_of_libraries(postgres):
+        yield
+
+
+@pytest.fixture(params=STORES)
 def kept(request, tmp_path) -> Kept:
     """Where conversations are kept: beside the documents, or in a new database of a server."""
     url = None if request.param == "sqlite" else request.getfixturevalue("postgres").database()

@@ -2,7 +2,11 @@
 
 So are the lists with hashes, and no version with a known hole is allowed."""
 
+import importlib
+import json
 import re
+import subprocess
+import sys
 import tomllib
 from itertools import chain
 from pathlib import Path
@@ -10,9 +14,11 @@ from urllib.parse import urlsplit
 
 import pytest
 import yaml
+from compose_spec import PyOptions
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
+from pathspec import GitIgnoreSpec
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -103,6 +109,61 @@ def test_the_compose_file_starts_two_servers_over_one_database():
     assert {volume.partition(":")[0] for volume in servers[0]["volumes"]} <= compose["volumes"].keys()
     dockerfile = (ROOT / "docs" / "install" / "Dockerfile").read_text(encoding="utf-8")
     assert "postgres-hashes.txt" in dockerfile
+
+
+def test_the_compose_file_is_one_by_the_specification():
+    """A parser of the Compose specification reads it, which refuses what it does not know; no daemon is needed."""
+    text = (ROOT / "docs" / "install" / "compose.yaml").read_text(encoding="utf-8")
+    options = PyOptions()
+    options.apply_merge = True
+    found = options.from_yaml(text)
+    found.validate()
+    assert sorted(found.service_names()) == ["one", "postgres", "two"]
+    assert set(found.volumes) == {"library", "threads"}
+    for wrong in (("healthcheck:", "health:"), ("service_healthy", "service_ready"), ("interval: 5s", "interval: 5x")):
+        with pytest.raises(ValueError, match=r"\w"):
+            options.from_yaml(text.replace(*wrong))
+
+
+@pytest.fixture(scope="module")
+def platform_image(tmp_path_factory):
+    """Instructions of LangGraph Platform's image, as `langgraph dockerfile` writes them for langgraph.json."""
+    target = tmp_path_factory.mktemp("platform") / "Dockerfile"
+    command = [sys.executable, "-m", "langgraph_cli", "dockerfile", str(target), "--config", "langgraph.json"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = re.sub(r"\\\n", " ", target.read_text(encoding="utf-8")).splitlines()
+    found = [line.split(maxsplit=1) for line in lines if line and not line.startswith("#")]
+    return [(word, text) for word, text in found]
+
+
+def test_the_platforms_image_installs_the_clone_and_names_graph_and_checkpointer(platform_image):
+    (added,) = [text.split() for word, text in platform_image if word == "ADD"]
+    assert added == [".", f"/deps/{ROOT.name}"]
+    (base,) = [text for word, text in platform_image if word == "FROM"]
+    python = Version(base.partition(":")[2].partition("-")[0])
+    assert python in Requirement(f"python{PROJECT['requires-python']}").specifier
+    assert any("/deps/*" in text and "uv pip install" in text and " -e ." in text for _, text in platform_image)
+    settings = dict(text.split("=", 1) for word, text in platform_image if word == "ENV")
+    assert settings["UV_TORCH_BACKEND"] == "cpu"
+    (module, name), *others = [at.split(":") for at in json.loads(settings["LANGSERVE_GRAPHS"].strip("'")).values()]
+    assert others == []
+    # What it names is there: a module of the installed package, and a file of what is added.
+    assert hasattr(importlib.import_module(module), name)
+    path, name = json.loads(settings["LANGGRAPH_CHECKPOINTER"].strip("'"))["path"].split(":")
+    file = ROOT / Path(path).relative_to(f"/deps/{ROOT.name}")
+    assert f"def {name}(" in file.read_text(encoding="utf-8")
+
+
+def test_the_platforms_image_gets_all_that_the_package_is_built_from():
+    """`.dockerignore` leaves out what the graph does not need, and nothing of the package or of its build."""
+    ignored = GitIgnoreSpec.from_lines((ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines())
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
+    kept = set(listed) - set(ignored.match_files(listed))
+    needed = [name for name in listed if name.startswith(("preflight_rag/", "graph/", "nodes/", "prompts/", "state/"))]
+    assert len(needed) > 200
+    assert {*needed, "LICENSE", "README.md", "langgraph.json", "pyproject.toml", "setup.py"} <= kept
+    assert not any(name.startswith("tests/") for name in kept)
 
 
 def test_the_extra_for_postgresql_has_its_hashes():

@@ -22,13 +22,13 @@ from preflight_rag.evaluation.experiments import EXPERIMENTS
 from preflight_rag.models import opening
 from preflight_rag.testing.scripted_server import ScriptedServer
 
-LIMIT = 20
+LIMIT = 2
 """Questions of each experiment's first data set that are asked offline."""
 ASKED = 2
 """Questions of each of its usual sets that a scripted server is asked."""
-FEWER = {"trust": 6}
-"""Of those whose questions are about whole documents, each of them a hundred passages long."""
-DOCUMENTS = 300
+LIMITS = {"keyless-abstention": 6, "splitters": 1, "trust": 1}
+"""Of one that is about five data sets, and of those whose questions are about documents of a hundred passages."""
+DOCUMENTS = 60
 NEED_A_MODEL = {"corg-build"}
 """Those that have nothing to do without one."""
 RELATING = {"corg", "corg-ablation", "corg-cost", "corg-stats", "routes"}
@@ -116,9 +116,9 @@ def questions_of(rows: list[dict]) -> set[str]:
 @pytest.mark.parametrize("name", OFFLINE)
 def test_it_runs_offline(invoke: Invoke, name: str, tmp_path: Path) -> None:
     first = EXPERIMENTS[name].usual[0]
-    limit = FEWER.get(name, LIMIT)
+    limit = LIMITS.get(name, LIMIT)
     rows = check(invoke(name, limit, "--model", "offline", "--dataset", first), name, tmp_path / "out", 1)
-    assert 1 <= len(questions_of(rows)) <= LIMIT
+    assert 1 <= len(questions_of(rows)) <= limit
 
 
 @pytest.mark.parametrize("name", ASKING)

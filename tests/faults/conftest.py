@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from fault_counts import times
+from kept_threads import STORES, Kept
 from model_talk import make_library, talking
 from server_fixtures import client_of, offline_app, scripted_app, shared_app, small_folder
 
@@ -20,3 +22,10 @@ def talk(broken_bow):
     """One application over that library, and one scripted model, whose calls may take long."""
     with talking(broken_bow, 30.0) as talk:
         yield talk
+
+
+@pytest.fixture(params=times(STORES[:1], STORES))
+def kept_under_load(request, small_folder):
+    """Where the server that is tested keeps conversations: in `make faults` over both databases."""
+    url = None if request.param == "sqlite" else request.getfixturevalue("postgres").database()
+    return Kept(small_folder, url)

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 from fault_counts import report, times
+from kept_threads import Kept
 from serving import events, running, serving
 
 from preflight_rag import Preflight
@@ -239,12 +240,14 @@ def test_the_models_call_ends_within_a_second_of_the_clients_leaving(
     assert max(took) < 1.0
 
 
-def test_sigterm_under_load_leaves_every_turn_answered_or_resumable(small_folder: Path, chat_reader: Any) -> None:
+def test_sigterm_under_load_leaves_every_turn_answered_or_resumable(
+    small_folder: Path, chat_reader: Any, kept_under_load: Kept
+) -> None:
     count = times(8, 100)
     with ScriptedServer([("How is Basalt?", SLOW)], default=Reply("Light [1].", delay=0.3)) as server:
         environment = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "any"}
         flags = ("-l", small_folder, "--model", "openai:scripted", "-q", "--turns", count, "--rate", 0)
-        with serving(*flags, **environment) as (process, url):
+        with serving(*flags, **environment, **kept_under_load.environment) as (process, url):
 
             def ask(number: int) -> tuple[str, str]:
                 """The last event of a turn; every second one takes longer than the server lives."""
@@ -269,12 +272,16 @@ def test_sigterm_under_load_leaves_every_turn_answered_or_resumable(small_folder
                 lasts = dict(each.result() for each in asked)
             log = process.stderr.read()
         server.wait_idle()
-        report(f"{count} turns: ended after {ended:.1f} s, {list(lasts.values()).count('answer')} answered before")
+        answered = list(lasts.values()).count("answer")
+        report(f"{kept_under_load.name}, {count} turns: ended after {ended:.1f} s, {answered} answered before")
         assert process.returncode == 0, log
         assert ended < 15
         assert "Traceback" not in log
         assert not (small_folder / "threads.db-wal").exists()  # the databases were closed
-    with ScriptedServer(default="Again [1].") as server, Preflight.open(small_folder, chat_reader(server)) as app:
+    with (
+        ScriptedServer(default="Again [1].") as server,
+        Preflight.open(small_folder, chat_reader(server), threads=kept_under_load.url) as app,
+    ):
         states = []
         for thread, last in lasts.items():
             turn = app.ledger.last(thread)

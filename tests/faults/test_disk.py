@@ -89,7 +89,7 @@ def generations(folder: Path) -> int:
 
 # The first kinds end in the database, the last ones in the files of the index: the database takes 1,390 kB of them.
 @pytest.mark.parametrize(
-    "kilobytes", [0, 8, 20, 100, *range(400, 1300, times(400, 60)), *range(1385, 1540, times(40, 5))]
+    "kilobytes", [0, 8, 20, 100, *range(400, 1300, times(500, 60)), *range(1385, 1540, times(80, 5))]
 )
 def test_a_disk_that_fills_up_in_an_ingest(disk: SmallDisk, base: Path, embedder: Embeddings, kilobytes: int) -> None:
     folder = Path(shutil.copytree(base, disk.root / "library"))

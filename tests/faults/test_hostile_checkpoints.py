@@ -13,6 +13,7 @@ from typing import Any
 
 import ormsgpack
 import pytest
+from fault_counts import FULL
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
@@ -138,16 +139,25 @@ def folder(tmp_path_factory, embedder):
     return folder
 
 
+IN_POSTGRESQL = NAMES if FULL else NAMES[::5]
+"""Those that are tried in PostgreSQL, too, whose saver reads them with the same serializer."""
+
+
 @pytest.mark.parametrize("place", ["checkpoints", "writes"])
 @pytest.mark.parametrize("name", NAMES)
-def test_a_conversation_with_a_hostile_checkpoint_runs_none_of_them(name, place, folder, tmp_path, monkeypatch, caplog):
+def test_a_conversation_with_a_hostile_checkpoint_runs_none_of_them(
+    name, place, folder, kept, tmp_path, monkeypatch, caplog
+):
+    if kept.url and name not in IN_POSTGRESQL:
+        pytest.skip("in `make faults`")
     monkeypatch.setenv("PREFLIGHT_CANARY_KEY", SECRET)
     canary, thread = tmp_path / "canary", f"{name}-{place}".replace(" ", "-")
-    with Preflight.open(folder, "offline") as app:
+    with Preflight.open(folder, "offline", threads=kept.url) as app:
         app.ask("How hot is Venus?", thread_id=thread)
-    _put_in(folder / "threads.db", place, thread, lambda value: hostile(name, canary, value))
+    put_in = _put_in_postgresql if kept.url else _put_in
+    put_in(kept.url or folder / "threads.db", place, thread, lambda value: hostile(name, canary, value))
     shown = ""
-    with Preflight.open(folder, "offline") as app:
+    with Preflight.open(folder, "offline", threads=kept.url) as app:
         try:
             shown = repr(app.ask("And how hot is it there?", thread_id=thread))
         except PreflightError as error:
@@ -155,6 +165,36 @@ def test_a_conversation_with_a_hostile_checkpoint_runs_none_of_them(name, place,
     assert not waited(canary, 0.1)
     assert "Traceback" not in shown
     assert SECRET not in shown + caplog.text
+
+
+def _put_in_postgresql(url: str, place: str, thread: str, changed: Any) -> None:
+    """As `_put_in`: there a checkpoint's values, all but texts and numbers, are rows of their own."""
+    import psycopg
+
+    serializer = our_serializer()
+    table, key = {
+        "checkpoints": ("checkpoint_blobs", ("checkpoint_ns", "channel", "version")),
+        "writes": ("checkpoint_writes", ("checkpoint_ns", "checkpoint_id", "task_id", "idx")),
+    }[place]
+    with psycopg.connect(url) as connection:
+        if place == "writes":
+            query = "select checkpoint_id from checkpoints where thread_id = %s order by written desc limit 1"
+            row = connection.execute(query, [thread]).fetchone()
+            assert row is not None
+            connection.execute(
+                "insert into checkpoint_writes (thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx,"
+                " channel, type, blob) values (%s, '', %s, 'task', '', 0, 'question', %s, %s)",
+                (thread, row[0], *changed(None)),
+            )
+        query = f"select {', '.join(key)}, type, blob from {table} where thread_id = %s and type <> 'empty'"
+        rows = connection.execute(query, [thread]).fetchall()
+        assert rows
+        where = " and ".join(f"{name} = %s" for name in ("thread_id", *key))
+        for *values, kind, blob in rows:
+            if blob is None or (place == "writes" and "task" in values):
+                continue
+            given = (*changed(serializer.loads_typed((kind, blob))), thread, *values)
+            connection.execute(f"update {table} set type = %s, blob = %s where {where}", given)
 
 
 def _put_in(database: Path, place: str, thread: str, changed: Any) -> None:

@@ -24,6 +24,7 @@ import pytest
 from broken_bow import QUESTION as HOW_MANY
 from broken_bow import documents
 from fault_counts import FULL, report, times
+from kept_threads import Kept
 from langchain_openai import ChatOpenAI
 
 from preflight_rag import Answer, Preflight
@@ -49,7 +50,7 @@ for line in sys.stdin:
     if pid == 0:
         given = {"base_url": order["url"], "api_key": "k", "max_retries": 0, "timeout": 60}
         chat = langchain_openai.ChatOpenAI(model="killed", **given)
-        app = Preflight.open(order["folder"], chat, **order["settings"])
+        app = Preflight.open(order["folder"], chat, threads=order["threads"], **order["settings"])
         app.library.search(order["question"])
         app.ledger
         print("ready", os.getpid(), flush=True)
@@ -153,23 +154,29 @@ def model_server(route: Route, folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 @pytest.fixture
-def library_of(own_folder: Path, tmp_path: Path, embedder):
-    """Makes the library that a route's question is about."""
+def library_of(own_folder: Path, kept: Kept, tmp_path: Path, embedder):
+    """Makes the library that a route's question is about; gives where its conversations are kept."""
 
-    def make(name: str) -> Path:
+    def make(name: str) -> Kept:
         if name != "corg":
-            return own_folder
+            return kept
         folder = tmp_path / "bows"
         with Library.open(folder, embedder=embedder, create=True) as library:
             library.add(documents(["A1", "A2", "A3"]))
-        return folder
+        return Kept(folder, kept.url)
 
     return make
 
 
-def opened(folder: Path, url: str, model: str, route: Route) -> Preflight:
+def opened(kept: Kept, url: str, model: str, route: Route) -> Preflight:
     chat = ChatOpenAI(base_url=url, api_key="k", model=model, max_retries=0, timeout=60)
-    return Preflight.open(folder, chat, **route.settings)
+    return Preflight.open(kept.folder, chat, threads=kept.url, **route.settings)
+
+
+def order_of(route: Route, kept: Kept, url: str) -> dict[str, Any]:
+    """What the process is told that takes the route's turn."""
+    where = {"folder": str(kept.folder), "threads": kept.url}
+    return {"url": url, "settings": route.settings, "question": route.question, **where}
 
 
 def content(answer: Answer) -> dict[str, Any]:
@@ -182,24 +189,18 @@ def calls(log: Path, model: str, since: int) -> list[Received]:
     return [call for call in read_log(log)[since:] if call.body["model"] == model]
 
 
-def recorded(database: Path, thread: str, route: Route, sent: list[Received]) -> int:
+def recorded(kept: Kept, thread: str, route: Route, sent: list[Received]) -> int:
     """How many of the calls need not be made again: those of branches whose result is in the database."""
     counted = 0
     left = [prompt_of(call.body) for call in sent]
     for text, channel in route.stages:
         of_stage = [prompt for prompt in left if text in prompt]
         left = [prompt for prompt in left if text not in prompt]
-        with closing(sqlite3.connect(database)) as connection:
-            query = "select count(distinct task_id) from writes where thread_id = ? and channel = ?"
-            (branches,) = connection.execute(query, [thread, channel]).fetchone()
+        of_branches = f"thread_id = '{thread}' and channel = '{channel}'"
+        branches = kept.count("writes", of_branches, "distinct task_id")
         whole = len(set(of_stage)) if channel == "branch:to:organize_contexts" and branches else 0
         counted += max(whole, min(branches, len(of_stage)))
     return counted
-
-
-def is_whole(database: Path) -> bool:
-    with closing(sqlite3.connect(database)) as connection:
-        return connection.execute("pragma integrity_check").fetchall() == [("ok",)]
 
 
 def measured(zygote: Zygote, order: dict[str, Any]) -> float:
@@ -217,18 +218,18 @@ def measured(zygote: Zygote, order: dict[str, Any]) -> float:
 def test_a_turn_killed_at_any_point_is_resumed_to_the_same_answer(
     name: str, zygote: Zygote, library_of, tmp_path: Path
 ) -> None:
-    route, folder = ROUTES[name], library_of(name)
-    database, draw = folder / "threads.db", random.Random(f"turns {name}")
+    route, kept = ROUTES[name], library_of(name)
+    draw = random.Random(f"turns {name}")
     states: dict[str, int] = {}
     with model_server(route, tmp_path) as (url, log):
-        order = {"url": url, "folder": str(folder), "settings": route.settings, "question": route.question}
+        order = order_of(route, kept, url)
         seconds = measured(zygote, order)
-        with opened(folder, url, "whole", route) as app:
+        with opened(kept, url, "whole", route) as app:
             expected = content(app.ask(route.question, thread_id="whole"))
         branches = len(calls(log, "whole", 0))
         assert len(calls(log, "killed", 0)) == 2 * branches
         killed = attempts = 0
-        while killed < times(2, 50):
+        while killed < times(1 if kept.url else 2, 50):
             attempts += 1
             assert attempts < times(30, 500), "the turn ends before it is killed again and again"
             thread, since = f"t{attempts}", len(read_log(log))
@@ -238,12 +239,12 @@ def test_a_turn_killed_at_any_point_is_resumed_to_the_same_answer(
             if zygote.ended() != -signal.SIGKILL:  # it was quicker than the measured one
                 continue
             killed += 1
-            assert is_whole(database)
-            with opened(folder, url, "resumed", route) as app:
+            kept.check_whole()
+            with opened(kept, url, "resumed", route) as app:
                 last = app.ledger.last(thread)
                 state = last.status if last else "not begun"
                 states[state] = states.get(state, 0) + 1
-                known = recorded(database, thread, route, calls(log, "killed", since))
+                known = recorded(kept, thread, route, calls(log, "killed", since))
                 if last is None:
                     with pytest.raises(ThreadNotFound):
                         app.resume(thread)
@@ -262,8 +263,9 @@ def test_a_turn_killed_at_any_point_is_resumed_to_the_same_answer(
                 assert calls(log, "resumed", since) == []
             else:
                 assert len(calls(log, "resumed", since)) <= branches - known, f"{known} were known"
-        assert is_whole(database)
-    report(f"{name}: {killed} kills within {seconds:.2f} s, {attempts - killed} came too late; rows {states}")
+        kept.check_whole()
+    late = attempts - killed
+    report(f"{name}, {kept.name}: {killed} kills within {seconds:.2f} s, {late} came too late; rows {states}")
 
 
 # It holds the turn's last write up: the one that brings the ledger's row to its answer.
@@ -272,11 +274,19 @@ create trigger held before update on turns when new.status = 'answered' begin
     select count(*) from (with recursive n(i) as (select 1 union all select i + 1 from n) select i from n);
 end
 """
+HOLD_IN_POSTGRESQL = """
+create function hold() returns trigger language plpgsql as $$ begin perform pg_sleep(600); return new; end $$;
+create trigger held before update on turns for each row when (new.status = 'answered') execute function hold()
+"""
+HELD_IN_POSTGRESQL = "from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'"
 
 
-def is_locked(database: Path) -> bool:
-    """Whether another connection writes, again and again: a checkpoint takes milliseconds."""
-    with closing(sqlite3.connect(database, timeout=0.5, isolation_level=None)) as connection:
+def is_held(kept: Kept) -> bool:
+    """Whether the last write of a turn is under way. In the file somebody else writes again and again then: a
+    checkpoint takes milliseconds."""
+    if kept.url:
+        return bool(kept.rows(f"select pid {HELD_IN_POSTGRESQL}"))
+    with closing(sqlite3.connect(kept.folder / "threads.db", timeout=0.5, isolation_level=None)) as connection:
         try:
             connection.execute("begin immediate")
         except sqlite3.OperationalError:
@@ -285,41 +295,54 @@ def is_locked(database: Path) -> bool:
     return False
 
 
+def let_go(kept: Kept) -> None:
+    """Take the trigger away. The server is told that the process is gone, which it would see after the statement."""
+    if kept.url:
+        kept.rows(f"select pg_terminate_backend(pid) {HELD_IN_POSTGRESQL}")
+        kept.check_whole()
+    kept.rows("drop trigger held on turns" if kept.url else "drop trigger held")
+
+
+IN_SHORT = {
+    "SQLite": (("plain", "resume"), ("map-reduce", "ask"), ("corg", "command line")),
+    "PostgreSQL": (("plain", "command line"), ("map-reduce", "resume")),
+}
+"""Routes, and what comes then, in `make test`."""
+
+
 @pytest.mark.parametrize("name", ROUTES)
 @pytest.mark.parametrize("then", ["resume", "ask", "ask and discard", "command line"])
 def test_a_turn_killed_between_its_answer_and_the_ledger_is_neither_lost_nor_answered_twice(
     name: str, then: str, zygote: Zygote, library_of, tmp_path: Path
 ) -> None:
     """Until then its row says `running`, as that of every turn that was cut off."""
-    if not FULL and (name, then) not in (("plain", "resume"), ("map-reduce", "ask"), ("corg", "command line")):
+    route, kept = ROUTES[name], library_of(name)
+    if not FULL and (name, then) not in IN_SHORT[kept.name]:
         pytest.skip("in `make faults`")
-    route, folder = ROUTES[name], library_of(name)
-    database = folder / "threads.db"
     with model_server(route, tmp_path) as (url, log):
-        order = {"url": url, "folder": str(folder), "settings": route.settings, "question": route.question}
-        with opened(folder, url, "whole", route) as app:
+        order = order_of(route, kept, url)
+        with opened(kept, url, "whole", route) as app:
             expected = content(app.ask(route.question, thread_id="whole"))
-        with closing(sqlite3.connect(database)) as connection:
-            connection.execute(HOLD)
+        kept.rows(HOLD_IN_POSTGRESQL if kept.url else HOLD)
         pid = zygote.start(**order, thread="t")
         end = time.monotonic() + 120
-        while not is_locked(database):
+        while not is_held(kept):
             assert time.monotonic() < end, "waited in vain"
         os.kill(pid, signal.SIGKILL)
         assert zygote.ended() == -signal.SIGKILL
-        with closing(sqlite3.connect(database)) as connection:
-            connection.execute("drop trigger held")
+        let_go(kept)
         assert len(calls(log, "killed", 0)) == len(calls(log, "whole", 0))
-        assert is_whole(database)
+        kept.check_whole()
         since = len(read_log(log))
-        with opened(folder, url, "next", route) as app:
+        with opened(kept, url, "next", route) as app:
             assert [turn.status for turn in app.ledger.turns("t")] == ["running"]
             if then == "resume":
                 assert content(app.resume("t")) == expected
             elif then.startswith("ask"):
                 assert app.ask("And why is that so?", thread_id="t", discard=then.endswith("discard")).turn == 2
         if then == "command line":
-            environment = os.environ | {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "k", "PREFLIGHT_MODEL": "openai:next"}
+            environment = os.environ | kept.environment
+            environment |= {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "k", "PREFLIGHT_MODEL": "openai:next"}
             resume = [
                 sys.executable,
                 "-m",
@@ -329,7 +352,7 @@ def test_a_turn_killed_between_its_answer_and_the_ledger_is_neither_lost_nor_ans
                 "t",
                 "--json",
                 "--library",
-                str(folder),
+                str(kept.folder),
             ]
             done = subprocess.run(resume, env=environment, capture_output=True, text=True)
             assert done.returncode == 0, done.stderr
@@ -337,7 +360,7 @@ def test_a_turn_killed_between_its_answer_and_the_ledger_is_neither_lost_nor_ans
         whole = {prompt_of(call.body) for call in calls(log, "whole", 0)}
         asked_again = [prompt for call in calls(log, "next", since) if (prompt := prompt_of(call.body)) in whole]
         assert asked_again == []
-        with opened(folder, url, "next", route) as app:
+        with opened(kept, url, "next", route) as app:
             first, *later = app.ledger.turns("t")
             assert first.result is not None
             assert (first.status, content(Answer.model_validate(first.result))) == ("answered", expected)

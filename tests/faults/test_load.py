@@ -27,6 +27,7 @@ from typing import Any
 import httpx
 import pytest
 from fault_counts import report, times
+from kept_threads import Kept
 from serving import serving
 
 from preflight_rag.library import Library
@@ -145,13 +146,18 @@ def _problem(canary: str, streamed: str, name: str, data: dict[str, Any]) -> str
 
 
 @pytest.mark.parametrize("turns", ["enough", "as many as usual"])
-def test_a_thousand_conversations_at_once(small_folder: Path, tmp_path: Path, turns: str) -> None:
+def test_a_thousand_conversations_at_once(
+    small_folder: Path, tmp_path: Path, turns: str, kept_under_load: Kept
+) -> None:
     count = times(60, 1000)
     raise_file_handles()
     # Places for all of them, running and waiting; or so few that most are refused at first.
     places = max(count // 4, 1) if turns == "enough" else times(4, 32)
     flags = ("-l", small_folder, "--model", "openai:scripted", "-q", "--rate", 0, "--turns", places)
-    with model(tmp_path, delay=1.0) as (environment, log), serving(*flags, **environment) as (process, url):
+    with (
+        model(tmp_path, delay=1.0) as (environment, log),
+        serving(*flags, **environment, **kept_under_load.environment) as (process, url),
+    ):
 
         async def all_at_once() -> list[Outcome]:
             limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)
@@ -167,7 +173,8 @@ def test_a_thousand_conversations_at_once(small_folder: Path, tmp_path: Path, tu
     seconds = sorted(each.seconds for each in outcomes)
     refused = sum(each.refused for each in outcomes)
     quantiles = f"p50 {statistics.median(seconds):.1f} s, p95 {seconds[int(0.95 * len(seconds))]:.1f} s"
-    report(f"{count} conversations, {places} places: {quantiles}, {took:.1f} s in all, {refused} refusals (503)")
+    told = f"{quantiles}, {took:.1f} s in all, {refused} refusals (503)"
+    report(f"{kept_under_load.name}, {count} conversations, {places} places: {told}")
     assert [each.problem for each in outcomes if each.problem] == []
     # No more prompts than conversations: nothing was asked again in silence, here or there.
     assert len(prompts) == count
@@ -262,13 +269,13 @@ class Size:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_a_long_mixed_load_leaves_nothing_behind(small_folder: Path, tmp_path: Path) -> None:
+def test_a_long_mixed_load_leaves_nothing_behind(small_folder: Path, tmp_path: Path, kept_under_load: Kept) -> None:
     seconds = float(os.environ.get("PREFLIGHT_SOAK_SECONDS", times(20, 1800)))
     settle = min(seconds / 4, 120)
     spoken = {"default": {"text": "Basalt is hard [1]. " + "It is so. " * 10, "chunk_delay": 0.02}}
     with model(tmp_path, delay=0.05, script=spoken) as (environment, _):
         flags = ("-l", small_folder, "--model", "openai:scripted", "-q", "--rate", 0, "--turns", 16)
-        with serving(*flags, **environment) as (process, url):
+        with serving(*flags, **environment, **kept_under_load.environment) as (process, url):
             done: Counter[str] = Counter()
             asyncio.run(mixed_load(url, settle, done))
             rest(url)
@@ -282,7 +289,8 @@ def test_a_long_mixed_load_leaves_nothing_behind(small_folder: Path, tmp_path: P
             process.send_signal(signal.SIGTERM)
             assert process.wait(timeout=30) == 0
             log = process.stderr.read()
-    report(f"{seconds:.0f} s, {dict(done)}; at first {start}; then {'; '.join(map(str, sizes))}")
+    then = "; ".join(map(str, sizes))
+    report(f"{kept_under_load.name}, {seconds:.0f} s, {dict(done)}; at first {start}; then {then}")
     assert "Traceback" not in log, log[-3000:]
     assert "preflight_turns_running 0.0" in running
     assert all(done[kind] for kind in KINDS), done

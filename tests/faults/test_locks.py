@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from fault_counts import times
+from kept_threads import Kept
 
 from preflight_rag.graph.locks import FOLDER, remove_unused_locks, thread_lock
 
@@ -41,6 +42,36 @@ asyncio.run(main())
 """
 
 
+# The same over PostgreSQL, where a thread is held by a lock of the server's.
+WORKER_IN_POSTGRESQL = """
+import asyncio, os, random, sys
+from pathlib import Path
+from preflight_rag.graph import postgres
+from preflight_rag.graph.thread_store import open_thread_store
+
+postgres.POLL_SECONDS = 0.001
+folder, seed, turns, threads, url = Path(sys.argv[1]), *map(int, sys.argv[2:5]), sys.argv[5]
+draw = random.Random(seed)
+
+async def turn(store):
+    thread = f"t{draw.randrange(threads)}"
+    async with store.lock(thread, wait=120):
+        held = os.open(folder / f"{thread}.held", os.O_CREAT | os.O_EXCL)
+        await asyncio.sleep(0)
+        os.close(held)
+        os.unlink(folder / f"{thread}.held")
+        with open(folder / f"{thread}.count", "a") as counted:
+            counted.write("x")
+
+async def main():
+    async with open_thread_store(folder, url) as store:
+        for _ in range(turns // 4):
+            await asyncio.gather(*(turn(store) for _ in range(4)))
+
+asyncio.run(main())
+"""
+
+
 def lock_files(folder: Path) -> list[str]:
     return sorted(path.name for path in (folder / FOLDER).iterdir())
 
@@ -55,6 +86,20 @@ def test_several_processes_never_hold_one_thread_at_once_and_leave_no_lock_file(
     assert [worker.communicate()[1][-2000:] for worker in workers] == [""] * processes
     assert sum(len(path.read_text()) for path in tmp_path.glob("*.count")) == processes * turns
     assert lock_files(tmp_path) == []
+
+
+def test_several_processes_never_hold_one_thread_at_once_in_postgresql(tmp_path: Path, postgres) -> None:
+    kept = Kept(tmp_path, postgres.database())
+    processes, turns, threads = times(3, 6), times(40, 2000), 2
+    command = [sys.executable, "-c", WORKER_IN_POSTGRESQL, str(tmp_path)]
+    workers = [
+        subprocess.Popen([*command, str(seed), str(turns), str(threads), kept.url], stderr=subprocess.PIPE, text=True)
+        for seed in range(processes)
+    ]
+    assert [worker.communicate()[1][-2000:] for worker in workers] == [""] * processes
+    assert sum(len(path.read_text()) for path in tmp_path.glob("*.count")) == processes * turns
+    kept.check_whole()
+    assert kept.rows("select count(*) from pg_locks where locktype = 'advisory'") == [(0,)]
 
 
 async def test_a_thousand_threads_leave_no_lock_file(tmp_path: Path) -> None:

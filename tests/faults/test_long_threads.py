@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 from fault_counts import report, times
+from kept_threads import IN_POSTGRESQL, OF_THE_FILE, Kept
 
 from preflight_rag import Preflight
 from preflight_rag.testing import ScriptedServer
@@ -14,29 +13,22 @@ from preflight_rag.testing import ScriptedServer
 QUESTIONS = ("What is granite made of?", "How hard is it?", "Where is it found?")
 
 
-def used(path: Path) -> int:
-    """Bytes of a database that hold something."""
-    with closing(sqlite3.connect(path)) as connection:
-        pages, free, size = (
-            connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
-        )
-    return (pages - free) * size
-
-
-def test_a_long_thread_takes_no_more_a_turn_than_a_short_one(scripted_app) -> None:
+def test_a_long_thread_takes_no_more_a_turn_than_a_short_one(scripted_app, kept: Kept) -> None:
     last, sizes = times(60, 1000), {}
     with ScriptedServer(default="Granite is made of quartz and feldspar [1].") as server:
-        app = scripted_app(server, rewrite="off")
+        app = scripted_app(server, rewrite="off", threads=kept.url)
+        kept = Kept(app.folder, kept.url)
         for number in range(1, last + 1):
             app.ask(f"{QUESTIONS[number % 3]} ({number})", thread_id="t")
             if number in (10, last):
-                sizes[number] = used(app.folder / "threads.db") / number
-        log = (app.folder / "threads.db-wal").stat().st_size
-    report(f"bytes a turn: {sizes}; log: {log}")
+                sizes[number] = kept.bytes() / number
+        log = 0 if kept.url else (app.folder / "threads.db-wal").stat().st_size
+    report(f"{kept.name}, bytes a turn: {sizes}; log: {log}")
     assert sizes[last] <= 2 * sizes[10]
     assert log < 20_000_000
 
 
+@OF_THE_FILE
 def test_nothing_is_left_of_deleted_threads(scripted_app) -> None:
     """A canary in the questions and the answers of one user's threads, between those of another one."""
     with ScriptedServer(default="Granite is made of quartz, as xylocanary knows [1].") as server:
@@ -53,6 +45,23 @@ def test_nothing_is_left_of_deleted_threads(scripted_app) -> None:
     assert [path.name for path in files if b"anna-" in path.read_bytes()] == []
 
 
+def test_no_row_is_left_of_deleted_threads_in_postgresql(scripted_app, postgres) -> None:
+    """What rows were, the server's pages keep until its vacuum, as the documentation says."""
+    kept = Kept(Path(), postgres.database())
+    with ScriptedServer(default="Granite is made of quartz [1].") as server:
+        app = scripted_app(server, rewrite="off", threads=kept.url)
+        for number in range(times(3, 60)):
+            app.ask(f"Is it quartz, {number}?", thread_id=f"anna-{number % 3}")
+        app.ask("Is it feldspar?", thread_id="ben")
+    left = {table: kept.count(table, "thread_id = 'ben'") for table in IN_POSTGRESQL}
+    assert all(kept.count(table, "thread_id like 'anna-%'") for table in ("checkpoints", "checkpoint_blobs", "turns"))
+    for number in range(3):
+        assert app.delete_thread(f"anna-{number}")
+    assert {table: kept.count(table) for table in IN_POSTGRESQL} == left
+    assert left["turns"] == 1
+
+
+@OF_THE_FILE
 def test_nothing_is_left_when_the_application_is_closed(small_folder: Path, embedder) -> None:
     with Preflight.open(small_folder, "offline", embedder=embedder, route="plain") as app:
         app.ask("What is granite made of, xylocanary?", thread_id="t")

@@ -20,6 +20,7 @@ from pathlib import Path
 from preflight_rag import Preflight
 
 folders, model, count, kept = sys.argv[1].split(","), sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+threads = sys.argv[5] or None
 
 def taken():
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
@@ -27,10 +28,10 @@ def taken():
 
 answers, seen = set(), []
 for number in range(count):
-    with Preflight.open(folders[number % len(folders)], model, route="plain") as app:
+    with Preflight.open(folders[number % len(folders)], model, route="plain", threads=threads) as app:
         answers.add(app.ask("Which rock is hard?").answer)
     seen.append(taken())
-open_at_once = [Preflight.open(folder, model, route="plain") for folder in folders[:kept]]
+open_at_once = [Preflight.open(folder, model, route="plain", threads=threads) for folder in folders[:kept]]
 for app in open_at_once:
     answers.add(app.ask("Which rock is hard?").answer)
 print(json.dumps({"seen": seen, "answers": sorted(answers), "at_once": taken()}))
@@ -42,20 +43,26 @@ KEPT = 4  # applications that are open at once
 SAYS = Reply('Basalt is hard [1].\nQUOTES\n[1] "Basalt is a rock that is hard"')
 
 
+CASES = [("offline", "SQLite"), ("openai:scripted", "SQLite"), *times([], [("openai:scripted", "PostgreSQL")])]
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-@pytest.mark.parametrize("model", ["offline", "openai:scripted"])
-def test_opening_and_closing_gives_everything_back(small_folder: Path, tmp_path: Path, model: str) -> None:
+@pytest.mark.parametrize(("model", "where"), CASES)
+def test_opening_and_closing_gives_everything_back(
+    small_folder: Path, tmp_path: Path, model: str, where: str, request: pytest.FixtureRequest
+) -> None:
+    url = request.getfixturevalue("postgres").database() if where == "PostgreSQL" else ""
     folders = [shutil.copytree(small_folder, tmp_path / f"library {n}") for n in range(8)]
     count = times(24, 200)
     with ScriptedServer(default=SAYS) as server:
         environment = {**os.environ, "OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "any"}
-        arguments = [",".join(str(each) for each in folders), model, str(count), str(KEPT)]
+        arguments = [",".join(str(each) for each in folders), model, str(count), str(KEPT), url]
         command = [sys.executable, "-c", OPENED, *arguments]
         done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     megabytes, threads, handles = zip(*found["seen"][WARM:], strict=True)
-    report(f"{model}: {megabytes[0]:.0f} MB after {WARM + 1} times, {megabytes[-1]:.0f} MB after {count}")
+    report(f"{model}, {where}: {megabytes[0]:.0f} MB after {WARM + 1} times, {megabytes[-1]:.0f} MB after {count}")
     assert len(found["answers"]) == 1  # a model that is shared says what one of its own says
     half = len(megabytes) // 2
     # Before the models were shared each opening left 50 to 95 megabytes for a while: 387 became 807 in 20.

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 from fault_counts import FULL, report, times
 from filelock import FileLock
+from kept_threads import Kept
 
 import preflight_rag
 from preflight_rag import Preflight
@@ -264,17 +265,18 @@ if hours:
     time.time_ns = lambda: nanoseconds() - int(3600e9 * hours)
 from langchain_openai import ChatOpenAI
 from preflight_rag import Preflight
-folder, url, thread, questions = sys.argv[1:5]
+folder, url, thread, questions, _, threads = sys.argv[1:7]
 chat = ChatOpenAI(base_url=url, api_key="k", model="m", max_retries=0, timeout=120)
-with Preflight.open(folder, chat, route="plain", rewrite="off", lock_wait=300) as app:
+settings = {"route": "plain", "rewrite": "off", "lock_wait": 300}
+with Preflight.open(folder, chat, threads=threads or None, **settings) as app:
     for question in questions.split("|"):
         app.ask(question, thread_id=thread)
 """
 
 
-def takes_turns(folder: Path, server: ScriptedServer, thread: str, questions: list[str], hours_back: float = 0) -> Any:
-    command = [sys.executable, "-c", TURNS, str(folder), server.url, thread, "|".join(questions), str(hours_back)]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+def takes_turns(kept: Kept, server: ScriptedServer, thread: str, questions: list[str], hours_back: float = 0) -> Any:
+    told = (str(kept.folder), server.url, thread, "|".join(questions), str(hours_back), kept.url or "")
+    return subprocess.Popen([sys.executable, "-c", TURNS, *told], stderr=subprocess.PIPE, text=True)
 
 
 def canary(body: dict[str, Any]) -> Reply:
@@ -303,27 +305,26 @@ def check_conversation(app: Preflight, thread: str, numbers: list[tuple[int, int
     assert kept == [text for turn in turns for text in (turn.question, turn.answer)]
 
 
-def test_processes_with_conversations_of_their_own_share_one_file(own_folder: Path) -> None:
+def test_processes_with_conversations_of_their_own_share_one_database(own_folder: Path, kept: Kept) -> None:
     processes, turns = times(3, 8), times(3, 40)
     with ScriptedServer(canary) as server:
         running = [
-            takes_turns(own_folder, server, f"t{each}", [asked(each, n) for n in range(turns)])
-            for each in range(processes)
+            takes_turns(kept, server, f"t{each}", [asked(each, n) for n in range(turns)]) for each in range(processes)
         ]
         assert [process.communicate()[1][-2000:] for process in running] == [""] * processes
         assert server.count() == processes * turns
-        with Preflight.open(own_folder, "offline") as app:
+        with Preflight.open(own_folder, "offline", threads=kept.url) as app:
             for each in range(processes):
                 check_conversation(app, f"t{each}", [(each, n) for n in range(turns)])
-    with closing(sqlite3.connect(own_folder / "threads.db")) as connection:
-        assert connection.execute("pragma integrity_check").fetchall() == [("ok",)]
+    kept.check_whole()
 
 
-def test_five_turns_at_once_on_one_thread_are_kept_in_order(own_folder: Path, chat_reader) -> None:
+def test_five_turns_at_once_on_one_thread_are_kept_in_order(own_folder: Path, kept: Kept, chat_reader) -> None:
     """From one process in the order in which they were asked; from five processes in the order that the ledger has."""
     with ScriptedServer(canary) as server:
         for round_ in range(times(1, 10)):
-            with Preflight.open(own_folder, chat_reader(server), route="plain", rewrite="off", lock_wait=300) as app:
+            settings = {"route": "plain", "rewrite": "off", "lock_wait": 300, "threads": kept.url}
+            with Preflight.open(own_folder, chat_reader(server), **settings) as app:
                 futures = []
                 for number in range(5):
                     turn = app._open_turns().run(
@@ -337,9 +338,9 @@ def test_five_turns_at_once_on_one_thread_are_kept_in_order(own_folder: Path, ch
                 check_conversation(app, f"one{round_}", [(round_, number) for number in range(5)])
         for round_ in range(times(1, 5)):
             thread = f"five{round_}"
-            running = [takes_turns(own_folder, server, thread, [asked(7, n)]) for n in range(5)]
+            running = [takes_turns(kept, server, thread, [asked(7, n)]) for n in range(5)]
             assert [process.communicate()[1][-2000:] for process in running] == [""] * 5
-            with Preflight.open(own_folder, "offline") as app:
+            with Preflight.open(own_folder, "offline", threads=kept.url) as app:
                 questions = [turn.question for turn in app.ledger.turns(thread)]
                 assert sorted(questions) == [asked(7, n) for n in range(5)]
                 assert messages(app, thread)[::2] == questions
@@ -351,14 +352,14 @@ async def drained(turn: Any) -> None:
         pass
 
 
-def test_the_clock_goes_back_an_hour_before_every_turn(own_folder: Path) -> None:
+def test_the_clock_goes_back_an_hour_before_every_turn(own_folder: Path, kept: Kept) -> None:
     """Each turn has a process of its own, whose clock is an hour behind that of the one before."""
     turns = times(2, 10)
     with ScriptedServer(canary) as server:
         for number in range(turns):
-            process = takes_turns(own_folder, server, "t", [asked(1, number)], hours_back=number)
+            process = takes_turns(kept, server, "t", [asked(1, number)], hours_back=number)
             assert process.communicate()[1][-2000:] == ""
-        with Preflight.open(own_folder, "offline") as app:
+        with Preflight.open(own_folder, "offline", threads=kept.url) as app:
             check_conversation(app, "t", [(1, number) for number in range(turns)])
 
 

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -13,13 +12,7 @@ from broken_bow import QUESTION, relation_calls, script
 from preflight_rag.testing.scripted_server import Reply, ScriptedServer, prompt_of
 
 
-def finished_groups(database):
-    with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as connection:
-        query = "select count(*) from writes where channel = 'branch:to:aggregate_groups'"
-        return connection.execute(query).fetchone()[0]
-
-
-def test_a_turn_killed_in_its_groups_is_resumed_without_asking_again(opened, tmp_path):
+def test_a_turn_killed_in_its_groups_is_resumed_without_asking_again(opened, tmp_path, kept):
     facts = ["A1", "A2", "A3"]
     relating, late = script(facts), threading.Event()
 
@@ -30,13 +23,14 @@ def test_a_turn_killed_in_its_groups_is_resumed_without_asking_again(opened, tmp
     with ScriptedServer(reply) as server:
         opened(server, facts).close()
         folder = tmp_path / "library"
-        environ = os.environ | {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "k", "PREFLIGHT_MODEL": "openai:m"}
+        environ = os.environ | kept.environment
+        environ |= {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "k", "PREFLIGHT_MODEL": "openai:m"}
         run = [sys.executable, "-m", "preflight_rag"]
         ask = [*run, "ask", QUESTION, "--library", str(folder), "--thread", "t", "--route", "corg"]
         process = subprocess.Popen(ask, env=environ, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-        server.wait_for(3, "<passages>")
+        server.wait_for(3, "<passages>", timeout=120)
         end = time.monotonic() + 60
-        while finished_groups(folder / "threads.db") < 2:
+        while kept.count("writes", "channel = 'branch:to:aggregate_groups'") < 2:
             assert time.monotonic() < end, "waited in vain"
             time.sleep(0.05)
         os.kill(process.pid, signal.SIGKILL)

@@ -14,7 +14,6 @@ from langgraph.checkpoint.memory import InMemorySaver
 from preflight_rag.graph.build import build_graph
 from preflight_rag.graph.outcome import answer_of
 from preflight_rag.models.opening import open_extractive_reader
-from preflight_rag.models.reading.extractive_reader import CachedReader
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.state.context import Context, Settings
 
@@ -33,7 +32,7 @@ class Turn:
 
     async def run(self, saver, given, *, kill_before=None):
         """Run to the end or up to the stage of that number; the answer and how many stages have begun."""
-        extractive = self.weights and CachedReader(self.weights)
+        extractive = self.weights
         reader, begun = OfflineReader(self.library.embedder, extractive), count()
 
         def resolve(context):
@@ -58,8 +57,8 @@ class Turn:
 
 @pytest.fixture(scope="module")
 def weights():
-    """The bundled reader by itself, without what it has read."""
-    return open_extractive_reader().reader
+    """One reader for all runs: what it reads depends on question and passage alone, and reading takes longest."""
+    return open_extractive_reader()
 
 
 @pytest.mark.parametrize(

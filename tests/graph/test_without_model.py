@@ -22,7 +22,7 @@ async def test_a_turn_goes_on_without_its_model_as_one_turn(own_folder, chat_rea
         with Preflight.open(own_folder, chat_reader(server), embedder=embedder, route=route) as app:
             *_, answer = await taken(app, use=ModelUse(or_offline=True))
             (row,) = app.ledger.turns("t")
-            state = await app._open_turns().graph.aget_state({"configurable": {"thread_id": "t"}})
+            state = app._loop.call(app._open_turns().graph.aget_state({"configurable": {"thread_id": "t"}}))
     assert (answer.gaps[0].stage, answer.receipt.model, row.status) == ("model", "preflight reader", "answered")
     assert "HTTP 500" in answer.gaps[0].error
     assert row.result["gaps"][0]["item"] == "openai:scripted"
