@@ -1,8 +1,8 @@
 """The project's own extractive reader: all-MiniLM-L6-v2's encoder with heads, trained on open data, in 24 MB.
 
 It runs through ONNX Runtime, in whole numbers where the processor is fast at them (`integer_network.py`), else with its
-weights of eight bits widened to floats; `docs/reader.md` is its model card. A passage goes through the model by itself: in a batch the last digit of a sum, and with it now and then
-an order, would depend on the passages beside it.
+weights of eight bits widened to floats; `docs/reader.md` is its model card. A passage goes through the model by itself:
+in a batch the last digit of a sum, and with it now and then an order, would depend on the passages beside it.
 """
 
 from __future__ import annotations
