@@ -2,7 +2,8 @@
 
     python -m training.train_reader --data DIR [--out FILE] [--checkpoints DIR]
 
-Beside it, it writes its tokenizer, and its checksum and what it was trained on into `reader.json`.
+Beside it, it writes its tokenizer, its network in whole numbers (`training/reader_integers.py`), and its checksum and
+what it was trained on into `reader.json`.
 
 First on questions made of the texts' own sentences and titles (`reader_cloze.py`, `reader_paraphrase.py`), then on the
 training parts of the annotated sets (`reader_data.py`), with windows and hard negatives drawn anew in each epoch. The
@@ -32,6 +33,7 @@ from preflight_rag.evaluation.samples import Sample, Span
 from preflight_rag.models.embedding.minilm import weights_folder
 from preflight_rag.models.reading.extractive_reader import Window, load_tokenizer, padded, windows
 from training.reader_cloze import answered, cloze, training_texts
+from training.reader_integers import export as integers
 from training.reader_network import UNKNOWN, VERDICTS, ReaderNetwork, Targets, export, loss
 from training.reader_paraphrase import paraphrased, prompted
 
@@ -259,6 +261,7 @@ def train(data: Path, out: Path, checkpoints: Path | None = None) -> ReaderNetwo
     export(network, out)
     out.with_name(f"{out.stem}_tokenizer.json").write_bytes((weights_folder() / "tokenizer.json").read_bytes())
     record(out, data, trainer.steps)
+    integers(out)
     if checkpoints:
         (checkpoints / STATE).unlink(missing_ok=True)
     return network

@@ -150,7 +150,9 @@ def test_beside_the_model_stands_what_it_is(trained, reader_data):
     assert told["calibration"] == UNCALIBRATED
     assert told["trained"]["steps"] == 2
     assert told["trained"]["examples"] == {name: len(examples(name, reader_data, "train")) for name in TRAINING}
-    assert {path.name for path in folder.iterdir()} == {"reader.onnx", "reader.json", "reader_tokenizer.json"}
+    assert json.loads((folder / "reader_integers.json").read_text(encoding="utf-8"))["sha256"] == told["sha256"]
+    files = {"reader.onnx", "reader.json", "reader_tokenizer.json", "reader_integers.onnx", "reader_integers.json"}
+    assert {path.name for path in folder.iterdir()} == files
 
 
 def test_what_else_the_settings_say_is_kept(tmp_path, reader_data):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from preflight_rag.models.cache import SharedModels
 from preflight_rag.models.embedding.embedder import Embedder
 from preflight_rag.models.embedding.minilm import GRAPH, WEIGHTS, MiniLM, Network, OnnxBackend, weights_folder
+from preflight_rag.models.processor import processor_flags
 from preflight_rag.state.errors import first_line
 from preflight_rag.state.extras import missing_modules
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 EXTRA = "fast"
 FLAGS = frozenset({"avx512_bf16", "amx_bf16"})
 """Processors that have one of these multiply bfloat16 themselves; where it is emulated it is slower than floats."""
-CPU_INFO = Path("/proc/cpuinfo")
 LEAST_COSINE = 0.9999
 """Between its vectors and ONNX Runtime's; 0.99998 was measured."""
 PROBES = (
@@ -85,15 +85,6 @@ def _compared(fast: FastMiniLM, slow: MiniLM) -> Embedder:
 def lowest_cosine(some: np.ndarray, others: np.ndarray) -> float:
     """Of the cosines between the vectors of two embedders, both of length 1, the lowest."""
     return float((some * others).sum(axis=1).min())
-
-
-def processor_flags(path: Path = CPU_INFO) -> frozenset[str]:
-    """What the processor can do, as Linux lists it; nothing on other systems."""
-    try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return frozenset()
-    return frozenset(next((line.partition(":")[2] for line in lines if line.startswith("flags")), "").split())
 
 
 def _bfloat16_network(folder: Path, threads: int) -> Network:

@@ -1,8 +1,8 @@
 """The project's own extractive reader: all-MiniLM-L6-v2's encoder with heads, trained on open data, in 24 MB.
 
-It runs through ONNX Runtime, its weights of eight bits widened to floats when it is loaded; `docs/reader.md` is its
-model card. A passage goes through the model by itself: in a batch the last digit of a sum, and with it now and then
-an order, would depend on the passages beside it.
+It runs through ONNX Runtime, in whole numbers where the processor is fast at them (`integer_network.py`), else with its
+weights of eight bits widened to floats; `docs/reader.md` is its model card. A passage goes through the model by itself:
+in a batch the last digit of a sum, and with it now and then an order, would depend on the passages beside it.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from preflight_rag.models.cache import SharedModels, file_identity
-from preflight_rag.models.onnx import quiet_onnxruntime
+from preflight_rag.models.onnx import one_core_session
 from preflight_rag.models.reading.extractive_reader import (
+    OUTPUTS,
     Pair,
     PassageReading,
     Span,
@@ -32,6 +33,7 @@ from preflight_rag.models.reading.extractive_reader import (
     softmax,
     windows,
 )
+from preflight_rag.models.reading.integer_network import integer_session
 from preflight_rag.models.side_by_side import side_by_side
 from preflight_rag.state.errors import ExtractiveReaderError, first_line, lacking, system_help
 from preflight_rag.state.memory import need_memory
@@ -165,17 +167,16 @@ class _Network:
 
     def __init__(self, model: Path | None) -> None:
         need_memory(LOADING_MEGABYTES, "to load the reader's model")
-        onnxruntime = quiet_onnxruntime()
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1
-        options.inter_op_num_threads = 1
-        options.log_severity_level = 4
         path = model or MODEL
         try:
             content = path.read_bytes()
-            if model is None and hashlib.sha256(content).hexdigest() != reader_settings().sha256:
-                raise ExtractiveReaderError(f"{path.name} is damaged", help=_AGAIN)
-            self._session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+            session = None
+            if model is None:
+                if hashlib.sha256(content).hexdigest() != reader_settings().sha256:
+                    raise ExtractiveReaderError(f"{path.name} is damaged", help=_AGAIN)
+                session = integer_session(path, reader_settings().sha256)
+            self._session = session or one_core_session(content)
+            self._inputs = [each.name for each in self._session.get_inputs()]
             self.tokenizer = load_tokenizer(TOKENIZER)
         except ExtractiveReaderError:
             raise
@@ -187,7 +188,8 @@ class _Network:
 
     def run(self, window: Window) -> list[np.ndarray]:
         """The model's outputs for one window."""
-        return [output[0] for output in self._session.run(None, padded([window]))]
+        feed = padded([window])
+        return [output[0] for output in self._session.run(OUTPUTS, {name: feed[name] for name in self._inputs})]
 
 
 _NETWORKS: SharedModels[Hashable, _Network] = SharedModels()

@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
@@ -59,8 +61,9 @@ EVEN = 0.5
 _EDGES = " \t\n\r.,;:!?\"'“”‘’«»"
 _WORD = re.compile(r"[^\W\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]+(?:[.,]\d+)*")
 """A word, or a number with its commas; Thai, kana and Chinese characters are none, as no space parts their words."""
+_LETTER = re.compile(r"\w")
 _NEAR = 40
-"""Characters to each side in which a word's ends are looked for."""
+"""Characters from a span at which the ends of its words are looked for."""
 
 
 @dataclass(frozen=True)
@@ -241,18 +244,18 @@ def decode(
     Returns:
         Spans best first; the descriptor or None; for each of `SCORES` its logit, of the window most likely to answer.
     """
-    whole = joined(title, text)
+    words = _Words(joined(title, text))
     describing: list[Candidate] = []
     scores: dict[str, float] = {}
     for window, (_, _, start, end, pooled) in zip(windows, outputs, strict=True):
-        describing += _candidates(whole, window, start, end)
+        describing += _candidates(words, window, start, end)
         logits = {name: round(float(value), DECIMALS) for name, value in zip(SCORES, pooled, strict=True)}
         if not scores or logits["answerable"] > scores["answerable"]:
             scores = logits
     shift = windows[0].shift
     # In the title or in the text, not across both.
-    best = next((span for span in _in_order(whole, describing) if not span.start < shift < span.end), None)
-    answers = answer_spans(title, text, windows, [(start, end) for start, end, *_ in outputs])
+    best = next((span for span in _in_order(words, describing) if not span.start < shift < span.end), None)
+    answers = _answers(words, shift, windows, [(start, end) for start, end, *_ in outputs])
     return answers, best.text if best and best.margin > 0 else None, scores
 
 
@@ -267,36 +270,89 @@ def answer_spans(
         windows: Its windows.
         scores: For each window the logits of starts and of ends, each of shape (tokens,).
     """
-    whole = joined(title, text)
+    return _answers(_Words(joined(title, text)), len(joined(title, "")), windows, scores)
+
+
+class _Words:
+    """A text, and where its words begin and end.
+
+    Args:
+        text: Title and text joined.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        places = [word.span() for word in _WORD.finditer(text)]
+        self._begins, self._ends = [begin for begin, _ in places], [end for _, end in places]
+
+    def begin(self, at: int) -> int:
+        """Where the word begins that a place lies inside; the place itself where that is far or in no word."""
+        i = bisect_left(self._begins, at) - 1
+        if i < 0 or at >= self._ends[i]:
+            return at
+        return self._begins[i] if self._begins[i] > at - _NEAR or at <= _NEAR else self._nearby(at)[0]
+
+    def end(self, at: int) -> int:
+        """Where it ends, likewise."""
+        i = bisect_left(self._begins, at) - 1
+        if i < 0 or at >= self._ends[i]:
+            return at
+        return self._ends[i] if self._ends[i] < at + _NEAR or at + _NEAR >= len(self.text) else self._nearby(at)[1]
+
+    def _nearby(self, at: int) -> tuple[int, int]:
+        """Begin and end of a long word, such as a list of numbers: of its part that is near, where there is one."""
+        first, last = max(0, at - _NEAR), min(len(self.text), at + _NEAR)
+        for word in _WORD.finditer(self.text, first, last):
+            if word.start() < at < word.end():
+                begin = word.start() if word.start() > first or first == 0 else at
+                return begin, word.end() if word.end() < last or last == len(self.text) else at
+        return at, at
+
+
+def _answers(
+    words: _Words, shift: int, windows: Sequence[Window], scores: Sequence[tuple[np.ndarray, np.ndarray]]
+) -> tuple[Span, ...]:
     found: list[Candidate] = []
     for window, (start, end) in zip(windows, scores, strict=True):
-        found += _candidates(whole, window, start, end, least=window.shift)
-    shift = len(joined(title, ""))
-    best = apart(_in_order(whole, found))
+        found += _candidates(words, window, start, end, least=window.shift)
+    best = apart(_in_order(words, found))
     return tuple(replace(span, start=span.start - shift, end=span.end - shift) for span in best)
 
 
-def _candidates(text: str, window: Window, start: np.ndarray, end: np.ndarray, *, least: int = 0) -> list[Candidate]:
+def _candidates(
+    words: _Words, window: Window, start: np.ndarray, end: np.ndarray, *, least: int = 0
+) -> list[Candidate]:
     """The likeliest spans of a window that begin at character `least` or later, not yet widened to whole words."""
-    allowed = [i for i, (a, b) in enumerate(window.offsets) if least <= a < b]
-    starts, ends = start.tolist(), end.tolist()
-    firsts, lasts = _highest(starts, allowed), _highest(ends, allowed)
-    null = starts[0] + ends[0]
+    import numpy as np
 
-    def candidate(i: int, j: int) -> Candidate:
-        return round(starts[i] + ends[j] - null, DECIMALS), window.offsets[i][0], window.offsets[j][1]
+    begins, ends = np.array(window.offsets).T
+    (allowed,) = np.nonzero((begins >= least) & (begins < ends))
+    # Of doubles, so that a sum of these numbers is exact before it is rounded.
+    starts, lasts = start.astype(np.float64), end.astype(np.float64)
+    null = starts[0] + lasts[0]
+    i, j = (each.ravel() for each in np.meshgrid(_highest(starts, allowed), _highest(lasts, allowed), indexing="ij"))
+    short = (i <= j) & (j - i < MAX_SPAN_TOKENS)
 
-    found = [candidate(i, j) for i in firsts for j in lasts if 0 <= j - i < MAX_SPAN_TOKENS]
-    if not any(_whole_words(text, each) for each in found):
-        found = [candidate(i, i) for i in allowed]
-    return found
+    def candidates(i: np.ndarray, j: np.ndarray) -> list[Candidate]:
+        margins = np.round(starts[i] + lasts[j] - null, DECIMALS)
+        return list(zip(margins.tolist(), begins[i].tolist(), ends[j].tolist(), strict=True))
+
+    found = candidates(i[short], j[short])
+    return found if any(_whole_words(words, each) for each in found) else candidates(allowed, allowed)
 
 
-def _in_order(text: str, candidates: Iterable[Candidate]) -> Iterator[Span]:
+def _highest(logits: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+    """The places of the highest logits, of equal ones the first."""
+    import numpy as np
+
+    return allowed[np.argsort(-np.round(logits[allowed], DECIMALS), kind="stable")[:CANDIDATES]]
+
+
+def _in_order(words: _Words, candidates: Iterable[Candidate]) -> Iterator[Span]:
     """Candidates as whole words, best first; only as many are widened as are taken."""
-    ordered = sorted(candidates, key=lambda candidate: -candidate[0])
-    for _, level in groupby(ordered, key=lambda candidate: candidate[0]):
-        yield from sorted(filter(None, (_whole_words(text, each) for each in level)), key=_order)
+    ordered = sorted(candidates, key=itemgetter(0), reverse=True)
+    for _, level in groupby(ordered, key=itemgetter(0)):
+        yield from sorted(filter(None, (_whole_words(words, each) for each in level)), key=_order)
 
 
 def apart(spans: Iterable[Span], most: int = MAX_SPANS) -> tuple[Span, ...]:
@@ -314,24 +370,14 @@ def _order(span: Span) -> tuple[float, int, int]:
     return -span.margin, span.start, span.end
 
 
-def _highest(logits: Sequence[float], allowed: Sequence[int]) -> list[int]:
-    return sorted(allowed, key=lambda i: (-round(logits[i], DECIMALS), i))[:CANDIDATES]
-
-
-def _whole_words(text: str, candidate: Candidate) -> Span | None:
+def _whole_words(words: _Words, candidate: Candidate) -> Span | None:
     """A span widened to whole words, without marks at its ends; None where no word is left."""
-    margin, *at = candidate
-    start, end = at
-    first, last = max(0, start - _NEAR), min(len(text), end + _NEAR)
-    for word in _WORD.finditer(text, first, last):
-        if word.start() < at[0] < word.end() and (word.start() > first or first == 0):
-            start = word.start()
-        if word.start() < at[1] < word.end() and (word.end() < last or last == len(text)):
-            end = word.end()
-    kept = text[start:end]
+    margin, start, end = candidate
+    start, end = words.begin(start), words.end(end)
+    kept = words.text[start:end]
     start += len(kept) - len(kept.lstrip(_EDGES))
     kept = kept.strip(_EDGES)
-    if not re.search(r"\w", kept):
+    if not _LETTER.search(kept):
         return None
     return Span(start, start + len(kept), kept, margin)
 

@@ -1,0 +1,16 @@
+"""What this machine's processor can do: which form of a network is fast on it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+CPU_INFO = Path("/proc/cpuinfo")
+
+
+def processor_flags(path: Path = CPU_INFO) -> frozenset[str]:
+    """What the processor can do, as Linux lists it; nothing on other systems."""
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return frozenset()
+    return frozenset(next((line.partition(":")[2] for line in lines if line.startswith("flags")), "").split())

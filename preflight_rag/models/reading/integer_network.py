@@ -1,0 +1,86 @@
+"""The bundled reader's network in whole numbers, which some processors multiply four times as fast as floats.
+
+The weights are whole numbers of eight bits as they are shipped. What goes through a layer is split into two such
+numbers, sixteen bits in all (`training/reader_integers.py` makes the graph, which takes its weights out of
+`reader.onnx`). So a passage takes two thirds of the time and its logits move by thousandths, where bfloat16 moves them
+by tenths; the network is loaded in half the time and takes a third of the memory, as no weight is widened.
+
+It is taken where the processor has such instructions, once it says of two texts what floats said of them. A reader on
+another processor takes the floats: what both say differs by rounding alone.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from preflight_rag.models.onnx import one_core_session
+from preflight_rag.models.processor import processor_flags
+from preflight_rag.models.reading.extractive_reader import OUTPUTS
+from preflight_rag.state.errors import first_line
+
+if TYPE_CHECKING:
+    import numpy as np
+    from onnxruntime import InferenceSession
+
+FLAGS = frozenset({"avx512_vnni", "avx_vnni"})
+"""Processors that have one of these add up products of eight bits themselves; others take several steps, and some of
+those lose what does not go into sixteen bits."""
+MOST = 0.01
+"""By how much a logit of the texts that are compared may differ from floats; 0.003 was measured."""
+_LOG = logging.getLogger(__name__)
+
+
+def integer_session(model: Path, sha256: str) -> InferenceSession | None:
+    """The network in whole numbers, or None where floats are to be taken; why is a warning where it is a fault.
+
+    Args:
+        model: `reader.onnx`; the graph and what it is compared with lie beside it.
+        sha256: Its checksum, which has been verified.
+    """
+    if not FLAGS & processor_flags():
+        return None
+    graph = model.with_name(f"{model.stem}_integers.onnx")
+    try:
+        expected = json.loads(graph.with_suffix(".json").read_text(encoding="utf-8"))
+        if expected["sha256"] != sha256:
+            raise ValueError(f"{graph.name} is of another {model.name}")
+        session = one_core_session(graph)
+        differs = largest_difference(session, expected["probes"])
+    except Exception as error:  # of ONNX Runtime, whose errors have no common kind
+        _LOG.warning("The reader's network in whole numbers cannot be used (%s); floats are slower", first_line(error))
+        return None
+    if not differs <= MOST:  # also where it is not a number
+        _LOG.warning(
+            "The reader's network in whole numbers differs (a logit by %.4f, at most %g wanted); floats are slower",
+            differs,
+            MOST,
+        )
+        return None
+    return session
+
+
+def largest_difference(session: InferenceSession, probes: list[dict[str, Any]]) -> float:
+    """By how much a logit differs at most from what floats said.
+
+    Args:
+        session: The network in whole numbers.
+        probes: Word pieces and segments of a window, and the outputs of the floats for it.
+    """
+    import numpy as np
+
+    largest = 0.0
+    for probe in probes:
+        outputs = session.run(OUTPUTS, window_feed(probe["ids"], probe["types"]))
+        for name, output in zip(OUTPUTS, outputs, strict=True):
+            largest = max(largest, float(np.abs(output[0] - np.asarray(probe["outputs"][name])).max()))
+    return largest
+
+
+def window_feed(ids: list[int], types: list[int]) -> dict[str, np.ndarray]:
+    """The inputs of one window, which has no padding."""
+    import numpy as np
+
+    return {"input_ids": np.array([ids], dtype=np.int64), "token_type_ids": np.array([types], dtype=np.int64)}
