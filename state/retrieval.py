@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, overload
 
-from preflight_rag.state.values import Passage
+from preflight_rag.state.values import Passage, UnreadPassage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,12 +34,16 @@ class TermNumbers(Protocol):
         """Its words as `text.words.words` gives them, title and text in order, shape (w,)."""
         ...
 
-    def texts(self, positions: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-        """`text` of several passages, one after the other (total,) int64, and their lengths (n,)."""
+    def texts(self, positions: Sequence[int] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """`text` of several passages, one after the other (total,) uint32, and their lengths (n,)."""
         ...
 
-    def titles(self, positions: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    def titles(self, positions: Sequence[int] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The same of `title`."""
+        ...
+
+    def scratch(self) -> AbstractContextManager[np.ndarray]:
+        """Zeros of float64, one for each term, for the caller alone, who leaves them as zeros."""
         ...
 
 
@@ -96,8 +101,157 @@ class Candidate:
     found_by: str = "semantic"
     terms: PassageTerms | None = field(default=None, compare=False, repr=False)
 
+    def ranked(self, rank: int, passage: Passage) -> Candidate:
+        """The candidate at another place, with its passage read."""
+        return Candidate(
+            passage,
+            rank,
+            self.score,
+            self.cosine,
+            self.dense_rank,
+            self.lexical_rank,
+            self.bm25,
+            self.found_by,
+            self.terms,
+        )
+
     @property
     def origin(self) -> str:
         """What NCBI's document it is from: "D1" a PubMed abstract, "D2" a PMC review, "D3" other in PMC; else ""."""
         origin = self.passage.metadata.get("origin")
         return origin if origin in ORIGINS else ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Columns:
+    """What rankings say of candidates, an array (n,) each.
+
+    Attributes:
+        rank: Places in the fused ranking, from 1.
+        score: The fused scores.
+        cosine: Of the query's vector and theirs.
+        dense_rank: Places in the dense ranking; 0 where it did not reach so far.
+        lexical_rank: Places in the BM25 ranking; 0 where it did not.
+        bm25: BM25 scores; NaN where the BM25 ranking does not hold them.
+    """
+
+    rank: np.ndarray
+    score: np.ndarray
+    cosine: np.ndarray
+    dense_rank: np.ndarray
+    lexical_rank: np.ndarray
+    bm25: np.ndarray
+
+    @classmethod
+    def of(cls, candidates: Sequence[Candidate]) -> Columns:
+        """Those of candidates as objects."""
+        import numpy as np
+
+        return cls(
+            np.array([each.rank for each in candidates]),
+            np.array([each.score for each in candidates]),
+            np.array([each.cosine for each in candidates]),
+            np.array([each.dense_rank or 0 for each in candidates]),
+            np.array([each.lexical_rank or 0 for each in candidates]),
+            np.array([float("nan") if each.bm25 is None else each.bm25 for each in candidates]),
+        )
+
+    def take(self, order: np.ndarray) -> Columns:
+        """Those of the candidates at some places."""
+        return Columns(
+            self.rank[order],
+            self.score[order],
+            self.cosine[order],
+            self.dense_rank[order],
+            self.lexical_rank[order],
+            self.bm25[order],
+        )
+
+
+class PassagePlaces(Protocol):
+    """What an index knows of its passages without their texts."""
+
+    def passages(self, positions: np.ndarray) -> list[UnreadPassage]:
+        """The passages at these positions."""
+        ...
+
+    def documents(self, positions: np.ndarray) -> list[str]:
+        """The ids of their documents."""
+        ...
+
+    def retracted(self, positions: np.ndarray) -> np.ndarray:
+        """Whether each is of a retracted publication, (n,)."""
+        ...
+
+
+class Pool(Sequence[Candidate]):
+    """Candidates of one search as columns; they become objects, unread ones, when they are looked at.
+
+    A search ranks a hundred and a turn reads sixteen: the others are never made.
+
+    Args:
+        columns: What the rankings say of them.
+        positions: Where they stand in the index, (n,).
+        vocabulary: The index's terms.
+        places: What else the index knows.
+    """
+
+    def __init__(self, columns: Columns, positions: np.ndarray, vocabulary: TermNumbers, places: PassagePlaces) -> None:
+        self.columns, self.positions = columns, positions
+        self.vocabulary, self._places = vocabulary, places
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    @overload
+    def __getitem__(self, place: int) -> Candidate: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Candidate]: ...
+    def __getitem__(self, place: int | slice) -> Candidate | list[Candidate]:
+        if isinstance(place, int):
+            return self[range(len(self))[place] : range(len(self))[place] + 1][0]
+        columns, positions = self.columns, self.positions[place]
+        parts = zip(
+            self._places.passages(positions),
+            columns.rank[place].tolist(),
+            columns.score[place].tolist(),
+            columns.cosine[place].tolist(),
+            columns.dense_rank[place].tolist(),
+            columns.lexical_rank[place].tolist(),
+            columns.bm25[place].tolist(),
+            positions.tolist(),
+            strict=True,
+        )
+        return [
+            Candidate(
+                passage=passage,
+                rank=rank,
+                score=score,
+                cosine=cosine,
+                dense_rank=dense or None,
+                lexical_rank=lexical or None,
+                bm25=bm25 if lexical else None,
+                terms=PassageTerms(self.vocabulary, position),
+            )
+            for passage, rank, score, cosine, dense, lexical, bm25, position in parts
+        ]
+
+    def take(self, order: np.ndarray) -> Pool:
+        """The candidates at some places, in another order."""
+        return Pool(self.columns.take(order), self.positions[order], self.vocabulary, self._places)
+
+    def documents(self, count: int) -> list[str]:
+        """The documents of the first `count`."""
+        return self._places.documents(self.positions[:count])
+
+    @property
+    def retracted(self) -> np.ndarray:
+        """Whether each is of a retracted publication, (n,)."""
+        return self._places.retracted(self.positions)
+
+
+def in_order(candidates: Sequence[Candidate], places: np.ndarray) -> Sequence[Candidate]:
+    """The candidates at these places; of a `Pool` another one."""
+    if isinstance(candidates, Pool):
+        return candidates.take(places)
+    return [candidates[place] for place in places.tolist()]

@@ -74,7 +74,7 @@ def _opened(
     library: LibraryPlace, model: str | None, embedder: str | None, settings: dict[str, Any], threads: str | None = None
 ) -> Iterator[Preflight]:
     """The library; with PubMed none is needed beforehand, what is found makes one, and nothing found makes none."""
-    if embedder is None and "extractive_reader" not in settings and (library.expanduser() / DATABASE).is_file():
+    if embedder is None and "extractive_reader" not in settings and library.is_there():
         # Before anything else is imported; of a library with another embedder they are loaded in vain.
         from preflight_rag.models.ahead import load_models_ahead
 

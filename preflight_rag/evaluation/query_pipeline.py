@@ -127,7 +127,7 @@ class QueryPipeline:
             order.sort(key=lambda candidate: candidate.lexical_rank or len(chunks) + (candidate.dense_rank or 0))
         order = order[:CANDIDATES]
         if parts.second_stage:
-            order = rerank(self.reranker, question.question, order, limit=len(order), deadline=float("inf")).order
+            order = list(rerank(self.reranker, question.question, order, limit=len(order), deadline=float("inf")).order)
         return tuple(Source.of(candidate.passage, n) for n, candidate in enumerate(order[:TOP], 1))
 
     def _semantic(self, question: Sample, count: int) -> list[str]:

@@ -246,13 +246,19 @@ class Library(FolderCollection):
         That is where an older version built it, and where one was stored since.
         """
         try:
-            index, rows = self._index.get(), self._store.rows(ids)
+            index = self._index.get()
         except LibraryEmpty:
             return None
-        found = index.standing([rows[name] for name in ids if name in rows])
-        if index.terms is None or found is None or len(found) != len(ids):
+        if index.terms is None:
             return None
-        return [index.terms.of(position) for position in found.tolist()]
+        positions = None if index.places is None else index.places.lately(ids)
+        if positions is None:
+            rows = self._store.rows(ids)
+            found = index.standing([rows[name] for name in ids if name in rows])
+            if found is None or len(found) != len(ids):
+                return None
+            positions = found.tolist()
+        return [index.terms.of(position) for position in positions]
 
     @property
     def vocabulary(self) -> Vocabulary | None:

@@ -10,7 +10,7 @@ of a collection.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,8 @@ from preflight_rag.state.retrieval import PassageTerms
 from preflight_rag.text.words import MOST_TERMS, words_by_token
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from preflight_rag.state.schema import PassageRef
 
 TOP = 3
@@ -104,28 +106,44 @@ def _coverage(
     question: str, sources: Sequence[Source], top: Sequence[int], terms: Sequence[PassageTerms] | None
 ) -> dict[str, float]:
     """How much of the question no passage and no title of the dense top holds; rarity is that among the passages."""
-    asked: list[Hashable] = list(dict.fromkeys(words_by_token(question)))
-    titles: list[set[Hashable]]
-    texts: list[set[Hashable]]
-    if terms and all(len(each.text) < MOST_TERMS for each in terms):
-        numbers = terms[0].vocabulary.numbers([str(term) for term in asked])
-        asked = [term if number < 0 else number for term, number in zip(asked, numbers, strict=True)]
-        titles = [set(each.title.tolist()) for each in terms]
-        texts = [title.union(each.text.tolist()) for title, each in zip(titles, terms, strict=True)]
+    import numpy as np
+
+    asked = list(dict.fromkeys(words_by_token(question)))
+    if not asked:
+        return {"uncovered": 1.0, "untitled": 1.0}
+    found = _indexed(asked, terms) if terms else None
+    if found is None:
+        read = [(set(words_by_token(source.title)), set(words_by_token(source.text))) for source in sources]
+        titles = np.array([[term in title for title, _ in read] for term in asked])
+        texts = np.array([[term in text for _, text in read] for term in asked])
     else:
-        titles = [set(words_by_token(source.title)) for source in sources]
-        texts = [title.union(words_by_token(source.text)) for title, source in zip(titles, sources, strict=True)]
-    holding = {term: sum(term in text for text in texts) for term in asked}
-    weights = {term: math.log(1 + (len(texts) + 1) / (0.5 + holding[term])) for term in asked}
-    total = sum(weights.values()) or 1.0
-
-    def share(found: set[Hashable]) -> float:
-        return sum(weights[term] for term in asked if term in found) / total
-
+        titles, texts = found
+    texts = texts | titles
+    weights = np.log(1 + (len(sources) + 1) / (0.5 + texts.sum(axis=1)))
+    total = float(weights.sum())
     return {
-        "uncovered": 1 - max(share(texts[i]) for i in top),
-        "untitled": 1 - max(share(titles[i]) for i in top),
+        "uncovered": 1 - float((weights @ texts[:, top]).max()) / total,
+        "untitled": 1 - float((weights @ titles[:, top]).max()) / total,
     }
+
+
+def _indexed(asked: Sequence[str], terms: Sequence[PassageTerms]) -> tuple[np.ndarray, np.ndarray] | None:
+    """Which titles and which texts hold each of the terms, (t, n) each; None where an index has texts cut off."""
+    import numpy as np
+
+    vocabulary, positions = terms[0].vocabulary, [each.position for each in terms]
+    ids, lengths = vocabulary.texts(positions)
+    if lengths.max() >= MOST_TERMS:
+        return None
+    numbers = np.array(vocabulary.numbers(asked), dtype=np.int64)[:, None]
+    found = []
+    for its, sizes in (vocabulary.titles(positions), (ids, lengths)):
+        # Sums up to each end less those up to the one before: unlike `reduceat` that knows of empty texts.
+        ends = sizes.cumsum()
+        counts = np.zeros((len(numbers), len(its) + 1), dtype=np.int64)
+        np.cumsum(its == numbers, axis=1, out=counts[:, 1:])
+        found.append(counts[:, ends] > counts[:, ends - sizes])
+    return found[0], found[1]
 
 
 def _mean(values: Sequence[float]) -> float:

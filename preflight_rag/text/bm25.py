@@ -53,8 +53,11 @@ def bm25_of_numbers(asked: Sequence[int], pool: Sequence[np.ndarray]) -> list[fl
         return bm25_among(asked, [text.tolist() for text in pool])
     count, lengths = len(pool), np.array([len(text) for text in pool])
     rows, numbers = np.repeat(np.arange(count), lengths), np.concatenate(pool, dtype=np.int64)
-    distinct = np.unique(numbers << 32 | rows) >> 32
-    terms, holding = np.unique(distinct, return_counts=True)
+    keys = numbers << 32 | rows
+    keys.sort()
+    distinct = keys[run_starts(keys)] >> 32
+    firsts = run_starts(distinct)
+    terms, holding = distinct[firsts], run_lengths(firsts, len(distinct))
     idf = np.log(count - holding + 0.5) - np.log(holding + 0.5)
     idf = np.where(idf < 0, EPSILON * idf.mean(), idf)
     norm = K1 * (1 - B + B * lengths / lengths.mean())
@@ -66,3 +69,23 @@ def bm25_of_numbers(asked: Sequence[int], pool: Sequence[np.ndarray]) -> list[fl
             scores += idf[place] * (found * (K1 + 1) / (found + norm))
             has_any |= found > 0
     return [score if is_there else None for score, is_there in zip(scores.tolist(), has_any.tolist(), strict=True)]
+
+
+def run_starts(values: np.ndarray) -> np.ndarray:
+    """Where each run of equal values begins, (m,)."""
+    import numpy as np
+
+    is_new = np.empty(len(values), dtype=bool)
+    is_new[:1] = True
+    np.not_equal(values[1:], values[:-1], out=is_new[1:])
+    return np.flatnonzero(is_new)
+
+
+def run_lengths(starts: np.ndarray, count: int) -> np.ndarray:
+    """How long runs are that begin at `starts`, (m,), the last of which ends before `count`."""
+    import numpy as np
+
+    ends = np.empty_like(starts)
+    ends[:-1], ends[-1:] = starts[1:], count
+    lengths: np.ndarray = ends - starts
+    return lengths

@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from snowballstemmer.english_stemmer import EnglishStemmer
 
 from preflight_rag.text.words import STOP_WORDS, words
+
+SUFFIXES = ("", "ing", "ed", "edly", "s", "ies", "ational", "fulness", "ization", "ogist", "logi", "ement", "ion", "y")
 
 
 @pytest.mark.parametrize(
@@ -50,3 +53,9 @@ def test_terms_are_deterministic_and_clean(text: str) -> None:
 @given(st.lists(st.sampled_from(sorted(STOP_WORDS))))
 def test_stop_words_vanish(stop_words: list[str]) -> None:
     assert words(" ".join(stop_words)) == []
+
+
+@given(st.text("abcdefghijklmnopqrstuvwxyz", min_size=2, max_size=12), st.sampled_from(SUFFIXES))
+def test_stems_are_those_of_snowballs_own_package(stem, suffix):
+    word = stem + suffix
+    assert words(word) == ([] if word in STOP_WORDS else [EnglishStemmer().stemWord(word)])

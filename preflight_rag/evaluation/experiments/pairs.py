@@ -208,7 +208,7 @@ def _ranked(
 
 
 def _second(reranker: Reranker, question: str, candidates: Sequence[Candidate]) -> list[Candidate]:
-    return rerank(reranker, question, candidates, limit=CANDIDATES, deadline=float("inf")).order
+    return list(rerank(reranker, question, candidates, limit=CANDIDATES, deadline=float("inf")).order)
 
 
 def graded(query: Sample, pair: str, order: Sequence[str], relevant: frozenset[str]) -> tuple[Row, Row]:

@@ -108,7 +108,7 @@ def run(collection: DataSet, run: Run) -> Report:
     )
 
 
-def _referenced(library: Library, hits: Sequence[Hit], cosines: dict[str, float]) -> Retrieved:
+def _referenced(library: Library, hits: Sequence[Hit], cosines: Mapping[str, float]) -> Retrieved:
     """A ranking's passages as a turn has them."""
     passages: list[Passage] = library.passages([hit.passage_id for hit in hits])
     refs = [

@@ -7,12 +7,15 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from preflight_rag.library.index.dense import MAPPED_FROM
 from preflight_rag.state.errors import unreadable
 
 if TYPE_CHECKING:
     import numpy as np
 
+MAPPED_FROM = 4_000_000
+"""Bytes from which on an array is mapped, not read: less than for a dense index, since there are twenty of them.
+
+Who cuts a mapped file while it is open ends the process; an index's files are never changed, but replaced."""
 ENDS = "-starts"
 """Of the file beside one of strings: where each begins, and the last one ends."""
 
@@ -69,21 +72,23 @@ class Strings:
     """
 
     def __init__(self, folder: Path, name: str) -> None:
-        self._text, self._starts = open_array(folder, name), open_array(folder, name + ENDS)
+        self._starts = open_array(folder, name + ENDS)
+        # One string of an array takes ten times as long as one of a view of its memory.
+        self._text, self._places = memoryview(open_array(folder, name).data), memoryview(self._starts.data)
 
     def __len__(self) -> int:
-        return len(self._starts) - 1
+        return len(self._places) - 1
 
     def __getitem__(self, number: int) -> str:
         return self.encoded(number).decode("utf-8", "surrogatepass")
 
     def encoded(self, number: int) -> bytes:
         """One of them in UTF-8."""
-        return self._text[self._starts[number] : self._starts[number + 1]].tobytes()
+        return bytes(self._text[self._places[number] : self._places[number + 1]])
 
     def stretch(self, first: int, end: int) -> bytes:
         """Those from one on to another, which is left out, in UTF-8 without anything between them."""
-        return self._text[self._starts[first] : self._starts[end]].tobytes()
+        return bytes(self._text[self._places[first] : self._places[end]])
 
     def lengths(self) -> np.ndarray:
         """Bytes of each, (n,)."""

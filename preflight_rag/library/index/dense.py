@@ -21,10 +21,12 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import isqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
+from preflight_rag.library.index.scored import Scored
 from preflight_rag.state.errors import UsageError, unreadable
 from preflight_rag.state.memory import need_memory
 
@@ -262,7 +264,7 @@ class DenseIndex:
     def __len__(self) -> int:
         return int(self._index.ntotal)
 
-    @property
+    @cached_property
     def is_exact(self) -> bool:
         """Whether inner products are those of the vectors themselves, not of codes."""
         import faiss
@@ -271,11 +273,24 @@ class DenseIndex:
 
     def vectors(self, positions: np.ndarray) -> np.ndarray:
         """Vectors (m, d) float32 at positions (m,), as they were given; of an index that `is_exact`."""
-        found: np.ndarray = self._index.reconstruct_batch(positions)
+        found: np.ndarray = self._matrix[positions]
+        return found
+
+    @cached_property
+    def _matrix(self) -> np.ndarray:
+        """All vectors (n, d) of an index that `is_exact`, where FAISS has them: to ask it for some takes longer."""
+        import faiss
+
+        flat: Any = self._stored
+        found: np.ndarray = faiss.rev_swig_ptr(flat.get_xb(), len(self) * flat.d).reshape(-1, flat.d)
         return found
 
     def search(self, vector: np.ndarray, n: int, *, among: np.ndarray | None = None) -> list[tuple[int, float]]:
-        """`(position, inner product)` of the `n` nearest vectors, best first, ties by position.
+        """`(position, inner product)` of the `n` nearest vectors, best first, ties by position; see `ranked`."""
+        return self.ranked(vector, n, among=among).pairs()
+
+    def ranked(self, vector: np.ndarray, n: int, *, among: np.ndarray | None = None) -> Scored:
+        """Positions and inner products of the `n` nearest vectors, best first, ties by position.
 
         Args:
             vector: Of the query, shape (d,).
@@ -283,15 +298,18 @@ class DenseIndex:
             among: Positions to choose from, shape (m,); they are searched exhaustively, whatever the kind of index.
         """
         import faiss
+        import numpy as np
 
         n = min(n, len(self) if among is None else len(among))
         if n == 0:
-            return []
+            return Scored.of([])
         faiss.omp_set_num_threads(1)
         index, parameters = (self._index, None) if among is None else (self._stored, self._only(among))
         scores, positions = index.search(vector.reshape(1, -1), n, params=parameters)
-        found = [(int(i), float(score)) for i, score in zip(positions[0], scores[0], strict=True) if i >= 0]
-        return sorted(found, key=lambda hit: (-hit[1], hit[0]))
+        is_found = positions[0] >= 0
+        if not is_found.all():
+            return Scored.sorted(positions[0][is_found], scores[0][is_found].astype(np.float64))
+        return Scored.sorted(positions[0], scores[0].astype(np.float64))
 
     def _only(self, positions: np.ndarray) -> Any:
         """Search parameters that pass over all other positions."""

@@ -14,16 +14,19 @@ import secrets
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from preflight_rag.library.index.arrays import open_array
 from preflight_rag.library.index.dense import FLAT_LIMIT, DenseIndex, IndexKind, write_dense
 from preflight_rag.library.index.growth import can_grow, grow
 from preflight_rag.library.index.lexical import LexicalIndex, write_lexical
 from preflight_rag.library.index.places import FOLDER as PLACES
 from preflight_rag.library.index.places import open_places, write_places
+from preflight_rag.library.index.scored import Scored
 from preflight_rag.library.index.terms import FOLDER as TERMS
 from preflight_rag.library.index.terms import TermIndex, open_terms, write_terms
 from preflight_rag.library.index.vocabulary import (
@@ -58,6 +61,8 @@ CHECKED = "checked.json"
 ALWAYS_CHECKED = 256_000_000
 """Bytes of an index that is read whole, to compare checksums, whenever it is opened: about 0.2 s. A larger one is read
 whole only where a file is not the one that was checked before, by its inode, size and times."""
+READERS = 2
+"""Threads that read a large index for its checksums; a guess: more of them would read from most disks no faster."""
 
 Stamp = tuple[int, int, int]
 
@@ -90,11 +95,14 @@ class Manifest:
 
 
 class Index:
-    """Both indices of one generation, open for search; what only newer versions build may be None."""
+    """Both indices of one generation, open for search; what only newer versions build may be None.
+
+    Attributes:
+        whole_at: The state of the database (`Store.state`) in which it held all passages of the index; None where that
+            was not asked, or is not so.
+    """
 
     def __init__(self, root: Path, manifest: Manifest) -> None:
-        import numpy as np
-
         folder = root / manifest.folder
         try:
             _check_files(root, manifest)
@@ -104,10 +112,8 @@ class Index:
         self.dense = DenseIndex(folder / DENSE)
         self.lexical = LexicalIndex(folder / LEXICAL)
         self.vocabulary = Vocabulary(folder / WORDS) if WORDS in manifest.files else None
-        try:
-            self.rows: np.ndarray = np.load(folder / ROWS, allow_pickle=False)
-        except (OSError, ValueError) as error:
-            raise unreadable(f"The index file {folder / ROWS} cannot be read", error) from error
+        self.rows = open_array(folder, ROWS.removesuffix(".npy"))
+        self.whole_at: tuple[int, ...] | None = None
         self.terms, self.places = open_terms(folder / TERMS), open_places(folder / PLACES)
         sizes = {len(self.rows), len(self.dense), len(self.lexical), manifest.passages}
         sizes |= {len(part) for part in (self.terms, self.places) if part is not None}
@@ -120,23 +126,24 @@ class Index:
 
         return np.flatnonzero(np.isin(self.rows, rows))
 
-    def standing(self, rows: Sequence[int]) -> np.ndarray | None:
+    def standing(self, rows: Sequence[int] | np.ndarray) -> np.ndarray | None:
         """Where each of the rows stands, shape (m,); None where this generation does not hold one of them."""
         import numpy as np
 
-        wanted = np.array(rows, dtype=np.int64)
+        wanted = np.asarray(rows, dtype=np.int64)
         if not len(self.rows):
             return None if len(wanted) else wanted
         found = np.searchsorted(self.rows, wanted).clip(max=len(self.rows) - 1)
         return found if (self.rows[found] == wanted).all() else None
 
-    def search_dense(self, vector: np.ndarray, n: int, *, among: np.ndarray | None = None) -> list[tuple[int, float]]:
-        """`(row, inner product)` of the nearest `n` passages, best first, of those at the positions `among`."""
-        return [(int(self.rows[position]), score) for position, score in self.dense.search(vector, n, among=among)]
+    def search_dense(self, vector: np.ndarray, n: int, *, among: np.ndarray | None = None) -> Scored:
+        """Rows and inner products of the nearest `n` passages, best first, of those at the positions `among`."""
+        found = self.dense.ranked(vector, n, among=among)
+        return Scored(self.rows[found.keys], found.scores)
 
-    def search_lexical(self, query: str, n: int, *, among: np.ndarray | None = None) -> list[tuple[int, float]]:
-        """`(row, BM25)` of the best `n` passages, best first, of those at the positions `among`."""
-        return self.lexical.search(query, n, among=None if among is None else self.rows[among])
+    def search_lexical(self, query: str, n: int, *, among: np.ndarray | None = None) -> Scored:
+        """Rows and BM25 of the best `n` passages, best first, of those at the positions `among`."""
+        return self.lexical.ranked(query, n, among=None if among is None else self.rows[among])
 
 
 def manifest_stamp(root: Path) -> Stamp | None:
@@ -349,9 +356,13 @@ def _check_files(root: Path, manifest: Manifest) -> None:
     is_large = sum(entry["size"] for entry in manifest.files.values()) > ALWAYS_CHECKED
     if is_large and _checked_before(root) == {"folder": manifest.folder, "files": stamps}:
         return
-    for name, entry in manifest.files.items():
-        if _entry(folder / name)["sha256"] != entry["sha256"]:
-            raise LibraryCorrupt(f"The index file {folder / name} fails its checksum")
+    # The largest first, so that no reader is left alone with it; hashlib lets others run while it works.
+    names = sorted(manifest.files, key=lambda name: -int(manifest.files[name]["size"]))
+    with ThreadPoolExecutor(READERS) if is_large else nullcontext() as readers:
+        sums = (readers.map if readers else map)(lambda name: _entry(folder / name)["sha256"], names)
+        for name, found in zip(names, sums, strict=True):
+            if found != manifest.files[name]["sha256"]:
+                raise LibraryCorrupt(f"The index file {folder / name} fails its checksum")
     if is_large:
         with suppress(OSError):  # of a folder that cannot be written: it is read whole again next time
             scratch = root / f".{CHECKED}.{secrets.token_hex(4)}.json"

@@ -14,12 +14,13 @@ import re
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from preflight_rag.library.index.scored import Scored
 from preflight_rag.state.errors import unreadable
 from preflight_rag.state.memory import need_memory
 from preflight_rag.text.boolean import Expression, Term
@@ -103,6 +104,7 @@ class LexicalIndex:
             fields = _fields(folder)
             self._has_positions = fields[FIELD]["indexing"]["record"] == "position"
             self._has_row_terms = bool(fields[ROW]["indexed"])
+            self._has_row_column = bool(fields[ROW]["fast"])
         self._schema = index.schema
 
     def __len__(self) -> int:
@@ -111,14 +113,18 @@ class LexicalIndex:
     @property
     def is_current(self) -> bool:
         """Whether its fields are those of today's, so that more can be added to it."""
-        return self._has_positions and self._has_row_terms
+        return self._has_positions and self._has_row_terms and self._has_row_column
 
     def terms(self, query: str) -> list[str]:
         """The distinct analysed terms of a query in their order, at most `MAX_TERMS`."""
         return list(dict.fromkeys(self._analyser.analyze(query)))[:MAX_TERMS]
 
     def search(self, query: str, n: int, *, among: np.ndarray | None = None) -> list[tuple[int, float]]:
-        """Rows of the `n` passages with the largest BM25, best first, ties by row.
+        """`(row, BM25)` of the `n` passages with the largest BM25, best first, ties by row; see `ranked`."""
+        return self.ranked(query, n, among=among).pairs()
+
+    def ranked(self, query: str, n: int, *, among: np.ndarray | None = None) -> Scored:
+        """Rows and scores of the `n` passages with the largest BM25, best first, ties by row.
 
         Args:
             query: Any text.
@@ -132,14 +138,14 @@ class LexicalIndex:
             (tantivy.Occur.Should, tantivy.Query.term_query(self._schema, FIELD, term)) for term in self.terms(query)
         ]
         if n == 0 or not clauses:
-            return []
+            return Scored.of([])
         disjunction = tantivy.Query.boolean_query(clauses)
         with _translated_errors(self._folder):
             if among is not None:
                 return self._search_among(disjunction, n, among)
             return self._rows(self._searcher.search(disjunction, n, count=False).hits)
 
-    def _search_among(self, query: tantivy.Query, n: int, among: np.ndarray) -> list[tuple[int, float]]:
+    def _search_among(self, query: tantivy.Query, n: int, among: np.ndarray) -> Scored:
         """The best `n` of the rows `among`: few are looked up as terms, of many the ranking is read until it has them.
 
         An index that an older version built can only be read so.
@@ -155,10 +161,9 @@ class LexicalIndex:
         while True:
             depth = min(len(self), 2 * max(depth, n * len(self) // len(among)))
             hits = self._rows(self._searcher.search(query, depth, count=False).hits)
-            fits = np.isin(np.array([row for row, _ in hits], dtype=np.int64), among)
-            found = [hit for hit, is_chosen in zip(hits, fits, strict=True) if is_chosen]
-            if len(found) >= n or len(hits) < depth or depth == len(self):
-                return found[:n]
+            fits = np.isin(hits.keys, among)
+            if fits.sum() >= n or len(hits) < depth or depth == len(self):
+                return Scored(hits.keys[fits], hits.scores[fits]).best(n)
 
     def match(self, expression: Expression, n: int) -> tuple[list[tuple[int, float]], int]:
         """Rows of the `n` passages that fit a Boolean expression, by BM25, best first, and how many fit in all.
@@ -172,11 +177,18 @@ class LexicalIndex:
         with _translated_errors(self._folder):
             result = self._searcher.search(query, min(n, max(len(self), 1)))
             hits: int = result.count  # type: ignore[attr-defined]  # its stubs lack it
-            return self._rows(result.hits), hits
+            return self._rows(result.hits).pairs(), hits
 
-    def _rows(self, hits: Iterable[tuple[float, tantivy.DocAddress]]) -> list[tuple[int, float]]:
-        rows = ((self._searcher.doc(address).to_dict()[ROW][0], score) for score, address in hits)
-        return sorted(((int(row), float(score)) for row, score in rows), key=lambda hit: (-hit[1], hit[0]))
+    def _rows(self, hits: Sequence[tuple[float, tantivy.DocAddress]]) -> Scored:
+        """The rows of hits; those of an index that has them stored alone are read one by one."""
+        import numpy as np
+
+        addresses = [address for _, address in hits]
+        if self._has_row_column:
+            rows = self._searcher.fast_field_values(ROW, addresses)
+        else:
+            rows = [self._searcher.doc(address).to_dict()[ROW][0] for address in addresses]
+        return Scored.sorted(np.array(rows, np.int64), np.array([score for score, _ in hits], np.float64))
 
     def _query(self, expression: Expression) -> tantivy.Query | None:
         """The query of an expression; None where nothing in it can be looked for, as in one of stop words."""
@@ -230,7 +242,7 @@ def _open(folder: Path, analyser: tantivy.TextAnalyzer) -> tantivy.Index:
 
 
 def _fields(folder: Path) -> dict[str, dict[str, Any]]:
-    """Each field's options as the index records them: an older version indexed neither places of words nor rows."""
+    """Each field's options as the index records them: older versions lack some."""
     fields = json.loads((folder / "meta.json").read_text(encoding="utf-8"))["schema"]
     return {field["name"]: field["options"] for field in fields}
 
@@ -239,7 +251,7 @@ def _schema() -> tantivy.Schema:
     import tantivy
 
     builder = tantivy.SchemaBuilder()
-    builder.add_unsigned_field(ROW, stored=True, indexed=True)
+    builder.add_unsigned_field(ROW, stored=True, indexed=True, fast=True)
     builder.add_text_field(FIELD, tokenizer_name=ANALYSER, index_option="position")
     return builder.build()
 

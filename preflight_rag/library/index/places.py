@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 FOLDER = "places"
 IDS, DOCUMENTS, DOCUMENT_OF = "ids", "documents", "document-of"
 TOKENS, STARTS, IS_RETRACTED = "tokens", "starts", "is-retracted"
+REMEMBERED = 10_000
+"""Passages whose positions are remembered by their ids: those that a search has found are asked for by it next."""
 
 
 class Places:
@@ -44,6 +46,7 @@ class Places:
         self._document_of = open_array(folder, DOCUMENT_OF)
         self._tokens, self._starts = open_array(folder, TOKENS), open_array(folder, STARTS)
         self._is_retracted = open_array(folder, IS_RETRACTED)
+        self._lately: dict[str, int] = {}
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -57,10 +60,29 @@ class Places:
     def passages(self, positions: np.ndarray) -> list[UnreadPassage]:
         """The passages at these positions, without what only the database has."""
         numbers = (values[positions].tolist() for values in (self._tokens, self._starts, self._is_retracted))
+        named = self.names(positions)
+        if len(self._lately) > REMEMBERED:
+            self._lately = {}
+        self._lately.update(zip([id for id, _ in named], positions.tolist(), strict=True))
         return [
             UnreadPassage(id=id, document_id=document, tokens=tokens, start=start, retracted=bool(retracted))
-            for (id, document), tokens, start, retracted in zip(self.names(positions), *numbers, strict=True)
+            for (id, document), tokens, start, retracted in zip(named, *numbers, strict=True)
         ]
+
+    def documents(self, positions: np.ndarray) -> list[str]:
+        """The ids of the documents of the passages at these positions."""
+        return [self._documents[owner] for owner in self._document_of[positions].tolist()]
+
+    def retracted(self, positions: np.ndarray) -> np.ndarray:
+        """Whether the passages at these positions are of retracted publications, (n,)."""
+        found: np.ndarray = self._is_retracted[positions] != 0
+        return found
+
+    def lately(self, ids: Sequence[str]) -> list[int] | None:
+        """Where passages stand that a search has named lately; None where one of them is not among these."""
+        known = self._lately
+        found = [known[name] for name in ids if name in known]
+        return found if len(found) == len(ids) else None
 
 
 def open_places(folder: Path) -> Places | None:

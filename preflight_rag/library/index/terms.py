@@ -20,6 +20,7 @@ import json
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
@@ -68,6 +69,7 @@ class TermIndex:
         self._is_same, self.made_of = self._arrays[IS_SAME], self._arrays[MADE_OF]
         self.vocabulary = Strings(folder, VOCABULARY)
         self._numbers: dict[str, int] = {}
+        self._scratch: list[np.ndarray] = []
 
     def __len__(self) -> int:
         return len(self._arrays[TEXT + ENDS]) - 1
@@ -112,11 +114,27 @@ class TermIndex:
         begin, end = self._arrays[name + ENDS][position : position + 2]
         return self._arrays[name][begin:end]
 
-    def texts(self, positions: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-        """The terms of several passages, one after the other (total,) int64, and how many each has (n,)."""
+    @contextmanager
+    def scratch(self) -> Iterator[np.ndarray]:
+        """Zeros of float64, one for each term, for the caller alone, who leaves them as zeros.
+
+        To number the terms of a few passages anew takes sorting them; here they are counted where they stand. There are
+        as many of these arrays as searches were at work at once.
+        """
+        import numpy as np
+
+        try:
+            zeros = self._scratch.pop()
+        except IndexError:
+            zeros = np.zeros(len(self.vocabulary))
+        yield zeros
+        self._scratch.append(zeros)  # after an error they may be no zeros, and are left behind
+
+    def texts(self, positions: Sequence[int] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The terms of several passages, one after the other (total,) uint32, and how many each has (n,)."""
         return _gathered(self._arrays[TEXT], self._arrays[TEXT + ENDS], positions)
 
-    def titles(self, positions: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    def titles(self, positions: Sequence[int] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Those of their titles."""
         return _gathered(self._arrays[TITLE], self._arrays[TITLE + ENDS], positions)
 
@@ -129,15 +147,16 @@ class TermIndex:
         yield from (self.vocabulary[number] for number in range(len(self.vocabulary)))
 
 
-def _gathered(values: np.ndarray, starts: np.ndarray, positions: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+def _gathered(
+    values: np.ndarray, starts: np.ndarray, positions: Sequence[int] | np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Parts of an array, one after the other, and their lengths."""
     import numpy as np
 
-    chosen = np.array(positions, dtype=np.int64)
-    begins = starts[chosen]
-    lengths = starts[chosen + 1] - begins
-    shifts = np.repeat(begins - lengths.cumsum() + lengths, lengths)
-    return values[shifts + np.arange(len(shifts))].astype(np.int64), lengths
+    chosen = np.asarray(positions, dtype=np.int64)
+    begins, ends = starts[chosen], starts[chosen + 1]
+    parts = [values[begin:end] for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)]
+    return np.concatenate(parts) if parts else values[:0], ends - begins
 
 
 def open_terms(folder: Path) -> TermIndex | None:

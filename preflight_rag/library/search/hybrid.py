@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence, Set, Sized
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar, overload
 
-from preflight_rag.library.search.fusion import RRF_K, comb_sum, reciprocal_rank_fusion
+from preflight_rag.library.index.scored import Scored
+from preflight_rag.library.search.fusion import RRF_K, comb_sum, fuse_ranks
 from preflight_rag.state.context import Fusion
 from preflight_rag.state.errors import LibraryCorrupt, PassageGone, UsageError
-from preflight_rag.state.retrieval import Candidate
+from preflight_rag.state.retrieval import Candidate, Columns, Pool
 from preflight_rag.state.values import Hit, Passage
 
 if TYPE_CHECKING:
@@ -25,13 +27,15 @@ CANDIDATES = 100
 
 FUSION: Fusion = "rrf"
 """How the rankings are fused; see docs/RESULTS.md, `reranking`."""
+COUNTED_UP_TO = 200_000
+"""Passages up to which all of them are counted after each write to the database, in a few milliseconds; of more, each
+search asks for those that it found. A guess."""
 TRIES = 5
 """How often a search is made where an ingest replaces what it found before that is read; a guess: an ingest takes much
 longer than a search, so the second try is nearly always the last."""
 
 K = TypeVar("K")
 V = TypeVar("V")
-Scored = Sequence[tuple[int, float]]
 Identities = dict[int, tuple[str, str]]
 
 
@@ -39,18 +43,15 @@ class Ranked(Sequence[Hit]):
     """A ranking whose hits are made when they are looked at: a turn looks at the first ones alone.
 
     Args:
-        keys: Of the passages, best first.
-        scores: Theirs.
-        names: `(passage id, document id)` of passages by key.
+        ranking: Of rows, best first.
+        names: `(passage id, document id)` of rows.
     """
 
-    def __init__(
-        self, keys: Sequence[int], scores: Sequence[float], names: Callable[[Sequence[int]], list[tuple[str, str]]]
-    ) -> None:
-        self._keys, self._scores, self._names = keys, scores, names
+    def __init__(self, ranking: Scored, names: Callable[[Sequence[int]], list[tuple[str, str]]]) -> None:
+        self._ranking, self._names = ranking, names
 
     def __len__(self) -> int:
-        return len(self._keys)
+        return len(self._ranking)
 
     @overload
     def __getitem__(self, place: int) -> Hit: ...
@@ -60,9 +61,10 @@ class Ranked(Sequence[Hit]):
         if isinstance(place, int):
             return self[range(len(self))[place] : range(len(self))[place] + 1][0]
         ranks = range(1, len(self) + 1)[place]
-        named = zip(ranks, self._names(self._keys[place]), self._scores[place], strict=True)
+        keys, scores = self._ranking.keys[place].tolist(), self._ranking.scores[place].tolist()
         return tuple(
-            Hit(passage_id=id, document_id=document, rank=rank, score=score) for rank, (id, document), score in named
+            Hit(passage_id=id, document_id=document, rank=rank, score=score)
+            for rank, (id, document), score in zip(ranks, self._names(keys), scores, strict=True)
         )
 
     def __iter__(self) -> Iterator[Hit]:
@@ -78,6 +80,32 @@ class Ranked(Sequence[Hit]):
         return repr(self[:])
 
 
+class ScoresByName(Mapping[str, float]):
+    """Scores of passages by their ids, which are looked up when somebody asks.
+
+    Args:
+        ranking: Of rows.
+        names: `(passage id, document id)` of rows.
+    """
+
+    def __init__(self, ranking: Scored, names: Callable[[Sequence[int]], list[tuple[str, str]]]) -> None:
+        self._ranking, self._names = ranking, names
+
+    @cached_property
+    def _scores(self) -> dict[str, float]:
+        named = zip(self._names(self._ranking.keys.tolist()), self._ranking.scores.tolist(), strict=True)
+        return {id: score for (id, _), score in named}
+
+    def __getitem__(self, name: str) -> float:
+        return self._scores[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._scores)
+
+    def __len__(self) -> int:
+        return len(self._ranking)
+
+
 @dataclass(frozen=True, slots=True)
 class Rankings:
     """The rankings of passages for one query, each at most `k` long.
@@ -89,16 +117,17 @@ class Rankings:
         dense_scores: Cosine of query and passage for every passage of `fused`, from the stored vectors.
         note: What the filter left out; empty without one.
         problems: What went wrong on the way and left something out, one line each.
-        unread: The candidates of `fused`, their texts not read yet, where the index holds all else that ranks them.
+        unread: The candidates of `fused`, their texts not read yet, where the index holds all else that ranks them;
+            mostly a `Pool`.
     """
 
     dense: Sequence[Hit]
     lexical: Sequence[Hit]
     fused: Sequence[Hit]
-    dense_scores: dict[str, float]
+    dense_scores: Mapping[str, float]
     note: str = ""
     problems: tuple[str, ...] = ()
-    unread: tuple[Candidate, ...] | None = field(default=None, compare=False, repr=False)
+    unread: Sequence[Candidate] | None = field(default=None, compare=False, repr=False)
 
     def candidates(self, passages: Sequence[Passage]) -> list[Candidate]:
         """The fused ranking's passages, which are given in its order, with their places in all rankings."""
@@ -170,23 +199,40 @@ def hybrid_search(
     Raises:
         LibraryCorrupt: The index points to passages that the database does not hold.
     """
+    import numpy as np
+
     depth = max(k, candidates)
     among = None if rows is None else index.positions(rows)
     dense = index.search_dense(vector, depth) if among is None else _nearest(store, index, vector, depth, among)
     lexical = index.search_lexical(query, depth, among=among)
     if fusion == "rrf":
-        fused = reciprocal_rank_fusion([[row for row, _ in dense], [row for row, _ in lexical]], k=rrf_k)[:k]
+        found, scores, ranks = fuse_ranks([dense.keys, lexical.keys], k=rrf_k)
+        fused, (dense_rank, lexical_rank) = Scored(found, scores).best(k), ranks[:, :k]
     else:
-        fused = comb_sum(_cosines_of(store, index, vector, dense, lexical), dict(lexical))[:k]
-    dense, lexical, names = dense[:k], lexical[:k], _Names(store, index)
-    names.check({row for scored in (dense, lexical, fused) for row, _ in scored})
-    wanted = [row for row, _ in fused]
-    scores = row_cosines(vector, stored_vectors(store, index, wanted))
-    near, worded = (Ranked([row for row, _ in part], [score for _, score in part], names) for part in (dense, lexical))
-    together = Ranked(wanted, [score for _, score in fused], names)
-    unread = _unread(index, dense, lexical, fused, scores)
-    ids = [name for name, _ in names(wanted)] if unread is None else [candidate.passage.id for candidate in unread]
-    return Rankings(near, worded, together, dict(zip(ids, scores, strict=True)), unread=unread)
+        fused = Scored.of(comb_sum(_cosines_of(store, index, vector, dense, lexical), dict(lexical.pairs()))).best(k)
+        dense_rank, lexical_rank = (_ranks(part.keys, fused.keys) for part in (dense, lexical))
+    # A place behind the k-th is none of the ranking that is given.
+    dense_rank, lexical_rank = (np.where(part <= k, part, 0) for part in (dense_rank, lexical_rank))
+    dense, lexical, names = dense.best(k), lexical.best(k), _Names(store, index)
+    names.check([dense.keys, lexical.keys, fused.keys])
+    cosines = row_cosines(vector, stored_vectors(store, index, fused.keys))
+    unread, positions = None, index.standing(fused.keys)
+    if index.places is not None and index.terms is not None and positions is not None:
+        bm25 = np.full(len(fused), np.nan)
+        bm25[lexical_rank > 0] = lexical.scores[lexical_rank[lexical_rank > 0] - 1]
+        columns = Columns(np.arange(1, len(fused) + 1), fused.scores, cosines, dense_rank, lexical_rank, bm25)
+        unread = Pool(columns, positions, index.terms, index.places)
+    by_name = ScoresByName(Scored(fused.keys, cosines), names)
+    near, worded, together = (Ranked(part, names) for part in (dense, lexical, fused))
+    return Rankings(near, worded, together, by_name, unread=unread)
+
+
+def _ranks(ranking: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """The place of each wanted key in a ranking, from 1; 0 where it has none."""
+    import numpy as np
+
+    places = {key: rank for rank, key in enumerate(ranking.tolist(), 1)}
+    return np.array([places.get(key, 0) for key in wanted.tolist()], np.int64)
 
 
 class _Names:
@@ -199,15 +245,27 @@ class _Names:
         self._store, self._index = store, index
         self._read: Identities = {}
 
-    def check(self, rows: Set[int]) -> None:
+    def check(self, rankings: Sequence[np.ndarray]) -> None:
         """Compare the index with the database, which must hold what is found.
+
+        While nobody has written to it since all passages were seen to be there, nothing is asked.
 
         Raises:
             LibraryCorrupt: It lacks some.
         """
+        index, store = self._index, self._store
+        if index.places is not None and len(index.rows) <= COUNTED_UP_TO:
+            state = store.state()
+            if index.whole_at == state:
+                return
+            is_same = index.manifest.generation == store.generation() and store.count_rows() == len(index.rows)
+            index.whole_at = state if is_same else None
+            if is_same:
+                return
+        rows = sorted({row for ranking in rankings for row in ranking.tolist()})
         if self._index.places is None:
-            self._read = whole(self._store, rows, self._store.identities(sorted(rows)))
-        elif not self._store.holds(sorted(rows)):
+            self._read = whole(self._store, rows, self._store.identities(rows))
+        elif not self._store.holds(rows):
             raise _lacking(self._store)
 
     def __call__(self, rows: Sequence[int]) -> list[tuple[str, str]]:
@@ -218,39 +276,24 @@ class _Names:
         return places.names(positions)
 
 
-def _unread(
-    index: Index, dense: Scored, lexical: Scored, fused: Scored, cosines: Sequence[float]
-) -> tuple[Candidate, ...] | None:
-    """The candidates of the fused ranking as the index knows them; None where it lacks what ranks them further."""
-    positions = index.standing([row for row, _ in fused])
-    if index.places is None or index.terms is None or positions is None:
-        return None
-    ranks = {row: rank for rank, (row, _) in enumerate(dense, 1)}
-    worded = {row: (rank, score) for rank, (row, score) in enumerate(lexical, 1)}
-    of, found = index.terms.of, []
-    parts = zip(fused, index.places.passages(positions), cosines, positions.tolist(), strict=True)
-    for rank, ((row, score), passage, cosine, position) in enumerate(parts, 1):
-        lexical_rank, bm25 = worded.get(row, (None, None))
-        found.append(Candidate(passage, rank, score, cosine, ranks.get(row), lexical_rank, bm25, terms=of(position)))
-    return tuple(found)
-
-
-def stored_vectors(store: Store, index: Index, rows: Sequence[int]) -> np.ndarray:
+def stored_vectors(store: Store, index: Index, rows: np.ndarray) -> np.ndarray:
     """Vectors (n, d) float32 of passages by row: the index's where these are the stored ones, else the database's."""
     import numpy as np
 
     if index.dense.is_exact and (positions := index.standing(rows)) is not None:
         return index.dense.vectors(positions)
-    found = whole(store, rows, store.row_vectors(rows))
-    return np.stack([found[row] for row in rows]) if rows else np.empty((0, 0), np.float32)
+    wanted = rows.tolist()
+    found = whole(store, wanted, store.row_vectors(wanted))
+    return np.stack([found[row] for row in wanted]) if wanted else np.empty((0, 0), np.float32)
 
 
 def _cosines_of(store: Store, index: Index, vector: np.ndarray, dense: Scored, lexical: Scored) -> dict[int, float]:
     """Cosine with the query of each passage that either ranking holds."""
-    near = dict(dense)
-    missing = [row for row, _ in lexical if row not in near]
+    import numpy as np
+
+    missing = lexical.keys[~np.isin(lexical.keys, dense.keys)]
     stored = stored_vectors(store, index, missing)
-    return near | {row: float(vector @ each) for row, each in zip(missing, stored, strict=True)}
+    return dict(dense.pairs()) | {row: float(vector @ each) for row, each in zip(missing.tolist(), stored, strict=True)}
 
 
 def whole(store: Store, wanted: Sized, found: dict[K, V]) -> dict[K, V]:
@@ -268,31 +311,33 @@ def _lacking(store: Store) -> LibraryCorrupt:
     return LibraryCorrupt(f"The index of {store.path.parent} points to passages that are not in the database")
 
 
-def _nearest(store: Store, index: Index, vector: np.ndarray, n: int, among: np.ndarray) -> list[tuple[int, float]]:
-    """`(row, inner product)` of the nearest `n` at the positions `among`; of codes, twice as many by stored vectors."""
+def _nearest(store: Store, index: Index, vector: np.ndarray, n: int, among: np.ndarray) -> Scored:
+    """Rows and inner products of the nearest `n` at positions `among`; of codes, twice as many by stored vectors."""
     if index.dense.is_exact:
         return index.search_dense(vector, n, among=among)
-    rows = [row for row, _ in index.search_dense(vector, 2 * n, among=among)]
+    rows = index.search_dense(vector, 2 * n, among=among).keys.tolist()
     vectors = whole(store, rows, store.row_vectors(rows))
     scored = [(row, float(vector @ stored)) for row, stored in vectors.items()]
-    return sorted(scored, key=lambda hit: (-hit[1], hit[0]))[:n]
+    return Scored.of(sorted(scored, key=lambda hit: (-hit[1], hit[0]))[:n])
 
 
 def cosines(query: np.ndarray, vectors: dict[str, np.ndarray]) -> dict[str, float]:
     """Cosine of `query` with each vector; 0 for a vector of zeros."""
     import numpy as np
 
-    return dict(zip(vectors, row_cosines(query, np.stack(list(vectors.values()))), strict=True)) if vectors else {}
+    if not vectors:
+        return {}
+    return dict(zip(vectors, row_cosines(query, np.stack(list(vectors.values()))).tolist(), strict=True))
 
 
-def row_cosines(query: np.ndarray, matrix: np.ndarray) -> list[float]:
-    """Cosine of `query` (d,) with each row of `matrix` (n, d); 0 for a row of zeros."""
+def row_cosines(query: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+    """Cosines (n,) float64 of `query` (d,) with each row of `matrix` (n, d); 0 for a row of zeros."""
     import numpy as np
 
     if not len(matrix):
-        return []
-    scales = np.linalg.norm(query) * np.linalg.norm(matrix, axis=1)
+        return np.zeros(0)
+    scales = np.sqrt(query @ query) * np.sqrt(np.einsum("ij,ij->i", matrix, matrix))
     # Unlike a product of matrices, the same sum wherever a vector stands among others: equal passages have equal ones.
     products = np.einsum("ij,j->i", matrix, query)
-    found: list[float] = np.divide(products, scales, out=np.zeros(len(matrix)), where=scales > 0).tolist()
+    found: np.ndarray = np.divide(products, scales, out=np.zeros(len(matrix)), where=scales > 0)
     return found

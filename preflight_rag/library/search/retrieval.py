@@ -8,7 +8,7 @@ and the rest goes on.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import zip_longest
@@ -21,7 +21,7 @@ from preflight_rag.library.search.hybrid import Rankings, again_where_replaced
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import LibraryEmpty, UsageError
 from preflight_rag.state.reading import Source
-from preflight_rag.state.retrieval import Candidate
+from preflight_rag.state.retrieval import Candidate, Pool
 from preflight_rag.state.values import Passage, SearchExpression, UnreadPassage
 from preflight_rag.text.retractions import is_retracted
 
@@ -51,7 +51,7 @@ class Retrieval:
     Attributes:
         found: The three rankings of the library for the question itself, as deep as the candidates.
         chosen: The passages that go on, in the order of a prompt.
-        relevance: The second stage's score by passage id, for those that it read; of several questions, the best.
+        relevance: The second stage's score of those passages that it read, by id; of several questions, the best.
         rungs: Search expressions that were tried, with their hits.
         problems: What failed: `(item, what happened)`.
     """
@@ -162,41 +162,69 @@ def _retrieved(
         retrieval.problems.append(("where", found[0].note))
     if expressions and isinstance(library, BooleanSearch):
         retrieval.rungs = [*_tried_rungs(library, expressions, settings), *live.rungs]
-    pools = []
+    pools, relevance = [], _Relevance()
     for query, part in zip(queries, found, strict=True):
         pool = _pool(library, part, settings, extractive, live)
+        if len(queries) > 1:  # candidates of several searches are told apart by the ids of their passages
+            pool = list(pool)
         if live.passages:
-            pool = _merged(library, query, pool, live, settings, where)
+            pool = _merged(library, query, list(pool), live, settings, where)
         if found_by is not None:
             pool = [candidate for candidate in pool if found_by.fits({FOUND_BY: candidate.found_by})]
-        pools.append(_ordered(query, pool, retrieval, settings, extractive))
+        pools.append(_ordered(query, pool, retrieval, relevance, settings, extractive))
     ranked = _shared(_joined(pools), settings)
-    ranks = {candidate.passage.id: rank for rank, candidate in enumerate(ranked, 1)}
-    retrieval.chosen = _read(library, _selected(library, ranked, settings), ranks)
+    retrieval.chosen = _read(library, _selected(library, ranked, settings))
+    retrieval.relevance = relevance.of(retrieval.chosen)
     return retrieval
+
+
+class _Relevance:
+    """The second stage's scores of candidates; where these are no objects, by their positions in the index."""
+
+    def __init__(self) -> None:
+        self._by_id: dict[str, float] = {}
+        self._by_position: dict[int, float] = {}
+
+    def add(self, candidates: Sequence[Candidate], scores: Sequence[float | None]) -> None:
+        """Note what candidates were given; of several scores of one, the best counts."""
+        if isinstance(candidates, Pool):
+            pairs = zip(candidates.positions.tolist(), scores, strict=True)
+            self._by_position |= {position: score for position, score in pairs if score is not None}
+            return
+        for candidate, score in zip(candidates, scores, strict=True):
+            if score is not None:
+                self._by_id[candidate.passage.id] = max(score, self._by_id.get(candidate.passage.id, score))
+
+    def of(self, candidates: Sequence[Candidate]) -> dict[str, float]:
+        """The scores of those candidates that have one, by the ids of their passages."""
+        found = {}
+        for candidate in candidates:
+            score = self._by_id.get(candidate.passage.id)
+            if score is None and candidate.terms is not None:
+                score = self._by_position.get(candidate.terms.position)
+            if score is not None:
+                found[candidate.passage.id] = score
+        return found
 
 
 def _pool(
     library: Collection, found: Rankings, settings: Settings, extractive: ExtractiveReader | None, live: _Live
-) -> list[Candidate]:
+) -> Sequence[Candidate]:
     """The candidates of a search, which are not read yet where their texts and dates decide nothing."""
     from preflight_rag.models.reranking.feature_reranker import FeatureReranker
 
     reranker = _second_stage(settings, extractive)
     reads = not (reranker is None or isinstance(reranker, FeatureReranker)) or live.passages or settings.recency
     if found.unread is not None and not reads:
-        return list(found.unread)
+        return found.unread
     return found.candidates(library.passages([hit.passage_id for hit in found.fused]))
 
 
-def _read(library: Collection, chosen: list[Candidate], ranks: Mapping[str, int]) -> list[Candidate]:
-    """The candidates that go on, with their texts, and their ranks in the pool that they were chosen from."""
-    names = [candidate.passage.id for candidate in chosen if isinstance(candidate.passage, UnreadPassage)]
+def _read(library: Collection, chosen: Sequence[tuple[int, Candidate]]) -> list[Candidate]:
+    """The candidates that go on, with their texts, and with their ranks in the pool that they were chosen from."""
+    names = [candidate.passage.id for _, candidate in chosen if isinstance(candidate.passage, UnreadPassage)]
     read = dict(zip(names, library.passages(names), strict=True))
-    return [
-        replace(candidate, passage=read.get(candidate.passage.id, candidate.passage), rank=ranks[candidate.passage.id])
-        for candidate in chosen
-    ]
+    return [candidate.ranked(rank, read.get(candidate.passage.id, candidate.passage)) for rank, candidate in chosen]
 
 
 def _is_retracted(candidate: Candidate) -> bool:
@@ -205,12 +233,17 @@ def _is_retracted(candidate: Candidate) -> bool:
 
 
 def _ordered(
-    question: str, pool: list[Candidate], retrieval: Retrieval, settings: Settings, extractive: ExtractiveReader | None
-) -> list[Candidate]:
+    question: str,
+    pool: Sequence[Candidate],
+    retrieval: Retrieval,
+    relevance: _Relevance,
+    settings: Settings,
+    extractive: ExtractiveReader | None,
+) -> Sequence[Candidate]:
     """The candidates for one question by the second stage, and by their age where that counts."""
     reranker = _second_stage(settings, extractive)
     if reranker is not None and pool:
-        pool = _reranked(reranker, question, pool, retrieval, settings)
+        pool = _reranked(reranker, question, pool, retrieval, relevance, settings)
     if settings.recency:
         from preflight_rag.library.search.fusion import with_recency
 
@@ -219,15 +252,18 @@ def _ordered(
     return _retracted_last(pool)
 
 
-def _retracted_last(pool: list[Candidate]) -> list[Candidate]:
+def _retracted_last(pool: Sequence[Candidate]) -> Sequence[Candidate]:
     """The candidates with passages of retracted publications behind all others."""
+    if isinstance(pool, Pool):
+        is_last = pool.retracted
+        return pool.take(is_last.argsort(kind="stable")) if is_last.any() else pool
     retracted = [_is_retracted(candidate) for candidate in pool]
     if not any(retracted):
         return pool
     return [candidate for _, candidate in sorted(zip(retracted, pool, strict=True), key=lambda pair: pair[0])]
 
 
-def _shared(pool: list[Candidate], settings: Settings) -> list[Candidate]:
+def _shared(pool: Sequence[Candidate], settings: Settings) -> Sequence[Candidate]:
     """The candidates, of which the first k hold no more of one document than its share where others are as near.
 
     Else whoever plants one document with many passages on a question fills all that a reader is given. Its last
@@ -236,6 +272,8 @@ def _shared(pool: list[Candidate], settings: Settings) -> list[Candidate]:
     for themselves.
     """
     most, given = ceil(settings.k * settings.document_share), Counter[str]()
+    if isinstance(pool, Pool) and max(Counter(pool.documents(settings.k)).values(), default=0) <= most:
+        return pool
     beyond, near = [], []
     closest = max((candidate.cosine for candidate in pool), default=0.0)
     for place, candidate in enumerate(pool):
@@ -255,7 +293,7 @@ def _shared(pool: list[Candidate], settings: Settings) -> list[Candidate]:
     return [*first, *near[:count], *beyond[-count:], *rest]
 
 
-def _joined(pools: Sequence[list[Candidate]]) -> list[Candidate]:
+def _joined(pools: Sequence[Sequence[Candidate]]) -> Sequence[Candidate]:
     """The candidates of a question; where it has parts, the best of each part, then the second of each, and so on."""
     if len(pools) == 1:
         return pools[0]
@@ -351,18 +389,20 @@ def _merged(
 
 
 def _reranked(
-    reranker: Reranker, question: str, pool: list[Candidate], retrieval: Retrieval, settings: Settings
-) -> list[Candidate]:
+    reranker: Reranker,
+    question: str,
+    pool: Sequence[Candidate],
+    retrieval: Retrieval,
+    relevance: _Relevance,
+    settings: Settings,
+) -> Sequence[Candidate]:
     from preflight_rag.models.reranking.rerankers import rerank
 
     limit, deadline = settings.rerank_candidates, settings.rerank_deadline
     ranked = rerank(reranker, question, pool, limit=limit, deadline=deadline)
     if ranked.note:
         retrieval.problems.append(("rerank", ranked.note))
-    scored = zip(ranked.order, ranked.scores, strict=True)
-    for candidate, score in scored:
-        if score is not None:
-            retrieval.relevance[candidate.passage.id] = max(score, retrieval.relevance.get(candidate.passage.id, score))
+    relevance.add(ranked.order, ranked.scores)
     return ranked.order
 
 
@@ -381,7 +421,8 @@ def _opened(reranker: str, extractive_reader: str) -> Reranker | None:
     return open_reranker(reranker, extractive_reader=extractive_reader)
 
 
-def _selected(library: Collection, pool: list[Candidate], settings: Settings) -> list[Candidate]:
+def _selected(library: Collection, pool: Sequence[Candidate], settings: Settings) -> list[tuple[int, Candidate]]:
+    """The candidates that go on, in the order of a prompt, each with its place in the pool."""
     from preflight_rag.library.search.diversity import in_order
     from preflight_rag.library.search.selection import preset, select
 
@@ -389,6 +430,11 @@ def _selected(library: Collection, pool: list[Candidate], settings: Settings) ->
     if settings.preset is not None:
         named = preset(settings.preset)
         alpha, window, diversity = named.alpha, named.window, named.diversity
+    is_limited = settings.budget_tokens is not None or settings.compression is not None
+    if diversity == "none" and settings.ordering == "score" and not is_limited:
+        return list(enumerate(pool[: settings.k], 1))  # what `select` gives; the others need not become objects
+    pool = list(pool)
+    ranks = {candidate.passage.id: rank for rank, candidate in enumerate(pool, 1)}
     vectors, relevance = None, None
     if diversity != "none" and pool:
         # A selector picks from the whole pool: what was retracted is left to it only where there is not enough else.
@@ -396,7 +442,7 @@ def _selected(library: Collection, pool: list[Candidate], settings: Settings) ->
         pool = sound if len(sound) >= settings.k else pool
         relevance = in_order([candidate.cosine for candidate in pool]).tolist()
         vectors = library.vectors([candidate.passage.id for candidate in pool])
-    return select(
+    chosen = select(
         pool,
         vectors,
         k=settings.k,
@@ -408,3 +454,4 @@ def _selected(library: Collection, pool: list[Candidate], settings: Settings) ->
         ordering=settings.ordering,
         relevance=relevance,
     )
+    return [(ranks[candidate.passage.id], candidate) for candidate in chosen]

@@ -37,6 +37,8 @@ FLUSH_MILLISECONDS = 500
 """How long the log's end waits for those who read the file; a guess: a query takes less, and the next writer tries."""
 _DAMAGE = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_ERROR")
 _NO_PLACE = ("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_IOERR_SHM", "SQLITE_FULL")
+UNWRITTEN = (ValueError, TypeError, KeyError, AttributeError)
+"""What reading a value raises that this program never wrote."""
 _OPTIONS: dict[str, Any] = {"timeout": BUSY_SECONDS, "isolation_level": None, "check_same_thread": False}
 
 
@@ -56,6 +58,7 @@ class DatabaseFile:
         self.path = folder / DATABASE
         self._lock = threading.RLock()
         self._as_opened: tuple[int, ...] | None = None
+        self._openings = 0
         if not self.path.is_file():
             if not create:
                 raise LibraryMissing(
@@ -116,6 +119,7 @@ class DatabaseFile:
         if state and state != self._as_opened:
             self._connection.close()
             self._connection = _connect(self.path)
+            self._openings += 1
             self._file = _identity(self.path)
             self.__dict__.pop("_database", None)
             self._as_opened = self._state_of_file()
@@ -139,7 +143,7 @@ class DatabaseFile:
         """Raise what values are wrong with that this program never wrote; their text is not repeated."""
         try:
             yield
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+        except UNWRITTEN as error:
             raise damaged(self.path, f"{what} is not as it was written ({type(error).__name__})") from error
 
     def _rows(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> list[sqlite3.Row]:
@@ -184,6 +188,12 @@ class DatabaseFile:
         with self._guard():
             self._connection.execute("VACUUM")
         self.flush()
+
+    def state(self) -> tuple[int, int, int]:
+        """What changes whenever anybody has written to the database, by whatever program."""
+        with self._guard():
+            ((others,),) = self._connection.execute("PRAGMA data_version").fetchall()
+            return self._openings, int(others), self._connection.total_changes
 
     def meta(self, key: str) -> Any:
         """A setting, or None."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from json.encoder import encode_basestring
 from typing import Any
 
 from preflight_rag.state.values import Document, Passage
@@ -20,7 +21,9 @@ def passage_id(document_id: str, start: int, text: str) -> str:
 
     96 bits of a SHA-256, in hexadecimal: equal inputs give equal ids in every library, whenever they are ingested.
     """
-    return _digest([document_id, start, text])[:PASSAGE_ID_LENGTH]
+    # What `_digest` takes of a list of the three, in half of the time: a search compares the ids of all that it reads.
+    encoded = f"[{encode_basestring(document_id)},{start:d},{encode_basestring(text)}]"
+    return hashlib.sha256(encoded.encode("utf-8", "surrogatepass")).hexdigest()[:PASSAGE_ID_LENGTH]
 
 
 def content_hash(document: Document, splitter_settings: Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from preflight_rag.library.storage.cards import card_of, document_of_card, is_card
 from preflight_rag.library.storage.damage import LARGEST, damaged
-from preflight_rag.library.storage.database_file import BUSY_SECONDS, DATABASE, DatabaseFile, make_private
+from preflight_rag.library.storage.database_file import BUSY_SECONDS, DATABASE, UNWRITTEN, DatabaseFile, make_private
 from preflight_rag.library.storage.document_store import PreparedDocument, StoredDocument
 from preflight_rag.library.storage.identity import passage_id
 from preflight_rag.library.storage.schema import (
@@ -230,6 +230,10 @@ class Store(DatabaseFile):
         """Number of passages that are not retired."""
         return int(self._rows("SELECT count(*) FROM passages WHERE retired IS NULL")[0][0])
 
+    def count_rows(self) -> int:
+        """Number of passages, retired ones included: in a tenth of the time that looking at each takes."""
+        return int(self._rows("SELECT count(*) FROM passages")[0][0])
+
     def counts(self) -> dict[str, int]:
         """Documents, passages, their tokens, and passages that wait to be deleted."""
         row = self._rows(
@@ -250,18 +254,22 @@ class Store(DatabaseFile):
 
     def passages(self, ids: Sequence[str]) -> dict[str, Passage]:
         """Those of the passages that exist, retired ones included, by id; a document's card is one, too."""
-        found = {row["id"]: self._passage(row) for row in self._rows_in(SELECT_PASSAGES, list(ids))}
+        found = {row[0]: self._passage(row) for row in self._rows_in(SELECT_PASSAGES, list(ids))}
         if cards := [name for name in ids if is_card(name)]:
             found |= self._cards([document_of_card(name) for name in cards])
         return found
 
     def _passage(self, row: sqlite3.Row) -> Passage:
         """The passage of a row, if its text is the one that its id was made of: an edited text is no source."""
-        with self._as_written(f"the passage {row['id']!r}"):
+        try:
             passage = passage_of(row)
-            if passage_id(passage.document_id, passage.start, passage.text) != passage.id:
-                raise ValueError("the text is another one")
-            return passage
+            if passage_id(passage.document_id, passage.start, passage.text) == passage.id:
+                return passage
+        except UNWRITTEN:
+            pass
+        with self._as_written(f"the passage {row['id']!r}"):
+            passage_of(row)
+            raise ValueError("the text is another one")
 
     def _cards(self, document_ids: Sequence[str]) -> dict[str, Passage]:
         sql = "SELECT id, source, title, date, authors, metadata FROM documents WHERE id IN ({marks})"

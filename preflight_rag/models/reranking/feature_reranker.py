@@ -17,15 +17,17 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from preflight_rag.state.errors import RerankerError
-from preflight_rag.state.retrieval import Candidate
+from preflight_rag.state.retrieval import Candidate, Columns, Pool, TermNumbers
+from preflight_rag.text.bm25 import run_lengths, run_starts
 from preflight_rag.text.words import STOP_WORDS, passage_terms, words_by_token
 
 if TYPE_CHECKING:
@@ -84,11 +86,14 @@ class FeatureReranker:
 
     def score(self, question: str, candidates: Sequence[Candidate]) -> np.ndarray:
         """Scores (n,) float64."""
+        scores: np.ndarray = features(question, candidates) @ self._weights
+        return scores
+
+    @cached_property
+    def _weights(self) -> np.ndarray:
         import numpy as np
 
-        weights = np.array([self.weights.get(name, 0.0) for name in FEATURES])
-        scores: np.ndarray = features(question, candidates) @ weights
-        return scores
+        return np.array([self.weights.get(name, 0.0) for name in FEATURES])
 
 
 @lru_cache(maxsize=1)
@@ -103,50 +108,42 @@ class _Texts:
     """The candidates' terms as numbers.
 
     Attributes:
-        ids: Of all texts, one after the other, (total,) int64.
-        rows: The text of each of them, (total,).
+        ids: Of all texts, one after the other, (total,).
         lengths: Terms by text, (n,).
         titles: As `ids`, of the titles.
-        title_rows: The text of each of those.
-        asked: Numbers of the question's distinct terms, in their order.
+        title_lengths: Terms by title, (n,).
+        asked: Numbers of the question's distinct terms, in their order; -1 where no text has one.
+        scratch: Zeros of float64 by number.
     """
 
     ids: np.ndarray
-    rows: np.ndarray
     lengths: np.ndarray
     titles: np.ndarray
-    title_rows: np.ndarray
+    title_lengths: np.ndarray
     asked: list[int]
+    scratch: Callable[[], AbstractContextManager[np.ndarray]]
 
     @classmethod
     def of(cls, asked: Sequence[str], candidates: Sequence[Candidate]) -> _Texts:
         """As an index has them, where one has those of all candidates; else read from the texts."""
         import numpy as np
 
-        known = [candidate.terms for candidate in candidates if candidate.terms is not None]
-        if len(known) == len(candidates) and all(terms.vocabulary is known[0].vocabulary for terms in known):
-            vocabulary, positions = known[0].vocabulary, [terms.position for terms in known]
-            return cls._made(*vocabulary.texts(positions), *vocabulary.titles(positions), vocabulary.numbers(asked))
+        known = _indexed(candidates)
+        if known is not None:
+            vocabulary, positions = known
+            texts, titles = vocabulary.texts(positions), vocabulary.titles(positions)
+            return cls(*texts, *titles, vocabulary.numbers(asked), vocabulary.scratch)
         places: dict[str, int] = {}
         numbers = [places.setdefault(term, len(places)) for term in asked]
-        texts: list[np.ndarray] = []
-        titles: list[np.ndarray] = []
+        read: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
         for candidate in candidates:
             title, text = candidate.passage.title, candidate.passage.text
-            for terms, found in ((passage_terms(title, text), texts), (words_by_token(title), titles)):
+            for terms, found in zip((passage_terms(title, text), words_by_token(title)), read, strict=True):
                 its = [places.setdefault(term, len(places)) for term in terms]
                 found.append(np.array(its, dtype=np.int64))
-        lengths, title_lengths = (np.array([len(each) for each in found]) for found in (texts, titles))
-        return cls._made(np.concatenate(texts), lengths, np.concatenate(titles), title_lengths, numbers)
-
-    @classmethod
-    def _made(
-        cls, ids: np.ndarray, lengths: np.ndarray, titles: np.ndarray, title_lengths: np.ndarray, asked: list[int]
-    ) -> _Texts:
-        import numpy as np
-
-        rows = np.arange(len(lengths))
-        return cls(ids, np.repeat(rows, lengths), lengths, titles, np.repeat(rows, title_lengths), asked)
+        lengths, title_lengths = (np.array([len(each) for each in found]) for found in read)
+        together, titled = (np.concatenate(found) for found in read)
+        return cls(together, lengths, titled, title_lengths, numbers, lambda: nullcontext(np.zeros(len(places))))
 
     @property
     def starts(self) -> np.ndarray:
@@ -154,28 +151,41 @@ class _Texts:
         starts: np.ndarray = self.lengths.cumsum() - self.lengths
         return starts
 
-    def matches(self) -> tuple[np.ndarray, np.ndarray]:
-        """Places in `ids` that hold one of the question's terms, ascending, and which of `asked` it is."""
+    def matches(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Places in `ids` that hold a term of the question, ascending, their texts, and which term of it each is."""
         import numpy as np
 
-        which = np.full(len(self.ids), -1)
-        for place, number in enumerate(self.asked):
-            if number >= 0:
-                which[self.ids == number] = place
-        places = np.flatnonzero(which >= 0)
-        return places, which[places]
+        found = [np.flatnonzero(self.ids == number) if number >= 0 else np.zeros(0, np.int64) for number in self.asked]
+        places = np.concatenate(found) if found else np.zeros(0, np.int64)
+        terms = np.repeat(np.arange(len(found)), [len(each) for each in found])
+        order = places.argsort()
+        places = places[order]
+        return places, np.searchsorted(self.lengths.cumsum(), places, side="right"), terms[order]
 
     def titled(self) -> np.ndarray:
         """Whether all of the question's terms stand in a text's title, (n,); not where it has none."""
         import numpy as np
 
         n = len(self.lengths)
-        if not self.asked:
+        if not self.asked or min(self.asked) < 0 or not len(self.titles):
             return np.zeros(n, dtype=bool)
+        rows = np.repeat(np.arange(n), self.title_lengths)
         found = np.ones(n, dtype=bool)
         for number in self.asked:
-            found &= np.bincount(self.title_rows[self.titles == number], minlength=n) > 0
+            found &= np.bincount(rows[self.titles == number], minlength=n) > 0
+            if not found.any():
+                break
         return found
+
+
+def _indexed(candidates: Sequence[Candidate]) -> tuple[TermNumbers, Sequence[int] | np.ndarray] | None:
+    """The index that has the terms of all candidates, and where they stand there; None where none has."""
+    if isinstance(candidates, Pool):
+        return candidates.vocabulary, candidates.positions
+    known = [candidate.terms for candidate in candidates if candidate.terms is not None]
+    if len(known) != len(candidates) or any(terms.vocabulary is not known[0].vocabulary for terms in known):
+        return None
+    return known[0].vocabulary, [terms.position for terms in known]
 
 
 def features(question: str, candidates: Sequence[Candidate]) -> np.ndarray:
@@ -187,17 +197,16 @@ def features(question: str, candidates: Sequence[Candidate]) -> np.ndarray:
     """
     import numpy as np
 
-    if not candidates:
+    if not len(candidates):
         return np.zeros((0, len(FEATURES)))
     sequence = words_by_token(question)
     asked = list(dict.fromkeys(sequence))
-    texts = _Texts.of(asked, candidates)
-    columns = _ranking_columns(candidates)
-    columns |= _text_columns(sequence, asked, candidates, texts)
-    context = _contexts(question, candidates)
+    places = candidates.columns if isinstance(candidates, Pool) else Columns.of(candidates)
+    columns = _ranking_columns(places) | _text_columns(sequence, asked, _Texts.of(asked, candidates))
+    context = _contexts(question, places)
     for name in MODULATED:
         columns |= {f"{name} × {key}": columns[name] * value for key, value in context.items()}
-    return np.column_stack([columns[name] for name in FEATURES])
+    return np.array([columns[name] for name in FEATURES]).T
 
 
 def is_keywords(question: str) -> bool:
@@ -206,50 +215,46 @@ def is_keywords(question: str) -> bool:
     return not question.rstrip().endswith("?") and not plain & STOP_WORDS
 
 
-def _ranking_columns(candidates: Sequence[Candidate]) -> dict[str, np.ndarray]:
+def _ranking_columns(places: Columns) -> dict[str, np.ndarray]:
     import numpy as np
 
-    n = len(candidates)
-    dense, dense_missing = _ranks([c.dense_rank for c in candidates], n)
-    lexical, lexical_missing = _ranks([c.lexical_rank for c in candidates], n)
-    fused, _ = _ranks([c.rank for c in candidates], n)
-    cosine = np.array([c.cosine for c in candidates], dtype=float)
-    known = np.array([0.0 if c.bm25 is None else c.bm25 for c in candidates])
-    floor = known[~lexical_missing].min() if not lexical_missing.all() else 0.0
-    bm25 = np.where(lexical_missing, 0.9 * floor, known)
+    dense, dense_missing = _ranks(places.dense_rank)
+    lexical, lexical_missing = _ranks(places.lexical_rank)
+    fused, cosine = places.rank.astype(float), places.cosine
+    floor = places.bm25[~lexical_missing].min() if not lexical_missing.all() else 0.0
+    bm25 = np.where(lexical_missing, 0.9 * floor, places.bm25)
     dense_rr, lexical_rr = (RANK_OFFSET + 1) / (RANK_OFFSET + dense), (RANK_OFFSET + 1) / (RANK_OFFSET + lexical)
     dense_rr, lexical_rr = np.where(dense_missing, 0, dense_rr), np.where(lexical_missing, 0, lexical_rr)
+    dense_log, lexical_log, dense_z, bm25_z = np.log(dense), np.log(lexical), _z(cosine), _z(bm25)
     return {
-        "dense z": _z(cosine),
+        "dense z": dense_z,
         "dense gap": cosine.max() - cosine,
         "dense share": _share(cosine),
         "dense reciprocal rank": dense_rr,
-        "dense log rank": np.log(dense),
+        "dense log rank": dense_log,
         "dense missing": dense_missing.astype(float),
-        "bm25 z": _z(bm25),
+        "bm25 z": bm25_z,
         "bm25 share": _share(bm25),
         "bm25 reciprocal rank": lexical_rr,
-        "bm25 log rank": np.log(lexical),
+        "bm25 log rank": lexical_log,
         "bm25 missing": lexical_missing.astype(float),
         "fused reciprocal rank": (RANK_OFFSET + 1) / (RANK_OFFSET + fused),
         "fused log rank": np.log(fused),
-        "rank agreement": np.abs(np.log(dense) - np.log(lexical)),
+        "rank agreement": np.abs(dense_log - lexical_log),
         "rank product": dense_rr * lexical_rr,
-        "combined z": np.minimum(_z(cosine), _z(bm25)),
+        "combined z": np.minimum(dense_z, bm25_z),
     }
 
 
-def _text_columns(
-    sequence: list[str], asked: list[str], candidates: Sequence[Candidate], texts: _Texts
-) -> dict[str, np.ndarray]:
+def _text_columns(sequence: list[str], asked: list[str], texts: _Texts) -> dict[str, np.ndarray]:
     import numpy as np
 
-    n, size, place = len(candidates), max(1, len(asked)), {term: i for i, term in enumerate(asked)}
-    places, terms = texts.matches()
-    rows = texts.rows[places]
+    n, size, place = len(texts.lengths), max(1, len(asked)), {term: i for i, term in enumerate(asked)}
+    places, rows, terms = texts.matches()
+    starts = texts.starts
     counts = np.bincount(rows * size + terms, minlength=n * size).reshape(n, size).astype(float)
-    firsts, first = np.unique(rows, return_index=True), np.zeros(n)
-    first[firsts[0]] = 1 / (1 + (places - texts.starts[rows])[firsts[1]] / 10)
+    first, firsts = np.zeros(n), run_starts(rows)
+    first[rows[firsts]] = 1 / (1 + (places[firsts] - starts[rows[firsts]]) / 10)
     lengths = texts.lengths.astype(float)
     present = counts > 0
     frequency = present.sum(axis=0)
@@ -262,7 +267,7 @@ def _text_columns(
         "pool bm25 z": _z((counts * (K1 + 1) / norm) @ idf),
         "frequency": np.log1p(counts) @ weight,
         "bigrams": _bigrams({(place[a], place[b]) for a, b in pairwise(sequence)}, size, n, rows, places, terms),
-        "proximity": _proximity(present, texts.starts, rows, places, terms),
+        "proximity": _proximity(present, starts, rows, places, terms),
         "first match": first,
         "title match": texts.titled().astype(float),
         "length": np.log1p(lengths),
@@ -287,11 +292,13 @@ def _bigrams(
 
     if not pairs:
         return np.zeros(n)
-    is_next = (np.diff(places) == 1) & (np.diff(rows) == 0)
-    codes = (terms[:-1] * size + terms[1:])[is_next]
-    is_pair = np.isin(codes, [a * size + b for a, b in pairs])
-    found = np.unique(rows[:-1][is_next][is_pair] * size**2 + codes[is_pair])
-    shares: np.ndarray = np.bincount(found // size**2, minlength=n) / len(pairs)
+    is_wanted = np.zeros(size * size, dtype=bool)
+    is_wanted[[a * size + b for a, b in pairs]] = True
+    codes = terms[:-1] * size + terms[1:]
+    is_pair = is_wanted[codes] & (places[1:] - places[:-1] == 1) & (rows[1:] == rows[:-1])
+    found = rows[:-1][is_pair] * size**2 + codes[is_pair]
+    found.sort()
+    shares: np.ndarray = np.bincount(found[run_starts(found)] // size**2, minlength=n) / len(pairs)
     return shares
 
 
@@ -309,13 +316,11 @@ def _proximity(
     shares = np.zeros(len(wanted))
     if not len(places):
         return shares
-    begins = np.full(len(places), np.iinfo(np.int64).max)
-    whole = np.ones(len(places), dtype=bool)
-    for term in range(present.shape[1]):
-        last = np.maximum.accumulate(np.where(terms == term, places, -1))
-        is_wanted = present[rows, term]
-        whole &= ~is_wanted | (last >= starts[rows])
-        begins = np.where(is_wanted, np.minimum(begins, last), begins)
+    which = np.arange(present.shape[1])[:, None]
+    last = np.maximum.accumulate(np.where(terms == which, places, -1), axis=1)
+    is_wanted = present[rows].T
+    whole = (~is_wanted | (last >= starts[rows])).all(axis=0)
+    begins = np.where(is_wanted, last, np.iinfo(np.int64).max).min(axis=0)
     lengths = (places - begins + 1)[whole]
     smallest = np.full(len(wanted), np.iinfo(np.int64).max)
     np.minimum.at(smallest, rows[whole], lengths)
@@ -325,69 +330,63 @@ def _proximity(
 
 
 def _term_feedback(texts: _Texts) -> np.ndarray:
-    """Cosine of each passage's weighted terms with those of the best passages, itself left out, on the average."""
+    """Cosine of each passage's weighted terms with those of the best passages, itself left out, on the average.
+
+    The mean of the products with several vectors is the product with their sum.
+    """
     import numpy as np
 
     n = len(texts.lengths)
-    keys = (texts.rows << 32) | texts.ids
+    keys = np.repeat(np.arange(n) << 32, texts.lengths) | texts.ids
     keys.sort()
-    firsts = np.flatnonzero(np.diff(keys, prepend=-1))
-    counts = np.diff(firsts, append=len(keys))
+    firsts = run_starts(keys)
+    counts = run_lengths(firsts, len(keys))
     rows, terms = keys[firsts] >> 32, keys[firsts] & 0xFFFFFFFF
-    ordered = np.sort(terms)
-    begins = np.flatnonzero(np.diff(ordered, prepend=-1))
-    # The numbers of an index are large, but only those that occur are written and read.
-    place = np.empty(int(ordered[-1]) + 1 if len(ordered) else 0, dtype=np.int64)
-    place[ordered[begins]] = np.arange(len(begins))
-    column = place[terms]
-    idf = np.log(1 + n / np.diff(begins, append=len(ordered)))
-    weights = (1 + np.log(counts)) * idf[column]
-    weights /= np.maximum(np.sqrt(np.bincount(rows, weights**2, minlength=n)), 1e-9)[rows]
-    similarities = np.empty((n, min(FEEDBACK, n)))
-    for best in range(similarities.shape[1]):
-        its = np.zeros(len(begins))
-        its[column[rows == best]] = weights[rows == best]
-        similarities[:, best] = np.bincount(rows, weights * its[column], minlength=n)
-    return _mean_without_itself(similarities)
-
-
-def _contexts(question: str, candidates: Sequence[Candidate]) -> dict[str, float]:
-    """What is known of the question as a whole, each about 1 in size."""
-    cosines = sorted((c.cosine for c in candidates), reverse=True)
-    both = [c for c in candidates if (c.dense_rank or math.inf) <= 10 and (c.lexical_rank or math.inf) <= 10]
-    return {
-        "keywords": float(is_keywords(question)),
-        "rankings agree": len(both) / 10,
-        "dense lead": 10 * (cosines[0] - cosines[min(9, len(cosines) - 1)]),
-    }
-
-
-def _ranks(ranks: Sequence[int | None], n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Ranks as floats, and where they are missing: there the rank counts as one below all."""
-    import numpy as np
-
-    known = [rank for rank in ranks if rank is not None]
-    last = max([n, *known]) + 1
-    return np.array([last if rank is None else rank for rank in ranks], float), np.array([r is None for r in ranks])
-
-
-def _mean_without_itself(similarities: np.ndarray) -> np.ndarray:
-    """Row means of (n, m) similarities with the first m rows, a row's similarity with itself left out."""
-    import numpy as np
-
-    n, m = similarities.shape
-    totals = similarities.sum(axis=1).astype(float)
-    counts = np.full(n, float(m))
-    own = np.arange(min(n, m))
-    totals[own] -= similarities[own, own]
-    counts[own] -= 1
-    means: np.ndarray = totals / np.maximum(counts, 1)
+    m = min(FEEDBACK, n)
+    end = int(np.searchsorted(rows, m))
+    with texts.scratch() as zeros:
+        np.add.at(zeros, terms, 1.0)
+        holding = zeros[terms].astype(np.int64)
+        zeros[terms] = 0.0
+        weights = (1 + np.log(np.arange(1, 1 + counts.max(initial=0))))[counts - 1]
+        weights *= np.log(1 + n / np.arange(1, n + 1))[holding - 1]
+        weights /= np.maximum(np.sqrt(np.bincount(rows, weights * weights, minlength=n)), 1e-9)[rows]
+        np.add.at(zeros, terms[:end], weights[:end])
+        totals = np.bincount(rows, weights * zeros[terms], minlength=n)
+        zeros[terms[:end]] = 0.0
+    totals[:m] -= np.bincount(rows[:end], weights[:end] * weights[:end], minlength=m)
+    others = np.full(n, float(m))
+    others[:m] -= 1
+    means: np.ndarray = totals / np.maximum(others, 1)
     return means
 
 
+def _contexts(question: str, places: Columns) -> dict[str, float]:
+    """What is known of the question as a whole, each about 1 in size."""
+    import numpy as np
+
+    cosines = np.sort(places.cosine)[::-1]
+    ranks = places.dense_rank, places.lexical_rank
+    both = [(rank > 0) & (rank <= 10) for rank in ranks]
+    return {
+        "keywords": float(is_keywords(question)),
+        "rankings agree": float((both[0] & both[1]).sum() / 10),
+        "dense lead": float(10 * (cosines[0] - cosines[min(9, len(cosines) - 1)])),
+    }
+
+
+def _ranks(ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Ranks as floats, and where they are missing: there the rank counts as one below all."""
+    import numpy as np
+
+    missing = ranks == 0
+    last = max(len(ranks), int(ranks.max())) + 1
+    return np.where(missing, last, ranks).astype(float), missing
+
+
 def _z(values: np.ndarray) -> np.ndarray:
-    spread = float(values.std())
-    centred = values - values.mean()
+    centred = values - values.sum() / len(values)
+    spread = math.sqrt(float(centred @ centred) / len(values))
     scaled: np.ndarray = centred / spread if spread > 1e-9 else centred * 0
     return scaled
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from preflight_rag.state.errors import UsageError
-from preflight_rag.state.retrieval import Candidate
+from preflight_rag.state.retrieval import Candidate, in_order
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,12 +46,12 @@ class Reranked:
     """Candidates in the second stage's order.
 
     Attributes:
-        order: All candidates, best first.
+        order: All candidates, best first; a `Pool` where they came as one.
         scores: Theirs from the reranker; None for those that it did not score.
         note: What was not scored and why; empty when everything up to the limit was.
     """
 
-    order: list[Candidate]
+    order: Sequence[Candidate]
     scores: list[float | None]
     note: str = ""
 
@@ -90,6 +90,8 @@ def rerank(
             f"a limit of {limit} candidates and a deadline of {deadline} s leave nothing to score",
             help="Use a limit of at least 1 and a deadline above 0",
         )
+    import numpy as np
+
     begun, wanted = clock(), min(limit, len(candidates))
     step = reranker.batch_size
     scores: list[float | None] = []
@@ -100,8 +102,9 @@ def rerank(
         scores += [float(score) if math.isfinite(score) else None for score in found]
     note = _note(reranker.name, wanted, scores, deadline)
     scores += [None] * (len(candidates) - len(scores))
-    places = sorted(range(len(candidates)), key=lambda i: (scores[i] is None, -(scores[i] or 0.0), i))
-    return Reranked([candidates[i] for i in places], [scores[i] for i in places], note)
+    # Those without a score are NaN here, which is sorted behind all numbers.
+    places = np.argsort(-np.array(scores, dtype=float), kind="stable")
+    return Reranked(in_order(candidates, places), [scores[i] for i in places.tolist()], note)
 
 
 def _note(name: str, wanted: int, scores: Sequence[float | None], deadline: float) -> str:

@@ -225,9 +225,9 @@ def test_search_within_rows_is_complete(library, data):
         (index.search_dense(vector, n, among=among), index.search_dense(vector, len(index.rows))),
         (index.search_lexical(query, n, among=among), index.search_lexical(query, len(index.rows))),
     ):
-        expected = [hit for hit in everything if hit[0] in chosen][:n]
-        assert [score for _, score in ranked] == pytest.approx([score for _, score in expected], abs=1e-5)
-        assert {row for row, _ in ranked} <= chosen
+        expected = [score for row, score in everything.pairs() if row in chosen][:n]
+        assert ranked.scores.tolist() == pytest.approx(expected, abs=1e-5)
+        assert set(ranked.keys.tolist()) <= chosen
 
 
 @pytest.mark.parametrize("share", [0.001, 0.02, 0.5, 1.0])

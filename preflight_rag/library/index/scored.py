@@ -1,0 +1,49 @@
+"""A ranking as two arrays, as both indices give it and as it is fused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scored:
+    """A ranking, best first.
+
+    Attributes:
+        keys: What is ranked, (n,) int64: rows of the database, or positions in an index.
+        scores: (n,) float64.
+    """
+
+    keys: np.ndarray
+    scores: np.ndarray
+
+    @classmethod
+    def of(cls, pairs: Sequence[tuple[int, float]]) -> Scored:
+        """One that is given as `(key, score)`, best first."""
+        import numpy as np
+
+        return cls(np.array([key for key, _ in pairs], np.int64), np.array([score for _, score in pairs], np.float64))
+
+    @classmethod
+    def sorted(cls, keys: np.ndarray, scores: np.ndarray) -> Scored:
+        """One of keys that come in any order; ties by key."""
+        import numpy as np
+
+        order = np.lexsort((keys, -scores))
+        return cls(keys[order], scores[order])
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def best(self, n: int) -> Scored:
+        """The first `n`."""
+        return Scored(self.keys[:n], self.scores[:n])
+
+    def pairs(self) -> list[tuple[int, float]]:
+        """`(key, score)`, best first."""
+        return list(zip(self.keys.tolist(), self.scores.tolist(), strict=True))
