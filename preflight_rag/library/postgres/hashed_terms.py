@@ -9,7 +9,8 @@ where these are the first), then the hashes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING
@@ -89,20 +90,27 @@ class HashedTerms:
         """Its words, and its title's."""
         return self._parts[position][2]
 
-    def texts(self, positions: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    def texts(self, positions: Sequence[int] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The terms of several passages, one after the other (total,) int64, and how many each has (n,)."""
         return self._joined(positions, 0)
 
-    def titles(self, positions: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    def titles(self, positions: Sequence[int] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Those of their titles."""
         return self._joined(positions, 1)
 
-    def _joined(self, positions: Sequence[int], part: int) -> tuple[np.ndarray, np.ndarray]:
+    def _joined(self, positions: Sequence[int] | np.ndarray, part: int) -> tuple[np.ndarray, np.ndarray]:
         import numpy as np
 
         chosen = [self._parts[position][part] for position in positions]
         joined = np.concatenate(chosen) if chosen else np.empty(0, np.int64)
         return joined.astype(np.int64), np.array([len(each) for each in chosen], dtype=np.int64)
+
+    @contextmanager
+    def scratch(self) -> Iterator[np.ndarray]:
+        """Zeros of float64, one for each term."""
+        import numpy as np
+
+        yield np.zeros(len(self._hashes))
 
     def of(self, position: int) -> PassageTerms:
         """The terms of the passage at a position."""

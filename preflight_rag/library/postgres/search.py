@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from preflight_rag.library.index.scored import Scored
 from preflight_rag.library.postgres.connections import Connection
 from preflight_rag.library.postgres.hashed_terms import HashedTerms
 from preflight_rag.library.postgres.postings import best_by_bm25, query_terms
@@ -109,7 +110,8 @@ def hybrid_search(store: PostgresStore, query: Query, *, has_index: bool, with_t
     found = {row[0]: row for row in store.rows_of(_CANDIDATES, {"read": read, "rows": rows})}
     if len(found) != len(rows):
         raise PassageGone(f"A passage of {store.name} was deleted during the search", help="Search again.")
-    cosines = dict(zip(read, row_cosines(query.vector, vector_matrix([found[row][7] for row in read])), strict=True))
+    near_by = row_cosines(query.vector, vector_matrix([found[row][7] for row in read])).tolist()
+    cosines = dict(zip(read, near_by, strict=True))
     if query.fusion != "rrf":
         near = dict(dense) | {row: _product(query, found[row][7]) for row, _ in lexical if row not in dict(dense)}
         fused = comb_sum(near, dict(lexical))[: query.k]
@@ -118,9 +120,7 @@ def hybrid_search(store: PostgresStore, query: Query, *, has_index: bool, with_t
     def names(keys: Sequence[int]) -> list[tuple[str, str]]:
         return [(found[row][1], found[row][2]) for row in keys]
 
-    near_ranked, worded, together = (
-        Ranked([row for row, _ in part], [score for _, score in part], names) for part in (dense, lexical, fused)
-    )
+    near_ranked, worded, together = (Ranked(Scored.of(part), names) for part in (dense, lexical, fused))
     scores = {found[row][1]: cosines[row] for row, _ in fused}
     unread = _unread(found, dense, lexical, fused, cosines) if with_terms else None
     return Rankings(near_ranked, worded, together, scores, unread=unread)
