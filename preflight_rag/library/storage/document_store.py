@@ -112,3 +112,10 @@ class FoundDocumentStore(DocumentStore, Protocol):
 
     def passages(self, ids: Sequence[str]) -> dict[str, Passage]:
         """Those of the passages that exist, by id."""
+
+
+class FileStore(DocumentStore, Protocol):
+    """A store that knows what it has of a file: an ingest with many workers asks it before a file is read."""
+
+    def contents_of(self, origin: str) -> dict[str, str]:
+        """The content hashes of the documents of a file, by id."""
