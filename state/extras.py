@@ -13,6 +13,7 @@ EXTRAS = {
     "mcp": ("mcp", "starlette", "uvicorn"),
     "postgres": ("langgraph.checkpoint.postgres", "psycopg", "psycopg_pool"),
     "office": ("openpyxl", "pptx", "striprtf"),
+    "ray": ("ray",),
     "serve": (
         *("fastapi", "jsonschema", "markdown_it", "nh3", "prometheus_client", "python_multipart", "starlette"),
         "uvicorn",

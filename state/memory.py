@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import mmap
 import os
+from contextlib import suppress
+from pathlib import Path
 
 from preflight_rag.state.errors import MEMORY, OutOfMemory
 
@@ -36,3 +38,19 @@ def need_memory(megabytes: int, purpose: str) -> None:
         mmap.mmap(-1, megabytes << 20).close()
     except (OSError, ValueError, MemoryError) as error:
         raise OutOfMemory(f"There is not enough memory {purpose} ({megabytes} MB are needed)", help=MEMORY) from error
+
+
+def available_bytes() -> int | None:
+    """Memory that programs may still take: the machine's, or the container's where that is less; None if unknown.
+
+    Linux says both; where the container's is measured otherwise, the machine's counts.
+    """
+    found = []
+    with suppress(OSError, ValueError, StopIteration):
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        found.append(int(next(line for line in lines if line.startswith("MemAvailable:")).split()[1]) << 10)
+    with suppress(OSError, ValueError):  # "max" is no number: there is no limit
+        group = Path("/sys/fs/cgroup")
+        limit = int((group / "memory.max").read_text(encoding="ascii"))
+        found.append(max(0, limit - int((group / "memory.current").read_text(encoding="ascii"))))
+    return min(found, default=None)

@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, redirect_stdout
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,7 @@ from preflight_rag.cli.main import (
     nothing_left_behind,
 )
 from preflight_rag.state.errors import DatabaseCorrupt, LibraryError, UsageError
+from preflight_rag.state.extras import require_extra
 from preflight_rag.text.words import on_one_line
 
 if TYPE_CHECKING:
@@ -66,6 +67,17 @@ def ingest(
     names: Annotated[
         bool, typer.Option("--names", help="Name every file that is not read, not only their kinds.")
     ] = False,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            "--engine",
+            help="ray: with many workers, here or on the cluster of RAY_ADDRESS, for very many files. See --workers.",
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option("--workers", min=1, help="Of --engine ray; without it one for each GPU or, with none, each core."),
+    ] = None,
 ) -> None:
     """Add or update documents; unchanged ones are skipped, and one bad file stops nothing.
 
@@ -74,9 +86,11 @@ def ingest(
     from preflight_rag.library.opening import open_library
 
     named = cast("SplitterName | None", splitter)
+    _check_engine(engine, workers, prune)
     _check_paths(paths, library)
     with nothing_left_behind(library), open_library(library, embedder=embedder, create=True, splitter=named) as opened:
-        report = _watched(opened, paths, prune=prune, max_bytes=max_mb * 1024 * 1024)
+        take_in = partial(_with_ray, opened, workers) if engine else partial(opened.ingest, prune=prune)
+        report = _watched(take_in, paths, max_bytes=max_mb * 1024 * 1024)
         passages = opened.stats()["passages"]
     if json:
         show.as_json(report.to_json())
@@ -88,6 +102,25 @@ def ingest(
         raise typer.Exit(1)
 
 
+def _with_ray(opened: OwnCollection, workers: int | None, paths: list[Path], **options: Any) -> IngestReport:
+    """Ingest with Ray, which prints on standard output what it has to say of a worker; the report says it, too."""
+    with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
+        return opened.ingest_with_ray(paths, workers=workers, **options)
+
+
+def _check_engine(engine: str | None, workers: int | None, prune: bool) -> None:
+    """Refuse options that do not go together, before anything is opened."""
+    if engine is None and workers is not None:
+        raise UsageError("--workers is an option of --engine ray", help="Give both, or neither.")
+    if engine is None:
+        return
+    if engine != "ray":
+        raise UsageError(f"--engine is {engine!r}", help="The one that there is: --engine ray")
+    if prune:
+        raise UsageError("--engine ray removes nothing", help="Leave out --prune, or --engine ray.")
+    require_extra("ray", "--engine ray")
+
+
 def _check_paths(paths: list[Path], library: LibraryPlace) -> None:
     """Refuse a call none of whose paths exists, before a library is made for it."""
     missing = [path for path in paths if not os.path.lexists(path.expanduser())]
@@ -97,7 +130,7 @@ def _check_paths(paths: list[Path], library: LibraryPlace) -> None:
         raise LibraryError(f"{named} {'does' if len(missing) == 1 else 'do'} not exist{there}", help="Check the path.")
 
 
-def _watched(collection: OwnCollection, paths: list[Path], *, prune: bool, max_bytes: int) -> IngestReport:
+def _watched(take_in: Callable[..., IngestReport], paths: list[Path], *, max_bytes: int) -> IngestReport:
     """Ingest with a bar on a terminal; the first Ctrl-C ends it after what is in hand, the second at once."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -117,9 +150,8 @@ def _watched(collection: OwnCollection, paths: list[Path], *, prune: bool, max_b
             done, total = (event.done, event.total) if event.stage == "index" else (event.bytes_done, event.bytes_total)
             bar.update(task, completed=done, total=total or None, description=_in_hand(event))
 
-        return collection.ingest(
+        return take_in(
             [path.expanduser() for path in paths],
-            prune=prune,
             progress=show_event,
             max_bytes=max_bytes,
             stop=stopped.is_set,

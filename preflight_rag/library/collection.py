@@ -158,6 +158,17 @@ class OwnCollection(Collection, TakesFiles, Protocol):
     Kept by `Library` (a folder) and `PostgresLibrary` (a database).
     """
 
+    def ingest_with_ray(
+        self,
+        paths: str | Path | Sequence[str | Path],
+        *,
+        workers: int | None = None,
+        progress: Progress | None = None,
+        max_bytes: int = ...,
+        stop: Stop | None = None,
+    ) -> IngestReport:
+        """Add or update documents of files and folders with many workers."""
+
     def add(self, documents: Iterable[Document], *, progress: Progress | None = None) -> IngestReport:
         """Add or update documents that are in memory."""
 

@@ -144,6 +144,33 @@ class Library(FolderCollection):
         """
         return self._writer.ingest(paths, prune=prune, progress=progress, max_bytes=max_bytes, stop=stop)
 
+    def ingest_with_ray(
+        self,
+        paths: str | Path | Sequence[str | Path],
+        *,
+        workers: int | None = None,
+        progress: Progress | None = None,
+        max_bytes: int = DEFAULT_MAX_BYTES,
+        stop: Stop | None = None,
+    ) -> IngestReport:
+        """As `ingest`, with many workers on this machine or on a Ray cluster (`RAY_ADDRESS`), for very many files.
+
+        A file that was stored whole by such a run is passed by as long as it does not change, without reading it.
+
+        Args:
+            paths: Files and folders, or one of them; each worker must find them under the same path.
+            workers: How many; None for one for each GPU of the cluster, or each core where it has none.
+            progress: Called for each document, then for each step of the index.
+            max_bytes: Larger files are refused.
+            stop: Asked again and again; once it is true the run ends, and what was stored by then is kept and indexed.
+
+        Raises:
+            UsageError: Ray is not installed.
+            EmbedderMismatch: The library's embedder is an object, or a worker has another one.
+            LibraryError: Another process holds the library, it cannot be written, or there is no cluster.
+        """
+        return self._writer.ingest_with_ray(paths, workers=workers, progress=progress, max_bytes=max_bytes, stop=stop)
+
     def add(self, documents: Iterable[Document], *, progress: Progress | None = None) -> IngestReport:
         """Add or update documents that are in memory, then swap in a new index."""
         return self._writer.add(documents, progress)

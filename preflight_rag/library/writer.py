@@ -101,6 +101,26 @@ class Writer:
             self._refresh(progress)
         return report
 
+    def ingest_with_ray(
+        self,
+        paths: str | Path | Sequence[str | Path],
+        *,
+        workers: int | None,
+        progress: Progress | None,
+        max_bytes: int,
+        stop: Stop | None = None,
+    ) -> IngestReport:
+        """Add or update the documents of files and folders with many workers."""
+        from preflight_rag.library.ingest.cluster import ClusterIngest
+
+        given = [Path(path).expanduser() for path in ([paths] if isinstance(paths, (str, Path)) else paths)]
+        with self.writing(progress=progress):
+            name = self._open_splitter().settings()["name"]
+            run = ClusterIngest(self._store, name, workers=workers, progress=progress, stop=stop)
+            report = run.add_files(given, max_bytes)
+            self._refresh(progress)
+        return report
+
     def add(self, documents: Iterable[Document], progress: Progress | None) -> IngestReport:
         """Add or update documents that are in memory."""
         with self.writing(progress=progress):

@@ -16,7 +16,7 @@ from preflight_rag.library.storage.identity import vector_key
 from preflight_rag.state.errors import DocumentError, EmptyDocument, PreflightError
 from preflight_rag.state.values import Document, Passage
 from preflight_rag.text.dates import find_date
-from preflight_rag.text.words import unicode_text
+from preflight_rag.text.words import on_one_line, unicode_text
 
 if TYPE_CHECKING:
     from preflight_rag.models.embedding.embedder import Embedder
@@ -62,6 +62,17 @@ def dated(document: Document) -> Document:
         return document
     metadata = {"date_from": "text"} | document.metadata
     return document.model_copy(update={"date": str(found.date), "metadata": metadata})
+
+
+def notes_on(document: Document) -> list[tuple[str, str]]:
+    """`(source, note)` on what of a document was not read, or not surely."""
+    source, notes = on_one_line(document.source or document.id), []
+    if unread := document.metadata.get("unread"):
+        notes.append((source, f"not read: {unread}"))
+    if pages := document.metadata.get("ocr_pages"):
+        many = f"{len(pages)} pages are pictures" if len(pages) > 1 else "1 page is a picture"
+        notes.append((source, f"{many}; the text was recognised, and may hold misread letters"))
+    return notes
 
 
 def split_document(document: Document, splitter: Splitter, *, origin: str, content_hash: str) -> SplitDocument:

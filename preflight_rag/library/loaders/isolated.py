@@ -148,7 +148,7 @@ class _Worker:
         paths = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
         kept = {name: value for name, value in os.environ.items() if not any(word in name for word in _SECRETS)}
         self._process = subprocess.Popen(  # noqa: S603
-            [sys.executable, "-P", "-m", __name__],
+            [sys.executable, "-P", "-m", __name__, str(os.getpid())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,  # parsers' warnings: what is wrong with a file is said by its error
@@ -266,13 +266,15 @@ def _limit_memory(limit: int) -> bool:
     return False
 
 
-def _end_with_parent() -> None:
+def _end_with_parent(parent: int) -> None:
     """On Linux a worker in the middle of a file dies with its program; elsewhere it does at the file's end."""
     if sys.platform == "linux":
         import ctypes
 
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+        if os.getppid() != parent:  # it ended before that was asked for
+            sys.exit()
 
 
 class _Work:
@@ -288,7 +290,7 @@ class _Work:
 
 def main() -> None:
     """Load the files that are named on standard input, one JSON line each."""
-    _end_with_parent()
+    _end_with_parent(int(sys.argv[1]))
     limits = confine()
     own = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what parsers print is no message

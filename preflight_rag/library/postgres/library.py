@@ -134,6 +134,18 @@ class PostgresLibrary(StoredCollection):
         """Add or update the documents of files and folders, as `Library.ingest` does; all is seen at its end."""
         return self._writer.ingest(paths, prune=prune, progress=progress, max_bytes=max_bytes, stop=stop)
 
+    def ingest_with_ray(
+        self,
+        paths: str | Path | Sequence[str | Path],
+        *,
+        workers: int | None = None,
+        progress: Progress | None = None,
+        max_bytes: int = DEFAULT_MAX_BYTES,
+        stop: Stop | None = None,
+    ) -> IngestReport:
+        """As `ingest`, with many workers (see `Library`); several such runs may write at once."""
+        return self._writer.ingest_with_ray(paths, workers=workers, progress=progress, max_bytes=max_bytes, stop=stop)
+
     def add(self, documents: Iterable[Document], *, progress: Progress | None = None) -> IngestReport:
         """Add or update documents that are in memory."""
         return self._writer.add(documents, progress)

@@ -66,6 +66,24 @@ class PostgresWriter:
                 stop=stop,
             )
 
+    def ingest_with_ray(
+        self,
+        paths: str | Path | Sequence[str | Path],
+        *,
+        workers: int | None,
+        progress: Progress | None,
+        max_bytes: int,
+        stop: Stop | None = None,
+    ) -> IngestReport:
+        """Add or update the documents of files and folders with many workers."""
+        from preflight_rag.library.ingest.cluster import ClusterIngest
+
+        given = [Path(path).expanduser() for path in ([paths] if isinstance(paths, (str, Path)) else paths)]
+        with self._published(progress) as run:
+            name = recorded_splitter(run, self._embedder.get(), self._splitter).settings()["name"]
+            cluster = ClusterIngest(run, name, workers=workers, progress=progress, stop=stop)
+            return cluster.add_files(given, max_bytes)
+
     def add(self, documents: Iterable[Document], progress: Progress | None) -> IngestReport:
         """Add or update documents that are in memory."""
         with self._published(progress) as run:

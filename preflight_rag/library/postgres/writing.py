@@ -73,7 +73,7 @@ _MAINTENANCE = "hashtextextended('preflight library maintenance ' || current_sch
 
 
 class Run:
-    """One writing of documents; keeps `DocumentStore`. Make one with `writing`.
+    """One writing of documents; keeps `FoundDocumentStore` and `FileStore`. Make one with `writing`.
 
     Args:
         store: The library.
@@ -123,6 +123,11 @@ class Run:
         """`(document id, origin)` of all documents that came from a file."""
         statement = "select id, origin from library_documents where retired is null and origin <> '' order by id"
         return self._connection.execute(statement).fetchall()
+
+    def contents_of(self, origin: str) -> dict[str, str]:
+        """The content hashes of the documents of a file, by id."""
+        statement = "select id, content_hash from library_documents where origin = %s and retired is null"
+        return dict(self._connection.execute(statement, [storable_text(origin)]).fetchall())
 
     def set_origin(self, document_id: str, origin: str) -> None:
         """Record that an unchanged document now comes from another file."""

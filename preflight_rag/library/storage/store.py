@@ -161,6 +161,11 @@ class Store(DatabaseFile):
         sql = "SELECT source, id FROM documents WHERE retired IS NULL AND origin != '' AND source IN ({marks})"
         return {row[0]: row[1] for row in self._rows_in(sql, list(sources))}
 
+    def contents_of(self, origin: str) -> dict[str, str]:
+        """The content hashes of the documents of a file, by id."""
+        sql = "SELECT id, content_hash FROM documents WHERE origin = ? AND retired IS NULL"
+        return {row[0]: row[1] for row in self._rows(sql, (origin,))}
+
     def set_origin(self, document_id: str, origin: str) -> None:
         """Record that an unchanged document now comes from another file."""
         with self._guard():

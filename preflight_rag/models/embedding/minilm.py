@@ -42,8 +42,9 @@ SHA256 = {
 """As the authors published them on the Hub; hashing both takes 0.06 s."""
 NOT_IN_THE_GRAPH = ("embeddings.position_ids", "pooler.")
 """Beginnings of published names that sentence vectors do without."""
-BATCH_TOKENS = 4096
-"""Tokens of one forward pass, padding included; a guess."""
+BATCH_TOKENS = 1024
+"""Tokens of one forward pass, padding included. Of 512 abstracts 4 % of them are padding; with 4096 12 %, and ONNX
+Runtime takes a fifth longer for each token (one core, AMD EPYC); with 512 nothing more is gained."""
 WINDOW = 1024
 """Texts that are tokenized and sorted by length together; a guess."""
 
