@@ -20,6 +20,8 @@ from preflight_rag.library.ingest.file_worker import FileTask, FileWorker
 from preflight_rag.library.ingest.given import file_origin
 from preflight_rag.state.errors import EmbedderMismatch, UsageError
 
+pytest.importorskip("ray", reason="the extra ray is not installed")
+
 FILES, RECORDS = 5, 12
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="who is whose child is read from /proc")
 

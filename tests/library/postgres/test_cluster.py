@@ -6,7 +6,11 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 from preflight_rag.library import Library
+
+pytest.importorskip("ray", reason="the extra ray is not installed")
 
 FILES, RECORDS = 3, 8
 

@@ -13,13 +13,16 @@ import numpy as np
 import pytest
 from six_documents import TEXTS, documents
 
-from preflight_rag.library.postgres import writing as module
-from preflight_rag.library.postgres.writing import writing
 from preflight_rag.library.search.filters import Filter
 from preflight_rag.library.storage.document_store import PreparedDocument
 from preflight_rag.library.storage.identity import passage_id, vector_key
 from preflight_rag.state.errors import LibraryBusy
 from preflight_rag.state.values import Document, Passage
+
+pytest.importorskip("psycopg_pool", reason="the extra postgres is not installed")
+
+from preflight_rag.library.postgres import writing as module
+from preflight_rag.library.postgres.writing import writing
 
 
 def prepared(embedder, name, text, digest=None):
