@@ -24,6 +24,7 @@ TOOLS = (
     "pytest",
     "pytest-asyncio",
     "python-docx",
+    "snowballstemmer",
     "torch",
 )
 FAST = ("state", "text", "prompts", "nodes", "graph", "library", "server", "mcp")
