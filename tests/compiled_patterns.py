@@ -120,7 +120,7 @@ def _within(value: Any, module: ModuleType, depth: int) -> Iterator[re.Pattern[A
         for each in value:
             yield from _within(each, module, depth + 1)
     elif getattr(value if isinstance(value, type) else type(value), "__module__", "") == module.__name__:
-        for each in getattr(value, "__dict__", {}).values():
+        for each in list(getattr(value, "__dict__", {}).values()):
             yield from _within(each, module, depth + 1)
 
 

@@ -28,8 +28,10 @@ def test_an_error_is_one_line_with_the_way_out():
 @pytest.mark.parametrize("kind", LEAVES, ids=lambda kind: kind.__name__)
 def test_every_error_is_raised_somewhere_and_drawn_in_the_tree(kind):
     code = "\n".join(path.read_text(encoding="utf-8") for room in ROOMS for path in (ROOT / room).rglob("*.py"))
-    assert re.search(rf"\b{kind.__name__}\(\s*f?[\"']|raise {kind.__name__}\b|return {kind.__name__}\(", code)
-    assert re.search(rf"── {kind.__name__}\b", errors.__doc__)
+    name = kind.__name__
+    raised = rf"\b{name}\(\s*f?[\"']|raise {name}\b|return {name}\(|= {name} if |if .* else {name}$"
+    assert re.search(raised, code, re.MULTILINE)
+    assert re.search(rf"── {name}\b", errors.__doc__)
 
 
 RETRYABLE = [kind for kind in LEAVES if kind.retryable]

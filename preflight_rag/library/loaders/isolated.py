@@ -203,6 +203,11 @@ class _Worker:
             with suppress(OSError):
                 stream.close()
         self._process.wait()
+        with suppress(queue.Empty):
+            while True:
+                self._lines.get_nowait()
+        with suppress(queue.Full):  # another thread may wait for a line: there are no more
+            self._lines.put_nowait(None)
 
     @property
     def _stdin(self) -> IO[str]:

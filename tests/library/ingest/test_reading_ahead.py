@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 
 import pytest
@@ -121,3 +122,15 @@ def test_as_many_processes_as_there_is_memory_for(free, most, monkeypatch):
     monkeypatch.setattr(reading, "available_bytes", lambda: free)
     monkeypatch.setattr(reading.os, "sched_getaffinity", lambda _: set(range(16)), raising=False)
     assert reading.most_processes() == most
+
+
+@pytest.mark.parametrize("seconds", [0, 0.1, 0.3])
+def test_closing_does_not_wait_for_a_process_that_has_just_been_started(tmp_path, seconds):
+    """Its thread waits for a first line, which a process that is killed never says."""
+    made = ReadAhead(processes=1)
+    begun(made, tmp_path, a_txt="Tea is hot.")
+    time.sleep(seconds)
+    closing = threading.Thread(target=made.close, daemon=True)
+    closing.start()
+    closing.join(20)
+    assert not closing.is_alive()
