@@ -6,6 +6,7 @@ import json
 import os
 import re
 from pathlib import Path
+from shutil import which
 
 import office_files
 import pytest
@@ -76,7 +77,7 @@ def test_the_bar_names_the_file_and_the_time_left(tmp_path):
     process = Terminal("ingest", records(tmp_path / "mills.jsonl", 400), "--library", tmp_path / "library")
     assert process.end() == 0
     assert re.search(r"\d+% .*\d:\d\d:\d\d .*(mills\.jsonl|Mill \d+)", process.plain)
-    assert re.search(r"\d+ of 128 passages embedded", process.plain)
+    assert re.search(r"\d+ of 400 passages embedded", process.plain)
     assert "(0 documents)" not in process.plain
     shares = [int(share) for share in re.findall(r"(\d+)%", process.plain.partition("making the index")[0])]
     assert shares[:-1] == sorted(shares[:-1])  # then the bar of the index begins
@@ -114,7 +115,8 @@ def test_the_list_of_documents(offices, run):
     shown = run("library", "list", "--library", library).stdout
     assert "Harbour survey" in shown
     assert "survey.pptx" in shown
-    assert f"{len(office_files.ALL) + 2} documents" in shown
+    read = len(office_files.ALL) if which("tesseract") else len(office_files.ALL) - 1  # one is a scan
+    assert f"{read + 2} documents" in shown
     found = json.loads(run("library", "list", "--find", "keeper", "--library", library, "--json").stdout)
     assert {each["title"] for each in found["documents"]} == {"The Keeper of Norhaven", "Keepers of Norhaven"}
     assert "No document's title" in run("library", "list", "--find", "zebra", "--library", library).stdout
