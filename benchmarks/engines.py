@@ -118,7 +118,7 @@ def shared(one: Sequence[str], other: Sequence[str]) -> float:
 def compare(place: Path, url: str, folder: Path, queries: int) -> None:
     """Search both, one query after the other, and print times and agreement."""
     asked = json.loads((folder / "queries.json").read_text(encoding="utf-8"))[:queries]
-    known = dict(zip(asked, np.load(folder / "query-vectors.npy"), strict=False))
+    known = dict(zip(asked, np.load(folder / "query-vectors.npy", allow_pickle=False), strict=False))
     seconds: dict[str, list[tuple[float, float]]] = {"folder": [], "PostgreSQL": []}
     agreement: dict[str, list[float]] = {}
     with (
