@@ -25,6 +25,7 @@ from preflight_rag.library.ingest.found import (
     known_documents,
     passages_of,
 )
+from preflight_rag.library.ingest.given import given_paths
 from preflight_rag.library.ingest.prepare import Splitter, storable
 from preflight_rag.library.ingest.report import IngestEvent, IngestReport, Progress, Stop
 from preflight_rag.library.ingest.run import Ingestion, ingest_files
@@ -86,7 +87,7 @@ class Writer:
         stop: Stop | None = None,
     ) -> IngestReport:
         """Add or update the documents of files and folders; `prune` removes those that are gone."""
-        given = [Path(path).expanduser() for path in ([paths] if isinstance(paths, (str, Path)) else paths)]
+        given = given_paths(paths)
         with self.writing(progress=progress):
             report = ingest_files(
                 self._store,
@@ -113,7 +114,7 @@ class Writer:
         """Add or update the documents of files and folders with many workers."""
         from preflight_rag.library.ingest.cluster import ClusterIngest
 
-        given = [Path(path).expanduser() for path in ([paths] if isinstance(paths, (str, Path)) else paths)]
+        given = given_paths(paths)
         with self.writing(progress=progress):
             name = self._open_splitter().settings()["name"]
             run = ClusterIngest(self._store, name, workers=workers, progress=progress, stop=stop)

@@ -13,6 +13,11 @@ from preflight_rag.library.storage.identity import place_key
 from preflight_rag.text.words import unicode_text
 
 
+def given_paths(paths: str | Path | Sequence[str | Path]) -> list[Path]:
+    """What a caller names: one path or several, `~` for the home folder."""
+    return [Path(path).expanduser() for path in ([paths] if isinstance(paths, (str, Path)) else paths)]
+
+
 def file_origin(path: Path) -> str:
     """The name under which a file's documents are remembered: its absolute path."""
     return absolute(path)

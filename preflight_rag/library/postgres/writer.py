@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from preflight_rag.library.ingest.found import InternReport, add_until, known_documents, passages_of
+from preflight_rag.library.ingest.given import given_paths
 from preflight_rag.library.ingest.prepare import storable
 from preflight_rag.library.ingest.report import IngestEvent, IngestReport, Progress, Stop
 from preflight_rag.library.ingest.run import Ingestion, ingest_files
@@ -52,7 +53,7 @@ class PostgresWriter:
         stop: Stop | None = None,
     ) -> IngestReport:
         """Add or update the documents of files and folders; `prune` removes those that are gone."""
-        given = [Path(path).expanduser() for path in ([paths] if isinstance(paths, (str, Path)) else paths)]
+        given = given_paths(paths)
         with self._published(progress) as run:
             splitter = recorded_splitter(run, self._embedder.get(), self._splitter)
             return ingest_files(
@@ -78,7 +79,7 @@ class PostgresWriter:
         """Add or update the documents of files and folders with many workers."""
         from preflight_rag.library.ingest.cluster import ClusterIngest
 
-        given = [Path(path).expanduser() for path in ([paths] if isinstance(paths, (str, Path)) else paths)]
+        given = given_paths(paths)
         with self._published(progress) as run:
             name = recorded_splitter(run, self._embedder.get(), self._splitter).settings()["name"]
             cluster = ClusterIngest(run, name, workers=workers, progress=progress, stop=stop)

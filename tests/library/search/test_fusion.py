@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preflight_rag.library.search.fusion import comb_sum, reciprocal_rank_fusion
+from preflight_rag.library.search.fusion import comb_sum, fuse_ranks, reciprocal_rank_fusion
 
 items = st.integers(0, 30)
 ranking = st.lists(items, max_size=20, unique=True)
@@ -80,3 +81,14 @@ def test_each_item_of_either_ranking_stands_once_and_a_scale_changes_nothing(den
 def test_all_weight_on_one_ranking_is_that_ranking():
     assert [item for item, _ in comb_sum({1: 0.2, 2: 0.9, 3: 0.4}, {1: 9.0}, weight=1)] == [2, 3, 1]
     assert comb_sum({}, {}) == []
+
+
+@given(st.lists(st.lists(st.integers(0, 30), unique=True, min_size=1), min_size=2, max_size=2))
+def test_arrays_are_fused_as_lists_are(rankings):
+    """Two ways of one sum: the one for any items is tried against the paper's numbers above."""
+    keys, scores, ranks = fuse_ranks([np.array(each, np.int64) for each in rankings])
+    fused = reciprocal_rank_fusion(rankings)
+    assert keys.tolist() == [key for key, _ in fused]
+    np.testing.assert_allclose(scores, [score for _, score in fused])
+    for row, ranking in zip(ranks.tolist(), rankings, strict=True):
+        assert row == [ranking.index(key) + 1 if key in ranking else 0 for key in keys.tolist()]
