@@ -256,7 +256,7 @@ class FolderCollection(StoredCollection):
 
     def __init__(self, store: Store, embedder: RecordedEmbedder, writer: Writer, name: str | None = None) -> None:
         path = store.path.parent
-        super().__init__(store, embedder, writer, FilterIndex(SqliteValues(store)), path, name or path.name)
+        super().__init__(store, embedder, writer, FilterIndex(SqliteValues(store)), path, name or path.absolute().name)
         self._root = path / FOLDER
 
     @property

@@ -129,8 +129,7 @@ def docs_style() -> Response:
 
 def _library(service: Service) -> dict[str, Any]:
     counts = service.catalogue.counts()
-    name = service.preflight.folder.absolute().name
-    return {"name": name, "documents": counts["documents"], "passages": counts["passages"]}
+    return {"name": service.preflight.library.name, "documents": counts["documents"], "passages": counts["passages"]}
 
 
 def _page(schema: dict[str, Any]) -> str:
