@@ -21,17 +21,10 @@ import psycopg
 
 from preflight_rag.library.index.terms import analysed_probe
 from preflight_rag.library.postgres.connections import Connection, storable_text, translated_errors
+from preflight_rag.library.postgres.dense_index import index_vectors
 from preflight_rag.library.postgres.hashed_terms import encoded_terms
-from preflight_rag.library.postgres.postings import (
-    RECORD,
-    RECORD_BYTES,
-    Piece,
-    count_words,
-    make_piece,
-    terms_of,
-    without_rows,
-)
-from preflight_rag.library.postgres.schema import DENSE_INDEX, POLL_SECONDS, ROWS, RUNS, TABLES, gone, sees
+from preflight_rag.library.postgres.pieces import Pieces, passage_texts
+from preflight_rag.library.postgres.schema import POLL_SECONDS, ROWS, RUNS, TABLES, gone, sees
 from preflight_rag.library.postgres.values import storable_json, storable_passage, vector_binary, vector_values
 from preflight_rag.library.storage.document_store import PreparedDocument, StoredDocument
 from preflight_rag.state.errors import LibraryBusy
@@ -39,8 +32,6 @@ from preflight_rag.state.values import Document
 from preflight_rag.text.retractions import is_retracted
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from preflight_rag.library.postgres.store import PostgresStore
 
 STEPS = ("words", "purge", "")
@@ -48,21 +39,8 @@ WORDS, PURGE, _ = STEPS
 """Steps of a publication, as progress names them."""
 ANALYSER = "analyser"
 """Under this name the settings hold what the analyser of the stored terms makes of a few lines."""
-PIECE_PASSAGES = 50_000
-"""Passages of a piece that is made at once: its lists take about 100 MB in memory. A guess."""
-READ_AT_ONCE = 2_000
-MERGED = 8
-"""So many pieces of like size become one: a search reads few lists, a posting is written a few times. A guess."""
 PURGED_AT_ONCE = 20_000
 """Passages, and terms of them, whose lists are written anew at once; guesses: lists take megabytes."""
-FLAT_LIMIT = 4_000
-"""From more passages on the vectors get an index: see docs/scaling.md for when it is faster."""
-MOST_INDEXED_NUMBERS = 4_000
-"""pgvector indexes no longer vectors of half precision."""
-NEIGHBOURS, BUILT_WITH = 16, 128
-"""What the index is built with (`m`, `ef_construction`): see docs/scaling.md for what it finds."""
-BYTES_OF_INDEX = 1.4
-"""Bytes that building takes in memory for one of what the index's vectors take; measured, roughly."""
 
 _WRITE = """
     update library_{table} set retired = %(run)s
@@ -83,6 +61,7 @@ class Run:
 
     def __init__(self, store: PostgresStore, connection: Connection, wait_seconds: float) -> None:
         self._store, self._connection, self._wait = store, connection, wait_seconds
+        self._pieces = Pieces(connection)
         self._number: int | None = None
         self._known: tuple[str, StoredDocument | None] | None = None
 
@@ -334,7 +313,8 @@ class Run:
             if runs:
                 step(WORDS)
                 with connection.transaction():
-                    self._add_words(runs)
+                    added = "p.added = any(%(runs)s) and (p.retired is null or p.retired <> all(%(runs)s))"
+                    self._pieces.add(added, {"runs": runs})
                     connection.execute("delete from library_runs where run = any(%s)", [runs])
                     self._count_on("generation")
         finally:
@@ -350,39 +330,6 @@ class Run:
         """Whether a run that is not published belongs to nobody any more; it is this one's from now on."""
         return run != self._number and self._one(f"select pg_try_advisory_lock({_ALIVE})", [run])
 
-    def _add_words(self, runs: Sequence[int] | None) -> None:
-        """Make the posting lists of what runs have added and not taken out again; None for all that everybody sees."""
-        which = sees("p")
-        if runs is not None:
-            which = "p.added = any(%(runs)s) and (p.retired is null or p.retired <> all(%(runs)s))"
-        waiting = list[tuple[int, int, str, str]]()
-        for rows in self._texts(which, {"runs": list(runs or ())}):
-            waiting += rows
-            if len(waiting) >= PIECE_PASSAGES:
-                self._write_piece(make_piece(waiting))
-                waiting = []
-        self._write_piece(make_piece(waiting))
-
-    def _write_piece(self, piece: Piece | None) -> None:
-        if piece is None:
-            return
-        number = self._one("select nextval('library_piece')::integer")
-        self._connection.execute(
-            "insert into library_pieces values (%s, %s, %s, %s, %s)",
-            [number, piece.passages, piece.length, piece.first, piece.last],
-        )
-        with (
-            self._connection.cursor() as cursor,
-            cursor.copy("copy library_postings from stdin (format binary)") as copy,
-        ):
-            copy.set_types(["text", "int4", "int4", "bytea"])
-            for term, stored in sorted(piece.lists.items()):
-                copy.write_row((term, number, len(stored) // RECORD_BYTES, stored))
-        with self._connection.cursor() as cursor, cursor.copy("copy library_words from stdin (format binary)") as copy:
-            copy.set_types(["text", "int4", "int4", "int4"])
-            for word, (passages, documents) in sorted(piece.words.items()):
-                copy.write_row((word, number, passages, documents))
-
     def _tidy(self) -> None:
         """Delete what nobody sees any more, merge pieces, and make an index of the vectors where there are many.
 
@@ -396,8 +343,8 @@ class Run:
         try:
             while self._purge():
                 pass
-            self._merge()
-            self.index_vectors()
+            self._pieces.merge()
+            self._index_vectors()
             self._count_values()
         finally:
             with suppress(psycopg.Error):
@@ -418,7 +365,7 @@ class Run:
             ).fetchall()
             if rows:
                 numbers = np.array([row[0] for row in rows])
-                self._forget_words(numbers, {row: (document, title, text) for row, document, title, text in rows})
+                self._pieces.forget(numbers, {row: (document, title, text) for row, document, title, text in rows})
                 connection.execute("delete from library_vectors where row = any(%s)", [numbers.tolist()])
                 connection.execute("delete from library_passages where row = any(%s)", [numbers.tolist()])
             connection.execute(
@@ -426,100 +373,6 @@ class Run:
                 and not exists (select from library_passages where document = d.key)"""
             )
         return bool(rows)
-
-    def _forget_words(self, rows: np.ndarray, texts: Mapping[int, tuple[int, str, str]]) -> None:
-        """Take rows out of all posting lists and counts of words.
-
-        Args:
-            rows: Which (n,).
-            texts: By row, document, title and text.
-        """
-        import numpy as np
-
-        connection = self._connection
-        pieces = connection.execute(
-            "select piece, passages, length, first, last from library_pieces where first <= %s and last >= %s",
-            [int(rows.max()), int(rows.min())],
-        ).fetchall()
-        for piece, passages, _, first, last in pieces:
-            inside = rows[(rows >= first) & (rows <= last)]
-            terms = sorted(terms_of(texts[row][1:] for row in inside.tolist()))
-            if not terms:
-                continue
-            changed, found = [], set[int]()
-            lost = 0
-            for term, stored in self._lists(piece, terms):
-                left = without_rows(stored, inside)
-                if len(left) != len(stored):
-                    changed.append((term, left))
-                    records = np.frombuffer(stored, RECORD)
-                    taken = records[np.isin(records["row"], inside)]
-                    found.update(taken["row"].tolist())
-                    lost += int(taken["count"].sum())
-            if not changed:
-                continue
-            with connection.cursor() as cursor:
-                cursor.executemany(
-                    "delete from library_postings where piece = %s and term = %s",
-                    [(piece, term) for term, left in changed if not left],
-                )
-                cursor.executemany(
-                    "update library_postings set list = %s, count = %s where piece = %s and term = %s",
-                    [(left, len(left) // RECORD_BYTES, piece, term) for term, left in changed if left],
-                )
-            lost_words = count_words(texts[row] for row in sorted(found))
-            with connection.cursor() as cursor:
-                cursor.executemany(
-                    """update library_words set passages = passages - %s, documents = documents - %s
-                    where word = %s and piece = %s""",
-                    [(*counts, word, piece) for word, counts in sorted(lost_words.items())],
-                )
-            connection.execute(
-                "delete from library_words where piece = %s and word = any(%s) and passages <= 0",
-                [piece, list(lost_words)],
-            )
-            if len(found) >= passages:
-                connection.execute("delete from library_pieces where piece = %s", [piece])
-            else:
-                connection.execute(
-                    "update library_pieces set passages = passages - %s, length = length - %s where piece = %s",
-                    [len(found), lost, piece],
-                )
-
-    def _lists(self, piece: int, terms: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-        """The lists of terms in a piece, some at a time."""
-        statement = "select term, list from library_postings where piece = %s and term = any(%s)"
-        for start in range(0, len(terms), READ_AT_ONCE):
-            values = [piece, list(terms[start : start + READ_AT_ONCE])]
-            yield from self._connection.execute(statement, values, binary=True).fetchall()
-
-    def _merge(self) -> None:
-        """Make one piece of several of like size, again and again, so that there are few."""
-        while True:
-            sizes: dict[int, list[int]] = {}
-            for piece, passages in self._connection.execute("select piece, passages from library_pieces order by 1"):
-                level = 0
-                while passages >= MERGED ** (level + 1):
-                    level += 1
-                sizes.setdefault(level, []).append(piece)
-            chosen = next((pieces for _, pieces in sorted(sizes.items()) if len(pieces) >= MERGED), None)
-            if chosen is None:
-                return
-            with self._connection.transaction():
-                number = self._one("select nextval('library_piece')::integer")
-                values = {"new": number, "old": chosen}
-                for statement in (
-                    """insert into library_pieces select %(new)s, sum(passages), sum(length), min(first), max(last)
-                    from library_pieces where piece = any(%(old)s)""",
-                    """insert into library_postings select term, %(new)s, sum(count), string_agg(list, ''::bytea)
-                    from library_postings where piece = any(%(old)s) group by term""",
-                    """insert into library_words select word, %(new)s, sum(passages), sum(documents)
-                    from library_words where piece = any(%(old)s) group by word""",
-                    "delete from library_postings where piece = any(%(old)s)",
-                    "delete from library_words where piece = any(%(old)s)",
-                    "delete from library_pieces where piece = any(%(old)s)",
-                ):
-                    self._connection.execute(statement, values)
 
     def rebuild(self) -> None:
         """Make the terms and words of all passages anew, and the index of the vectors, and vacuum.
@@ -535,14 +388,12 @@ class Run:
         try:
             with connection.transaction():
                 connection.execute("lock table library_runs, library_pieces in share row exclusive mode")
-                connection.execute("delete from library_postings")
-                connection.execute("delete from library_words")
-                connection.execute("delete from library_pieces")
+                self._pieces.clear()
                 self._renew_terms()
-                self._add_words(None)
+                self._pieces.add(sees("p"), {})
                 self._count_on("generation")
             self.set_meta(ANALYSER, analysed_probe())
-            self.index_vectors(again=True)
+            self._index_vectors(again=True)
             connection.execute(f"vacuum analyze {', '.join(TABLES)}")
         finally:
             with suppress(psycopg.Error):
@@ -552,37 +403,12 @@ class Run:
         """Write the terms of all passages that today's analyser gives, where they are others."""
         if self.meta(ANALYSER) == analysed_probe():
             return
-        for rows in self._texts("true"):
+        for rows in passage_texts(self._connection, "true"):
             with self._connection.cursor() as cursor:
                 cursor.executemany(
                     "update library_passages set terms = %s where row = %s",
                     [(encoded_terms(title, text), row) for row, _, title, text in rows],
                 )
-
-    def _texts(self, which: str, values: Mapping[str, Any] = {}) -> Iterator[list[tuple[int, int, str, str]]]:
-        """`(row, document, title, text)` of passages that fit a condition, by row, some at a time."""
-        statement = f"""select p.row, p.document, d.title, p.text from library_passages p join library_documents d
-            on d.key = p.document where {which} and p.row > %(last)s order by p.row limit %(most)s"""
-        last = -1
-        while rows := self._connection.execute(
-            statement, {**values, "last": last, "most": READ_AT_ONCE}, binary=True
-        ).fetchall():
-            last = rows[-1][0]
-            yield rows
-
-    def index_vectors(self, *, again: bool = False) -> None:
-        """Make an index of the vectors where there are many and it is not there; with `again` in any case anew."""
-        dimension = int((self.meta("embedder") or {}).get("dimension", 0))
-        valid = self._connection.execute(
-            "select i.indisvalid from pg_index i where i.indexrelid = to_regclass(%s)", [DENSE_INDEX]
-        ).fetchone()
-        if valid is not None and (again or not valid[0]):
-            self._connection.execute(f"drop index {DENSE_INDEX}")
-            valid = None
-        if valid is None:
-            count = self._one(f"select count(*) from library_vectors where {sees()}")
-            if count > FLAT_LIMIT and 0 < dimension <= MOST_INDEXED_NUMBERS:
-                self._make_dense_index(int(count), dimension)
 
     def _count_values(self) -> None:
         """Have the server count what its plans rest on, where a tenth of it or more is new; it does so itself later.
@@ -596,23 +422,10 @@ class Run:
                 "analyze library_documents, library_passages, library_postings, library_vectors (row, added, retired)"
             )
 
-    def _make_dense_index(self, count: int, dimension: int) -> None:
-        megabytes = int(min(8_000, max(64, count * (2 * dimension + 300) * BYTES_OF_INDEX / 1e6)))
-        connection = self._connection
-        connection.execute(f"set maintenance_work_mem = '{megabytes}MB'")
-        statement = f"""create index concurrently {DENSE_INDEX} on library_vectors
-            using hnsw ((vector::halfvec({dimension})) halfvec_ip_ops)
-            with (m = {NEIGHBOURS}, ef_construction = {BUILT_WITH})"""
-        try:
-            connection.execute(statement)
-        except (psycopg.errors.DiskFull, psycopg.errors.OutOfMemory):
-            # Several processes build it in shared memory, of which a container often has 64 MB.
-            connection.execute("set max_parallel_maintenance_workers = 0")
-            connection.execute(statement)
-        finally:
-            with suppress(psycopg.Error):
-                connection.execute("reset maintenance_work_mem")
-        self._count_on("generation")
+    def _index_vectors(self, *, again: bool = False) -> None:
+        dimension = int((self.meta("embedder") or {}).get("dimension", 0))
+        if index_vectors(self._connection, dimension, again=again):
+            self._count_on("generation")
 
     def _count_on(self, key: str) -> None:
         self._connection.execute("update library_meta set value = ((value::bigint) + 1)::text where key = %s", [key])

@@ -21,7 +21,6 @@ from preflight_rag.state.values import Document, Passage
 
 pytest.importorskip("psycopg_pool", reason="the extra postgres is not installed")
 
-from preflight_rag.library.postgres import writing as module
 from preflight_rag.library.postgres.writing import writing
 
 
@@ -120,7 +119,7 @@ def test_what_a_killed_run_wrote_is_adopted_by_the_next(opened, url, embedder):
 
 
 def test_many_pieces_become_few_and_a_deleted_document_is_in_none(opened, rows, monkeypatch):
-    monkeypatch.setattr(module, "MERGED", 3)
+    monkeypatch.setattr("preflight_rag.library.postgres.pieces.MERGED", 3)
     library = opened()
     for name, text in TEXTS.items():
         library.add([Document(id=name, text=text, source=name)])
@@ -150,7 +149,7 @@ def test_with_an_index_of_the_vectors_searches_and_filters_find_the_same(opened,
     library.add(letters)
     filters = [None, Filter.parse(["n >= 20"]), Filter.parse(["n < 5"])]
     before = [library.search("property 3 of items", k=40, where=where) for where in filters]
-    monkeypatch.setattr(module, "FLAT_LIMIT", 100)
+    monkeypatch.setattr("preflight_rag.library.postgres.dense_index.FLAT_LIMIT", 100)
     monkeypatch.setattr("preflight_rag.library.postgres.search.FEW", 50)
     library.add([Document(id="one more", text="Nothing in common.", source="s", metadata={"n": -1})])
     again = opened()

@@ -1,0 +1,182 @@
+"""The posting lists of a library in its tables: made of what is added, merged, and freed of what is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from preflight_rag.library.postgres.connections import Connection
+from preflight_rag.library.postgres.postings import (
+    RECORD,
+    RECORD_BYTES,
+    Piece,
+    count_words,
+    make_piece,
+    terms_of,
+    without_rows,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+
+PIECE_PASSAGES = 50_000
+"""Passages of a piece that is made at once: its lists take about 100 MB in memory. A guess."""
+READ_AT_ONCE = 2_000
+MERGED = 8
+"""So many pieces of like size become one: a search reads few lists, a posting is written a few times. A guess."""
+
+
+class Pieces:
+    """The posting lists, piece by piece. All but `merge` is part of the caller's transaction.
+
+    Args:
+        connection: Of the run that writes.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def add(self, which: str, values: Mapping[str, Any]) -> None:
+        """Make the posting lists of the passages `p` that fit a condition."""
+        waiting = list[tuple[int, int, str, str]]()
+        for rows in passage_texts(self._connection, which, values):
+            waiting += rows
+            if len(waiting) >= PIECE_PASSAGES:
+                self._write(make_piece(waiting))
+                waiting = []
+        self._write(make_piece(waiting))
+
+    def clear(self) -> None:
+        """Delete all of them."""
+        for table in ("postings", "words", "pieces"):
+            self._connection.execute(f"delete from library_{table}")
+
+    def _write(self, piece: Piece | None) -> None:
+        if piece is None:
+            return
+        number = self._next_number()
+        self._connection.execute(
+            "insert into library_pieces values (%s, %s, %s, %s, %s)",
+            [number, piece.passages, piece.length, piece.first, piece.last],
+        )
+        with (
+            self._connection.cursor() as cursor,
+            cursor.copy("copy library_postings from stdin (format binary)") as copy,
+        ):
+            copy.set_types(["text", "int4", "int4", "bytea"])
+            for term, stored in sorted(piece.lists.items()):
+                copy.write_row((term, number, len(stored) // RECORD_BYTES, stored))
+        with self._connection.cursor() as cursor, cursor.copy("copy library_words from stdin (format binary)") as copy:
+            copy.set_types(["text", "int4", "int4", "int4"])
+            for word, (passages, documents) in sorted(piece.words.items()):
+                copy.write_row((word, number, passages, documents))
+
+    def forget(self, rows: np.ndarray, texts: Mapping[int, tuple[int, str, str]]) -> None:
+        """Take rows out of all posting lists and counts of words.
+
+        Args:
+            rows: Which (n,).
+            texts: By row, document, title and text.
+        """
+        import numpy as np
+
+        connection = self._connection
+        pieces = connection.execute(
+            "select piece, passages, length, first, last from library_pieces where first <= %s and last >= %s",
+            [int(rows.max()), int(rows.min())],
+        ).fetchall()
+        for piece, passages, _, first, last in pieces:
+            inside = rows[(rows >= first) & (rows <= last)]
+            terms = sorted(terms_of(texts[row][1:] for row in inside.tolist()))
+            if not terms:
+                continue
+            changed, found = [], set[int]()
+            lost = 0
+            for term, stored in self._lists(piece, terms):
+                left = without_rows(stored, inside)
+                if len(left) != len(stored):
+                    changed.append((term, left))
+                    records = np.frombuffer(stored, RECORD)
+                    taken = records[np.isin(records["row"], inside)]
+                    found.update(taken["row"].tolist())
+                    lost += int(taken["count"].sum())
+            if not changed:
+                continue
+            with connection.cursor() as cursor:
+                cursor.executemany(
+                    "delete from library_postings where piece = %s and term = %s",
+                    [(piece, term) for term, left in changed if not left],
+                )
+                cursor.executemany(
+                    "update library_postings set list = %s, count = %s where piece = %s and term = %s",
+                    [(left, len(left) // RECORD_BYTES, piece, term) for term, left in changed if left],
+                )
+            lost_words = count_words(texts[row] for row in sorted(found))
+            with connection.cursor() as cursor:
+                cursor.executemany(
+                    """update library_words set passages = passages - %s, documents = documents - %s
+                    where word = %s and piece = %s""",
+                    [(*counts, word, piece) for word, counts in sorted(lost_words.items())],
+                )
+            connection.execute(
+                "delete from library_words where piece = %s and word = any(%s) and passages <= 0",
+                [piece, list(lost_words)],
+            )
+            if len(found) >= passages:
+                connection.execute("delete from library_pieces where piece = %s", [piece])
+            else:
+                connection.execute(
+                    "update library_pieces set passages = passages - %s, length = length - %s where piece = %s",
+                    [len(found), lost, piece],
+                )
+
+    def merge(self) -> None:
+        """Make one piece of several of like size, again and again, so that there are few."""
+        while True:
+            sizes: dict[int, list[int]] = {}
+            for piece, passages in self._connection.execute("select piece, passages from library_pieces order by 1"):
+                level = 0
+                while passages >= MERGED ** (level + 1):
+                    level += 1
+                sizes.setdefault(level, []).append(piece)
+            chosen = next((pieces for _, pieces in sorted(sizes.items()) if len(pieces) >= MERGED), None)
+            if chosen is None:
+                return
+            with self._connection.transaction():
+                number = self._next_number()
+                values = {"new": number, "old": chosen}
+                for statement in (
+                    """insert into library_pieces select %(new)s, sum(passages), sum(length), min(first), max(last)
+                    from library_pieces where piece = any(%(old)s)""",
+                    """insert into library_postings select term, %(new)s, sum(count), string_agg(list, ''::bytea)
+                    from library_postings where piece = any(%(old)s) group by term""",
+                    """insert into library_words select word, %(new)s, sum(passages), sum(documents)
+                    from library_words where piece = any(%(old)s) group by word""",
+                    "delete from library_postings where piece = any(%(old)s)",
+                    "delete from library_words where piece = any(%(old)s)",
+                    "delete from library_pieces where piece = any(%(old)s)",
+                ):
+                    self._connection.execute(statement, values)
+
+    def _lists(self, piece: int, terms: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+        """The lists of terms in a piece, some at a time."""
+        statement = "select term, list from library_postings where piece = %s and term = any(%s)"
+        for start in range(0, len(terms), READ_AT_ONCE):
+            values = [piece, list(terms[start : start + READ_AT_ONCE])]
+            yield from self._connection.execute(statement, values, binary=True).fetchall()
+
+    def _next_number(self) -> int:
+        ((number,),) = self._connection.execute("select nextval('library_piece')::integer").fetchall()
+        return int(number)
+
+
+def passage_texts(
+    connection: Connection, which: str, values: Mapping[str, Any] = {}
+) -> Iterator[list[tuple[int, int, str, str]]]:
+    """`(row, document, title, text)` of passages that fit a condition, by row, some at a time."""
+    statement = f"""select p.row, p.document, d.title, p.text from library_passages p join library_documents d
+        on d.key = p.document where {which} and p.row > %(last)s order by p.row limit %(most)s"""
+    last = -1
+    while rows := connection.execute(statement, {**values, "last": last, "most": READ_AT_ONCE}, binary=True).fetchall():
+        last = rows[-1][0]
+        yield rows
