@@ -210,12 +210,17 @@ class LexicalIndex:
     def _term_query(self, term: Term) -> tantivy.Query | None:
         from tantivy import Occur, Query
 
-        analysed = [self._analyser.analyze(token) for token in _TOKEN.findall(term.text)][:MAX_TERMS]
-        places = [(at, tokens[0]) for at, tokens in enumerate(analysed) if tokens]
+        places = term_places(self._analyser, term.text)[:MAX_TERMS]
         if len(places) > 1 and term.phrase and self._has_positions:
             return Query.phrase_query(self._schema, FIELD, list(places))
         clauses = [(Occur.Must, Query.term_query(self._schema, FIELD, word)) for _, word in places]
         return Query.boolean_query(clauses) if clauses else None
+
+
+def term_places(analyser: tantivy.TextAnalyzer, text: str) -> list[tuple[int, str]]:
+    """`(place, term)` of the analysed terms of a text; words that are none, as stop words, leave a gap."""
+    analysed = enumerate(map(analyser.analyze, _TOKEN.findall(text)))
+    return [(place, terms[0]) for place, terms in analysed if terms]
 
 
 @contextmanager

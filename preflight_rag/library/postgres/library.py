@@ -18,10 +18,11 @@ from preflight_rag.library.postgres.filter_values import PostgresValues
 from preflight_rag.library.postgres.hashed_terms import HashedTerms
 from preflight_rag.library.postgres.problems import library_problems
 from preflight_rag.library.postgres.search import Query, hybrid_search
-from preflight_rag.library.postgres.store import PostgresStore
+from preflight_rag.library.postgres.store import CHUNK, PostgresStore
 from preflight_rag.library.postgres.vocabulary import PostgresVocabulary
 from preflight_rag.library.postgres.writer import PostgresWriter
 from preflight_rag.library.postgres.writing import ANALYSER
+from preflight_rag.library.query.ladder import ENOUGH
 from preflight_rag.library.search.filters import FilterIndex
 from preflight_rag.library.search.fusion import RRF_K
 from preflight_rag.library.search.hybrid import (
@@ -39,8 +40,9 @@ from preflight_rag.library.storage.store import BUSY_SECONDS
 from preflight_rag.library.stored import StoredCollection
 from preflight_rag.library.tags import check_tags
 from preflight_rag.state.context import Fusion
-from preflight_rag.state.errors import PreflightError
+from preflight_rag.state.errors import PreflightError, UsageError
 from preflight_rag.state.values import Document
+from preflight_rag.text.boolean import parse
 from preflight_rag.text.words import unicode_text
 
 if TYPE_CHECKING:
@@ -203,6 +205,31 @@ class PostgresLibrary(StoredCollection):
 
         found = again_where_replaced(searched)
         return found if where is None else replace(found, note=self.filter_note(where))
+
+    def match(self, expression: str, limit: int = ENOUGH) -> tuple[list[str], int]:
+        """Documents that fit a Boolean expression, best first, and how many passages fit; see `Library.match`.
+
+        Where more than 20,000 passages have all words of a phrase, these need not follow each other.
+
+        Raises:
+            UsageError: The expression cannot be read, or `limit` is below 1.
+            LibraryEmpty: There is no passage to find.
+            LibraryUnavailable: Nobody answers.
+        """
+        from preflight_rag.library.postgres.boolean import matching_passages
+
+        tree = parse(unicode_text(expression))
+        if limit < 1:
+            raise UsageError(f"limit={limit} is out of range", help="Use limit >= 1")
+        rows = matching_passages(self._store, tree).keys
+        found: dict[str, None] = {}
+        for start in range(0, len(rows), CHUNK):
+            part = rows[start : start + CHUNK].tolist()
+            documents = self._store.documents_of(part)
+            found |= dict.fromkeys(documents[row] for row in part if row in documents)
+            if len(found) >= limit:
+                break
+        return list(found)[:limit], len(rows)
 
     def indexed_terms(self, ids: Sequence[str]) -> list[PassageTerms] | None:
         """The terms of passages in the order of `ids`; None where they are not those of today's analyser."""

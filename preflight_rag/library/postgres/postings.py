@@ -7,6 +7,7 @@ and the code of the passage's length. Lists of two pieces are merged by writing 
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -201,20 +202,42 @@ def _scored(
     """Of each term, rows and what it adds to their scores."""
     import numpy as np
 
+    for term in terms:
+        records = living_records(lists.get(term, ()), dead)
+        if len(records):
+            weight = inverse_frequency(passages, len(records))
+            yield records["row"].astype(np.int64), bm25(weight, records["count"], records["length"], average)
+
+
+def living_records(stored: Sequence[bytes], dead: np.ndarray) -> np.ndarray:
+    """The records of a term's list in all pieces (n,), but for rows that nobody sees any more."""
+    import numpy as np
+
+    records = np.frombuffer(stored[0] if len(stored) == 1 else b"".join(stored), RECORD)
+    return records[~np.isin(records["row"], dead)] if len(dead) and len(records) else records
+
+
+def inverse_frequency(passages: int, having: int) -> float:
+    """BM25's weight of a term that `having` of the passages have."""
+    return math.log(1 + (passages - having + 0.5) / (having + 0.5))
+
+
+def bm25(weight: float, counts: np.ndarray, codes: np.ndarray, average: float) -> np.ndarray:
+    """What a term or phrase adds to the scores of passages (n,), as float32.
+
+    Args:
+        weight: Its inverse frequency; of a phrase the sum of its terms'.
+        counts: How often each passage has it (n,).
+        codes: The codes of their lengths (n,).
+        average: Terms of a passage on average.
+    """
+    import numpy as np
+
     lengths = np.array(decoded_lengths(), dtype=np.float32)
     scale = np.float32(K1) * (np.float32(1 - B) + np.float32(B) * lengths / np.float32(max(average, 1e-9)))
-    for term in terms:
-        found = lists.get(term)
-        if not found:
-            continue
-        records = np.frombuffer(found[0] if len(found) == 1 else b"".join(found), RECORD)
-        if len(dead):
-            records = records[~np.isin(records["row"], dead)]
-        if not len(records):
-            continue
-        weight = np.log(1 + (passages - len(records) + 0.5) / (len(records) + 0.5)) * (K1 + 1)
-        counts = records["count"].astype(np.float32)
-        yield records["row"].astype(np.int64), np.float32(weight) * (counts / (counts + scale[records["length"]]))
+    counts = counts.astype(np.float32)
+    scores: np.ndarray = np.float32(weight * (K1 + 1)) * (counts / (counts + scale[codes]))
+    return scores
 
 
 def _summed(scored: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:

@@ -33,7 +33,7 @@ FEW = 20_000
 """Of so many passages that fit a filter, each vector is compared; of more, the whole ranking is read until it has them.
 Measured: see docs/scaling.md."""
 
-_STATE = f"""
+STATE = f"""
     select (select value::bigint from library_meta where key = 'generation'),
         (select coalesce(sum(passages), 0)::bigint from library_pieces),
         (select coalesce(sum(length), 0)::bigint from library_pieces),
@@ -49,7 +49,7 @@ _NEAREST_BY_INDEX = f"""
         order by vector::halfvec({{dimension}}) <#> %(vector)s::halfvec({{dimension}}) limit %(wide)s
     ) as near order by distance, row limit %(limit)s
 """
-_LISTS = "select term, list from library_postings where term = any(%s) order by term, piece"
+LISTS = "select term, list from library_postings where term = any(%s) order by term, piece"
 # What is beside a row is looked up: a plan of old statistics would read whole tables.
 _CANDIDATES = """
     select p.row, p.id, d.id, p.tokens, p.start, d.retracted,
@@ -147,16 +147,16 @@ def _rankings(
             connection.execute("begin isolation level repeatable read read only")
             # What the server thinks that an index of vectors costs lets it read a table of some ten thousand instead.
             connection.execute(f"set local enable_seqscan = {'off' if has_index else 'on'}")
-            state = connection.execute(_STATE, binary=True)
+            state = connection.execute(STATE, binary=True)
             near = connection.execute(nearest, values, binary=True)
-            lists = connection.execute(_LISTS, [terms], binary=True) if terms else None
+            lists = connection.execute(LISTS, [terms], binary=True) if terms else None
             connection.execute("commit")
         return state.fetchone(), near.fetchall(), lists.fetchall() if lists else []
 
     state, near, stored = store.connections.read(read)
     _, passages, length, dead = state
     if passages <= len(dead):
-        raise LibraryEmpty(f"The library in {store.name} holds no passage", help="Add some: preflight ingest PATH")
+        raise no_passages(store)
     if filtered is not None:
         near = _among(store, nearest, values, near, filtered, passages)
     lists: dict[str, list[bytes]] = {}
@@ -164,6 +164,11 @@ def _rankings(
         lists.setdefault(term, []).append(each)
     counts = {"passages": passages, "length": length, "dead": np.array(dead, dtype=np.int64)}
     return near, best_by_bm25(lists, terms, query.depth, **counts, among=query.among)
+
+
+def no_passages(store: PostgresStore) -> LibraryEmpty:
+    """The error for a search of a library that has nothing."""
+    return LibraryEmpty(f"The library in {store.name} holds no passage", help="Add some: preflight ingest PATH")
 
 
 def _among(

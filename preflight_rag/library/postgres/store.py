@@ -202,6 +202,12 @@ class PostgresStore:
             found.setdefault(document, []).append(passage)
         return found
 
+    def documents_of(self, rows: Sequence[int]) -> dict[int, str]:
+        """The id of the document of each row of passages that is still there."""
+        statement = """select p.row, d.id from library_passages p join library_documents d on d.key = p.document
+            where p.row = any(%s)"""
+        return dict(self.rows_of(statement, [list(rows)]))
+
     def rows(self, ids: Sequence[str]) -> dict[str, int]:
         """The row of each passage that exists."""
         statement = f"select id, row from library_passages where id = any(%s) order by {sees()}, row"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from itertools import pairwise
 
 import numpy as np
@@ -298,6 +299,58 @@ def test_words_are_counted_for_spelling(collection):
     collection.delete_document("coffee")
     assert collection.vocabulary.counts(["caffeine"])["caffeine"].passages == 1
     assert collection.vocabulary.unknown(["awake"]) == ["awake"]
+
+
+@pytest.mark.parametrize(
+    ("expression", "documents"),
+    [
+        ("caffeine", {"coffee", "tea"}),
+        ("caffeine NOT green", {"coffee"}),
+        ("caffeine AND (green OR awake) NOT venus", {"coffee", "tea"}),
+        ('"contains caffeine"', {"coffee", "tea"}),
+        ('"caffeine contains"', set()),
+        ('"lack of red blood cells"', {"iron"}),
+        ('"lack red"', set()),
+        ('anaemia[tiab] OR "common cold"[MeSH Terms]', {"iron", "zinc"}),
+        ("ZINC fever", set()),
+        ("the AND of", set()),
+        ("zebra OR zebra", set()),
+    ],
+)
+def test_boolean_expressions_choose_documents(collection, expression, documents):
+    found, hits = collection.match(expression, 10)
+    assert (set(found), len(found), hits) == (documents, len(documents), len(documents))
+
+
+def test_an_expression_is_refused_that_cannot_be_read_and_so_is_an_empty_collection(collection, opened):
+    for expression, limit in (("(caffeine", 5), ("caffeine", 0)):
+        with pytest.raises(UsageError):
+            collection.match(expression, limit)
+    for name in TEXTS:
+        collection.delete_document(name)
+    with pytest.raises(LibraryEmpty):
+        collection.match("caffeine")
+
+
+def test_random_expressions_find_what_the_folder_finds_in_its_order(opened, tmp_path, embedder):
+    draw = random.Random(18)
+    words = ["red", "red", "red", "blood", "blood", "cells", "of", "the", "iron", "rats", "rats", "muscle", "pain"]
+    texts = {f"d{number}": " ".join(draw.choices(words, k=draw.randint(1, 30))) for number in range(150)}
+
+    def expression(depth: int) -> str:
+        if depth == 0 or draw.random() < 0.3:
+            phrase = " ".join(draw.choices(words, k=draw.randint(1, 3)))
+            return f'"{phrase}"' if draw.random() < 0.6 else phrase
+        operator = draw.choice([" AND ", " OR ", " NOT "])
+        return f"({expression(depth - 1)}{operator}{expression(depth - 1)})"
+
+    given = [Document(id=name, text=text, title=text.split()[0], source="s") for name, text in texts.items()]
+    collection = opened()
+    collection.add(given)
+    with Library.open(tmp_path / "beside", embedder=embedder, create=True) as folder:
+        folder.add(given)
+        for each in [expression(3) for _ in range(200)]:
+            assert collection.match(each, 200) == folder.match(each, 200), each
 
 
 def test_every_engine_gives_what_the_folder_gives(collection, tmp_path, embedder):

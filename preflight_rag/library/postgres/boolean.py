@@ -1,0 +1,170 @@
+"""Boolean expressions over posting lists: which passages fit, and by which BM25, as `LexicalIndex.match` counts it.
+
+The lists say which words a passage has, not where, so the passages that have all words of a phrase are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from preflight_rag.library.index.lexical import MAX_TERMS, open_analyser, term_places
+from preflight_rag.library.index.scored import Scored
+from preflight_rag.library.postgres.pieces import passage_texts
+from preflight_rag.library.postgres.postings import bm25, inverse_frequency, living_records, whole_text
+from preflight_rag.library.postgres.search import LISTS, STATE, no_passages
+from preflight_rag.text.boolean import Expression, Term
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from preflight_rag.library.postgres.connections import Connection
+    from preflight_rag.library.postgres.store import PostgresStore
+
+MOST_READ = 20_000
+"""Where more passages have all words of a phrase, these need not follow each other; a guess: about a second."""
+
+
+def matching_passages(store: PostgresStore, expression: Expression) -> Scored:
+    """Rows and scores of all passages that fit an expression, best first, ties by row.
+
+    Raises:
+        LibraryEmpty: There is no passage to find.
+    """
+
+    def read(connection: Connection) -> Scored:
+        with connection.transaction():
+            connection.execute("set transaction isolation level repeatable read, read only")
+            return _Matching(store, connection, expression).best()
+
+    return store.connections.read(read)
+
+
+class _Matching:
+    """One expression over one state of the library."""
+
+    def __init__(self, store: PostgresStore, connection: Connection, expression: Expression) -> None:
+        import numpy as np
+
+        self._connection, self._expression, self._analyser = connection, expression, open_analyser()
+        ((_, passages, length, dead),) = connection.execute(STATE, binary=True).fetchall()
+        if passages <= len(dead):
+            raise no_passages(store)
+        self._dead = np.array(dead, dtype=np.int64)
+        self._passages, self._average = passages - len(dead), length / max(passages, 1)
+        terms = sorted({term for part in _leaves(expression) for _, term in self._places(part)})
+        stored: dict[str, list[bytes]] = {}
+        for term, each in connection.execute(LISTS, [terms], binary=True).fetchall():
+            stored.setdefault(term, []).append(each)
+        self._records = {term: living_records(stored.get(term, ()), self._dead) for term in terms}
+
+    def best(self) -> Scored:
+        found = self._of(self._expression)
+        return Scored.of([]) if found is None else Scored.sorted(found.rows, found.scores)
+
+    def _of(self, expression: Expression) -> _Fitting | None:
+        """The passages that fit; None where nothing in it can be looked for, as in one of stop words."""
+        if isinstance(expression, Term):
+            return self._term(expression)
+        parts = [self._of(part) for part in expression.parts]
+        if expression.operator == "NOT":
+            first, others = parts[0], [part for part in parts[1:] if part is not None]
+            return first.without(others) if first is not None else None
+        known = [part for part in parts if part is not None]
+        if not known:
+            return None
+        return _any(known) if expression.operator == "OR" else _all(known)
+
+    def _term(self, term: Term) -> _Fitting | None:
+        places = self._places(term)
+        if not places:
+            return None
+        words = [self._word(word) for _, word in places]
+        together = _all(words)
+        if len(places) < 2 or not term.phrase or len(together.rows) > MOST_READ:
+            return together
+        return self._phrase(places, together.rows)
+
+    def _places(self, term: Term) -> list[tuple[int, str]]:
+        return term_places(self._analyser, term.text)[:MAX_TERMS]
+
+    def _word(self, word: str) -> _Fitting:
+        records = self._records[word]
+        weight = inverse_frequency(self._passages, len(records))
+        scores = bm25(weight, records["count"], records["length"], self._average)
+        order = records["row"].argsort()
+        return _Fitting(records["row"][order].astype("int64"), scores[order].astype("float64"))
+
+    def _phrase(self, places: Sequence[tuple[int, str]], rows: np.ndarray) -> _Fitting:
+        """Those of the passages that have the phrase, by how often they have it."""
+        import numpy as np
+
+        counts: dict[int, int] = {}
+        for texts in passage_texts(self._connection, "p.row = any(%(rows)s)", {"rows": rows.tolist()}):
+            for row, _, title, text in texts:
+                if count := _times(places, term_places(self._analyser, whole_text(title, text))):
+                    counts[row] = count
+        having = np.array(sorted(counts), dtype=np.int64)
+        records = np.sort(self._records[places[0][1]], order="row")
+        codes = records["length"][np.searchsorted(records["row"], having)]
+        weight = sum(inverse_frequency(self._passages, len(self._records[word])) for _, word in places)
+        times = np.array([counts[row] for row in having.tolist()], dtype=np.float32)
+        return _Fitting(having, bm25(weight, times, codes, self._average).astype(np.float64))
+
+
+@dataclass(frozen=True)
+class _Fitting:
+    """Passages that fit a part of an expression.
+
+    Attributes:
+        rows: Ascending, each once (n,).
+        scores: What the part adds to the score of each (n,) float64.
+    """
+
+    rows: np.ndarray
+    scores: np.ndarray
+
+    def without(self, others: Sequence[_Fitting]) -> _Fitting:
+        """These, without those that fit one of the others."""
+        import numpy as np
+
+        kept = np.ones(len(self.rows), dtype=bool)
+        for other in others:
+            kept &= ~np.isin(self.rows, other.rows, assume_unique=True)
+        return _Fitting(self.rows[kept], self.scores[kept])
+
+
+def _all(parts: Sequence[_Fitting]) -> _Fitting:
+    """Passages that fit every part."""
+    import numpy as np
+
+    rows = parts[0].rows
+    for part in parts[1:]:
+        rows = np.intersect1d(rows, part.rows, assume_unique=True)
+    scores = [part.scores[np.searchsorted(part.rows, rows)] for part in parts]
+    return _Fitting(rows, np.sum(scores, axis=0))
+
+
+def _any(parts: Sequence[_Fitting]) -> _Fitting:
+    """Passages that fit a part."""
+    import numpy as np
+
+    rows, places = np.unique(np.concatenate([part.rows for part in parts]), return_inverse=True)
+    return _Fitting(rows, np.bincount(places, np.concatenate([part.scores for part in parts]), len(rows)))
+
+
+def _leaves(expression: Expression) -> list[Term]:
+    if isinstance(expression, Term):
+        return [expression]
+    return [leaf for part in expression.parts for leaf in _leaves(part)]
+
+
+def _times(phrase: Sequence[tuple[int, str]], text: Sequence[tuple[int, str]]) -> int:
+    """How often a text has a phrase: its words in its order, with its gaps."""
+    places: dict[str, set[int]] = {}
+    for place, word in text:
+        places.setdefault(word, set()).add(place)
+    (first, word), *others = phrase
+    starts = places.get(word, set())
+    return sum(all(start + place - first in places.get(other, ()) for place, other in others) for start in starts)
