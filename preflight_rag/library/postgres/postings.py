@@ -184,16 +184,22 @@ def best_by_bm25(
     scored = list(_scored(lists, terms, passages - len(dead), length / max(passages, 1), dead))
     if n < 1 or not scored:
         return []
-    rows, scores = _summed(scored)
+    rows, scores = _summed(scored, n if among is None else None)
     if among is not None:
         fits = np.isin(rows, among)
         rows, scores = rows[fits], scores[fits]
     if len(rows) > n:
-        least = np.partition(scores, len(scores) - n)[len(scores) - n]
-        kept = np.flatnonzero(scores >= least)
+        kept = np.flatnonzero(scores >= _largest(scores, n))
         rows, scores = rows[kept], scores[kept]
     order = np.lexsort((rows, -scores))[:n]
     return list(zip(rows[order].tolist(), scores[order].tolist(), strict=True))
+
+
+def _largest(scores: np.ndarray, n: int) -> float:
+    """The `n`-th largest of at least `n` scores."""
+    import numpy as np
+
+    return float(np.partition(scores, len(scores) - n)[len(scores) - n])
 
 
 def _scored(
@@ -240,20 +246,26 @@ def bm25(weight: float, counts: np.ndarray, codes: np.ndarray, average: float) -
     return scores
 
 
-def _summed(scored: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-    """Each row once, ascending, with the sum of its scores."""
+def _summed(scored: Sequence[tuple[np.ndarray, np.ndarray]], n: int | None) -> tuple[np.ndarray, np.ndarray]:
+    """Each row once, ascending, with the sum of its scores; with `n` at least those that are among the `n` best."""
     import numpy as np
 
     if len(scored) == 1:
         rows, scores = scored[0]
         order = np.argsort(rows, kind="stable")
         return rows[order], scores[order]
-    rows = np.concatenate([each for each, _ in scored])
-    scores = np.concatenate([each for _, each in scored])
-    if len(rows) <= FEW:
+    if sum(len(rows) for rows, _ in scored) <= FEW:
+        rows = np.concatenate([each for each, _ in scored])
         distinct, places = np.unique(rows, return_inverse=True)
-        return distinct, np.bincount(places, weights=scores)
-    first = int(rows.min())
-    sums = np.bincount(rows - first, weights=scores)
-    present = np.flatnonzero(sums)
+        return distinct, np.bincount(places, weights=np.concatenate([each for _, each in scored]))
+    first, last = min(int(rows.min()) for rows, _ in scored), max(int(rows.max()) for rows, _ in scored)
+    sums = np.zeros(last - first + 1)
+    for rows, scores in scored:
+        sums[rows - first] += scores  # a term has a row once
+    least = float(np.finfo(np.float64).tiny)
+    rarest = min((rows for rows, _ in scored if n is not None and len(rows) >= n), key=len, default=None)
+    if n is not None and rarest is not None:
+        # So many have at least this score; to look for the best of all rows would take longer.
+        least = _largest(sums[rarest - first], n)
+    present = np.flatnonzero(sums >= least)
     return present + first, sums[present]

@@ -43,7 +43,9 @@ def found(pieces, query, n, dead=(), among=None):
 
 @pytest.mark.parametrize("query", ["liver", "liver dose nerve", "the cells of genes", "skin skin bone", "unknown"])
 @pytest.mark.parametrize("cut", [200, 77])
-def test_the_ranking_is_tantivys(texts, tmp_path, query, cut):
+@pytest.mark.parametrize("few", [0, 20_000])
+def test_the_ranking_is_tantivys(texts, tmp_path, query, cut, few, monkeypatch):
+    monkeypatch.setattr("preflight_rag.library.postgres.postings.FEW", few)
     write_lexical(tmp_path, texts)
     expected = LexicalIndex(tmp_path).search(query, 20)
     mine = found([piece for part in (texts[:cut], texts[cut:]) if (piece := piece_of(part))], query, 20)
@@ -51,7 +53,9 @@ def test_the_ranking_is_tantivys(texts, tmp_path, query, cut):
     assert [score for _, score in mine] == pytest.approx([score for _, score in expected], rel=1e-5)
 
 
-def test_only_some_rows_are_ranked_by_everybodys_statistics(texts, tmp_path):
+@pytest.mark.parametrize("few", [0, 20_000])
+def test_only_some_rows_are_ranked_by_everybodys_statistics(texts, tmp_path, few, monkeypatch):
+    monkeypatch.setattr("preflight_rag.library.postgres.postings.FEW", few)
     write_lexical(tmp_path, texts)
     among = np.arange(1, 201, 3)
     expected = LexicalIndex(tmp_path).search("liver dose", 20, among=among)
