@@ -4,8 +4,9 @@
 clustering for approximate search. Here:
 
 - `flat` compares with every vector.
-- `compressed` takes candidates from one-bit RaBitQ codes (Gao and Long, SIGMOD 2024) and refines them with 8-bit
-  vectors.
+- `compressed` takes candidates from product quantization, two numbers of a vector in four bits, whose distances are
+  looked up in registers (André, Kermarrec and Le Scouarnec, "Cache locality is not enough", VLDB 2015), and refines
+  them with 8-bit vectors.
 - `pca` compares in the space of the first principal components and refines with half-precision vectors.
 - `clusters` compares with the vectors of the clusters nearest to the query (k-means, an inverted file).
 - `pca+clusters` does both.
@@ -38,7 +39,9 @@ KINDS: tuple[str, ...] = get_args(IndexKind)
 
 FLAT_LIMIT = 50_000
 """Up to how many vectors `auto` is `flat`: 100,000 take 7.7 ms a query (docs/RESULTS.md)."""
-FLAT, COMPRESSED = "Flat", "RaBitQfs,Refine(SQ8)"
+FLAT, COMPRESSED = "Flat", "PQ{parts}x4fs,Refine(SQ8)"
+NUMBERS_OF_A_PART = 2
+"""Of a vector, for which one code of four bits stands: see docs/PERFORMANCE.md for what it finds."""
 EXPLAINED_VARIANCE = 0.95
 """Least share of the variance that the principal components keep; set, with the share of clusters and the factors of
 refinement, on questions of BioASQ's development half."""
@@ -49,13 +52,16 @@ CLUSTER_POINTS = 39
 LEAST_CLUSTERS = 16
 """Fewer clusters than that save nothing over a flat index; a guess."""
 LEAST_COMPRESSED = 16
-"""Fewer vectors than one-bit codes are of use for are compared one by one; a guess."""
+"""Fewer vectors than a part has codes are compared one by one."""
+BUILDING_THREADS = min(2, os.cpu_count() or 1)
 TRAINING_SAMPLE = 200_000
 """Vectors that k-means and scalar quantizers are trained on at most; a guess."""
 COMPONENTS_SAMPLE = 50_000
 """Vectors that the principal components are found from at most."""
-REFINE_FACTOR = 16
-"""Candidates of one-bit codes that are refined for each hit asked for."""
+REFINE_FACTOR = 8
+"""Candidates of product quantization that are refined for each hit asked for: see docs/PERFORMANCE.md."""
+ONE_BIT_REFINE_FACTOR = 16
+"""The same of RaBitQ's one-bit codes, which compressed indexes of before have."""
 COMPONENTS_REFINE_FACTOR = 2
 """The same of candidates by principal components."""
 
@@ -137,15 +143,26 @@ def build_dense(vectors: Vectors, kind: str, *, flat_limit: int = FLAT_LIMIT) ->
         note = f"flat: {kind} is trained on {needed:,} vectors or more, and there are {count:,}"
         built, found = _factory(faiss, dimension, FLAT), DenseKind(FLAT, note=note)
     elif kind in ("flat", "compressed"):
-        found = DenseKind(FLAT if kind == "flat" else COMPRESSED)
+        found = DenseKind(FLAT if kind == "flat" else compressed(dimension))
         built = _factory(faiss, dimension, found.factory)
+        if kind == "compressed":
+            base: Any = faiss.downcast_index(built.base_index)
+            base.pq.cp.min_points_per_centroid = 1  # fewer are no reason to warn
     else:
         built, found = _approximate(faiss, vectors, kind)
     if not built.is_trained:
+        # k-means with sixteen centres a part is a thousand short loops, whose threads would only wait for each other.
+        faiss.omp_set_num_threads(1 if kind == "compressed" else BUILDING_THREADS)
         built.train(_sample(vectors))
+    faiss.omp_set_num_threads(BUILDING_THREADS)
     for start in range(0, count, ADDED_AT_ONCE):
         built.add(vectors[start : start + ADDED_AT_ONCE])
     return built, found
+
+
+def compressed(dimension: int) -> str:
+    """FAISS's description of a compressed index of vectors of so many numbers; an odd one has a code for each."""
+    return COMPRESSED.format(parts=dimension // NUMBERS_OF_A_PART if dimension % NUMBERS_OF_A_PART == 0 else dimension)
 
 
 def vectors_needed(kind: str, dimension: int) -> int:
@@ -220,7 +237,6 @@ def write_dense(path: Path, vectors: Vectors, *, kind: IndexKind = "auto", flat_
     need_memory(_loading() + 4 * dimension * (count + trained_on) // 2**20, "to build the index")
     import faiss
 
-    faiss.omp_set_num_threads(min(2, os.cpu_count() or 1))
     index, found = build_dense(vectors, kind, flat_limit=flat_limit)
     faiss.write_index(index, str(path))
     return found
@@ -231,7 +247,7 @@ def grow_dense(before: Path, path: Path, vectors: Vectors, start: int) -> None:
     need_memory(_loading() + before.stat().st_size // 2**20, "to add to the index")
     import faiss
 
-    faiss.omp_set_num_threads(min(2, os.cpu_count() or 1))
+    faiss.omp_set_num_threads(BUILDING_THREADS)
     index = faiss.read_index(str(before))
     for place in range(start, vectors.shape[0], ADDED_AT_ONCE):
         index.add(vectors[place : place + ADDED_AT_ONCE])
@@ -258,8 +274,12 @@ class DenseIndex:
         self._stored = self._index
         if isinstance(self._index, faiss.IndexRefine):
             self._stored = faiss.downcast_index(self._index.refine_index)
-            components = isinstance(faiss.downcast_index(self._index.base_index), faiss.IndexPreTransform)
-            self._index.k_factor = COMPONENTS_REFINE_FACTOR if components else REFINE_FACTOR
+            base: Any = faiss.downcast_index(self._index.base_index)
+            factors = {
+                faiss.IndexPreTransform: COMPONENTS_REFINE_FACTOR,
+                faiss.IndexRaBitQFastScan: ONE_BIT_REFINE_FACTOR,
+            }
+            self._index.k_factor = factors.get(type(base), REFINE_FACTOR)
 
     def __len__(self) -> int:
         return int(self._index.ntotal)

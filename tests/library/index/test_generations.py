@@ -10,7 +10,7 @@ import shutil
 import pytest
 
 from preflight_rag.library.index import generations
-from preflight_rag.library.index.dense import COMPRESSED
+from preflight_rag.library.index.dense import compressed
 from preflight_rag.library.index.generations import (
     DENSE,
     LEXICAL,
@@ -143,7 +143,9 @@ def test_a_large_library_is_compressed(tmp_path, embedder):
     with Library.open(tmp_path / "large", embedder=embedder, create=True, flat_limit=50) as library:
         library.add(documents)
         found = library.search("compound 41", k=5)
-    assert library.path.joinpath("index", MANIFEST).read_text(encoding="utf-8").count(COMPRESSED) == 1
+    assert (
+        library.path.joinpath("index", MANIFEST).read_text(encoding="utf-8").count(compressed(embedder.dimension)) == 1
+    )
     assert "41" in {hit.document_id for hit in found.fused}
 
 
