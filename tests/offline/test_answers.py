@@ -121,7 +121,9 @@ class Supporting(Marked):
         return PassageReading((), 0.5, None, (yes, 1 - yes, 0.0))
 
 
-SENTENCES = [f"In 2020 the {town} of Broken Bow had {n} people." for n, town in ((311, "town"), (48, "city"), (97, "port"))]
+SENTENCES = [
+    f"In 2020 the {town} of Broken Bow had {n} people." for n, town in ((311, "town"), (48, "city"), (97, "port"))
+]
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=3, max_size=3), st.booleans())
