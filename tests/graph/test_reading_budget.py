@@ -28,7 +28,7 @@ def harbours(tmp_path):
             text = (
                 f"The harbour of Halden was dredged in {year}. The harbour of Halden has {40 + 7 * i} berths, of which "
                 f"{11 + i} are kept for the pilots and {5 + i} for visitors who stay overnight. A crane of {3 + i} "
-                f"tons stands at the quay. In the winter of {year + 1} ice broke {2 + i} piers, and {20 + i} boats sank."
+                f"tons stands at the quay. In {year + 1} the ice broke {2 + i} piers, and {20 + i} boats sank."
             )
             lines.write(json.dumps({"id": f"d{year}", "title": f"Harbours of {year}", "text": text}) + "\n")
     with Preflight.open(tmp_path / "library", "offline", create=True) as app:
