@@ -150,14 +150,15 @@ def of_trust(data: Path) -> list[Asked]:
 def gather(app: Preflight, questions: Sequence[Asked], first: int) -> Iterator[Case]:
     """Put the questions to a library; they are numbered from `first` on."""
     reader: Any = app.reader
-    answers: AnswerReader = reader._answers
+    answers: AnswerReader = reader.drafts._answers
     settings = Settings(rewrite="off", rerank_deadline=600)
     for number, asked in enumerate(questions, first):
         if form_of(asked.question) == "verdict":
             continue
         sources = retrieve_passages(app.library, [asked.question], settings).sources()
         read, terms = answers.read(asked.question, sources), question_terms(asked.question, app.library, sources)
-        for group, features in answers.candidates(asked.question, read, terms):
+        judgement = answers.judgement(asked.question, read, terms)
+        for group, features in zip(judgement.groups, judgement.all_features(), strict=True):
             named = any(same_answer(group.text, name) or is_right(group.text, [name]) for name in asked.names)
             yield Case(number, asked.answerable and named, features)
 

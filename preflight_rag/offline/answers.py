@@ -8,17 +8,19 @@ bear on the question, nothing is found. A question for an explanation is answere
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from preflight_rag.corg.agreement import same_answer
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader
 from preflight_rag.offline.confidence import (
+    SUPPORTED,
     HasVocabulary,
     QuestionTerms,
     answer_features,
     confidence_model,
     question_terms,
+    supported,
     words_nowhere,
 )
 from preflight_rag.offline.evidence import (
@@ -43,7 +45,7 @@ from preflight_rag.text.question_forms import form_of
 MAX_LISTED = 10
 """Answers in a list; set by hand, as above."""
 MAX_JUDGED = 4
-"""Different answers, likeliest first, whose confidence is worked out. Set by hand: it costs two short readings each."""
+"""Different answers, likeliest first, whose confidence is worked out. Set by hand: it may cost a short reading each."""
 SURE_CELL = 0.65
 """Least share of a question's words, by weight, that a table's row, column and caption hold for its cell to be claimed.
 On the development part of `preflight eval trust` and 800 other questions all cells from 0.5 on were right."""
@@ -54,11 +56,68 @@ NO_ENGLISH = "The reader without a language model reads English, so nothing is c
 
 @dataclass(frozen=True)
 class Judged:
-    """An answer with the probability that it is right, and whether that and its kind allow a claim."""
+    """An answer that may be claimed, with the probability that it is right."""
 
     group: AnswerGroup
     confidence: float
-    claimed: bool
+
+
+class Judgement:
+    """The answers of some passages that rank first, and how likely each is right.
+
+    Whether the sentence around an answer supports it takes a reading of its own, which moves that probability by a
+    bounded amount only. So it is read where it may decide what is shown, and nowhere else: few answers come near a
+    claim, and of the several documents that COrg compares each has answers to judge.
+
+    Args:
+        extractive: What reads.
+        question: The standalone question.
+        read: The passages.
+        terms: The question's words, weighted.
+        several: Whether several answers are asked for.
+    """
+
+    def __init__(
+        self,
+        extractive: ExtractiveReader,
+        question: str,
+        read: Sequence[ReadPassage],
+        terms: QuestionTerms,
+        *,
+        several: bool,
+    ) -> None:
+        found = [item for part in read for item in answers_of(part, several=several)]
+        self.groups = grouped(found)[: MAX_LISTED if several else MAX_JUDGED]
+        self._extractive, self._question, self._model = extractive, question, confidence_model()
+        self._features = [answer_features(question, group, self.groups, read, terms) for group in self.groups]
+
+    def claims(self) -> list[Judged]:
+        """The answers that are likely enough and of a kind to be claimed, likeliest first."""
+        open_ = [i for i, features in enumerate(self._features) if self._model.may_claim(features)]
+        self._support(open_)
+        claimed = [i for i in open_ if self._model.claims(self._features[i])]
+        judged = [Judged(self.groups[i], self._model.probability(self._features[i])) for i in claimed]
+        return sorted(judged, key=lambda item: -item.confidence)
+
+    def is_evidence(self) -> bool:
+        """Whether one of the answers is likely enough for the passages to bear on the question."""
+        bounds = [self._model.bounds(features) for features in self._features]
+        if any(least >= self._model.evidence for least, _ in bounds):
+            return True
+        self._support([i for i, (_, most) in enumerate(bounds) if most >= self._model.evidence])
+        return any(self._model.bounds(features)[0] >= self._model.evidence for features in self._features)
+
+    def all_features(self) -> list[dict[str, float]]:
+        """All features of each answer."""
+        self._support(range(len(self.groups)))
+        return self._features
+
+    def _support(self, places: Iterable[int]) -> None:
+        """Read whether the sentences around some answers support them."""
+        unread = [i for i in places if SUPPORTED not in self._features[i]]
+        pairs = [(f"{self._question} {self.groups[i].text}", "", self.groups[i].found[0].quote) for i in unread]
+        for i, reading in zip(unread, self._extractive.read(pairs), strict=True):
+            self._features[i] = {**self._features[i], SUPPORTED: supported(reading)}
 
 
 class AnswerReader:
@@ -100,22 +159,25 @@ class AnswerReader:
         if options:
             answering = self._answering(read)
             return self._chosen(question, answering, options) if answering else NOTHING
-        judged = self._judged(question, read, terms, several=form == "list")
+        judgement = self.judgement(question, read, terms, several=form == "list")
         lead = self._lead(question, terms, ON_IT if form in ("explanation", "verdict") else CLOSEST)
         if form in ("explanation", "verdict"):
-            return self._unclaimed(question, read, judged, lead)
-        return _claimed(judged, several=form == "list") or self._unclaimed(question, read, judged, lead)
+            return self._unclaimed(question, read, judgement, lead)
+        claimed = _claimed(judgement.claims(), several=form == "list")
+        return claimed or self._unclaimed(question, read, judgement, lead)
 
-    def claim(self, question: str, sources: Sequence[Source]) -> Draft | None:
-        """What these passages by themselves say surely enough to be claimed, or None."""
-        read, form = self.read(question, sources), form_of(question)
-        terms = question_terms(question, self.library, sources)
-        if form == "verdict" and any(item.reading.verdict for item in read):
-            drafted = self.chooser.verdict(question, read, {}, terms)
-            return drafted if drafted and drafted.claims else None
+    def confidence(self, question: str, sources: Sequence[Source], answer: str) -> float:
+        """The probability that an answer is right which these passages by themselves would claim; 0 where they do not.
+
+        None is known of a yes or no, and an explanation is never claimed, so nothing is read for these.
+        """
+        form = form_of(question)
         if form in ("explanation", "verdict"):
-            return None
-        return _claimed(self._judged(question, read, terms, several=form == "list"), several=form == "list")
+            return 0.0
+        terms, several = question_terms(question, self.library, sources), form == "list"
+        judgement = self.judgement(question, self.read(question, sources), terms, several=several)
+        claim = _claimed(judgement.claims(), several=several)
+        return (claim.confidence or 0.0) if claim and same_answer(claim.short, answer) else 0.0
 
     def extract(self, question: str, sources: Sequence[Source]) -> Extract:
         """The sentences around the answers of the passages that answer; where none does, of the likeliest one.
@@ -140,28 +202,11 @@ class AnswerReader:
         found = answers_of(item, several=several)
         return found[:1] + [other for other in found[1:] if several and other.probability >= self.threshold]
 
-    def _judged(
-        self, question: str, read: Sequence[ReadPassage], terms: QuestionTerms, *, several: bool
-    ) -> list[Judged]:
-        """The likeliest answers, each with the probability that it is right, by that."""
-        model = confidence_model()
-        found = self.candidates(question, read, terms, several=several)
-        return sorted(
-            (Judged(group, model.probability(features), model.claims(features)) for group, features in found),
-            key=lambda item: -item.confidence,
-        )
-
-    def candidates(
+    def judgement(
         self, question: str, read: Sequence[ReadPassage], terms: QuestionTerms, *, several: bool = False
-    ) -> list[tuple[AnswerGroup, dict[str, float]]]:
-        """The answers that rank first, with what speaks for and against each."""
-        found = [item for part in read for item in answers_of(part, several=several)]
-        groups = grouped(found)[: MAX_LISTED if several else MAX_JUDGED]
-        supports = self.extractive.read([(question + " " + group.text, "", group.found[0].quote) for group in groups])
-        return [
-            (group, answer_features(question, group, groups, read, terms, support))
-            for group, support in zip(groups, supports, strict=True)
-        ]
+    ) -> Judgement:
+        """The answers that rank first, to be judged."""
+        return Judgement(self.extractive, question, read, terms, several=several)
 
     def _lead(self, question: str, terms: QuestionTerms, lead: str) -> str:
         """What stands above evidence: which words of the question no document has, else `lead`."""
@@ -171,10 +216,9 @@ class AnswerReader:
         quoted_ = " and ".join(f"“{word}”" for word in missing)
         return NOWHERE.format(words=quoted_, verb="stand" if len(missing) > 1 else "stands")
 
-    def _unclaimed(self, question: str, read: Sequence[ReadPassage], judged: Sequence[Judged], lead: str) -> Draft:
+    def _unclaimed(self, question: str, read: Sequence[ReadPassage], judgement: Judgement, lead: str) -> Draft:
         """The sentences that come nearest to an answer, and no claim; NOTHING where they hardly bear on it."""
-        likeliest = max((item.confidence for item in judged), default=0.0)
-        if likeliest < confidence_model().evidence:
+        if not judgement.is_evidence():
             return NOTHING
         return evidence(nearest_quotes(question, read, self.sentences), lead)
 
@@ -197,9 +241,8 @@ def _cell(found: TableAnswer) -> Draft:
     return Draft(f"{named}\n\n{plain(found.quote)} [{found.n}]", ((found.n, found.quote),), short=found.cell)
 
 
-def _claimed(judged: Sequence[Judged], *, several: bool) -> Draft | None:
+def _claimed(sure: Sequence[Judged], *, several: bool) -> Draft | None:
     """The likeliest answer, or of a list all likely ones; None where none is likely enough."""
-    sure = [item for item in judged if item.claimed]
     return _drafted(sure if several else sure[:1], several=several) if sure else None
 
 

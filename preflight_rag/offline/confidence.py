@@ -40,6 +40,8 @@ RIVAL = 0.15
 rival: a sentence about another drug is none. A guess."""
 LEAST_LETTERS = 4
 """Letters of a word that is said to stand nowhere; a guess."""
+SUPPORTED = "supported"
+"""The feature that says whether the answer's sentence supports it: the log odds of a probability."""
 LEAST = 1e-3
 """Least distance of a probability from 0 and 1 when its odds are taken."""
 
@@ -130,9 +132,8 @@ def answer_features(
     groups: Sequence[AnswerGroup],
     read: Sequence[ReadPassage],
     terms: QuestionTerms,
-    support: PassageReading,
 ) -> dict[str, float]:
-    """What speaks for and against an answer.
+    """What speaks for and against an answer, but for `SUPPORTED`, which takes a reading of its own.
 
     Args:
         question: The standalone question.
@@ -140,7 +141,6 @@ def answer_features(
         groups: All answers of the passages, this one among them.
         read: The passages.
         terms: The question's words, weighted.
-        support: The reading of the answer's sentence for question and answer as one statement.
     """
     best = group.found[0]
     source, quote = best.source, best.quote
@@ -159,7 +159,6 @@ def answer_features(
         if item.source.document_id != source.document_id and item.reading.spans and item.reading.best
     ]
     same = [other for other in elsewhere if other.best and agree(other.best.text, best.text)]
-    yes = support.verdict[0] if support.verdict else 0.5
     return {
         "answerable": log_odds(reading.answerable),
         "probability": log_odds(best.probability),
@@ -169,12 +168,16 @@ def answer_features(
         "agree": math.log1p(sum(other.answerable >= AGREES for other in same)),
         "rank": math.log(source.n),
         "relevance": 0.0 if reading.relevance is None else log_odds(reading.relevance),
-        "supported": log_odds(yes),
         "titled": terms.share(frozenset(words(source.title))),
         "denied": float(bool(DENIAL.search(quote)) and not DENIAL.search(question)),
         **ground_features(terms, source, quote),
         **type_features(question, best.text),
     }
+
+
+def supported(reading: PassageReading) -> float:
+    """How far the answer's sentence says yes to question and answer as one statement, for which it was read."""
+    return log_odds(reading.verdict[0] if reading.verdict else 0.5)
 
 
 def ground_features(terms: QuestionTerms, source: Source, sentence: str) -> dict[str, float]:
@@ -276,6 +279,16 @@ class ConfidenceModel:
     weights: Mapping[str, float]
     answered: float
     evidence: float
+
+    def bounds(self, features: Mapping[str, float]) -> tuple[float, float]:
+        """The least and the largest probability for features of which `SUPPORTED` may not be known yet."""
+        known = [features[SUPPORTED]] if SUPPORTED in features else [log_odds(0), log_odds(1)]
+        ends = [self.probability({**features, SUPPORTED: value}) for value in known]
+        return min(ends), max(ends)
+
+    def may_claim(self, features: Mapping[str, float]) -> bool:
+        """Whether an answer with these features may be claimed, whatever `SUPPORTED` will be."""
+        return self.bounds(features)[1] >= self.answered and not any(features[name] for name in VETOES)
 
     def claims(self, features: Mapping[str, float]) -> bool:
         """Whether an answer with these features may be claimed."""

@@ -105,8 +105,7 @@ class Drafts:
 
     def _sure(self, question: str, source: Source, answer: str) -> float:
         """The probability that a context's answer is right, where it is enough for a claim; else 0."""
-        claim = self._answers.claim(question, passages_of([source])) if self._answers else None
-        return (claim.confidence or 0.0) if claim and same_answer(claim.short, answer) else 0.0
+        return self._answers.confidence(question, passages_of([source]), answer) if self._answers else 0.0
 
     def relate(self, question: str, pivot: Source, others: Sequence[Source]) -> RelationReply:
         """The relations, and how surely each context gives its answer."""

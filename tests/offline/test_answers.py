@@ -10,6 +10,7 @@ from preflight_rag.models.opening import open_extractive_reader
 from preflight_rag.models.protocol import Reader
 from preflight_rag.models.reading.extractive_reader import EVEN, PassageReading, Span
 from preflight_rag.offline.answers import NO_ENGLISH
+from preflight_rag.offline.confidence import confidence_model, question_terms
 from preflight_rag.offline.evidence import NOT_FOUND, NOTHING, ON_IT, evidence, quote_around
 from preflight_rag.offline.found_answers import LEAST, ReadPassage, agreed, answers_of, grouped
 from preflight_rag.offline.reader import NAME, OfflineReader
@@ -102,6 +103,52 @@ async def test_of_different_answers_the_likeliest_alone_is_claimed(reader, first
     marked = reader(**{NEBRASKA: (first, ("3,506", 5.0)), OKLAHOMA: (second, ("4,228", 5.0))})
     draft = (await marked.answer(question=QUESTION, sources=sources(NEBRASKA, OKLAHOMA))).value
     assert (draft.short, draft.confidence, len(draft.quotes)) == (short, max(first, second), 1)
+
+
+class Supporting(Marked):
+    """Says of sentences that are read for a statement how far they support it; `stated` are all such."""
+
+    def __init__(self, table, supports):
+        super().__init__(table)
+        self.supports, self.stated = supports, []
+
+    def read(self, pairs):
+        return [self._stated(text) if question != QUESTION else self._one(text) for question, _, text in pairs]
+
+    def _stated(self, text):
+        self.stated.append(text)
+        yes = self.supports[text]
+        return PassageReading((), 0.5, None, (yes, 1 - yes, 0.0))
+
+
+SENTENCES = [
+    f"In 2020 the {town} of Broken Bow had {n} people." for n, town in ((311, "town"), (48, "city"), (97, "port"))
+]
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=3, max_size=3), st.booleans())
+def test_sentences_are_read_for_their_answers_only_where_that_may_decide(embedder, drawn, several):
+    """What is claimed, and whether there is evidence, is what it would be if all of them were read."""
+    table = {text: (answers, (text.split()[7], 5.0)) for text, (answers, _) in zip(SENTENCES, drawn, strict=True)}
+    supporting = Supporting(table, {text: yes for text, (_, yes) in zip(SENTENCES, drawn, strict=True)})
+    answers = OfflineReader(embedder, supporting).drafts._answers
+    read, model = answers.read(QUESTION, sources(*SENTENCES)), confidence_model()
+    terms = question_terms(QUESTION, None, sources(*SENTENCES))
+    whole = answers.judgement(QUESTION, read, terms, several=several)
+    features = whole.all_features()
+    assert len(supporting.stated) == len(whole.groups)
+    judged = [(model.probability(each), group.text) for each, group in zip(features, whole.groups, strict=True)]
+    sure = [item for item, each in zip(judged, features, strict=True) if model.claims(each)]
+    supporting.stated.clear()
+    lazy = answers.judgement(QUESTION, read, terms, several=several)
+    assert [(item.confidence, item.group.text) for item in lazy.claims()] == sorted(sure, key=lambda item: -item[0])
+    assert lazy.is_evidence() == (max(judged)[0] >= model.evidence)
+
+
+async def test_of_answers_that_are_far_from_a_claim_no_sentence_is_read(embedder):
+    supporting = Supporting({text: (0.3, (text.split()[7], 5.0)) for text in SENTENCES}, {})
+    draft = (await OfflineReader(embedder, supporting).answer(question=QUESTION, sources=sources(*SENTENCES))).value
+    assert (outcome(draft), supporting.stated) == ("evidence", [])
 
 
 @pytest.mark.parametrize(

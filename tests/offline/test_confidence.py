@@ -15,12 +15,14 @@ from preflight_rag.library import Library
 from preflight_rag.models.reading.extractive_reader import PassageReading, Span
 from preflight_rag.offline import confidence
 from preflight_rag.offline.confidence import (
+    SUPPORTED,
     ConfidenceModel,
     answer_features,
     confidence_model,
     log_odds,
     prose,
     question_terms,
+    supported,
     type_features,
     words_nowhere,
 )
@@ -130,6 +132,15 @@ def test_the_model_is_a_logistic_one(a, b, probability):
     assert model.probability({"a": a, "b": b, "other": 9.0}) == probability
 
 
+@given(st.floats(0, 1), st.floats(-4, 4), st.floats(-3, 3))
+def test_whatever_an_answers_sentence_says_the_probability_lies_within_its_bounds(yes, others, weight):
+    model = ConfidenceModel(0.0, {"others": 1.0, SUPPORTED: weight}, answered=0.7, evidence=0.1)
+    known = {"others": others, SUPPORTED: supported(PassageReading((), 0.5, None, (yes, 1 - yes, 0.0)))}
+    least, most = model.bounds({"others": others})
+    assert least <= model.probability(known) <= most
+    assert model.bounds(known) == (model.probability(known),) * 2
+
+
 def passage(n, text, answer, answerable, document):
     start = text.index(answer)
     span = Span(start, start + len(answer), answer, 5.0)
@@ -141,8 +152,7 @@ def passage(n, text, answer, answerable, document):
 def features(*read, question="What people live in Broken Bow?"):
     terms = question_terms(question, None, [item.source for item in read])
     groups = grouped([answer for item in read for answer in answers_of(item)])
-    support = PassageReading((), 0.5, None, (0.8, 0.1, 0.1))
-    return answer_features(question, groups[0], groups, read, terms, support)
+    return answer_features(question, groups[0], groups, read, terms)
 
 
 def test_what_speaks_for_an_answer():
@@ -160,7 +170,7 @@ def test_what_speaks_for_an_answer():
     assert found["differ"] == pytest.approx(math.log(0.6 / 0.4))
     assert found["gap"] == pytest.approx(math.log(9) - math.log(0.6 / 0.4))
     assert (found["rank"], found["margin"]) == (0.0, 1.0)
-    assert found["supported"] == pytest.approx(math.log(4))
+    assert supported(PassageReading((), 0.5, None, (0.8, 0.1, 0.1))) == pytest.approx(math.log(4))
     assert found["covered_sentence"] == found["covered"] == 1.0
 
 
@@ -172,7 +182,7 @@ def test_names_that_do_not_stand_where_the_answer_does_speak_against_it():
 
 
 def test_every_weight_is_of_a_feature_that_is_worked_out():
-    found = features(passage(1, "Zinc did shorten the cold.", "Zinc", 0.9, "a"))
+    found = {**features(passage(1, "Zinc did shorten the cold.", "Zinc", 0.9, "a")), SUPPORTED: 0.0}
     model = confidence_model()
     assert model.weights.keys() <= found.keys()
     assert 0 <= model.evidence <= model.answered <= 1
