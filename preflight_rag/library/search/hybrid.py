@@ -282,9 +282,12 @@ def stored_vectors(store: Store, index: Index, rows: np.ndarray) -> np.ndarray:
 
     if index.dense.is_exact and (positions := index.standing(rows)) is not None:
         return index.dense.vectors(positions)
-    wanted = rows.tolist()
-    found = whole(store, wanted, store.row_vectors(wanted))
-    return np.stack([found[row] for row in wanted]) if wanted else np.empty((0, 0), np.float32)
+    if not len(rows):
+        return np.empty((0, 0), np.float32)
+    keys, vectors = store.row_vectors(rows.tolist())
+    if len(keys) != len(rows):
+        raise _lacking(store)
+    return vectors[np.searchsorted(keys, rows)]
 
 
 def _cosines_of(store: Store, index: Index, vector: np.ndarray, dense: Scored, lexical: Scored) -> dict[int, float]:
@@ -315,9 +318,8 @@ def _nearest(store: Store, index: Index, vector: np.ndarray, n: int, among: np.n
     """Rows and inner products of the nearest `n` at positions `among`; of codes, twice as many by stored vectors."""
     if index.dense.is_exact:
         return index.search_dense(vector, n, among=among)
-    rows = index.search_dense(vector, 2 * n, among=among).keys.tolist()
-    vectors = whole(store, rows, store.row_vectors(rows))
-    scored = [(row, float(vector @ stored)) for row, stored in vectors.items()]
+    rows = index.search_dense(vector, 2 * n, among=among).keys
+    scored = zip(rows.tolist(), [float(vector @ each) for each in stored_vectors(store, index, rows)], strict=True)
     return Scored.of(sorted(scored, key=lambda hit: (-hit[1], hit[0]))[:n])
 
 

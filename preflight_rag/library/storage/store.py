@@ -319,15 +319,20 @@ class Store(DatabaseFile):
 
         The arrays are rows of one matrix.
         """
+        matrix = self._matrix([row[1] for row in rows])
+        if matrix is None:
+            return {row[0]: self._vector(row[1], row[0]) for row in rows}
+        return dict(zip([row[0] for row in rows], matrix, strict=True))
+
+    def _matrix(self, blobs: Sequence[object]) -> np.ndarray | None:
+        """Stored vectors (n, d); None where one is not as they were written, or their length is not known."""
         import numpy as np
 
         length = self._dimension
-        if length is None or not all(isinstance(row[1], bytes) and len(row[1]) == 4 * length for row in rows):
-            return {row[0]: self._vector(row[1], row[0]) for row in rows}
-        matrix = np.frombuffer(b"".join([row[1] for row in rows]), dtype="<f4").reshape(len(rows), length)
-        if not (np.abs(matrix) < LARGEST).all():
-            return {row[0]: self._vector(row[1], row[0]) for row in rows}
-        return dict(zip([row[0] for row in rows], matrix, strict=True))
+        if length is None or not {*map(type, blobs)} <= {bytes} or not {*map(len, blobs)} <= {4 * length}:  # type: ignore[arg-type]
+            return None
+        matrix = np.frombuffer(b"".join(blobs), dtype="<f4").reshape(len(blobs), length)  # type: ignore[arg-type]
+        return matrix if (np.abs(matrix) < LARGEST).all() else None
 
     def _vector(self, blob: object, name: object) -> np.ndarray:
         import numpy as np
@@ -345,10 +350,19 @@ class Store(DatabaseFile):
         """Length of the stored vectors; None where no embedder is recorded."""
         return self.dimension() if self.meta("embedder") is not None else None
 
-    def row_vectors(self, rows: Sequence[int]) -> dict[int, np.ndarray]:
-        """Stored vectors by row."""
-        sql = "SELECT row, vector FROM vectors WHERE row IN ({marks})"
-        return self._vectors(list(self._rows_in(sql, list(rows))))
+    def row_vectors(self, rows: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+        """Those rows that exist, ascending (m,) int64, and their vectors (m, d) float32."""
+        import numpy as np
+
+        sql = "SELECT row, vector FROM vectors WHERE row IN ({marks}) ORDER BY row"
+        keys, blobs = [], []
+        for key, blob in self._rows_in(sql, sorted(rows)):
+            keys.append(key)
+            blobs.append(blob)
+        matrix = self._matrix(blobs)
+        if matrix is None:
+            matrix = np.stack([self._vector(blob, key) for key, blob in zip(keys, blobs, strict=True)])
+        return np.array(keys, np.int64), matrix
 
     def embedded(self, keys: Sequence[str]) -> dict[str, bytes]:
         """Vectors that are stored already, by the key of what was embedded."""

@@ -107,7 +107,7 @@ def test_vectors_are_those_of_the_new_passages(library):
     library.add(NEW)
     index, store = open_index(library._root), library._store
     for row in index.rows[-3:].tolist():
-        vector = store.row_vectors([row])[row]
+        _, (vector,) = store.row_vectors([row])
         assert index.search_dense(vector, 1).keys.tolist() == [row]
 
 
