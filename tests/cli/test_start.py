@@ -76,3 +76,39 @@ def test_a_search_runs_without_langgraph_and_langchain(own_folder):
     found = output(code, "search", "Was penicillin found by chance?", "--json", "--library", str(own_folder))
     assert "passage_id" in found.stdout
     assert found.stdout.splitlines()[-1].split() == ["onnxruntime", "pydantic"]
+
+
+ENDING = """
+import atexit
+from preflight_rag.cli import main
+atexit.register(print, "closed by somebody else")
+try: main()
+except SystemExit:
+    if {again}: raise
+{then}
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "again", "then", "status"),
+    [
+        (["search", "Venus"], True, "", 0),
+        (["search", ""], True, "", 2),
+        (["search", "Venus", "--k", "x"], True, "", 2),
+        (["search", "Venus"], False, "", 0),
+        (["search", "Venus"], False, "raise ValueError", 1),
+    ],
+)
+def test_a_process_that_ends_at_once_ends_as_it_should(own_folder, arguments, again, then, status):
+    """With its own exit status; what is registered for the end is called, and nothing that was printed is lost."""
+    done = output(ENDING.format(again=again, then=then), *arguments, "--library", str(own_folder))
+    assert done.returncode == status, done.stderr
+    assert done.stdout.endswith("closed by somebody else\n")
+    assert ("hottest planet" in done.stdout) is ("x" not in arguments and "" not in arguments)
+
+
+def test_it_ends_at_once(own_folder):
+    """What is registered before the package is imported is the one thing that is not called."""
+    code = "import atexit; atexit.register(print, 'too late')\nfrom preflight_rag.cli import main; main()"
+    assert "too late" not in output(code, "search", "Venus", "--library", str(own_folder)).stdout
+    assert "too late" in output(code, "--help").stdout
