@@ -9,12 +9,9 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from preflight_rag.library.index.generations import FOLDER, index_problems, read_manifest
 from preflight_rag.library.ingest.found import passages_of
-from preflight_rag.library.recovery import lost_documents
 from preflight_rag.library.search.filters import FilterIndex, SqliteValues
 from preflight_rag.library.search.fusion import RRF_K
 from preflight_rag.library.search.hybrid import CANDIDATES, FUSION, TOP_K, again_where_replaced
-from preflight_rag.library.search.mentions import Mention, find_mentions
-from preflight_rag.library.storage.catalogue import Catalogue
 from preflight_rag.library.storage.damage import database_problems
 from preflight_rag.library.storage.document_store import PassageReader, SettingsStore
 from preflight_rag.library.writer import Writer
@@ -27,6 +24,8 @@ if TYPE_CHECKING:
 
     from preflight_rag.library.search.filters import Filter
     from preflight_rag.library.search.hybrid import Rankings
+    from preflight_rag.library.search.mentions import Mention
+    from preflight_rag.library.storage.catalogue import Catalogue
     from preflight_rag.library.storage.recorded_embedder import RecordedEmbedder
     from preflight_rag.library.storage.store import Store
     from preflight_rag.models.embedding.embedder import Embedder
@@ -238,6 +237,8 @@ class StoredCollection(ABC):
 
     def mentions(self, phrase: str) -> dict[str, Mention]:
         """The documents whose text or title holds a phrase, by id; see `search/mentions.py`."""
+        from preflight_rag.library.search.mentions import find_mentions
+
         return find_mentions(phrase, self._store.passages_like, self._store.titles())
 
 
@@ -262,6 +263,8 @@ class FolderCollection(StoredCollection):
     @property
     def catalogue(self) -> Catalogue:
         """Its documents and passages as people look at them."""
+        from preflight_rag.library.storage.catalogue import Catalogue
+
         return Catalogue(self._store, self.path)
 
     def stats(self) -> dict[str, Any]:
@@ -292,10 +295,14 @@ class FolderCollection(StoredCollection):
 
     def lost_documents(self) -> list[str]:
         """What the index is made of and the database does not hold any more, one line a document."""
+        from preflight_rag.library.recovery import lost_documents
+
         return lost_documents(self._store, self._root)
 
     def verify(self) -> list[str]:
         """Check the database and every index file; one line per problem, none for a sound library."""
+        from preflight_rag.library.recovery import lost_documents
+
         store = self._store
         found = database_problems(store, store.dimension()) + lost_documents(store, self._root)
         if damage := index_problems(self._root):

@@ -34,6 +34,7 @@ EXAMPLES = {
     ("prompts/replies.py", "f'\\\\b{re.escape(option)}\\\\b'"): r"\ba\ b\b",
     ("text/concepts.py", "f'(?<!\\\\w){re.escape(term)}(?!\\\\w)'"): r"(?<!\w)a\ a\ a\ b(?!\w)",
     ("text/dates.py", "form"): r"[12]\d{3}",
+    ("text/document_dates.py", "form"): r"[12]\d{3}",
 }
 """For patterns that are made of data when they are used, what one may become."""
 USED_BY = {"library/search/roles.py:_HEADINGS": {"fullmatch"}}
