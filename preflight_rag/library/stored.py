@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from preflight_rag.library.index.generations import FOLDER, index_problems, read_manifest
 from preflight_rag.library.ingest.found import passages_of
-from preflight_rag.library.search.filters import FilterIndex, SqliteValues
 from preflight_rag.library.search.fusion import RRF_K
 from preflight_rag.library.search.hybrid import CANDIDATES, FUSION, TOP_K, again_where_replaced
 from preflight_rag.library.storage.damage import database_problems
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from preflight_rag.library.search.filters import Filter
+    from preflight_rag.library.search.filters import Filter, FilterIndex
     from preflight_rag.library.search.hybrid import Rankings
     from preflight_rag.library.search.mentions import Mention
     from preflight_rag.library.storage.catalogue import Catalogue
@@ -77,7 +77,7 @@ class StoredCollection(ABC):
         store: What it reads.
         embedder: The one that made the vectors.
         writer: Takes documents out.
-        filters: Which rows fit a filter.
+        open_filters: Which rows fit a filter; most questions have none.
         path: The folder for what is kept beside it.
         name: What people call it.
     """
@@ -87,13 +87,17 @@ class StoredCollection(ABC):
         store: ReadStore,
         embedder: RecordedEmbedder,
         writer: DocumentRemover,
-        filters: FilterIndex,
+        open_filters: Callable[[], FilterIndex],
         path: Path,
         name: str,
     ) -> None:
         self.path, self.name = path, name
         self._store, self._embedder, self._writer = store, embedder, writer
-        self._filters = filters
+        self._open_filters = open_filters
+
+    @cached_property
+    def _filters(self) -> FilterIndex:
+        return self._open_filters()
 
     def close(self) -> None:
         """Close the database."""
@@ -257,7 +261,13 @@ class FolderCollection(StoredCollection):
 
     def __init__(self, store: Store, embedder: RecordedEmbedder, writer: Writer, name: str | None = None) -> None:
         path = store.path.parent
-        super().__init__(store, embedder, writer, FilterIndex(SqliteValues(store)), path, name or path.absolute().name)
+
+        def open_filters() -> FilterIndex:
+            from preflight_rag.library.search.filters import FilterIndex, SqliteValues
+
+            return FilterIndex(SqliteValues(store))
+
+        super().__init__(store, embedder, writer, open_filters, path, name or path.absolute().name)
         self._root = path / FOLDER
 
     @property

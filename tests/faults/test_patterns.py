@@ -13,8 +13,8 @@ import pytest
 from compiled_patterns import METHODS, PACKAGE, Found, calls, collect, files
 from hostile_text import attacks, seconds, worst
 
-LEFT_OUT = ("evaluation/",)
-"""Measures; what it reads are data sets that whoever runs it has chosen."""
+LEFT_OUT = ("evaluation/", "text/lazy_patterns.py")
+"""Measures: what they read are data sets that whoever runs them has chosen. And a class that has no expression."""
 EXAMPLES = {
     ("conversation/intents.py", "f'\\\\b({named})\\\\b|\\\\b([1-9]\\\\d?)(?:st|nd|rd|th)?\\\\b'"): (
         r"\b(first|second|last)\b|\b([1-9]\d?)(?:st|nd|rd|th)?\b"
