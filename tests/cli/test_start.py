@@ -50,6 +50,10 @@ def test_a_shell_is_offered_the_commands():
 WATCHED = (
     *("langgraph", "langchain_core", "requests", "rich.markdown", "pydantic", "onnxruntime"),
     *("preflight_rag.evaluation", "preflight_rag.offline.drafts"),
+    # Of what a library holds: how it is written, repaired, narrowed down and compared.
+    *("preflight_rag.library.ingest.run", "preflight_rag.library.recovery", "preflight_rag.library.search.filters"),
+    *("preflight_rag.library.query.mesh", "preflight_rag.offline.relations", "preflight_rag.text.document_dates"),
+    *("rapidfuzz", "sentence_transformers", "torch", "openai"),
 )
 
 
@@ -76,6 +80,20 @@ def test_a_search_runs_without_langgraph_and_langchain(own_folder):
     found = output(code, "search", "Was penicillin found by chance?", "--json", "--library", str(own_folder))
     assert "passage_id" in found.stdout
     assert found.stdout.splitlines()[-1].split() == ["onnxruntime", "pydantic"]
+
+
+def test_a_plain_question_imports_nothing_that_only_others_need(own_folder):
+    code = (
+        "from preflight_rag.cli import main\n"
+        "try: main()\n"
+        "except SystemExit as error: assert not error.code\n"
+        f"print(*sorted(set({WATCHED!r}) & set(sys.modules)))"
+    )
+    question = ["ask", "Was penicillin found by chance?", "--model", "offline", "--json", "--library", str(own_folder)]
+    found = output(code, *question)
+    assert "passage_id" in found.stdout
+    loaded = ["langchain_core", "langgraph", "onnxruntime", "preflight_rag.offline.drafts", "pydantic", "requests"]
+    assert found.stdout.splitlines()[-1].split() == loaded
 
 
 ENDING = """
