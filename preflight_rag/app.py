@@ -183,7 +183,7 @@ class Preflight:
             **settings: Fields of `Settings` for this search, such as `where=("year>=2020",)`, as for `ask`.
         """
         numbers = self._settings({"k": k, **settings})
-        self._begin_warming(before_imports=True)
+        self._begin_warming()
         from preflight_rag.conversation.questions import check_question, normalised
         from preflight_rag.library.search.retrieval import retrieve_passages
         from preflight_rag.routing.decision import decide
@@ -551,10 +551,11 @@ class Preflight:
                 f"extractive_reader={settings.extractive_reader!r} cannot take a turn that {own!r} was opened for",
                 help="Give it to Preflight.open.",
             )
-        self._begin_warming(before_imports=True)
+        ahead = (question, settings) if by_rule and not options and not history else None
+        self._begin_warming(ahead)
         from preflight_rag.graph.requests import Ask
 
-        self._begin_warming()
+        self._begin_warming(ahead, all_imported=True)
         return Ask(question, settings, options, history, model, discard)
 
     def reader_of(self, model: str | None) -> Reader:
@@ -579,35 +580,57 @@ class Preflight:
                 )
             return self._readers[model]
 
-    def _begin_warming(self, *, before_imports: bool = False) -> None:
+    def _begin_warming(self, ahead: tuple[str, Settings] | None = None, *, all_imported: bool = False) -> None:
         """Load, in a thread beside what else a first question imports, the models and the index that it runs.
 
         Where imports of two threads cross, one of them can fail. So what the package's own models import is imported
         here; models of somebody's own import much more, and begin only when everything else has been imported.
+
+        Args:
+            ahead: A question that stands alone and its turn's settings, where its passages are to be read, too.
+            all_imported: Whether the thread may import what it likes.
         """
         if self._turns is not None or self._warming is not None:
             return
         if may_load_ahead():
-            self._warm_ahead(before_imports=before_imports)
+            self._warm_ahead(ahead, all_imported=all_imported)
 
-    def _warm_ahead(self, *, before_imports: bool) -> None:
+    def _warm_ahead(self, ahead: tuple[str, Settings] | None, *, all_imported: bool) -> None:
         import numpy  # noqa: F401  # loads once only in a process
 
-        if before_imports:
-            own = self.settings.extractive_reader in (BUNDLED, NO_READER)
-            if not own or self.library.embedder.spec != DEFAULT_SPEC:
-                return
+        own = self.settings.extractive_reader in (BUNDLED, NO_READER) and self.library.embedder.spec == DEFAULT_SPEC
+        if not own and not all_imported:
+            return
+        read = None
+        if own:
             with suppress(Exception):  # such as one that finds no memory: as in `_warm`
                 quiet_onnxruntime()
                 for name in ("faiss", "tantivy", "tokenizers"):
                     import_module(name)
-        warming = threading.Thread(target=self._warm, name="preflight-warm", daemon=True)
+                read = self._reading_ahead(*ahead) if ahead else None
+        warming = threading.Thread(target=self._warm, args=(read,), name="preflight-warm", daemon=True)
         with suppress(RuntimeError):  # no room for another thread: the turn loads what it needs itself
             warming.start()
             self._warming = warming
 
-    def _warm(self) -> None:
-        """Load what a turn needs while the rest of it is made ready.
+    def _reading_ahead(self, question: str, settings: Settings) -> Callable[[], None] | None:
+        """What reads the passages of a question, where that may be done beside its turn."""
+        extractive = self.reader.extractive
+        if extractive is None:
+            return None
+        from preflight_rag.conversation.questions import normalised
+        from preflight_rag.library.search.ahead import import_ahead, may_be_found_ahead, read_ahead
+
+        if not may_be_found_ahead(self.library, settings):
+            return None
+        import_ahead()
+        return lambda: read_ahead(self.library, normalised(question), settings, extractive, self._is_open)
+
+    def _is_open(self) -> bool:
+        return self._left_open.alive
+
+    def _warm(self, read: Callable[[], None] | None) -> None:
+        """Load what a turn needs while the rest of it is made ready, then `read`.
 
         What fails here, such as a package that finds no memory, the turn meets itself and names in one line; out of a
         thread it would be a traceback on the screen.
@@ -616,11 +639,13 @@ class Preflight:
             self.library.warm()
             if (extractive := self.reader.extractive) is not None:
                 extractive.read([("warm", "", "warm")])
+            if read is not None:
+                read()
         except Exception:
             log.debug("what a turn needs could not be loaded ahead of it", exc_info=True)
 
     def _check_open(self) -> None:
-        if not self._left_open.alive:
+        if not self._is_open():
             help = "Open it again with Preflight.open; a with block closes it at its end."
             raise LibraryClosed(f"the application over {self.folder} was closed", help=help)
 

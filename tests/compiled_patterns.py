@@ -17,6 +17,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from preflight_rag.text.lazy_patterns import LazyPattern
+
 PACKAGE = Path(__file__).resolve().parent.parent / "preflight_rag"
 METHODS = {"search", "sub", "subn", "split", "findall", "finditer", "match", "fullmatch"}
 LOOP = "(loop)"
@@ -111,6 +113,8 @@ def _on_module(module: ModuleType) -> Iterator[tuple[str, re.Pattern[Any]]]:
 def _within(value: Any, module: ModuleType, depth: int) -> Iterator[re.Pattern[Any]]:
     if isinstance(value, re.Pattern):
         yield value
+    elif isinstance(value, LazyPattern):
+        yield value.compiled
     elif depth > 4:
         return
     elif isinstance(value, Mapping):

@@ -2,6 +2,8 @@
 
 import re
 
+from preflight_rag.text.lazy_patterns import LazyPattern
+
 LONG = 80
 
 
@@ -11,5 +13,5 @@ def long_patterns(modules):
         (module.__name__, name)
         for module in modules
         for name, value in vars(module).items()
-        if isinstance(value, re.Pattern) and len(value.pattern) > LONG
+        if isinstance(value, re.Pattern | LazyPattern) and len(value.pattern) > LONG
     }

@@ -11,6 +11,7 @@ import re
 from dataclasses import replace
 
 from preflight_rag.state.reading import Lookup
+from preflight_rag.text.lazy_patterns import LazyPattern
 from preflight_rag.text.words import words
 
 _SURE = (
@@ -69,7 +70,7 @@ _FILTERED = [
     rf"(?P<filter>(?:(?:published|written|released|dated|authored|from|since|after|before|in|by)\b.*?)){_END}",
     rf"(?:which|what) {_OF}{_NOUN} did (?P<author>.+?) (?:write|publish|author){_END}",
 ]
-_ENTITIES = re.compile(
+_ENTITIES = LazyPattern(
     rf"{_ASKED}(?:{_SHOW}|what are|which) (?:all )?(?:the )?(?:different )?(?P<asked>[\w-]+(?: [\w-]+){{0,2}}?) "
     r"(?:(?:that )?(?:are|were|is|was) )?(?:studied|tested|used|investigated|mentioned|examined|evaluated|named"
     r"|discussed|reported|described|covered|compared) (?:in|by|across) (?:(?:all|the|these|those|my|our|your|any) )*+"
@@ -77,8 +78,8 @@ _ENTITIES = re.compile(
     rf"|trials)(?: (?:{_SAYS}|of|in|for) {_TOPIC})?{_TAIL}",
     re.IGNORECASE,
 )
-_PATTERNS = [re.compile(pattern, re.IGNORECASE) for pattern in _LISTINGS]
-_FILTER_PATTERNS = [re.compile(pattern, re.IGNORECASE) for pattern in _FILTERED]
+_PATTERNS = [LazyPattern(pattern, re.IGNORECASE) for pattern in _LISTINGS]
+_FILTER_PATTERNS = [LazyPattern(pattern, re.IGNORECASE) for pattern in _FILTERED]
 _YEARS = re.compile(r"\b(?P<how>in|from|since|after|before|of) (?:the year )?(?P<year>(?:19|20)\d\d)\b", re.IGNORECASE)
 _BY = re.compile(r"\b(?:by|from) (?P<author>[^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){0,4})\s*$")
 _JOURNAL = re.compile(r"\b(?:in|by) (?:the )?(?:journal )?(?P<journal>[A-Z][\w&.,'’ -]{1,200}+)$")
@@ -120,7 +121,14 @@ _METADATA: list[tuple[tuple[str, ...], str]] = [
     (("Number of pages",), rf"how many pages (?:does|do|has|are in|is) {_WHICH}(?: have)?"),
     (("Keywords",), rf"what are the keywords? of {_WHICH}"),
 ]
-_METADATA_PATTERNS = [(fields, re.compile(pattern + _TAIL, re.IGNORECASE)) for fields, pattern in _METADATA]
+_METADATA_PATTERNS = [(fields, LazyPattern(pattern + _TAIL, re.IGNORECASE)) for fields, pattern in _METADATA]
+_SPEAKS_OF_DOCUMENTS = re.compile(
+    r"document|file|report|paper|article|publi|abstract|record|filing|memo|mail|pdf|stud|trial|text|page|source|releas"
+    r"|review|transcript|meeting|library|collection|database|corpus|folder"
+    r"|author|wr[io]t|journal|issued|date|appear|come out|year|doi\b|identifier|pmid|pubmed|pmc|title|keyword",
+    re.IGNORECASE,
+)
+"""What has no such word fits none of the expressions above: they are not compiled for it."""
 _OF_DOCUMENTS = ("Journal", "DOI", "PMID", "PMCID")
 """What nothing but a document has, so that a question for it is about one, whatever it calls it."""
 _SHORT = [
@@ -148,6 +156,8 @@ _LEAD = re.compile(
 def recognise_lookup(question: str) -> Lookup | None:
     """What a question wants to know of the documents themselves; None for a question about what they say."""
     text = re.sub(r"^(?:and|so|ok|okay|then),? ", "", " ".join(question.split()), flags=re.IGNORECASE)
+    if not _SPEAKS_OF_DOCUMENTS.search(text):
+        return None
     for pattern in _PATTERNS:
         if match := pattern.fullmatch(text):
             topic = _cleaned(match.groupdict().get("topic") or "")

@@ -17,7 +17,6 @@ from preflight_rag.conversation.history import PastMessage, sources_note, summar
 from preflight_rag.conversation.intents import recognise_talk, without_courtesy
 from preflight_rag.conversation.small_talk import earlier_answer
 from preflight_rag.library.collection import BooleanSearch
-from preflight_rag.library.query.mesh import Mesh
 from preflight_rag.library.query.spelling import Speller
 from preflight_rag.state.errors import LibraryError, UsageError
 from preflight_rag.state.reading import Message, Reply, Rewrite
@@ -28,6 +27,7 @@ from preflight_rag.text.languages import UNKNOWN, language_of
 if TYPE_CHECKING:
     from preflight_rag.library.collection import Collection
     from preflight_rag.library.index.vocabulary import Vocabulary
+    from preflight_rag.library.query.mesh import Mesh
     from preflight_rag.models.protocol import Reader
     from preflight_rag.state.context import RewriteMode, Settings
     from preflight_rag.state.schema import CondensedState, EarlierState
@@ -140,7 +140,11 @@ class QueryRewriter(Runnable[str, Rewrite]):
 
     @cached_property
     def _open_mesh(self) -> Mesh | None:
-        return self.mesh if self.mesh is None or isinstance(self.mesh, Mesh) else Mesh.open(self.mesh)
+        if self.mesh is None:
+            return None
+        from preflight_rag.library.query.mesh import Mesh
+
+        return self.mesh if isinstance(self.mesh, Mesh) else Mesh.open(self.mesh)
 
     def _known_terms(self, text: str) -> list[str]:
         """The stretches of a text that MeSH says are one term; none without it."""

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from preflight_rag.library.index.generations import FOLDER, index_problems, read_manifest
 from preflight_rag.library.ingest.found import passages_of
-from preflight_rag.library.recovery import lost_documents
-from preflight_rag.library.search.filters import FilterIndex, SqliteValues
 from preflight_rag.library.search.fusion import RRF_K
 from preflight_rag.library.search.hybrid import CANDIDATES, FUSION, TOP_K, again_where_replaced
-from preflight_rag.library.search.mentions import Mention, find_mentions
-from preflight_rag.library.storage.catalogue import Catalogue
 from preflight_rag.library.storage.damage import database_problems
 from preflight_rag.library.storage.document_store import PassageReader, SettingsStore
 from preflight_rag.library.writer import Writer
@@ -25,8 +22,10 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from preflight_rag.library.search.filters import Filter
+    from preflight_rag.library.search.filters import Filter, FilterIndex
     from preflight_rag.library.search.hybrid import Rankings
+    from preflight_rag.library.search.mentions import Mention
+    from preflight_rag.library.storage.catalogue import Catalogue
     from preflight_rag.library.storage.recorded_embedder import RecordedEmbedder
     from preflight_rag.library.storage.store import Store
     from preflight_rag.models.embedding.embedder import Embedder
@@ -78,7 +77,7 @@ class StoredCollection(ABC):
         store: What it reads.
         embedder: The one that made the vectors.
         writer: Takes documents out.
-        filters: Which rows fit a filter.
+        open_filters: Which rows fit a filter; most questions have none.
         path: The folder for what is kept beside it.
         name: What people call it.
     """
@@ -88,13 +87,17 @@ class StoredCollection(ABC):
         store: ReadStore,
         embedder: RecordedEmbedder,
         writer: DocumentRemover,
-        filters: FilterIndex,
+        open_filters: Callable[[], FilterIndex],
         path: Path,
         name: str,
     ) -> None:
         self.path, self.name = path, name
         self._store, self._embedder, self._writer = store, embedder, writer
-        self._filters = filters
+        self._open_filters = open_filters
+
+    @cached_property
+    def _filters(self) -> FilterIndex:
+        return self._open_filters()
 
     def close(self) -> None:
         """Close the database."""
@@ -238,6 +241,8 @@ class StoredCollection(ABC):
 
     def mentions(self, phrase: str) -> dict[str, Mention]:
         """The documents whose text or title holds a phrase, by id; see `search/mentions.py`."""
+        from preflight_rag.library.search.mentions import find_mentions
+
         return find_mentions(phrase, self._store.passages_like, self._store.titles())
 
 
@@ -256,12 +261,20 @@ class FolderCollection(StoredCollection):
 
     def __init__(self, store: Store, embedder: RecordedEmbedder, writer: Writer, name: str | None = None) -> None:
         path = store.path.parent
-        super().__init__(store, embedder, writer, FilterIndex(SqliteValues(store)), path, name or path.absolute().name)
+
+        def open_filters() -> FilterIndex:
+            from preflight_rag.library.search.filters import FilterIndex, SqliteValues
+
+            return FilterIndex(SqliteValues(store))
+
+        super().__init__(store, embedder, writer, open_filters, path, name or path.absolute().name)
         self._root = path / FOLDER
 
     @property
     def catalogue(self) -> Catalogue:
         """Its documents and passages as people look at them."""
+        from preflight_rag.library.storage.catalogue import Catalogue
+
         return Catalogue(self._store, self.path)
 
     def stats(self) -> dict[str, Any]:
@@ -292,10 +305,14 @@ class FolderCollection(StoredCollection):
 
     def lost_documents(self) -> list[str]:
         """What the index is made of and the database does not hold any more, one line a document."""
+        from preflight_rag.library.recovery import lost_documents
+
         return lost_documents(self._store, self._root)
 
     def verify(self) -> list[str]:
         """Check the database and every index file; one line per problem, none for a sound library."""
+        from preflight_rag.library.recovery import lost_documents
+
         store = self._store
         found = database_problems(store, store.dimension()) + lost_documents(store, self._root)
         if damage := index_problems(self._root):

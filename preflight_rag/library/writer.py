@@ -1,4 +1,7 @@
-"""The writing side of a library: documents into the store, then a new index swapped in, under the write lock."""
+"""The writing side of a library: documents into the store, then a new index swapped in, under the write lock.
+
+What reads and splits files is imported where it is used: a question opens a library, too.
+"""
 
 from __future__ import annotations
 
@@ -25,16 +28,15 @@ from preflight_rag.library.ingest.found import (
     known_documents,
     passages_of,
 )
-from preflight_rag.library.ingest.given import given_paths
-from preflight_rag.library.ingest.prepare import Splitter, storable
 from preflight_rag.library.ingest.report import IngestEvent, IngestReport, Progress, Stop
-from preflight_rag.library.ingest.run import Ingestion, ingest_files
 from preflight_rag.library.splitting import DEFAULT_SPLITTER, SplitterName, open_splitter
 from preflight_rag.library.storage.store import BUSY_SECONDS, Store
 from preflight_rag.state.errors import LibraryBusy, LibraryCorrupt, LibraryError, writing_help
 from preflight_rag.state.values import Document
 
 if TYPE_CHECKING:
+    from preflight_rag.library.ingest.prepare import Splitter
+    from preflight_rag.library.ingest.run import Ingestion
     from preflight_rag.library.storage.document_store import SettingsStore
     from preflight_rag.library.storage.recorded_embedder import RecordedEmbedder
     from preflight_rag.models.embedding.embedder import Embedder
@@ -87,6 +89,9 @@ class Writer:
         stop: Stop | None = None,
     ) -> IngestReport:
         """Add or update the documents of files and folders; `prune` removes those that are gone."""
+        from preflight_rag.library.ingest.given import given_paths
+        from preflight_rag.library.ingest.run import ingest_files
+
         given = given_paths(paths)
         with self.writing(progress=progress):
             report = ingest_files(
@@ -113,6 +118,7 @@ class Writer:
     ) -> IngestReport:
         """Add or update the documents of files and folders with many workers."""
         from preflight_rag.library.ingest.cluster import ClusterIngest
+        from preflight_rag.library.ingest.given import given_paths
 
         given = given_paths(paths)
         with self.writing(progress=progress):
@@ -132,6 +138,8 @@ class Writer:
 
     def intern(self, documents: Sequence[Document], deadline: float, *, index: bool = True) -> InternReport:
         """Store documents within `deadline` seconds; with `index` it is rebuilt while it is small."""
+        from preflight_rag.library.ingest.prepare import storable
+
         end = time.monotonic() + deadline
         documents = [storable(document) for document in {document.id: document for document in documents}.values()]
         known = known_documents(self._store, documents)
@@ -213,6 +221,8 @@ class Writer:
                 self._store.skip_to(manifest.generation + 1)
 
     def _ingestion(self, progress: Progress | None, total: int | None) -> Ingestion:
+        from preflight_rag.library.ingest.run import Ingestion
+
         return Ingestion(self._store, self._embedder.get(), self._open_splitter(), progress, total)
 
     def _open_splitter(self) -> Splitter:

@@ -1,9 +1,10 @@
-"""The default models, loaded in a thread while the rest of a command is still being imported."""
+"""The default models, loaded in threads while the rest of a command is still being imported."""
 
 from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 
 from preflight_rag.state.errors import OutOfMemory
@@ -11,7 +12,7 @@ from preflight_rag.state.memory import begin_no_blas_threads, need_memory
 
 log = logging.getLogger(__name__)
 MEGABYTES = 1500
-"""Below that nothing is loaded ahead: two threads that find no memory end the process in native code. A guess."""
+"""Below that nothing is loaded ahead: threads that find no memory end the process in native code. A guess."""
 
 
 def may_load_ahead() -> bool:
@@ -27,8 +28,8 @@ def may_load_ahead() -> bool:
 def load_models_ahead() -> None:
     """Begin to load the default embedder and the bundled reader, which a process has once, whoever uses them.
 
-    Where imports of two threads cross, one of them can fail: so what loading needs is imported here, before the thread
-    begins. The interpreter waits for the thread at its end, as native code must not go on beyond it.
+    Where imports of two threads cross, one of them can fail: so what loading needs is imported here, before the
+    threads begin. The interpreter waits for them at its end, as native code must not go on beyond it.
     """
     if not may_load_ahead():
         return
@@ -42,11 +43,16 @@ def load_models_ahead() -> None:
 
         quiet_onnxruntime()
 
-        def load() -> None:
-            try:
-                MiniLM().encode_query("warm")
-                BundledReader().read([("warm", "", "warm")])
-            except Exception:
-                log.debug("the default models could not be loaded ahead", exc_info=True)
+        # Side by side, since a search that has its embedder is done before the reader is there.
+        for name, load in (
+            ("preflight-embedder", lambda: MiniLM().encode_query("warm")),
+            ("preflight-reader", lambda: BundledReader().read([("warm", "", "warm")])),
+        ):
+            threading.Thread(target=_tried, args=(load,), name=name).start()
 
-        threading.Thread(target=load, name="preflight-models").start()
+
+def _tried(load: Callable[[], object]) -> None:
+    try:
+        load()
+    except Exception:
+        log.debug("a default model could not be loaded ahead", exc_info=True)

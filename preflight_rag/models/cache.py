@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Generic, TypeVar
 from weakref import WeakValueDictionary
@@ -15,6 +16,9 @@ V = TypeVar("V")
 
 class PureCache(Generic[K, V]):
     """Values of a pure function by their arguments, the oldest dropped first. Thread-safe.
+
+    What one thread is making, another one that wants it waits for: a question's passages are read ahead of its turn,
+    which must not read them once more.
 
     It does not hold the function: one that is a method of the cache's owner would make a circle of the two, and the
     owner's models would stay in memory until the garbage collector comes by.
@@ -27,26 +31,47 @@ class PureCache(Generic[K, V]):
         self._most = most
         self._lock = threading.Lock()
         self._known: OrderedDict[K, V] = OrderedDict()
+        self._in_the_making: dict[K, Future[Mapping[K, V]]] = {}
 
     def get(self, keys: Sequence[K], make: Callable[[Sequence[K]], Sequence[V]]) -> list[V]:
         """The value of each key, in order.
 
         Args:
             keys: What the values are made of.
-            make: Makes those that are new, in order and in one call; a value must depend on nothing but its key.
+            make: Makes those that are new, in order and in one call; a value must depend on nothing but its key. It
+                must not ask this cache.
         """
+        done: Future[Mapping[K, V]] = Future()
         with self._lock:
             found = {key: self._known[key] for key in keys if key in self._known}
-        new = [key for key in dict.fromkeys(keys) if key not in found]
+            missing = [key for key in dict.fromkeys(keys) if key not in found]
+            awaited = {key: self._in_the_making[key] for key in missing if key in self._in_the_making}
+            new = [key for key in missing if key not in awaited]
+            self._in_the_making |= dict.fromkeys(new, done)
         if new:
-            # Made without the lock, so that threads do not wait for each other; two may then make the same value.
+            found |= self._make(new, make, done)
+        for key, making in awaited.items():
+            found |= making.result()
+            if key not in found:  # the other thread failed; this one tries, and meets the error itself
+                found[key] = self.get([key], make)[0]
+        return [found[key] for key in keys]
+
+    def _make(
+        self, new: Sequence[K], make: Callable[[Sequence[K]], Sequence[V]], done: Future[Mapping[K, V]]
+    ) -> Mapping[K, V]:
+        """Make and keep the values of new keys, without the lock, so that who wants others does not wait."""
+        made: dict[K, V] = {}
+        try:
             made = dict(zip(new, make(new), strict=True))
-            found |= made
+        finally:
             with self._lock:
+                for key in new:
+                    del self._in_the_making[key]
                 self._known |= made
                 while len(self._known) > self._most:
                     self._known.popitem(last=False)
-        return [found[key] for key in keys]
+            done.set_result(made)
+        return made
 
 
 class SharedModels(Generic[K, V]):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from preflight_rag.corg.agreement import same_answer
@@ -23,13 +24,13 @@ from preflight_rag.offline.evidence import (
     same_statement,
     sentences_of,
 )
-from preflight_rag.offline.relations import ContextAnswer, ContextReader
 from preflight_rag.state.reading import Draft, Extract, RelationReply, Source
 from preflight_rag.text.question_forms import form_of
 
 if TYPE_CHECKING:
     from preflight_rag.models.embedding.embedder import Embedder
     from preflight_rag.models.reading.extractive_reader import ExtractiveReader
+    from preflight_rag.offline.relations import ContextAnswer, ContextReader
 
 
 class Drafts:
@@ -42,13 +43,20 @@ class Drafts:
         threshold: float,
         library: HasVocabulary | None,
     ) -> None:
-        self.extractive = extractive
-        sentences = self.sentences = SentenceReader(embedder, threshold)
-        # Not by way of `self`: the two would refer to each other, and keep their models in memory.
-        self.contexts = ContextReader(
-            lambda question, source: sentences.rank(question, sentences_of([source])), threshold, extractive
-        )
+        self.extractive, self._threshold = extractive, threshold
+        self.sentences = SentenceReader(embedder, threshold)
         self._answers = AnswerReader(extractive, self.sentences, library) if extractive else None
+
+    @cached_property
+    def contexts(self) -> ContextReader:
+        """What reads whole contexts and compares them; most questions compare none."""
+        from preflight_rag.offline.relations import ContextReader
+
+        # Not by way of `self`: the two would refer to each other, and keep their models in memory.
+        sentences = self.sentences
+        return ContextReader(
+            lambda question, source: sentences.rank(question, sentences_of([source])), self._threshold, self.extractive
+        )
 
     def draft(self, question: str, sources: Sequence[Source], options: Sequence[str]) -> Draft:
         """What answers; see `OfflineReader.answer`."""

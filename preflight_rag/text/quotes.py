@@ -11,8 +11,6 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from rapidfuzz import fuzz
-
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.words import words
 
@@ -106,6 +104,8 @@ def _locate_fuzzy(quote: str, text: str) -> Span | None:
     needle = _alike(quote)[0].strip()
     if len(needle) < SHORTEST_FUZZY:
         return None
+    from rapidfuzz import fuzz  # not above: most quotes are found word for word
+
     found = fuzz.partial_ratio_alignment(needle, haystack, score_cutoff=FUZZY_SCORE)
     if found is None or found.dest_end <= found.dest_start:
         return None

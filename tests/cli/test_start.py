@@ -50,6 +50,10 @@ def test_a_shell_is_offered_the_commands():
 WATCHED = (
     *("langgraph", "langchain_core", "requests", "rich.markdown", "pydantic", "onnxruntime"),
     *("preflight_rag.evaluation", "preflight_rag.offline.drafts"),
+    # Of what a library holds: how it is written, repaired, narrowed down and compared.
+    *("preflight_rag.library.ingest.run", "preflight_rag.library.recovery", "preflight_rag.library.search.filters"),
+    *("preflight_rag.library.query.mesh", "preflight_rag.offline.relations", "preflight_rag.text.document_dates"),
+    *("rapidfuzz", "sentence_transformers", "torch", "openai"),
 )
 
 
@@ -76,3 +80,53 @@ def test_a_search_runs_without_langgraph_and_langchain(own_folder):
     found = output(code, "search", "Was penicillin found by chance?", "--json", "--library", str(own_folder))
     assert "passage_id" in found.stdout
     assert found.stdout.splitlines()[-1].split() == ["onnxruntime", "pydantic"]
+
+
+def test_a_plain_question_imports_nothing_that_only_others_need(own_folder):
+    code = (
+        "from preflight_rag.cli import main\n"
+        "try: main()\n"
+        "except SystemExit as error: assert not error.code\n"
+        f"print(*sorted(set({WATCHED!r}) & set(sys.modules)))"
+    )
+    question = ["ask", "Was penicillin found by chance?", "--model", "offline", "--json", "--library", str(own_folder)]
+    found = output(code, *question)
+    assert "passage_id" in found.stdout
+    loaded = ["langchain_core", "langgraph", "onnxruntime", "preflight_rag.offline.drafts", "pydantic", "requests"]
+    assert found.stdout.splitlines()[-1].split() == loaded
+
+
+ENDING = """
+import atexit
+from preflight_rag.cli import main
+atexit.register(print, "closed by somebody else")
+try: main()
+except SystemExit:
+    if {again}: raise
+{then}
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "again", "then", "status"),
+    [
+        (["search", "Venus"], True, "", 0),
+        (["search", ""], True, "", 2),
+        (["search", "Venus", "--k", "x"], True, "", 2),
+        (["search", "Venus"], False, "", 0),
+        (["search", "Venus"], False, "raise ValueError", 1),
+    ],
+)
+def test_a_process_that_ends_at_once_ends_as_it_should(own_folder, arguments, again, then, status):
+    """With its own exit status; what is registered for the end is called, and nothing that was printed is lost."""
+    done = output(ENDING.format(again=again, then=then), *arguments, "--library", str(own_folder))
+    assert done.returncode == status, done.stderr
+    assert done.stdout.endswith("closed by somebody else\n")
+    assert ("hottest planet" in done.stdout) is ("x" not in arguments and "" not in arguments)
+
+
+def test_it_ends_at_once(own_folder):
+    """What is registered before the package is imported is the one thing that is not called."""
+    code = "import atexit; atexit.register(print, 'too late')\nfrom preflight_rag.cli import main; main()"
+    assert "too late" not in output(code, "search", "Venus", "--library", str(own_folder)).stdout
+    assert "too late" in output(code, "--help").stdout

@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from preflight_rag.conversation import lookups
 from preflight_rag.conversation.lookups import lookup_after, recognise_lookup
+
+PATTERNS = [
+    *(lookups._ENTITIES, *lookups._PATTERNS, *lookups._FILTER_PATTERNS),
+    *(pattern for _, pattern in lookups._METADATA_PATTERNS),
+]
 
 
 @pytest.mark.parametrize(
@@ -156,3 +164,9 @@ def test_documents_of_a_kind_are_listed():
     lookup = recognise_lookup("Which documents are filings or releases of Amcor?")
     assert lookup is not None
     assert (lookup.kind, lookup.topic) == ("listing", "Amcor")
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.sampled_from(PATTERNS).flatmap(lambda pattern: st.from_regex(pattern.compiled, fullmatch=True)))
+def test_nothing_that_a_pattern_fits_is_passed_by_without_trying_it(question: str) -> None:
+    assert lookups._SPEAKS_OF_DOCUMENTS.search(question)

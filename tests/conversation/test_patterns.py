@@ -4,6 +4,7 @@ import pytest
 from patterns import long_patterns
 
 from preflight_rag.conversation import follow_ups, intents, lookups, metadata
+from preflight_rag.text.lazy_patterns import LazyPattern
 
 MODULES = (follow_ups, intents, lookups, metadata)
 
@@ -19,6 +20,7 @@ EXAMPLES = [
     (intents, "_AFTER", "show it again please", "please show the source"),
     (intents, "_ASKS", "what is it", "aspirin"),
     (lookups, "_ENTITIES", "List the drugs studied in the trials of asthma", "List the drugs studied in the trial"),
+    (lookups, "_SPEAKS_OF_DOCUMENTS", "How many reports are there?", "Is aspirin an acid?"),
     (lookups, "_LEAD", "the use of ketamine", "ketamine"),
     (lookups, "_FRAGMENT", "and naproxen?", "and why?"),
 ]
@@ -27,6 +29,7 @@ EXAMPLES = [
 @pytest.mark.parametrize(("module", "name", "matching", "other"), EXAMPLES)
 def test_a_pattern_matches_its_example_and_not_the_other(module, name, matching, other):
     pattern = getattr(module, name)
+    pattern = pattern.compiled if isinstance(pattern, LazyPattern) else pattern
     assert pattern.search(matching)
     assert not pattern.search(other)
 

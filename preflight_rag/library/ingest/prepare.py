@@ -15,7 +15,7 @@ from preflight_rag.library.storage.document_store import SplitDocument
 from preflight_rag.library.storage.identity import vector_key
 from preflight_rag.state.errors import DocumentError, EmptyDocument, PreflightError
 from preflight_rag.state.values import Document, Passage
-from preflight_rag.text.dates import find_date
+from preflight_rag.text.document_dates import find_date
 from preflight_rag.text.words import on_one_line, unicode_text
 
 if TYPE_CHECKING:

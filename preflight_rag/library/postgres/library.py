@@ -64,7 +64,11 @@ class PostgresLibrary(StoredCollection):
     _writer: PostgresWriter
 
     def __init__(self, store: PostgresStore, embedder: RecordedEmbedder, writer: PostgresWriter, folder: Path) -> None:
-        super().__init__(store, embedder, writer, FilterIndex(PostgresValues(store)), folder, store.address.database)
+
+        def open_filters() -> FilterIndex:
+            return FilterIndex(PostgresValues(store))
+
+        super().__init__(store, embedder, writer, open_filters, folder, store.address.database)
 
     @classmethod
     def open(

@@ -201,12 +201,13 @@ def kind_of_edit(typed: str, word: str) -> Edit:
 
 def is_english(word: str) -> bool:
     """Whether general English knows a word, by the frequency dictionary that symspellpy ships."""
-    return _english_count(word.lower()) > 0
+    return _count(word.lower(), _english()) > 0
 
 
-def _english_count(word: str) -> int:
-    at = _english().find(f"\n{word} ")
-    return int(_english()[at + len(word) + 2 : _english().index("\n", at + 1)]) if at >= 0 else 0
+def _count(word: str, lines: str) -> int:
+    """The count of a word in a dictionary's lines; 0 where it is not in them."""
+    at = lines.find(f"\n{word} ")
+    return int(lines[at + len(word) + 2 : lines.index("\n", at + 1)]) if at >= 0 else 0
 
 
 def _possible(typed: str, word: str, edit: Edit, general: bool) -> bool:
@@ -292,7 +293,7 @@ def _english_like(word: str, distance: int) -> dict[str, int]:
     head, tail = re.escape(word[:HEAD]), re.escape(word[-TAIL:])
     pattern = rf"\n(?=[^ \n]{{{fewest},{most}}} )({head}[^ \n]*|[^ \n]*{tail}) (\d+)(?=\n)"
     found = {match[1]: int(match[2]) for match in re.finditer(pattern, _common_english())}
-    return found | {near: count for near in neighbours(word) if (count := _english_count(near)) >= COMMON}
+    return found | {near: count for near in neighbours(word) if (count := _count(near, _common_english()))}
 
 
 def _american(word: str) -> str:

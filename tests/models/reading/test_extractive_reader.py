@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import numpy as np
@@ -29,6 +30,7 @@ from preflight_rag.models.reading.extractive_reader import (
     softmax,
     windows,
 )
+from preflight_rag.state.errors import ExtractiveReaderError
 
 TOKENS = load_tokenizer(TOKENIZER)
 QUIET = dict.fromkeys(SCORES, 0.0)
@@ -245,6 +247,38 @@ def test_threads_share_what_was_read():
     for thread in threads:
         thread.join()
     assert not failures
+
+
+class Waiting(Recorder):
+    """A reader whose first reading waits until it is let go, and may fail then."""
+
+    def __init__(self, fails):
+        super().__init__()
+        self.fails, self.begun, self.go_on = fails, threading.Event(), threading.Event()
+
+    def read(self, pairs):
+        if not self.begun.is_set():
+            self.begun.set()
+            assert self.go_on.wait(10)
+            if self.fails:
+                raise ExtractiveReaderError("no memory")
+        return super().read(pairs)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_what_another_thread_is_reading_is_waited_for(fails):
+    """Where that one fails, this one reads for itself."""
+    reader = CachedReader(inner := Waiting(fails))
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(reader.read, [pair("a"), pair("bb")])
+        assert inner.begun.wait(10)
+        second = pool.submit(reader.read, [pair("bb"), pair("ccc")])
+        while [pair("ccc")] not in inner.asked:  # it does not wait before it reads what is its own
+            assert not second.done()
+        inner.go_on.set()
+        assert [reading.answerable for reading in second.result(10)] == [0.2, 0.3]
+        assert (type(first.exception(10)) is ExtractiveReaderError) is fails
+    assert inner.asked == [[pair("ccc")], [pair("bb")] if fails else [pair("a"), pair("bb")]]
 
 
 def test_readers_by_name():

@@ -1,0 +1,26 @@
+"""Regular expressions that are compiled at their first use."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+
+
+class LazyPattern:
+    """A long expression that most questions need not be held against: compiling it takes longer than a search does.
+
+    Args:
+        pattern, flags: As `re.compile` takes them.
+    """
+
+    def __init__(self, pattern: str, flags: int = 0) -> None:
+        self.pattern, self.flags = pattern, flags
+
+    @cached_property
+    def compiled(self) -> re.Pattern[str]:
+        """The expression itself."""
+        return re.compile(self.pattern, self.flags)
+
+    def fullmatch(self, text: str) -> re.Match[str] | None:
+        """As that of `re.Pattern`."""
+        return self.compiled.fullmatch(text)

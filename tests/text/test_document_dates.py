@@ -1,0 +1,98 @@
+import pytest
+
+from preflight_rag.text import document_dates
+from preflight_rag.text.document_dates import find_date
+
+STATED = [
+    ("# Aspirin\n\nPublished: 12 March 2021\n\nIn 1899 Bayer sold it.", "2021-03-12", "published"),
+    ("Trial of X\nPublished online March 3, 2020\nReceived 1 May 2019", "2020-03-03", "published"),
+    ("Title\n**Date:** 2021-03-12\nText", "2021-03-12", "published"),
+    ("FORM 8-K\nDate of Report (Date of earliest event reported): July 1, 2022", "2022-07-01", "published"),
+    ("A model\narXiv:2103.15348v2 [cs.CV] 21 Jun 2021\nAbstract", "2021-06-21", "stamp"),
+    ("MEMORANDUM\n\nMay 5, 2023\n\nTo all staff", "2023-05-05", "line"),
+    ("Results\nNew Brunswick, N.J. (January 24, 2023) - Johnson reported", "2023-01-24", "dateline"),
+    ("ANNUAL REPORT\nFor the fiscal year ended December 31, 2022", "2022-12-31", "period"),
+    ("A study\nReceived 3 January 2020; Accepted 5 March 2020", "2020-01-03", "history"),
+    ("Plans change.\n" * 700 + "Last updated: March 2019", "2019-03", "history"),
+    ("A page of words\n" * 5 + "Copyright \u00a9 2018 The Authors.", "2018", "copyright"),
+]
+SILENT = [
+    "As reported in World J Surg 2010;34:1203-13, recurrence was rare.",
+    "On September 11, 2001, four aeroplanes were hijacked.",
+    "We searched PubMed from January 2000 to March 2021 for trials.",
+    "Roberts\nDate of birth 26 June 1968\nPlace of birth Bangor",
+    "Nineteen Eighty-Four\nPublication date\n8 June 1949",
+    "The season aired from April 4, 2017 - May 30, 2017.",
+    "Trial registration: NTR2304 (Date: December 12, 2013), in the Dutch register.",
+    "Tour\nMay 5, 2023\nMay 7, 2023",
+    "\u00a9 2018-2022 All rights reserved.",
+    "Copyright \u00a9 2001 A. Copyright \u00a9 2009 B.",
+    "Yields for the period ending December 31st, 2023 were lower than those for the period ending March 31, 2023.",
+    "Next eclipse: see the table.\nAug. 12, 2975\n",
+]
+
+
+@pytest.mark.parametrize(("text", "expected", "where"), STATED)
+def test_the_date_that_a_document_states(text, expected, where):
+    found = find_date(text)
+    assert (str(found.date), found.where) == (expected, where)
+    assert expected[:4] in found.quote
+
+
+@pytest.mark.parametrize("text", SILENT)
+def test_a_date_of_something_else_is_not_the_documents(text):
+    assert find_date(text) is None
+
+
+@pytest.mark.parametrize(
+    ("title", "url", "expected"),
+    [
+        ("Minutes 2022-07-01", "", "2022-07-01"),
+        ("", "/home/me/AMCOR_8K_dated-2022-07-01.pdf", "2022-07-01"),
+        ("", "https://example.org/2020/3/31/heaven", "2020-03-31"),
+        ("", "https://example.org/story/2024-10-08/tour", "2024-10-08"),
+        ("", "https://example.org/blog/2013/11/moss", "2013-11"),
+    ],
+)
+def test_a_date_in_the_name_or_address(title, url, expected):
+    assert str(find_date("Text.", title=title, url=url).date) == expected
+
+
+@pytest.mark.parametrize("url", ["/data/2020/03/file.txt", "https://example.org/10.1000/2020.123", "doi:2020-99-00"])
+def test_numbers_in_an_address_that_are_no_date(url):
+    assert find_date("Text.", url=url) is None
+
+
+def test_a_date_far_down_is_running_text():
+    text = "Words about the plan.\n" * 400
+    assert find_date(f"{text}Published: 2020-01-01\n{text}") is None
+
+
+def test_abstracts_hold_no_false_dates(data_dir):
+    folder = data_dir / "ingest_docs" / "pmc_pairs"
+    texts = [path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.txt"))]
+    assert texts
+    assert [find_date(text) for text in texts] == [None] * len(texts)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "example", "other"),
+    [
+        (document_dates._PUBLISHED, "Published online: 12 March 2021", "He published a book of 12 March 2021"),
+        (document_dates._STAMP, "arXiv:2103.01234v2 [cs.CL] 12 Mar 2021", "arXiv:2103.01234v2 [cs.CL]"),
+        (document_dates._ALONE, "By Ann Other | 12 March 2021", "It was 12 March 2021 when it rained."),
+        (document_dates._EVENT, "Date of birth: born", "Published"),
+        (
+            document_dates._DATELINE,
+            "PARIS, France, March 12, 2021 - The minister said",
+            "On March 12, 2021 the minister said",
+        ),
+        (document_dates._PERIOD, "for the fiscal year ended March 31, 2021", "in the year of March 31, 2021"),
+        (document_dates._HISTORY, "Last updated: March 2021", "The updated plan of March 2021"),
+        (document_dates._ISO_PATH, "https://news.example/2021/03/12/rain", "https://news.example/2021-rain"),
+        (document_dates._COPYRIGHT, "\u00a9 The Authors 2021", "\u00a9 The Authors 2019-2021"),
+    ],
+)
+def test_a_label_is_found_in_its_example_and_not_in_the_other(pattern, example, other):
+    assert pattern.search(example)
+    assert not pattern.search(other)
