@@ -337,11 +337,15 @@ def _term_feedback(texts: _Texts) -> np.ndarray:
     import numpy as np
 
     n = len(texts.lengths)
-    keys = np.repeat(np.arange(n) << 32, texts.lengths) | texts.ids
+    with texts.scratch() as zeros:
+        bits = max(1, (len(zeros) - 1).bit_length())
+    # Text and term in one number; the shorter it is, the faster it is sorted.
+    kind = np.uint32 if max(0, n - 1) >> (32 - bits) == 0 else np.int64
+    keys = np.repeat(np.arange(n, dtype=kind) << kind(bits), texts.lengths) | texts.ids.astype(kind, copy=False)
     keys.sort()
     firsts = run_starts(keys)
-    counts = run_lengths(firsts, len(keys))
-    rows, terms = keys[firsts] >> 32, keys[firsts] & 0xFFFFFFFF
+    counts, distinct = run_lengths(firsts, len(keys)), keys[firsts].astype(np.int64)
+    rows, terms = distinct >> bits, distinct & ((1 << bits) - 1)
     m = min(FEEDBACK, n)
     end = int(np.searchsorted(rows, m))
     with texts.scratch() as zeros:
