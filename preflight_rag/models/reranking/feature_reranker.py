@@ -340,8 +340,8 @@ def _term_feedback(texts: _Texts) -> np.ndarray:
     with texts.scratch() as zeros:
         bits = max(1, (len(zeros) - 1).bit_length())
     # Text and term in one number; the shorter it is, the faster it is sorted.
-    kind = np.uint32 if max(0, n - 1) >> (32 - bits) == 0 else np.int64
-    keys = np.repeat(np.arange(n, dtype=kind) << kind(bits), texts.lengths) | texts.ids.astype(kind, copy=False)
+    kind = "u4" if n <= 1 << max(0, 32 - bits) else "i8"
+    keys = np.repeat((np.arange(n) << bits).astype(kind), texts.lengths) | texts.ids.astype(kind, copy=False)
     keys.sort()
     firsts = run_starts(keys)
     counts, distinct = run_lengths(firsts, len(keys)), keys[firsts].astype(np.int64)
