@@ -319,10 +319,10 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
         await self._put(key[0], lambda connection: connection.executemany(statement, rows))
 
     async def write(self, thread_id: str, work: Work) -> None:
-        """Write something of a thread after all that was given before, in the same transaction where it can be.
+        """Write something else of a thread, in a transaction with what others want written.
 
         Raises:
-            Exception: This, or something of the thread that was given before, could not be written.
+            Exception: It could not be written.
         """
         await self.setup()
         queued = self._enqueue(thread_id, work)
@@ -334,7 +334,6 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
             raise
         finally:
             self._forget(queued)
-        self._raise_failed(thread_id)
 
     async def flush(self, thread_id: str) -> None:
         """Wait until all that was given of a thread is in the file.

@@ -88,7 +88,7 @@ class SqliteThreadStore:
                         await asyncio.shield(self.saver.flush(thread_id))
 
     async def finish(self, turn: Turn, answer: Answer, keep_turns: int) -> None:
-        """Record the answer and prune in the transaction of the turn's last checkpoint."""
+        """Record the answer and prune, in one transaction."""
         values, prune = answered(answer), pruning(turn.thread_id, keep_turns)
 
         def work(connection: sqlite3.Connection) -> None:
@@ -98,12 +98,14 @@ class SqliteThreadStore:
         await self._write(turn, work)
 
     async def ask(self, turn: Turn, clarification: Clarification, receipt: Receipt) -> None:
-        """Record what is asked in the transaction of the turn's last checkpoint."""
+        """Record what is asked."""
         values = asking(clarification, receipt.model_dump())
         await self._write(turn, lambda connection: self.ledger.change(connection, turn.id, values))
 
     async def _write(self, turn: Turn, work: Work) -> None:
         with translated_errors(self.path):
+            # Not in the same transaction: until its row says so a turn may be killed whose answer is to be kept.
+            await self.saver.flush(turn.thread_id)
             await self.saver.write(turn.thread_id, work)
 
     async def size(self) -> int:

@@ -457,7 +457,7 @@ async def test_what_could_not_be_written_behind_is_raised_once_and_for_its_threa
         assert sorted(await saver.athreads()) == ["a", "b", "bad"]
 
 
-async def test_an_answer_is_recorded_with_the_last_checkpoint_and_the_steps_before_it_go(kept):
+async def test_an_answer_is_recorded_after_the_last_checkpoint_and_the_steps_before_it_go(kept):
     async with kept.open() as store:
         turn = await asyncio.to_thread(store.ledger.begin, "t", "q", settings={}, model="m")
         async with store.lock("t", wait=1):
