@@ -100,20 +100,10 @@ class BackgroundLoop:
     def _submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         with self._lock:
             if self._loop is None:
-                self._loop = _new_loop()
+                self._loop = asyncio.new_event_loop()
                 self._thread = threading.Thread(target=self._loop.run_forever, name=self._name, daemon=True)
                 self._thread.start()
             return asyncio.run_coroutine_threadsafe(work, self._loop)
-
-
-def _new_loop() -> asyncio.AbstractEventLoop:
-    """A loop of uvloop where that is installed: it takes a tenth from what a turn costs."""
-    try:
-        import uvloop
-    except ImportError:
-        return asyncio.new_event_loop()
-    loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
-    return loop
 
 
 async def _drained(queue: asyncio.Queue[Any]) -> bool:
