@@ -9,6 +9,7 @@ from langgraph.graph import END, START, StateGraph
 from typing_extensions import TypedDict  # as in schema.py
 
 from preflight_rag.graph import routes
+from preflight_rag.graph.routes import Edge
 from preflight_rag.graph.stage import Stage, given
 from preflight_rag.nodes.abstain import abstain
 from preflight_rag.nodes.aggregate_groups import aggregate_groups
@@ -62,18 +63,18 @@ def build_graph(
         graph.add_node(stage.name, stage, input_schema=stage.view)
 
     graph.add_edge(START, "rewrite")
-    graph.add_conditional_edges("rewrite", routes.after_rewrite, routes.AFTER_REWRITE)
-    graph.add_conditional_edges("read_metadata", routes.after_metadata, routes.AFTER_METADATA)
+    graph.add_conditional_edges("rewrite", Edge(routes.after_rewrite), routes.AFTER_REWRITE)
+    graph.add_conditional_edges("read_metadata", Edge(routes.after_metadata), routes.AFTER_METADATA)
     graph.add_edge("retrieve", "preflight")
-    graph.add_conditional_edges("preflight", routes.after_preflight, routes.AFTER_PREFLIGHT)
-    graph.add_conditional_edges("answer_plain", routes.after_draft, routes.AFTER_PLAIN)
+    graph.add_conditional_edges("preflight", Edge(routes.after_preflight), routes.AFTER_PREFLIGHT)
+    graph.add_conditional_edges("answer_plain", Edge(routes.after_draft), routes.AFTER_PLAIN)
     graph.add_edge("map_context", "reduce_context")
-    graph.add_conditional_edges("reduce_context", routes.after_draft, routes.AFTER_REDUCE)
+    graph.add_conditional_edges("reduce_context", Edge(routes.after_draft), routes.AFTER_REDUCE)
     graph.add_edge("relate_contexts", "organize_contexts")
-    graph.add_conditional_edges("organize_contexts", routes.after_organize, routes.AFTER_ORGANIZE)
-    graph.add_conditional_edges("clarify", routes.after_clarify, routes.AFTER_CLARIFY)
+    graph.add_conditional_edges("organize_contexts", Edge(routes.after_organize), routes.AFTER_ORGANIZE)
+    graph.add_conditional_edges("clarify", Edge(routes.after_clarify), routes.AFTER_CLARIFY)
     graph.add_edge("answer_group", "aggregate_groups")
-    graph.add_conditional_edges("aggregate_groups", routes.after_draft, routes.AFTER_AGGREGATE)
+    graph.add_conditional_edges("aggregate_groups", Edge(routes.after_draft), routes.AFTER_AGGREGATE)
     graph.add_edge("cite", END)
     graph.add_edge("abstain", END)
     graph.add_edge("converse", END)

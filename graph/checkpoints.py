@@ -9,7 +9,7 @@ import asyncio
 import json
 import os
 import sqlite3
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -133,16 +133,20 @@ _GET_WRITES = """
     WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?
 """
 GATHERING = 4
-"""Rounds of the event loop in which more may come to be written with what is wanted already: as many as LangGraph takes
-from a stage's results to the checkpoint after it, counted in its version 1.2."""
-_Statements = Sequence[tuple[str, Sequence[Any]]]
+"""Rounds of the event loop in which more may come to be written with what is waited for already: as many as LangGraph
+takes from a stage's results to the checkpoint after it, counted in its version 1.2."""
+GATHERING_SECONDS = 0.01
+"""The same for what nobody waits for: stages that take no time are written together; a guess."""
+Work = Callable[[sqlite3.Connection], object]
+"""Statements that are run within a transaction."""
 
 
 @dataclass(eq=False)
 class _Queued:
-    """Statements that are to be written, and what is waited for until they are."""
+    """What is to be written of a thread, and what is waited for until it is."""
 
-    statements: _Statements
+    thread_id: str
+    work: Work
     written: asyncio.Future[None]
 
 
@@ -181,18 +185,34 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
 
     Use one per database and process, made by `open_checkpointer`. A thread's latest checkpoint is the one written last,
     not the one with the highest id: ids begin with the time of day, and clocks are set back.
+
+    Args:
+        conn: The connection.
+        serde: How values are written; by default strictly, as above.
+        path: The database's file.
+        behind: Whether a graph goes on while its checkpoints are written: in their order, and each whole. Who needs to
+            know that all of them are waits for `flush`; what could not be written is raised there, or at the next
+            checkpoint of the thread. Reading waits by itself.
     """
 
     def __init__(
-        self, conn: aiosqlite.Connection, *, serde: SerializerProtocol | None = None, path: Path = Path("threads.db")
+        self,
+        conn: aiosqlite.Connection,
+        *,
+        serde: SerializerProtocol | None = None,
+        path: Path = Path("threads.db"),
+        behind: bool = False,
     ) -> None:
         super().__init__(conn, serde=serde or JsonPlusSerializer(allowed_msgpack_modules=None))
         self.path = path
         self.lock = _TransactionLock(conn)
         self._order_is_kept = False
         self.log = WriteAheadLog(path)
+        self._behind = behind
         self._queue: list[_Queued] = []
+        self._unwritten: dict[str, list[_Queued]] = {}
         self._writer: asyncio.Task[None] | None = None
+        self._waiting: asyncio.TimerHandle | None = None
 
     async def alist(
         self,
@@ -203,7 +223,7 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
         """As the base class, last written first; the saver can be used while the result is read."""
-        await self.setup()
+        await self._settled()
         thread_id = str(config["configurable"]["thread_id"]) if config else None
         async with self.lock:
             async with self.conn.execute(_CLOCK_WENT_BACK, (thread_id,)) as cursor:
@@ -232,9 +252,9 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
 
         All of it is read in one call of the database's thread.
         """
-        await self.setup()
         names = config["configurable"]
         thread_id, namespace = str(names["thread_id"]), names.get("checkpoint_ns", "")
+        await self._settled(thread_id)
         named = get_checkpoint_id(config)
 
         def read() -> tuple[Any, list[Any]] | None:
@@ -280,7 +300,7 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
         described = json.dumps(get_checkpoint_metadata(config, metadata), ensure_ascii=False).encode("utf-8", "ignore")
         values = self.serde.dumps_typed(checkpoint)
         row = (str(thread_id), namespace, checkpoint["id"], names.get("checkpoint_id"), *values, described)
-        await self._write([(_PUT, [row])])
+        await self._put(str(thread_id), lambda connection: connection.execute(_PUT, row))
         return {"configurable": {"thread_id": thread_id, "checkpoint_ns": namespace, "checkpoint_id": checkpoint["id"]}}
 
     async def aput_writes(
@@ -295,19 +315,53 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
         ]
         # What an error or an interrupt left is replaced; the results of a task that has them already stay.
         again = "REPLACE" if all(channel in WRITES_IDX_MAP for channel, _ in writes) else "IGNORE"
-        await self._write([(_PUT_WRITES.format(again), rows)])
+        statement = _PUT_WRITES.format(again)
+        await self._put(key[0], lambda connection: connection.executemany(statement, rows))
 
-    async def _write(self, statements: _Statements) -> None:
-        """Run statements with what others want written at the same moment; ends when all of it is in the file.
+    async def write(self, thread_id: str, work: Work) -> None:
+        """Write something else of a thread, in a transaction with what others want written.
+
+        Raises:
+            Exception: It could not be written.
+        """
+        await self.setup()
+        queued = self._enqueue(thread_id, work)
+        self._begin_writing()
+        try:
+            await asyncio.shield(queued.written)
+        except asyncio.CancelledError:
+            await asyncio.wait([queued.written])  # whoever takes the thread next must not find this on its way
+            raise
+        finally:
+            self._forget(queued)
+
+    async def flush(self, thread_id: str) -> None:
+        """Wait until all that was given of a thread is in the file.
+
+        Raises:
+            Exception: Something of it could not be written.
+        """
+        await self._settled(thread_id)
+        self._raise_failed(thread_id)
+
+    def has_unwritten(self, thread_id: str) -> bool:
+        """Whether something of a thread waits to be written, or could not be."""
+        return thread_id in self._unwritten
+
+    async def _put(self, thread_id: str, work: Work) -> None:
+        """Have something written with what others want written at the same moment, and wait for it unless behind.
 
         The results of a stage and the checkpoint after it come one shortly after the other, and so do those of turns
         that run at once: together they are one transaction and one call of the database's thread.
         """
         await self.setup()
-        queued = _Queued(statements, asyncio.get_running_loop().create_future())
-        self._queue.append(queued)
-        if self._writer is None or self._writer.done():
-            self._writer = asyncio.create_task(self._write_queue())
+        self._raise_failed(thread_id)
+        queued = self._enqueue(thread_id, work)
+        if self._behind:
+            if self._waiting is None and not self._is_writing:
+                self._waiting = asyncio.get_running_loop().call_later(GATHERING_SECONDS, self._begin_writing)
+            return
+        self._begin_writing()
         try:
             await asyncio.shield(queued.written)
         except asyncio.CancelledError:
@@ -316,25 +370,72 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
             else:  # whoever takes the thread next must not find this on its way
                 await asyncio.wait([queued.written])
             raise
+        finally:
+            self._forget(queued)
+
+    def _enqueue(self, thread_id: str, work: Work) -> _Queued:
+        queued = _Queued(thread_id, work, asyncio.get_running_loop().create_future())
+        self._queue.append(queued)
+        self._unwritten.setdefault(thread_id, []).append(queued)
+        return queued
+
+    def _forget(self, queued: _Queued) -> None:
+        """Take from what is not written what is, or what its caller knows not to be."""
+        of_thread = self._unwritten.get(queued.thread_id, [])
+        if queued in of_thread:
+            of_thread.remove(queued)
+        if not of_thread:
+            self._unwritten.pop(queued.thread_id, None)
+
+    @property
+    def _is_writing(self) -> bool:
+        return self._writer is not None and not self._writer.done()
+
+    def _begin_writing(self) -> None:
+        """Write what is wanted now, unless that is being done."""
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
+        if self._queue and not self._is_writing:
+            self._writer = asyncio.create_task(self._write_queue())
+
+    async def _settled(self, thread_id: str | None = None) -> None:
+        """Wait until nothing of a thread, or of any, waits to be written; what could not be is raised elsewhere."""
+        await self.setup()
+        threads = [*self._unwritten] if thread_id is None else [thread_id]
+        wanted = [each.written for name in threads for each in self._unwritten.get(name, ()) if not each.written.done()]
+        if wanted:
+            self._begin_writing()
+            await asyncio.wait(wanted)
+
+    def _raise_failed(self, thread_id: str) -> None:
+        """Raise, once, why something of a thread that nobody waited for could not be written."""
+        failed = [each for each in self._unwritten.get(thread_id, ()) if each.written.done()]
+        for each in failed:
+            self._forget(each)
+        for each in failed:
+            each.written.result()
 
     async def _write_queue(self) -> None:
         """Write what is wanted until nothing is."""
         while self._queue:
-            for _ in range(GATHERING):
+            for _ in range(0 if self._behind else GATHERING):
                 await asyncio.sleep(0)
             async with self.lock:
                 taken, self._queue = self._queue, []
                 try:
-                    failed = await _written(self.conn, [each.statements for each in taken], self.log)
+                    problems = await _written(self.conn, [each.work for each in taken], self.log)
                 except BaseException as error:  # of a connection that was closed, or in a loop that ends
                     for each in taken:
                         each.written.set_exception(error) if isinstance(error, Exception) else each.written.cancel()
                     raise
-            for each, problem in zip(taken, failed, strict=True):
+            for each, problem in zip(taken, problems, strict=True):
                 if problem is None:
                     each.written.set_result(None)
+                    self._forget(each)
                 else:
                     each.written.set_exception(problem)
+                    each.written.exception()  # asyncio is told that somebody will ask
 
     @contextmanager
     def _as_written(self, thread_id: str) -> Iterator[None]:
@@ -361,9 +462,7 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
         Raises:
             UsageError: `keep_turns` is negative.
         """
-        check_keep_turns(keep_turns)
-        query, values = (_START_OF_TURN, [thread_id, keep_turns - 1]) if keep_turns else (_LATEST, [thread_id])
-        return await self._remove(_BEFORE.format(query), [thread_id, *values])
+        return await self._remove(*_steps_before(thread_id, keep_turns))
 
     async def _keep_latest(self, thread_ids: Sequence[str]) -> None:
         await self._remove(_OLDER_THAN_LATEST, [_json_texts(thread_ids)])
@@ -372,9 +471,14 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
         """Remove the checkpoints, and their writes, that carry one of the run ids in their metadata."""
         await self._remove(_OF_RUNS, [_json_texts(run_ids)])
 
+    async def adelete_thread(self, thread_id: str) -> None:
+        """As the base class."""
+        await self._settled()
+        await super().adelete_thread(thread_id)
+
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copy all checkpoints and writes of one thread to another; what the target had under the same ids goes."""
-        await self.setup()
+        await self._settled()
         values = (str(target_thread_id), str(source_thread_id))
         async with self.lock:
             await self.conn.execute(
@@ -399,7 +503,7 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
 
     async def athreads(self) -> list[str]:
         """The ids of all threads, the one used last first."""
-        await self.setup()
+        await self._settled()
         query = "SELECT thread_id FROM checkpoint_order GROUP BY thread_id ORDER BY max(written) DESC"
         async with self.lock, self.conn.execute(query) as cursor:
             return [row[0] async for row in cursor]
@@ -423,6 +527,7 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
 
     async def aclose(self) -> None:
         """Bring the write-ahead log into the database file, unless another process reads it now, and close."""
+        self._begin_writing()
         if self._writer is not None:
             await asyncio.wait([self._writer])
         async with self.lock:
@@ -438,47 +543,67 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
 
     async def _remove(self, query: str, values: Sequence[Any]) -> int:
         """Delete the checkpoints whose keys the query finds, and their writes, in one transaction."""
-        await self.setup()
+        await self._settled()
 
         def remove() -> int:
             with self.conn._conn as connection:
                 connection.execute("BEGIN IMMEDIATE")
-                keys = connection.execute(query, values).fetchall()
-                for table in ("writes", "checkpoints"):
-                    connection.executemany(_REMOVE.format(table), keys)
-            return len(keys)
+                return _removed(connection, query, values)
 
         async with self.lock:
             removed: int = await self.conn._execute(remove)  # type: ignore[no-untyped-call]
         return removed
 
 
-async def _written(
-    conn: aiosqlite.Connection, wanted: Sequence[_Statements], log: WriteAheadLog
-) -> list[Exception | None]:
-    """Run statements of several callers as one transaction; for each caller None, or why nothing of it is in the file.
+def pruning(thread_id: str, keep_turns: int) -> Work:
+    """What removes a thread's intermediate steps, as `prune_turn` does, within a transaction.
+
+    Raises:
+        UsageError: `keep_turns` is negative.
+    """
+    query, values = _steps_before(thread_id, keep_turns)
+    return lambda connection: _removed(connection, query, values)
+
+
+def _steps_before(thread_id: str, keep_turns: int) -> tuple[str, list[Any]]:
+    """The query for the steps of a thread that are not kept, and its values."""
+    check_keep_turns(keep_turns)
+    query, values = (_START_OF_TURN, [thread_id, keep_turns - 1]) if keep_turns else (_LATEST, [thread_id])
+    return _BEFORE.format(query), [thread_id, *values]
+
+
+def _removed(connection: sqlite3.Connection, query: str, values: Sequence[Any]) -> int:
+    """Delete the checkpoints whose keys the query finds, and their writes, and say how many."""
+    keys = connection.execute(query, values).fetchall()
+    for table in ("writes", "checkpoints"):
+        connection.executemany(_REMOVE.format(table), keys)
+    return len(keys)
+
+
+async def _written(conn: aiosqlite.Connection, wanted: Sequence[Work], log: WriteAheadLog) -> list[Exception | None]:
+    """Write for several callers in one transaction; for each caller None, or why nothing of it is in the file.
 
     aiosqlite's own methods go to the connection's thread and back for every statement, for the commit and for closing
     the cursor, which made sixty such ways a turn.
     """
 
     def run() -> list[Exception | None]:
-        together = [each for statements in wanted for each in statements]
-        if _problem(conn._conn, together) is None:
+        if _problem(conn._conn, wanted) is None:
             log.bring_in_if_long(conn._conn)
             return [None] * len(wanted)
-        return [_problem(conn._conn, each) for each in wanted]  # what fails of one turn is no other one's loss
+        return [_problem(conn._conn, [each]) for each in wanted]  # what fails of one turn is no other one's loss
 
     found: list[Exception | None] = await conn._execute(run)  # type: ignore[no-untyped-call]
     return found
 
 
-def _problem(connection: sqlite3.Connection, statements: _Statements) -> Exception | None:
-    """Run statements as one transaction: all of it is in the file, or nothing, and why."""
+def _problem(connection: sqlite3.Connection, wanted: Sequence[Work]) -> Exception | None:
+    """Write in one transaction: all of it is in the file, or nothing, and why."""
     try:
         with connection:  # commits, or rolls back what failed
-            for statement, rows in statements:
-                connection.executemany(statement, rows)
+            connection.execute("BEGIN IMMEDIATE")
+            for work in wanted:
+                work(connection)
     except Exception as error:
         return error
     return None
@@ -506,27 +631,31 @@ class _TransactionLock(asyncio.Lock):
 
 
 @asynccontextmanager
-async def open_checkpointer(path: str | Path) -> AsyncIterator[SqliteCheckpointer]:
+async def open_checkpointer(path: str | Path, *, behind: bool = False) -> AsyncIterator[SqliteCheckpointer]:
     """The checkpointer of a database file, which is made with its folder when it is not there.
+
+    Args:
+        path: The file.
+        behind: As `SqliteCheckpointer` takes it.
 
     Raises:
         LibraryCorrupt: The file is not a readable SQLite database.
         LibraryError: The file cannot be opened or made.
     """
-    saver = await _open(Path(path))
+    saver = await _open(Path(path), behind)
     try:
         yield saver
     finally:
         await saver.aclose()
 
 
-async def _open(path: Path) -> SqliteCheckpointer:
+async def _open(path: Path, behind: bool) -> SqliteCheckpointer:
     with translated_errors(path):
         await asyncio.to_thread(make_database, path)
         conn = await aiosqlite.connect(path, timeout=BUSY_SECONDS)
         try:
             await conn.execute("PRAGMA synchronous = NORMAL")
-            saver = SqliteCheckpointer(conn, path=path)
+            saver = SqliteCheckpointer(conn, path=path, behind=behind)
             await saver.setup()
             await conn._execute(lambda: saver.log.keep(conn._conn))  # type: ignore[no-untyped-call]
         except BaseException:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
@@ -203,31 +203,51 @@ class Ledger:
     def begin(self, thread_id: str, question: str, *, settings: Mapping[str, Any], model: str) -> Turn:
         """Record that a turn starts, and give it the thread's next number."""
         with self.database.writing(thread_id) as connection:
-            row: dict[str, Any] = {
-                "id": uuid.uuid4().hex,
-                "thread_id": thread_id,
-                "turn": _last_number(connection, thread_id) + 1,
-                "status": "running",
-                "started_at": _now(),
-                "question": question,
-                "settings": _json(settings),
-                "model": model,
-            }
-            _insert(connection, row)
-            return self._get(connection, row["id"])
+            number = _last_number(connection, thread_id) + 1
+            return self._begin(connection, thread_id, number, question, settings, model)
+
+    def begin_unless(
+        self,
+        in_the_way: Callable[[Turn], bool],
+        thread_id: str,
+        question: str,
+        *,
+        settings: Mapping[str, Any],
+        model: str,
+    ) -> tuple[Turn | None, Turn | None]:
+        """The thread's newest turn, and the one that was begun; none is where the newest one is in the way of it."""
+        with self.database.writing(thread_id) as connection:
+            last = self._last(connection, thread_id)
+            if last is not None and in_the_way(last):
+                return last, None
+            number = last.turn + 1 if last else 1
+            return last, self._begin(connection, thread_id, number, question, settings, model)
+
+    def _begin(
+        self,
+        connection: Connection,
+        thread_id: str,
+        number: int,
+        question: str,
+        settings: Mapping[str, Any],
+        model: str,
+    ) -> Turn:
+        row: dict[str, Any] = {
+            "id": uuid.uuid4().hex,
+            "thread_id": thread_id,
+            "turn": number,
+            "status": "running",
+            "started_at": _now(),
+            "question": question,
+            "settings": _json(settings),
+            "model": model,
+        }
+        _insert(connection, row)
+        return self._get(connection, row["id"])
 
     def finish(self, id: str, *, answer: Answer) -> Turn:
         """Record a turn's answer: the turn is now `answered` or `abstained`."""
-        return self._update(
-            id,
-            status="abstained" if answer.abstained else "answered",
-            model=answer.receipt.model,
-            answer=answer.answer,
-            error=None,
-            result=_json(answer.model_dump(mode="json")),
-            **_route(answer.route.model_dump()),
-            **_cost(answer.receipt.model_dump()),
-        )
+        return self._update(id, answered(answer))
 
     def fail(
         self,
@@ -244,16 +264,15 @@ class Ledger:
         `RouteDecision.model_dump()`, where one had been chosen.
         """
         spent = _cost(receipt) if receipt else {}
-        return self._update(id, status=status, error=error, **_route(decision), **spent)
+        return self._update(id, {"status": status, "error": error, **_route(decision), **spent})
 
     def ask(self, id: str, *, clarification: Clarification, receipt: Mapping[str, Any]) -> Turn:
         """Record that a turn asks the person first, and what it had spent by then."""
-        asked = _json(clarification.model_dump(mode="json"))
-        return self._update(id, status="asking", clarification=asked, **_cost(receipt))
+        return self._update(id, asking(clarification, receipt))
 
     def reopen(self, id: str) -> Turn:
         """Set a turn that came to no answer to `running` again, because it is resumed or was replied to."""
-        return self._update(id, status="running", finished_at=None, error=None)
+        return self._update(id, {"status": "running", "finished_at": None, "error": None})
 
     def turns(self, thread_id: str) -> list[Turn]:
         """All turns of a thread, first to last."""
@@ -265,10 +284,13 @@ class Ledger:
 
     def last(self, thread_id: str) -> Turn | None:
         """The thread's newest turn, None when it has none."""
-        newest = "select * from turns where thread_id = :thread_id order by turn desc limit 1"
         with self.database.reading() as connection:
-            row = connection.execute(newest, {"thread_id": thread_id}).fetchone()
-            return self._turn(row) if row else None
+            return self._last(connection, thread_id)
+
+    def _last(self, connection: Connection, thread_id: str) -> Turn | None:
+        newest = "select * from turns where thread_id = :thread_id order by turn desc limit 1"
+        row = connection.execute(newest, {"thread_id": thread_id}).fetchone()
+        return self._turn(row) if row else None
 
     def unfinished(self, thread_id: str) -> Turn | None:
         """The thread's newest turn if it is still `running`.
@@ -420,15 +442,21 @@ class Ledger:
             )
             return bool(connection.execute("delete from turns where thread_id = :thread_id", named).rowcount)
 
-    def _update(self, id: str, **values: Any) -> Turn:
+    def _update(self, id: str, values: Mapping[str, Any]) -> Turn:
+        with self.database.writing() as connection:
+            self.change(connection, id, values)
+            return self._get(connection, id)
+
+    def change(self, connection: Connection, id: str, values: Mapping[str, Any]) -> None:
+        """Change columns of a turn within a transaction of the same database, be it of another connection.
+
+        Raises:
+            TurnError: There is no such turn.
+        """
         values = {"finished_at": _now(), **values}
         changes = ", ".join(f"{name} = :{name}" for name in values)
-        with self.database.writing() as connection:
-            if not connection.execute(f"update {TABLE} set {changes} where id = :id", {**values, "id": id}).rowcount:  # noqa: S608  # names of columns
-                raise TurnError(
-                    f"Turn {id!r} is not in {self.database.name}", help="Its thread was deleted while it ran."
-                )
-            return self._get(connection, id)
+        if not connection.execute(f"update {TABLE} set {changes} where id = :id", {**values, "id": id}).rowcount:  # noqa: S608  # names of columns
+            raise TurnError(f"Turn {id!r} is not in {self.database.name}", help="Its thread was deleted while it ran.")
 
     def _get(self, connection: Connection, id: str) -> Turn:
         return self._turn(connection.execute("select * from turns where id = :id", {"id": id}).fetchone())
@@ -441,6 +469,25 @@ class Ledger:
             number = row["turn"] if isinstance(row["turn"], int) else ""
             where = f"turn {number} of thread {row['thread_id']!r} is not as it was written"
             raise self.database.damaged(where) from None
+
+
+def answered(answer: Answer) -> dict[str, Any]:
+    """What `Ledger.finish` records."""
+    return {
+        "status": "abstained" if answer.abstained else "answered",
+        "model": answer.receipt.model,
+        "answer": answer.answer,
+        "error": None,
+        "result": _json(answer.model_dump(mode="json")),
+        **_route(answer.route.model_dump()),
+        **_cost(answer.receipt.model_dump()),
+    }
+
+
+def asking(clarification: Clarification, receipt: Mapping[str, Any]) -> dict[str, Any]:
+    """What `Ledger.ask` records."""
+    asked = _json(clarification.model_dump(mode="json"))
+    return {"status": "asking", "clarification": asked, **_cost(receipt)}
 
 
 def _insert(connection: Connection, row: Mapping[str, Any]) -> None:

@@ -18,7 +18,7 @@ import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from weakref import WeakValueDictionary
 
 import psycopg
@@ -45,7 +45,7 @@ from preflight_rag.graph.checkpoints import (
     in_written_order,
     whole_results,
 )
-from preflight_rag.graph.ledger import COLUMNS, COUNTS, REQUIRED, Ledger
+from preflight_rag.graph.ledger import COLUMNS, COUNTS, REQUIRED, Ledger, Turn
 from preflight_rag.graph.locks import POLL_SECONDS, busy, in_order
 from preflight_rag.library.postgres.connections import (
     CONNECT_SECONDS,
@@ -61,6 +61,9 @@ from preflight_rag.state.errors import (
     LibraryBusy,
     LibraryError,
 )
+
+if TYPE_CHECKING:
+    from preflight_rag.state.values import Answer, Clarification, Receipt
 
 TURN_CONNECTIONS = 64
 """Most turns of one process that hold a connection; more wait. A guess: twice the turns that a server takes at once."""
@@ -558,6 +561,17 @@ class PostgresThreadStore:
                     yield
             finally:
                 await self._release(connection, thread_id)
+
+    async def finish(self, turn: Turn, answer: Answer, keep_turns: int) -> None:
+        """Record the answer, then prune; where that fails, the next turn does it."""
+        await asyncio.to_thread(self.ledger.finish, turn.id, answer=answer)
+        with suppress(LibraryError):
+            await self.saver.prune_turn(turn.thread_id, keep_turns)
+
+    async def ask(self, turn: Turn, clarification: Clarification, receipt: Receipt) -> None:
+        """Record what is asked."""
+        spent = receipt.model_dump()
+        await asyncio.to_thread(self.ledger.ask, turn.id, clarification=clarification, receipt=spent)
 
     async def size(self) -> int:
         """Bytes that the tables take."""

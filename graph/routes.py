@@ -5,9 +5,11 @@ Each returns a branch's name as people read it in the graph's picture; the table
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import Literal
+from collections.abc import Callable, Hashable
+from functools import update_wrapper
+from typing import Any, Literal
 
+from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.graph import END
 from langgraph.types import Send
 
@@ -42,6 +44,31 @@ AFTER_AGGREGATE: Branches = {"answered": "cite", NOTHING: "abstain"}
 AFTER_CLARIFY: Branches = {"one group": "answer_plain", "several groups": "answer_group", NOTHING: "abstain"}
 AFTER_ORGANIZE: Branches = {"ask first": "clarify", **AFTER_CLARIFY}
 _ONWARD = {node: str(branch) for branch, node in (AFTER_PLAIN | AFTER_REDUCE).items()}
+
+
+class Edge(Runnable[Any, Any]):
+    """A conditional edge that is read where the turn runs: of a plain function LangGraph makes a call in a thread.
+
+    Args:
+        choose: The function; LangGraph reads the type of its state, of which it copies what that names.
+    """
+
+    def __init__(self, choose: Callable[[Any], Any]) -> None:
+        update_wrapper(self, choose)
+        self.name = choose.__name__
+        self._choose = choose
+
+    def __call__(self, state: Any) -> Any:
+        """The branch, or what is sent to a node."""
+        return self._choose(state)
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """The branch, for plain callers of the graph."""
+        return self._choose(input)
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """The branch, for asynchronous ones."""
+        return self._choose(input)
 
 
 def after_rewrite(state: Heard) -> Literal["question", "conversation", "documents", "metadata"]:

@@ -8,19 +8,21 @@ several processes on several machines share.
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from preflight_rag.graph.checkpoints import SqliteCheckpointer, open_checkpointer
-from preflight_rag.graph.ledger import Database, Ledger
+from preflight_rag.graph.checkpoints import SqliteCheckpointer, Work, open_checkpointer, pruning
+from preflight_rag.graph.ledger import Database, Ledger, Turn, answered, asking
 from preflight_rag.graph.locks import remove_unused_locks, thread_lock
-from preflight_rag.graph.sqlite_database import THREADS, SqliteDatabase, writable
+from preflight_rag.graph.sqlite_database import THREADS, SqliteDatabase, translated_errors, writable
 from preflight_rag.state.extras import require_extra
 
 if TYPE_CHECKING:
     from preflight_rag.graph.postgres import PostgresCheckpointer
+    from preflight_rag.state.values import Answer, Clarification, Receipt
 
 
 class ThreadStore(Protocol):
@@ -46,6 +48,16 @@ class ThreadStore(Protocol):
             LibraryError: It cannot be held.
         """
 
+    async def finish(self, turn: Turn, answer: Answer, keep_turns: int) -> None:
+        """Record a turn's answer when all of its checkpoints are kept, and drop what its steps leave (`prune_turn`).
+
+        Raises:
+            TurnError: The thread was deleted while the turn ran.
+        """
+
+    async def ask(self, turn: Turn, clarification: Clarification, receipt: Receipt) -> None:
+        """Record that a turn asks the person first, when all of its checkpoints are kept; errors are as above."""
+
     async def size(self) -> int:
         """Bytes that the conversations take on the disk."""
 
@@ -64,9 +76,37 @@ class SqliteThreadStore:
         self.saver = saver
         self.ledger = ledger
 
-    def lock(self, thread_id: str, *, wait: float) -> AbstractAsyncContextManager[None]:
+    @asynccontextmanager
+    async def lock(self, thread_id: str, *, wait: float) -> AsyncIterator[None]:
         """Hold a thread by a lock of the operating system's on a file."""
-        return thread_lock(self.path.parent, thread_id, wait=wait)
+        async with thread_lock(self.path.parent, thread_id, wait=wait):
+            try:
+                yield
+            finally:
+                if self.saver.has_unwritten(thread_id):  # of a turn that failed or was stopped: whoever is next sees it
+                    with suppress(sqlite3.Error):
+                        await asyncio.shield(self.saver.flush(thread_id))
+
+    async def finish(self, turn: Turn, answer: Answer, keep_turns: int) -> None:
+        """Record the answer and prune, in one transaction."""
+        values, prune = answered(answer), pruning(turn.thread_id, keep_turns)
+
+        def work(connection: sqlite3.Connection) -> None:
+            self.ledger.change(connection, turn.id, values)
+            prune(connection)
+
+        await self._write(turn, work)
+
+    async def ask(self, turn: Turn, clarification: Clarification, receipt: Receipt) -> None:
+        """Record what is asked."""
+        values = asking(clarification, receipt.model_dump())
+        await self._write(turn, lambda connection: self.ledger.change(connection, turn.id, values))
+
+    async def _write(self, turn: Turn, work: Work) -> None:
+        with translated_errors(self.path):
+            # Not in the same transaction: until its row says so a turn may be killed whose answer is to be kept.
+            await self.saver.flush(turn.thread_id)
+            await self.saver.write(turn.thread_id, work)
 
     async def size(self) -> int:
         """Bytes of the file."""
@@ -141,6 +181,6 @@ async def open_thread_store(folder: Path, url: str | None = None) -> AsyncIterat
         return
     with writable(folder / THREADS) as path:
         await asyncio.to_thread(remove_unused_locks, path.parent)
-        async with open_checkpointer(path) as saver:
+        async with open_checkpointer(path, behind=True) as saver:
             with closing(Ledger(SqliteDatabase(path))) as ledger:
                 yield SqliteThreadStore(path, saver, ledger)

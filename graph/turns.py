@@ -112,11 +112,8 @@ class Turns:
         if isinstance(request, Ask):
             request.check()
         async with self.threads.lock(thread_id, wait=lock_wait):
-            last = await asyncio.to_thread(self.ledger.last, thread_id)
             start = await (
-                self._ask(request, thread_id, last)
-                if isinstance(request, Ask)
-                else self._go_on(request, thread_id, last)
+                self._ask(request, thread_id) if isinstance(request, Ask) else self._go_on(request, thread_id)
             )
             turn = start.turn
             running = RunningTurn(
@@ -137,10 +134,9 @@ class Turns:
                 if isinstance(outcome, Answer):
                     for piece in running.narrator.rest(outcome.answer):
                         yield piece
-                    await asyncio.to_thread(self.ledger.finish, turn.id, answer=outcome)
+                    await self.threads.finish(turn, outcome, start.ask.settings.keep_turns)
                 else:
-                    receipt = running.receipt(state).model_dump()
-                    await asyncio.to_thread(self.ledger.ask, turn.id, clarification=outcome, receipt=receipt)
+                    await self.threads.ask(turn, outcome, running.receipt(state))
             except BaseException as error:
                 running.span.failed(error)
                 failure = await self._failed(error, running)
@@ -148,8 +144,6 @@ class Turns:
                     raise
                 raise failure from error
             running.span.ended(outcome)
-            if isinstance(outcome, Answer):
-                await self.saver.prune_turn(turn.thread_id, start.ask.settings.keep_turns)
             yield outcome
 
     async def fork(self, thread_id: str, turn: int, into: str) -> None:
@@ -199,8 +193,22 @@ class Turns:
         await self.saver.vacuum()
         return before, await self.threads.size()
 
-    async def _ask(self, ask: Ask, thread_id: str, last: Turn | None) -> TurnStart:
+    async def _ask(self, ask: Ask, thread_id: str) -> TurnStart:
         """Begin a turn, or go on with the last one where the question is the reply to what that asked."""
+        if ask.model is None:  # a reader that is open already: the turn begins at once where nothing stands before it
+            reader = self.reader(None)
+            last, turn = await asyncio.to_thread(
+                self.ledger.begin_unless,
+                lambda last: bool(ask.history) or last.status in ("running", "asking"),
+                thread_id,
+                ask.question,
+                settings=ask.recorded(),
+                model=reader.name,
+            )
+            if turn is not None:
+                return TurnStart(turn, ask, reader, ask.input())
+        else:
+            last = await asyncio.to_thread(self.ledger.last, thread_id)
         if last and ask.history:
             raise UsageError(
                 f"thread {thread_id!r} has a conversation of its own", help="Give history= with a new thread only."
@@ -221,8 +229,9 @@ class Turns:
         )
         return TurnStart(turn, ask, reader, ask.input())
 
-    async def _go_on(self, request: Choose | Resume, thread_id: str, last: Turn | None) -> TurnStart:
+    async def _go_on(self, request: Choose | Resume, thread_id: str) -> TurnStart:
         """Go on with the thread's last turn: with the choice that it waits for, or where it was cut off."""
+        last = await asyncio.to_thread(self.ledger.last, thread_id)
         if last is None:
             raise ThreadNotFound(f"there is no thread {thread_id!r}", help="See `preflight threads list`.")
         offered = _choices(last)

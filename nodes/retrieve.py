@@ -23,6 +23,7 @@ async def retrieve(state: Rewritten, runtime: Runtime[Context]) -> State:
     """Find the passages that go on, and keep both rankings that they were fused from."""
     context = runtime.context
     settings, retrieval, pruned = await asyncio.to_thread(_retrieved, state, context)
+    context.has_read(candidate.passage for candidate in retrieval.chosen)
     problems = [*retrieval.problems, *_left_out(retrieval, settings, context.settings)]
     k = context.settings.k
     return {

@@ -715,17 +715,19 @@ async def _answer(turn: AsyncGenerator[Event, None], on_event: Callable[[Event],
     Raises:
         ReplyNeeded: The turn asks.
     """
+    outcome: Event | None = None
     async with aclosing(turn) as events:
-        async for event in events:
+        async for event in events:  # to its end, which comes at once: a turn that is left there has to be stopped
             if on_event:
                 on_event(event)
-            if isinstance(event, Answer):
-                return event
-            if isinstance(event, Clarification):
-                labels = "; ".join(f"{n}: {choice.label}" for n, choice in enumerate(event.choices, 1))
-                raise ReplyNeeded(
-                    f"which is meant? {labels}",
-                    help=f'Reply on thread {event.thread_id!r} with a number, a label, or "all".',
-                    clarification=event,
-                )
-    raise AssertionError("a turn ends with its answer or an error")
+            outcome = event
+    if isinstance(outcome, Clarification):
+        labels = "; ".join(f"{n}: {choice.label}" for n, choice in enumerate(outcome.choices, 1))
+        raise ReplyNeeded(
+            f"which is meant? {labels}",
+            help=f'Reply on thread {outcome.thread_id!r} with a number, a label, or "all".',
+            clarification=outcome,
+        )
+    if not isinstance(outcome, Answer):
+        raise AssertionError("a turn ends with its answer or an error")
+    return outcome

@@ -14,7 +14,7 @@ CLOSING_SECONDS = 30
 """How long closing waits for what still runs, and for the thread; a guess."""
 CANCEL_AGAIN_SECONDS = 1.0
 """A task that goes on so long after it was cancelled is cancelled again; a guess."""
-_END = object()
+_END, _FAILED = object(), object()
 
 
 class BackgroundLoop:
@@ -56,22 +56,25 @@ class BackgroundLoop:
 
         async def pump() -> None:
             pumping.append(asyncio.current_task())
+            how = _FAILED
             try:
                 async for item in source:
                     if home.is_closed():  # a program that ends in a hurry; nobody listens any more
                         break
                     home.call_soon_threadsafe(queue.put_nowait, item)
+                how = _END
             finally:
                 with suppress(RuntimeError):  # closed, likewise
-                    home.call_soon_threadsafe(queue.put_nowait, _END)
+                    home.call_soon_threadsafe(queue.put_nowait, how)
 
         future = self._submit(pump())
         ended = False
         try:
-            while (item := await queue.get()) is not _END:
+            while (item := await queue.get()) is not _END and item is not _FAILED:
                 yield item
             ended = True
-            await asyncio.wrap_future(future)
+            if item is _FAILED:
+                await asyncio.wrap_future(future)
         finally:
             if not ended:
                 future.cancel()
@@ -107,7 +110,7 @@ async def _drained(queue: asyncio.Queue[Any]) -> bool:
     """Whether what fills the queue ends in time; `asyncio.wait_for` of Python 3.11 can swallow a cancellation."""
     try:
         async with asyncio.timeout(CANCEL_AGAIN_SECONDS):
-            while await queue.get() is not _END:
+            while await queue.get() not in (_END, _FAILED):
                 pass
     except TimeoutError:
         return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -303,8 +303,8 @@ class Context:
         trace: The OpenTelemetry context of the turn's span, which the stages' spans belong to.
         calls_ahead: Whether a model may be called before it is certain that its answer counts. In an experiment it may
             not: what such a call costs depends on which of two things ends first.
-        known: The passages that the run's stages have read for a reader, by id; None where nothing is to be kept. What
-            an id names never changes; that it is still in the library is found out when citations are checked.
+        known: The passages that the run's stages have read, by id; None where nothing is to be kept. What an id names
+            never changes; that it is still in the library is found out when citations are checked.
     """
 
     reader: Opaque = None
@@ -320,6 +320,11 @@ class Context:
         """The referenced passages with their text, in order."""
         found: list[Passage] = await asyncio.to_thread(self.library.passages, [ref["id"] for ref in refs])
         return found
+
+    def has_read(self, passages: Iterable[Passage]) -> None:
+        """Keep passages that a stage has read from the library for those after it."""
+        if self.known is not None:
+            self.known.update((passage.id, passage) for passage in passages)
 
     async def sources(self, refs: Sequence[PassageRef]) -> list[Source]:
         """The referenced passages as a reader gets them, numbered by rank."""

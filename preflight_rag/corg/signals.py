@@ -23,9 +23,9 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import combinations, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -272,7 +272,8 @@ def readings(question: str, refs: Sequence[PassageRef], passages: Sequence[Sourc
     weights = {term: math.log(1 + LEAST_COLLECTION / (0.5 + found[term])) for term in sorted(asked)}
     total = sum(weights.values()) or 1.0
 
-    def share(terms: Collection[str]) -> float:
+    @cache
+    def share(terms: frozenset[str]) -> float:
         return sum(weight for term, weight in weights.items() if term in terms) / total
 
     read = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import pairwise
 
 from preflight_rag.text.words import STOP_WORDS, words
@@ -98,8 +99,15 @@ def tokens(text: str) -> Name:
 
 def position(name: Name, within: Name) -> int:
     """Where a name stands in a sequence of words, or -1."""
-    size = len(name)
-    return next((i for i in range(len(within) - size + 1) if within[i : i + size] == name), -1)
+    if not name:
+        return 0
+    at = -1
+    with suppress(ValueError):  # of `index`, where the first word is not found
+        while True:
+            at = within.index(name[0], at + 1)
+            if within[at : at + len(name)] == name:
+                return at
+    return -1
 
 
 def speaks_of(name: str, title: str, text: str) -> bool:

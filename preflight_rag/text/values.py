@@ -43,6 +43,7 @@ NUMBER = re.compile(
     rf"|(?P<word>\b(?:{'|'.join(_NUMBER_WORDS)})\b))"
     rf"(?:\s(?P<scale>{'|'.join(SCALES)})\b)?(?P<unit>\s?%|\s?[°µ]?[A-Za-z²³/]{{1,14}}\b)?"
 )
+_WORD = re.compile(r"\w+")
 _COORDINATE = re.compile(r"\.\d{4}")
 _ASKS_DATE = re.compile(
     r"^(?:in |on |since |until )?(?:when\b|(?:what|which) (?:year|date|day|month|decade|century))"
@@ -147,10 +148,12 @@ def values(sentence: str, kind: Kind, question: str) -> list[Value]:
     if kind == "verdict":
         negative = bool(DENIAL.search(sentence)) != bool(DENIAL.search(question))
         return [Value("no" if negative else "yes", kind, (float(not negative),))]
-    asked = frozenset(words(question))
-    anchors = [match.span() for match in re.finditer(r"\w+", sentence) if not asked.isdisjoint(_terms(match.group()))]
-    starts = [start for start, _ in anchors]
+    asked = _terms(question)
     found = list({"date": _dates, "number": _numbers, "name": _names}[kind](sentence, asked))
+    if len(found) < 2:
+        return [value for _, value in found]
+    anchors = [match.span() for match in _WORD.finditer(sentence) if not asked.isdisjoint(_terms(match.group()))]
+    starts = [start for start, _ in anchors]
 
     def distance(span: tuple[int, int]) -> int:
         at = bisect_left(starts, span[0])  # the anchors are in order: the nearest are those around it
@@ -163,9 +166,9 @@ def values(sentence: str, kind: Kind, question: str) -> list[Value]:
 
 
 @lru_cache(maxsize=1 << 14)
-def _terms(word: str) -> tuple[str, ...]:
-    """The index terms of a word."""
-    return tuple(words(word))
+def _terms(text: str) -> frozenset[str]:
+    """The index terms of a word, a name or a question, which come again and again."""
+    return frozenset(words(text))
 
 
 def _dates(sentence: str, asked: frozenset[str]) -> Iterator[tuple[tuple[int, int], Value]]:
@@ -207,7 +210,7 @@ def _names(sentence: str, asked: frozenset[str]) -> Iterator[tuple[tuple[int, in
     found = False
     for match in NAME.finditer(sentence):
         text = match.group().rstrip(".'’-")
-        terms = frozenset(words(text))
+        terms = _terms(text)
         if terms - asked and not (match.start() == 0 and len(text.split()) == 1) and not text.isdigit():
             found = True
             yield match.span(), Value(text[:_MAX_NAME], "name", terms)

@@ -21,13 +21,21 @@ _MARKS = (
     "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff\u0e00-\u0e4e\u0e80-\u0ece"
     "\u0f71-\u0f84\u1000-\u109f\u1780-\u17d3"
 )
-_CHAR = rf"(?:[^\W_]|[{_MARKS}])"
-_RUN = rf"[^\W_]{_CHAR}*"
-_TOKEN = re.compile(
-    rf"(?P<acronym>\b(?:[^\W\d_]\.){{2,}}(?:[^\W\d_]\b)?)"
-    rf"|(?P<number>\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?\b|\d+(?:\.\d+)+)"
-    rf"|(?P<word>{_RUN}(?:['’]{_RUN})*(?:[-‐]{_RUN})*)"
-)
+
+
+def _tokens(letter: str, run: str, flags: int = 0) -> re.Pattern[str]:
+    """An expression that finds acronyms, numbers and words, one group each."""
+    return re.compile(
+        rf"(\b(?:{letter}\.){{2,}}(?:{letter}\b)?)"
+        rf"|(\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?\b|\d+(?:\.\d+)+)"
+        rf"|({run}(?:['’]{run})*(?:[-‐]{run})*)",
+        flags,
+    )
+
+
+_TOKEN = _tokens(r"[^\W\d_]", rf"[^\W_]+(?:[{_MARKS}][^\W_]*)*")
+_ASCII_TOKEN = _tokens("[A-Za-z]", "[A-Za-z0-9]+", re.ASCII)
+"""The same in half of the time, for texts of ASCII alone."""
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002fa1f"
 _SCRIPT_RUN = re.compile(rf"[{_CJK}]+|[α-ω](?![α-ωά-ώ])|[^{_CJK}α-ω]+|[α-ω]+[^{_CJK}]*")
 _ACCENTS = re.compile("[\u0300-\u036f]")
@@ -75,17 +83,17 @@ _stemmer_lock = threading.Lock()
 
 def words(text: str) -> list[str]:
     """The index terms of `text` in order, repetitions kept; the same text always gives the same terms."""
-    normal = _MICRO.sub("u", unicodedata.normalize("NFKC", text))
-    shouted = not any(char.islower() for char in normal)
+    is_ascii = text.isascii()
+    normal = text if is_ascii else _MICRO.sub("u", unicodedata.normalize("NFKC", text))
+    shouted = not any(map(str.islower, normal))
     terms: list[str] = []
-    for match in _TOKEN.finditer(normal):
-        token = match.group()
-        if match.lastgroup == "acronym":
-            terms.extend(_kept(token.replace(".", ""), acronym=token[0].isupper()))
-        elif match.lastgroup == "number":
-            terms.append(token.replace(",", "")[:_MAX_LENGTH])
+    for acronym, number, word in (_ASCII_TOKEN if is_ascii else _TOKEN).findall(normal):
+        if word:
+            terms.extend(_word_terms(word, shouted))
+        elif number:
+            terms.append(number.replace(",", "")[:_MAX_LENGTH])
         else:
-            terms.extend(_word_terms(token, shouted))
+            terms.extend(_kept(acronym.replace(".", ""), acronym=acronym[0].isupper()))
     return terms
 
 

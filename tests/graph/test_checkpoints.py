@@ -21,7 +21,9 @@ from langgraph.graph.message import add_messages
 from langgraph.types import Command, Send, interrupt
 
 from preflight_rag.graph.checkpoints import open_checkpointer, studio_saver
-from preflight_rag.state.errors import LibraryCorrupt, LibraryError, UsageError
+from preflight_rag.graph.thread_store import open_thread_store
+from preflight_rag.state.errors import LibraryCorrupt, LibraryError, TurnError, UsageError
+from preflight_rag.state.values import Answer, Receipt, RouteDecision
 
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
 
@@ -41,6 +43,12 @@ def path(tmp_path):
 async def saver(kept):
     async with kept.open() as store:
         yield store.saver
+
+
+def answer(**changes):
+    values = {"question": "q", "standalone_question": "q", "queries": ("q",), "answer": "a", "abstained": False}
+    decision, receipt = RouteDecision(name="plain", reason="r", top_n=3, threshold=0.5), Receipt(model="m")
+    return Answer(**{"thread_id": "t", "turn": 1, "route": decision, "receipt": receipt, **values, **changes})
 
 
 def fan_out(map_item):
@@ -393,6 +401,94 @@ async def test_the_results_of_a_task_are_written_whole_or_not_at_all(path):
             ("task", "second", 2),
             ("task", "third", 3),
         ]
+
+
+def kept_steps(path, thread_id):
+    with closing(sqlite3.connect(path)) as other:
+        return other.execute("select count(*) from checkpoints where thread_id = ?", (thread_id,)).fetchone()[0]
+
+
+async def test_a_graph_goes_on_while_its_checkpoints_are_written_in_one_transaction(path):
+    async with open_checkpointer(path, behind=True) as saver:
+        await saver.setup()
+        commits = []
+        await saver.conn.set_trace_callback(
+            lambda statement: commits.append(statement) if statement.startswith("COMMIT") else None
+        )
+        await put_steps(saver, "t", 5)
+        assert saver.has_unwritten("t")
+        found = await saver.aget_tuple(CONFIG)  # a reader sees what was given before
+        assert found.checkpoint["channel_values"] == {"step": 4}
+        assert (kept_steps(path, "t"), len(commits)) == (5, 1)
+        await saver.flush("t")
+        assert not saver.has_unwritten("t")
+
+
+async def test_what_nobody_waits_for_is_written_soon_and_at_the_end(path):
+    async with open_checkpointer(path, behind=True) as saver:
+        await put_steps(saver, "soon", 1)
+        async with asyncio.timeout(30):
+            while not kept_steps(path, "soon"):
+                await asyncio.sleep(0.01)
+        await put_steps(saver, "late", 1)
+    assert kept_steps(path, "late") == 1
+
+
+async def test_what_could_not_be_written_behind_is_raised_once_and_for_its_thread_alone(path):
+    async with open_checkpointer(path, behind=True) as saver:
+        await saver.setup()
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute(
+                "create trigger full before insert on checkpoints when new.thread_id = 'bad' "
+                "begin select raise(abort, 'no room'); end"
+            )
+            for name in ("a", "bad", "b"):
+                await put_steps(saver, name, 1)
+            await saver.flush("a")
+            with pytest.raises(sqlite3.IntegrityError, match="no room"):
+                await saver.flush("bad")
+            await saver.flush("bad")
+            await put_steps(saver, "bad", 1)
+            await saver.athreads()  # all that was given is written, or is known not to be
+            with pytest.raises(sqlite3.IntegrityError, match="no room"):
+                await put_steps(saver, "bad", 1)
+            other.execute("drop trigger full")
+        await put_steps(saver, "bad", 1)
+        assert sorted(await saver.athreads()) == ["a", "b", "bad"]
+
+
+async def test_an_answer_is_recorded_after_the_last_checkpoint_and_the_steps_before_it_go(kept):
+    async with kept.open() as store:
+        turn = await asyncio.to_thread(store.ledger.begin, "t", "q", settings={}, model="m")
+        async with store.lock("t", wait=1):
+            await put_steps(store.saver, "t", 3)
+            await store.finish(turn, answer(answer="Done."), keep_turns=0)
+        [done] = store.ledger.turns("t")
+        assert (done.status, done.answer) == ("answered", "Done.")
+        found = [each async for each in store.saver.alist(CONFIG)]
+        assert [each.checkpoint["channel_values"] for each in found] == [{"step": 2}]
+
+
+async def test_of_a_deleted_thread_no_answer_is_recorded(kept):
+    async with kept.open() as store:
+        turn = await asyncio.to_thread(store.ledger.begin, "t", "q", settings={}, model="m")
+        await asyncio.to_thread(store.ledger.delete, "t")
+        with pytest.raises(TurnError, match="is not in"):
+            await store.finish(turn, answer(), keep_turns=0)
+        assert store.ledger.turns("t") == []
+
+
+async def test_who_takes_a_thread_next_finds_what_a_stopped_turn_has_left(path):
+    async with open_thread_store(path.parent) as store:
+
+        async def stopped():
+            async with store.lock("t", wait=1):
+                await put_steps(store.saver, "t", 1)
+                raise RuntimeError("stopped")
+
+        with pytest.raises(RuntimeError, match="stopped"):
+            await stopped()
+        assert kept_steps(path, "t") == 1
 
 
 @dataclasses.dataclass

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from snowballstemmer.english_stemmer import EnglishStemmer
 
-from preflight_rag.text.words import STOP_WORDS, words
+from preflight_rag.text.words import _ASCII_TOKEN, _TOKEN, STOP_WORDS, words
 
 SUFFIXES = ("", "ing", "ed", "edly", "s", "ies", "ational", "fulness", "ization", "ogist", "logi", "ement", "ion", "y")
 
@@ -59,3 +59,8 @@ def test_stop_words_vanish(stop_words: list[str]) -> None:
 def test_stems_are_those_of_snowballs_own_package(stem, suffix):
     word = stem + suffix
     assert words(word) == ([] if word in STOP_WORDS else [EnglishStemmer().stemWord(word)])
+
+
+@given(st.text(st.sampled_from("aBz019.,'-_ U.S.\t"), max_size=24))
+def test_the_expression_for_ascii_finds_what_the_other_one_does(text):
+    assert _ASCII_TOKEN.findall(text) == _TOKEN.findall(text)

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = ["BUSY_SECONDS", "DATABASE", "Store", "make_private"]
 
+MOST_READ = 256
+"""Passages that are kept in memory; a guess: those of a dozen turns that run at once."""
 
 _ROW = """SELECT id, title, source, date, origin, added_at, json_extract(metadata, '$.doi') AS doi,
     json_extract(metadata, '$.pmcid') AS pmcid, json_extract(metadata, '$.pmid') AS pmid,
@@ -47,6 +49,9 @@ _FITS = "(title LIKE :like ESCAPE '\\' OR id LIKE :like ESCAPE '\\' OR source LI
 
 class Store(DatabaseFile):
     """The documents, passages, vectors and settings of an open `library.db`."""
+
+    _read_in: tuple[int, int, int] | None = None
+    _read: dict[str, Passage]
 
     @contextmanager
     def _transaction(self) -> Iterator[int]:
@@ -258,8 +263,21 @@ class Store(DatabaseFile):
         return [row[0] for row in self._rows("SELECT id FROM passages WHERE retired IS NULL ORDER BY id")]
 
     def passages(self, ids: Sequence[str]) -> dict[str, Passage]:
-        """Those of the passages that exist, retired ones included, by id; a document's card is one, too."""
-        found = {row[0]: self._passage(row) for row in self._rows_in(SELECT_PASSAGES, list(ids))}
+        """Those of the passages that exist, retired ones included, by id; a document's card is one, too.
+
+        What has been read is read again when somebody has written: a turn asks for the same passages more than once.
+        """
+        with self._lock:
+            # What a transaction has written may yet be taken back.
+            state = None if self._connection.in_transaction else self.state()
+            if state is None or state != self._read_in:
+                self._read, self._read_in = {}, state
+            read = self._read
+            for row in self._rows_in(SELECT_PASSAGES, [name for name in ids if name not in read]):
+                read[row[0]] = self._passage(row)
+            found = {name: read[name] for name in ids if name in read}
+            for name in list(read)[: max(0, len(read) - MOST_READ)]:
+                del read[name]
         if cards := [name for name in ids if is_card(name)]:
             found |= self._cards([document_of_card(name) for name in cards])
         return found

@@ -41,6 +41,40 @@ def test_a_passage_comes_back_with_its_document(store):
     assert store.vectors([name])[name].tolist() == [11.0] * 4
 
 
+def test_a_passage_that_was_read_before_is_as_the_database_has_it_now(store):
+    kept, gone = write(store, "one|two")
+    assert store.passages([kept, gone]).keys() == {kept, gone}
+    with sqlite3.connect(store.path) as other:  # by another program
+        other.execute("update documents set title = 'Other'")
+        other.execute("delete from passages where id = ?", (gone,))
+    other.close()
+    assert {name: each.title for name, each in store.passages([kept, gone]).items()} == {kept: "Other"}
+    write(store, "one|two", title="Own")
+    assert store.passages([kept])[kept].title == "Own"
+
+
+def test_a_passage_that_was_read_before_it_was_taken_back_is_gone(store):
+    def fail():
+        with store._transaction():
+            [name] = write(store, "never", name="other")
+            assert store.passages([name]).keys() == {name}
+            raise LibraryError("stop", help="")
+
+    with pytest.raises(LibraryError, match="stop"):
+        fail()
+    assert store.passages([passage_id("other", 0, "never")]) == {}
+
+
+def test_an_edited_text_is_found_out_though_it_was_read_before(store):
+    [name] = write(store, "one")
+    store.passages([name])
+    with sqlite3.connect(store.path) as other:
+        other.execute("update passages set text = 'two'")
+    other.close()
+    with pytest.raises(LibraryCorrupt):
+        store.passages([name])
+
+
 def test_a_changed_document_keeps_old_passages_until_purged(store):
     kept, gone = write(store, "one|two")
     rows, _ = store.matrix(4)
