@@ -54,7 +54,7 @@ LIMITS = {("langchain", 10_000): (5.0, 1.3), ("langchain", 100_000): (80.0, 4.0)
 
 Least ratio of a peer's processor time to ours, and of its memory, by peer and passages."""
 WORDS_OF_A_QUESTION = 10
-"""The questions of biomix (BioASQ, SciFact, PubMedQA) have 10.3 on average. EnsembleRetriever's time grows with them."""
+"""Those of biomix (BioASQ, SciFact, PubMedQA) have 10.3 on average. EnsembleRetriever's time grows with them."""
 WORDS, WORDS_OF_A_PASSAGE, EXPONENT = 60_000, 120, 1.07
 """Of the made up texts: distinct words; words of a passage, as many as 160 word pieces; Zipf's exponent for English."""
 
