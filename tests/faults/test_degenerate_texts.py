@@ -36,6 +36,7 @@ from preflight_rag.text import (
     condense,
     dates,
     directions,
+    document_dates,
     languages,
     names,
     plural,
@@ -149,7 +150,7 @@ READERS: dict[str, Callable[[str], Any]] = {
     "names": both(names.surface_name, names.surface_names, names.subject_of, names.proper_terms),
     "concepts": both(concepts.key_concepts, concepts.subquestions, concepts.rewrite_by_rules),
     "plural": plural.plural_question,
-    "dates": both(dates.known_date, lambda given: dates.find_date(given, title=given, url=given)),
+    "dates": both(dates.known_date, lambda given: document_dates.find_date(given, title=given, url=given)),
     "values": both(
         *(lambda given, kind=kind: values.values(given, kind, "How hot?") for kind in ("date", "number", "name"))
     ),

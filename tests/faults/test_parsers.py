@@ -44,6 +44,7 @@ from preflight_rag.text import (
     citations,
     concepts,
     dates,
+    document_dates,
     names,
     plural,
     quotes,
@@ -216,7 +217,7 @@ def read_words(text: str) -> None:
         values.values(text[:500], kind, "How hot is Venus?")
     values.figures_of(text[:500])
     dates.known_date(text)
-    dates.find_date(text, title=text, url=text)
+    document_dates.find_date(text, title=text, url=text)
     tables.parse_row(text)
     plural.plural_question(text)
 
