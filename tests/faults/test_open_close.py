@@ -24,7 +24,9 @@ threads = sys.argv[5] or None
 
 def taken():
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-    return int(status["VmRSS"].split()[0]) / 1024, threading.active_count(), len(os.listdir("/proc/self/fd"))
+    # Those that read passages side by side are the process's, and begin with the first turn that finds any unread.
+    own = [each for each in threading.enumerate() if not each.name.startswith("preflight-model")]
+    return int(status["VmRSS"].split()[0]) / 1024, len(own), len(os.listdir("/proc/self/fd"))
 
 answers, seen = set(), []
 for number in range(count):
@@ -68,9 +70,7 @@ def test_opening_and_closing_gives_everything_back(
     # Before the models were shared each opening left 50 to 95 megabytes for a while: 387 became 807 in 20.
     assert max(megabytes) < 1.2 * megabytes[0]
     assert max(megabytes[half:]) < megabytes[half] + 30
-    # Those that read passages side by side are the process's, and begin with the first turn that finds any unread.
-    assert max(threads) <= threads[0] + (os.cpu_count() or 1)
-    assert max(threads[half:]) == threads[half]
+    assert max(threads) <= threads[0]
     assert max(handles) <= handles[0] + 2  # a connection to the model's server, which comes and goes
     # Each one more that is open shares the models: by itself it took about 150 megabytes.
     assert found["at_once"][0] < megabytes[-1] + KEPT * 30

@@ -54,6 +54,7 @@ LEAST_CLUSTERS = 16
 LEAST_COMPRESSED = 16
 """Fewer vectors than a part has codes are compared one by one."""
 BUILDING_THREADS = min(2, os.cpu_count() or 1)
+"""Of FAISS while an index is built or added to."""
 TRAINING_SAMPLE = 200_000
 """Vectors that k-means and scalar quantizers are trained on at most; a guess."""
 COMPONENTS_SAMPLE = 50_000

@@ -14,7 +14,7 @@ import re
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -210,16 +210,16 @@ class LexicalIndex:
     def _term_query(self, term: Term) -> tantivy.Query | None:
         from tantivy import Occur, Query
 
-        places = term_places(self._analyser, term.text)[:MAX_TERMS]
+        places = term_places(self._analyser.analyze, term.text)[:MAX_TERMS]
         if len(places) > 1 and term.phrase and self._has_positions:
             return Query.phrase_query(self._schema, FIELD, list(places))
         clauses = [(Occur.Must, Query.term_query(self._schema, FIELD, word)) for _, word in places]
         return Query.boolean_query(clauses) if clauses else None
 
 
-def term_places(analyser: tantivy.TextAnalyzer, text: str) -> list[tuple[int, str]]:
-    """`(place, term)` of the analysed terms of a text; words that are none, as stop words, leave a gap."""
-    analysed = enumerate(map(analyser.analyze, _TOKEN.findall(text)))
+def term_places(analyse: Callable[[str], Sequence[str]], text: str) -> list[tuple[int, str]]:
+    """`(place, term)` of the terms of a text, word by word; words that are none, as stop words, leave a gap."""
+    analysed = enumerate(map(analyse, _TOKEN.findall(text)))
     return [(place, terms[0]) for place, terms in analysed if terms]
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 from preflight_rag.library.index.lexical import MAX_TERMS, open_analyser, term_places
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from preflight_rag.library.postgres.store import PostgresStore
 
 MOST_READ = 20_000
-"""Where more passages have all words of a phrase, these need not follow each other; a guess: about a second."""
+"""Where more passages have all words of a phrase, these need not: to read so many takes two seconds or more."""
 
 
 def matching_passages(store: PostgresStore, expression: Expression) -> Scored:
@@ -47,7 +48,8 @@ class _Matching:
     def __init__(self, store: PostgresStore, connection: Connection, expression: Expression) -> None:
         import numpy as np
 
-        self._connection, self._expression, self._analyser = connection, expression, open_analyser()
+        self._connection, self._expression = connection, expression
+        self._analyse = cache(open_analyser().analyze)  # texts that have a phrase have most of their words in common
         ((_, passages, length, dead),) = connection.execute(STATE, binary=True).fetchall()
         if passages <= len(dead):
             raise no_passages(store)
@@ -87,7 +89,7 @@ class _Matching:
         return self._phrase(places, together.rows)
 
     def _places(self, term: Term) -> list[tuple[int, str]]:
-        return term_places(self._analyser, term.text)[:MAX_TERMS]
+        return term_places(self._analyse, term.text)[:MAX_TERMS]
 
     def _word(self, word: str) -> _Fitting:
         records = self._records[word]
@@ -103,7 +105,7 @@ class _Matching:
         counts: dict[int, int] = {}
         for texts in passage_texts(self._connection, "p.row = any(%(rows)s)", {"rows": rows.tolist()}):
             for row, _, title, text in texts:
-                if count := _times(places, term_places(self._analyser, whole_text(title, text))):
+                if count := _times(places, term_places(self._analyse, whole_text(title, text))):
                     counts[row] = count
         having = np.array(sorted(counts), dtype=np.int64)
         records = np.sort(self._records[places[0][1]], order="row")
