@@ -24,7 +24,7 @@ _TAG = re.compile(
 """What begins a tag of our prompts, or of the templates by which servers put a chat together."""
 _INST = re.compile(r"\[(?=/?(?:INST|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|SYSTEM_PROMPT)\])", re.IGNORECASE)
 _OUR_LINE = re.compile(
-    r"^(?=(?:[^\S\n]|[#*_>-]){0,40}+(?:"
+    r"^(?=(?>(?:[^\S\n]|[#*_>-]){0,40})(?:"
     r"(?:final |supporting |standalone )?(?:choice|answer|disputed|quotes?|question|message|part|concepts|search|kind)"
     r"[*_]{0,3}[^\S\n]{0,3}(?::|$)|context[^\S\n]?\d{1,3}[^\S\n]?[-–|:]"
     r"|not in the passages|no relevant information|(?:user|assistant|system|developer|human|tool)[^\S\n]?:))",

@@ -14,7 +14,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-COMPILE = "--generate-hashes --universal --python-version 3.11.7 --no-annotate --no-header --quiet"
+COMPILE = "--generate-hashes --universal --python-version 3.11.0 --no-annotate --no-header --quiet"
 OF_TORCH = re.compile(r"(?:torch|triton|nvidia-[\w-]+|cuda-[\w-]+)==")
 USE = "# Made by hashes.py from constraints.txt: pip install --require-hashes --no-deps -r docs/install/{name}\n"
 

@@ -39,7 +39,7 @@ _ARM = re.compile(
 """Words for the arms of a trial: a fragment that names another arm takes the place of one, whatever its preposition."""
 _COMPARED = re.compile(r"\b(?:placebo|sham|usual care|standard care)\b(?! (?:group|arm))", re.I)
 """What an arm is compared with, where it stands for its patients: "of placebo patients"."""
-_NAME_AT_END = re.compile(r"(?<=[a-z] )(?:[A-Z0-9][\w-]*+ ){0,20}+[A-Z0-9][\w-]*+$")
+_NAME_AT_END = re.compile(r"(?<=[a-z] )(?>(?:[A-Z0-9][\w-]*+ ){0,20})[A-Z0-9][\w-]*+$")
 
 
 _PLACE = "first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|last|[1-9]\\d?(?:st|nd|rd|th)"

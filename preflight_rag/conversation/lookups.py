@@ -23,7 +23,7 @@ _NOUN = (
     rf"(?:{_SURE}|stud(?:y|ies)|trials?|texts?|(?:web ?)?pages?|sources?|(?:press )?releases?|reviews?|transcripts?"
     r"|meetings?)"
 )
-_OF = r"(?:(?:the|these|those|this|my|our|your|all|all the|any|any of the|of the|of these|of my|of them) )*+"
+_OF = r"(?>(?:(?:the|these|those|this|my|our|your|all|all the|any|any of the|of the|of these|of my|of them) )*)"
 _HERE = (
     r"(?:in|within|from|of|across) (?:the|this|my|our|your|these) (?:whole )?"
     rf"(?:library|collection|database|corpus|folder|{_NOUN})"
@@ -36,7 +36,7 @@ _SAYS = (
     r"|uses? the words?)"
 )
 _TOPIC = r"(?P<topic>[^?]+?)"
-_TAIL = r"(?:(?<![\s?.!])[\s?.!]++)?+"
+_TAIL = r"(?>(?:(?<![\s?.!])[\s?.!]++)?)"
 """The end of a question. It begins where such characters begin: of many, each would be tried as a beginning."""
 _END = rf"(?: {_HERE}| (?:do (?:you|we) have|are there|exist|here)){{0,4}}{_TAIL}"
 _HAVE = (
@@ -73,7 +73,7 @@ _FILTERED = [
 _ENTITIES = LazyPattern(
     rf"{_ASKED}(?:{_SHOW}|what are|which) (?:all )?(?:the )?(?:different )?(?P<asked>[\w-]+(?: [\w-]+){{0,2}}?) "
     r"(?:(?:that )?(?:are|were|is|was) )?(?:studied|tested|used|investigated|mentioned|examined|evaluated|named"
-    r"|discussed|reported|described|covered|compared) (?:in|by|across) (?:(?:all|the|these|those|my|our|your|any) )*+"
+    r"|discussed|reported|described|covered|compared) (?:in|by|across) (?>(?:(?:all|the|these|those|my|our|your|any) )*)"
     r"(?:library|collection|documents|files|reports|papers|articles|publications|abstracts|records|filings|studies"
     rf"|trials)(?: (?:{_SAYS}|of|in|for) {_TOPIC})?{_TAIL}",
     re.IGNORECASE,

@@ -15,7 +15,7 @@ from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.values import IS_A, asked_kind, values
 from preflight_rag.text.words import STOP_WORDS, words
 
-_SEPARATORS = re.compile(r"(?<!\s)\s++[-–—|:]\s++|(?:(?<!\s)\s++)?+[|·]\s*+|:\s++")
+_SEPARATORS = re.compile(r"(?<!\s)\s++[-–—|:]\s++|(?>(?:(?<!\s)\s++)?)[|·]\s*+|:\s++")
 _PARENTHESIS = re.compile(r"\s?\(\s?([^()]{2,80}?)\s?\)")
 _APPOSITION = re.compile(r"\s?,\s(?:(?:in|near) )?((?:[^\W\d_a-zß-ÿ][\w'’.-]*[ ,]{0,2}){1,4})")
 _DESCRIBING = re.compile(r"(?=[^a-z]*[A-Za-z]?[a-z]{2})[\w\s,.'’&/-]{3,60}")

@@ -15,7 +15,7 @@ from typing import Literal
 from preflight_rag.state.errors import UsageError
 
 _TOKEN = re.compile(
-    r"(?:(?<!\s)\s++)?+(?:(?P<open>\()|(?P<close>\))|(?P<tag>\[[^\[\]]*\])|(?P<quote>[\"“”])(?P<phrase>[^\"“”]*)(?P<end>[\"“”]?)"
+    r"(?>(?:(?<!\s)\s++)?)(?:(?P<open>\()|(?P<close>\))|(?P<tag>\[[^\[\]]*\])|(?P<quote>[\"“”])(?P<phrase>[^\"“”]*)(?P<end>[\"“”]?)"
     r"|(?P<word>[^\s()\[\]\"“”]+)|(?P<stray>\S))"
 )
 _OPERATORS = ("AND", "OR", "NOT")

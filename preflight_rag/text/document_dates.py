@@ -23,7 +23,7 @@ _DAYS = (
 _MONTH_OR_DAY = rf"(?:{_DAYS}|(?:{'|'.join(SEASONS)}|{MONTH})[\s,]*+{YEAR}(?!\d)|{YEAR}-\d{{2}}(?![\d-]))"
 _ANY = rf"(?:{_MONTH_OR_DAY}|{YEAR}(?![\d,./-]*\d))"
 _START = r"(?:^|[|;\u2022\u00b7(\[]|\.\s)[ \t#>*_-]*+"
-_GAP = r"[ \t*_]*+(?:(?::|\bon\b|\bas of\b|[\u2013\u2014-])[ \t*_]*+)?+(?:\n[ \t]*+)?+"
+_GAP = r"[ \t*_]*+(?>(?:(?::|\bon\b|\bas of\b|[\u2013\u2014-])[ \t*_]*+)?)(?>(?:\n[ \t]*+)?)"
 
 
 def _pattern(form: str) -> re.Pattern[str]:

@@ -128,7 +128,7 @@ def checked_date(year: str | None, month: str | None = None, day: str | None = N
 def people(value: object) -> tuple[str, ...]:
     """Author names from a list, or from one string that separates them by semicolons, line ends or `and`."""
     if isinstance(value, str):
-        names: Iterable[object] = re.split(r"(?:(?<!\s)\s++)?+;\s*+|(?<!\s)[^\S\n]*+\n\s*+|(?<!\s)\s++and\s++", value)
+        names: Iterable[object] = re.split(r"(?>(?:(?<!\s)\s++)?);\s*+|(?<!\s)[^\S\n]*+\n\s*+|(?<!\s)\s++and\s++", value)
     elif isinstance(value, list | tuple):
         names = (item.get("name", "") if isinstance(item, dict) else item for item in value)
     else:

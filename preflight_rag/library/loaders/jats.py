@@ -36,7 +36,7 @@ _RETRACTED_BY = "retraction-forward"
 _REVIEW_TYPES = ("review-article", "systematic-review")
 _REVIEW_HEADING = re.compile(r"(?:(?:systematic|mini|invited|clinical)[ -]?)?reviews?(?: articles?)?$", re.IGNORECASE)
 _INDENTED = re.compile("\\s*[\u00a0\u2002-\u200a]")
-_NOTE_MARK = re.compile(r"\s*+(?:[a-z*†‡§¶#]\s*+(?:,\s*+)?+){1,3}")
+_NOTE_MARK = re.compile(r"\s*+(?:[a-z*†‡§¶#]\s*+(?>(?:,\s*+)?)){1,3}")
 _DATE_ORDER = ("epub", "pub", "ppub", "epub-ppub", "collection", "pmc-release", "")
 
 

@@ -42,7 +42,7 @@ OR = " || "
 
 _EXAMPLE = "Write FIELD OP VALUE with one of = != < <= > >= ~ in, such as year>=2020; repeat --where for more"
 _IN = re.compile(r"([^<>=!~()]+?)(?<!\s)\s++in\s*+\((.*)\)", re.IGNORECASE | re.DOTALL)
-_COMPARED = re.compile(r"([^<>=!~()]+?)(?:(?<!\s)\s++)?+(<=|>=|!=|==|=|<|>|~)\s*+(.*)", re.DOTALL)
+_COMPARED = re.compile(r"([^<>=!~()]+?)(?>(?:(?<!\s)\s++)?)(<=|>=|!=|==|=|<|>|~)\s*+(.*)", re.DOTALL)
 _PRESENT = re.compile(r"(!?)\s*+([^<>=!~()\s][^<>=!~()]*+)")
 _PATH = re.compile(r"/|~/|[A-Za-z]:[\\/]|\\\\")
 _BETWEEN = re.compile(r"[/\\]+")

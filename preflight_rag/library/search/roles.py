@@ -46,7 +46,7 @@ _AIM = (
 )
 _METHOD = (
     re.compile(
-        rf"\b(?:(?<!\d,)\d(?:,?\d)*+|one|two|three|four|five|six|seven|eight|nine|ten|twelve)\b[^.]{{0,60}}\b(?:{_PEOPLE})\b"
+        rf"\b(?:(?<!\d,)\d(?>(?:,?\d)*)|one|two|three|four|five|six|seven|eight|nine|ten|twelve)\b[^.]{{0,60}}\b(?:{_PEOPLE})\b"
     ),
     re.compile(
         r"\b(?:enrol?led|recruited|randomi[sz]ed|randomly|underwent|consumed|received|cohort|cross-sectional|blind|"
