@@ -3,7 +3,8 @@
     python benchmarks/peer_systems.py SYSTEM FOLDER
 
 `benchmarks/peers.py` writes the folder and runs this with the interpreter of the system's environment. What is measured
-is a search with its fusion; queries come with their vectors. Seconds are the processor's, on one thread.
+is a search with its fusion; queries come with their vectors. Seconds are the processor's, and by the clock: libraries
+that calculate are kept to one thread, ours has its two rankings at once where the library is large.
 """
 
 from __future__ import annotations
@@ -322,16 +323,17 @@ def main() -> None:
         search, found = SYSTEMS[name](folder)
         found["building"] = time.process_time() - started
         count = min(len(queries), int(os.environ.get("QUERIES", len(queries))))
-        seconds = []
+        seconds, clock = [], []
         for number in range(WARM + count):
             at = number % len(queries)
-            started = time.process_time()
+            started, wall = time.process_time(), time.perf_counter()
             chosen = search(queries[at], vectors[at])
             if number >= WARM:
                 seconds.append(time.process_time() - started)
+                clock.append(time.perf_counter() - wall)
             if not chosen:
                 sys.exit(f"{name} found nothing for {queries[at]!r}")
-        found |= {"search": median(seconds), "queries": count}
+        found |= {"search": median(seconds), "clock": median(clock), "queries": count}
     print(json.dumps(found | resident()))
 
 

@@ -33,6 +33,8 @@ _TO_BE_SAID = re.compile(r"[\"“„«][^\"“”„«»\n]{3,}[\"“”»]|:[^\
 
 def without_leaks(reply: str, prompt: Sequence[BaseMessage]) -> str:
     """A reply without what it repeats of the prompt's instructions; "" where nothing else is in it."""
+    if not _may_repeat(reply, prompt):
+        return reply
     guard = LeakGuard(prompt)
     guard.feed(reply)
     guard.finish()
@@ -46,6 +48,22 @@ def without_leaks(reply: str, prompt: Sequence[BaseMessage]) -> str:
     return LEFT_OUT.join(kept) if len(_letters("".join(kept))) >= HELD else ""
 
 
+def _may_repeat(reply: str, prompt: Sequence[BaseMessage]) -> bool:
+    """Whether a run of `LEAK` letters can be in common: wherever one lies, it holds one of the parts looked at here.
+
+    The guard reads letter by letter, which took a fiftieth of a turn.
+    """
+    if "%" in reply:  # codes of letters, which the guard leaves out
+        return True
+    letters, (_, grams) = _letters(reply), _secret(_own(prompt))
+    return any(letters[at : at + HELD] in grams for at in range(0, len(letters), LEAK - HELD + 1))
+
+
+def _own(prompt: Sequence[BaseMessage]) -> str:
+    """The instructions of a prompt."""
+    return "\n".join(str(message.text) for message in prompt if isinstance(message, SystemMessage))
+
+
 class LeakGuard:
     """The same for a reply that comes in pieces, of which the beginning of a run is out before it is one.
 
@@ -54,8 +72,7 @@ class LeakGuard:
     """
 
     def __init__(self, prompt: Sequence[BaseMessage]) -> None:
-        own = "\n".join(str(message.text) for message in prompt if isinstance(message, SystemMessage))
-        self._secret, self._grams = _secret(own)
+        self._secret, self._grams = _secret(_own(prompt))
         self._given = [str(message.text) for message in prompt if not isinstance(message, SystemMessage)]
         self._known: str | None = None
         self._run, self._places = "", list[int]()

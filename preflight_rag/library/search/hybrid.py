@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar, overload
 
 from preflight_rag.library.index.scored import Scored
 from preflight_rag.library.search.fusion import RRF_K, comb_sum, fuse_ranks
+from preflight_rag.library.search.two_at_once import two_at_once
 from preflight_rag.state.context import Fusion
 from preflight_rag.state.errors import LibraryCorrupt, PassageGone, UsageError
 from preflight_rag.state.retrieval import Candidate, Columns, Pool
@@ -203,8 +204,15 @@ def hybrid_search(
 
     depth = max(k, candidates)
     among = None if rows is None else index.positions(rows)
-    dense = index.search_dense(vector, depth) if among is None else _nearest(store, index, vector, depth, among)
-    lexical = index.search_lexical(query, depth, among=among)
+
+    def near() -> Scored:
+        return index.search_dense(vector, depth) if among is None else _nearest(store, index, vector, depth, among)
+
+    def worded() -> Scored:
+        return index.search_lexical(query, depth, among=among)
+
+    at_once = among is None and not index.dense.is_exact  # a large library, in which each takes a millisecond or more
+    dense, lexical = two_at_once(near, worded) if at_once else (near(), worded())
     if fusion == "rrf":
         found, scores, ranks = fuse_ranks([dense.keys, lexical.keys], k=rrf_k)
         fused, (dense_rank, lexical_rank) = Scored(found, scores).best(k), ranks[:, :k]
@@ -223,8 +231,7 @@ def hybrid_search(
         columns = Columns(np.arange(1, len(fused) + 1), fused.scores, cosines, dense_rank, lexical_rank, bm25)
         unread = Pool(columns, positions, index.terms, index.places)
     by_name = ScoresByName(Scored(fused.keys, cosines), names)
-    near, worded, together = (Ranked(part, names) for part in (dense, lexical, fused))
-    return Rankings(near, worded, together, by_name, unread=unread)
+    return Rankings(*(Ranked(part, names) for part in (dense, lexical, fused)), by_name, unread=unread)
 
 
 def _ranks(ranking: np.ndarray, wanted: np.ndarray) -> np.ndarray:
