@@ -67,6 +67,30 @@ def assert_linear(name: str, found: Found) -> None:
             assert whole < max(SECONDS, RATIO * half), (found.pattern.pattern, attack)
 
 
+@pytest.mark.parametrize("name", sorted(FOUND))
+def test_no_possessive_quantifier_is_over_more_than_one_character(name: str) -> None:
+    """Python 3.11.0 to 3.11.4, Debian 12's among them, match `(?:...)*+` wrongly; `(?>(?:...)*)` is the same."""
+    pattern = FOUND[name].pattern
+    assert not possessive_over_more(re._parser.parse(pattern.pattern, pattern.flags)), pattern.pattern
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"), [(r"a(?:\s++|[b]*+|.?+)", False), (r"(x(?:ab)*+|c)", True), (r"(?=(?>(?:a|bc){2}+))", True)]
+)
+def test_possessive_quantifiers_are_found(pattern: str, found: bool) -> None:
+    assert possessive_over_more(re._parser.parse(pattern)) is found
+
+
+def possessive_over_more(tree: object) -> bool:
+    """Whether a parsed expression has a possessive quantifier over something else than one character."""
+    if isinstance(tree, tuple) and len(tree) == 2 and tree[0] is re._constants.POSSESSIVE_REPEAT:
+        _, _, body = tree[1]
+        one = {"LITERAL", "NOT_LITERAL", "ANY", "IN"}
+        return len(body) != 1 or str(body[0][0]) not in one
+    is_tree = isinstance(tree, tuple | list | re._parser.SubPattern)
+    return is_tree and any(possessive_over_more(part) for part in tree)
+
+
 def test_patterns_that_are_made_of_data_have_an_example() -> None:
     assert not MISSING
     sources = {path: ast.parse((PACKAGE / path).read_text("utf-8")) for path in files(LEFT_OUT)}
