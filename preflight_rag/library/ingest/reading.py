@@ -29,8 +29,9 @@ AHEAD_DOCUMENTS = 256
 """Of one file that wait to be taken; a guess."""
 MOST_PROCESSES = 8
 """That read at once; a guess: reading is a tenth of the work, so that one of them feeds several cores."""
-WAITED_SECONDS = 1.0
-"""So long documents are waited for before a further process is started; starting one takes about as long."""
+WAITED_SECONDS = 2.0
+"""So long documents are waited for before a further process is started. Starting the first one and importing its parsers
+takes half as long, for which no second one is needed."""
 LOOK_SECONDS = 0.25
 """Between two looks at whether to stop, where documents are waited for."""
 
