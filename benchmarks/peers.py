@@ -127,6 +127,11 @@ def environment(folder: Path) -> str:
     return str(python)
 
 
+def milliseconds(found: dict[str, Any]) -> str:
+    """Of a search: the processor's, and by the clock."""
+    return f"{1000 * found['search']:.1f} ({1000 * found['clock']:.1f})"
+
+
 def compare(texts: Iterable[str], size: int, name: str, python: str, peers: list[str], work: Path) -> list[str]:
     """Print the rows of one collection; what is not met."""
     folder = work / f"{name}-{size}"
@@ -136,7 +141,7 @@ def compare(texts: Iterable[str], size: int, name: str, python: str, peers: list
     ours = run(sys.executable, "preflight", folder, QUERIES)
     missed = []
     print(
-        f"| {name}, {size:,} | Preflight RAG (`{ours['index']}`) | {1000 * ours['search']:.1f} ({1000 * ours['clock']:.1f}) | 1 "
+        f"| {name}, {size:,} | Preflight RAG (`{ours['index']}`) | {milliseconds(ours)} | 1 "
         f"| {ours['resident']:.0f} ({ours['own']:.0f}) | 1 | opening {ours['opening']:.2f} s; "
         f"storing {stored['storing']:.0f} s, indexing {built['indexing']:.0f} s, at most {built['peak']:.0f} MB |",
         flush=True,
@@ -145,8 +150,7 @@ def compare(texts: Iterable[str], size: int, name: str, python: str, peers: list
         found = run(python, peer, folder, OF_PEERS)
         speed, memory = found["search"] / ours["search"], found["resident"] / ours["resident"]
         print(
-            f"| {name}, {size:,} | {TITLES[peer]} {found['version']} | {1000 * found['search']:.1f} ({1000 * found['clock']:.1f}) "
-            f"| {speed:.1f} "
+            f"| {name}, {size:,} | {TITLES[peer]} {found['version']} | {milliseconds(found)} | {speed:.1f} "
             f"| {found['resident']:.0f} | {memory:.1f} | building {found['building']:.0f} s |",
             flush=True,
         )
@@ -168,6 +172,8 @@ def main() -> None:
     parser.add_argument("--environment", type=Path, default=Path(".bench"), help="where the peers are installed")
     parser.add_argument("--scratch", type=Path, help="where collections are written for the time of the run")
     given = parser.parse_args()
+    if given.data and not given.short and not (Path(given.data) / "biomix" / "corpus.jsonl.gz").is_file():
+        parser.error(f"{given.data} has no biomix/corpus.jsonl.gz; without --data texts are made up alone")
     sizes = [10_000] if given.short else [int(size) for size in given.sizes.split(",")]
     peers = ["langchain"] if given.short else [peer for peer in given.peers.split(",") if peer]
     python = sys.executable if given.short or not peers else environment(given.environment.absolute())

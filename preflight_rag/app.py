@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import threading
 import warnings
@@ -11,7 +10,6 @@ import weakref
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, suppress
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -20,12 +18,9 @@ from typing_extensions import Unpack
 
 from preflight_rag.background_loop import BackgroundLoop
 from preflight_rag.graph.readers import extractive_for, open_reader
+from preflight_rag.graph.warming import Warming
 from preflight_rag.library.opening import LibraryPlace, open_library
-from preflight_rag.models.ahead import may_load_ahead
 from preflight_rag.models.chat.chat_models import OFFLINE
-from preflight_rag.models.embedding.embedder import DEFAULT_SPEC
-from preflight_rag.models.onnx import quiet_onnxruntime
-from preflight_rag.models.reading.extractive_reader import BUNDLED, NO_READER
 from preflight_rag.state.calls import narrowed
 from preflight_rag.state.context import Context, GivenSettings, GivenWithoutK, Settings
 from preflight_rag.state.errors import READ_ONLY, LibraryClosed, LibraryError, ReplyNeeded, UsageError
@@ -44,8 +39,6 @@ if TYPE_CHECKING:
     from preflight_rag.library.pubmed import EntrezClient
     from preflight_rag.models.budget import Purse
     from preflight_rag.models.protocol import Reader
-
-log = logging.getLogger(__name__)
 
 
 class Preflight:
@@ -71,10 +64,12 @@ class Preflight:
         self._resources = AsyncExitStack()
         self._opening = threading.RLock()
         self._opening_readers = threading.Lock()
-        self._warming: threading.Thread | None = None
         self._entrez: EntrezClient | None = None
         self._readers: dict[str, Reader] = {}
-        self._left_open = weakref.finalize(self, _close_left_open, folder, self._loop, self._resources, library)
+        left_open = weakref.finalize(self, _close_left_open, folder, self._loop, self._resources, library)
+        self._left_open = left_open
+        # Without this object, which then would not be collected where it is left open.
+        self._warming = Warming(library, reader, settings.extractive_reader, lambda: left_open.alive)
 
     @classmethod
     def open(
@@ -183,7 +178,7 @@ class Preflight:
             **settings: Fields of `Settings` for this search, such as `where=("year>=2020",)`, as for `ask`.
         """
         numbers = self._settings({"k": k, **settings})
-        self._begin_warming()
+        self._warming.begin()
         from preflight_rag.conversation.questions import check_question, normalised
         from preflight_rag.library.search.retrieval import retrieve_passages
         from preflight_rag.routing.decision import decide
@@ -488,8 +483,7 @@ class Preflight:
             self._loop.call(self._resources.aclose())
             self._loop.close()
             self._turns = None
-        if self._warming is not None:
-            self._warming.join()
+        self._warming.join()
         if self._entrez is not None:
             self._entrez.close()
         self.library.close()
@@ -552,10 +546,12 @@ class Preflight:
                 help="Give it to Preflight.open.",
             )
         ahead = (question, settings) if by_rule and not options and not history else None
-        self._begin_warming(ahead)
+        if is_first := self._turns is None:
+            self._warming.begin(ahead)
         from preflight_rag.graph.requests import Ask
 
-        self._begin_warming(ahead, all_imported=True)
+        if is_first:
+            self._warming.begin(ahead, all_imported=True)
         return Ask(question, settings, options, history, model, discard)
 
     def reader_of(self, model: str | None) -> Reader:
@@ -580,69 +576,8 @@ class Preflight:
                 )
             return self._readers[model]
 
-    def _begin_warming(self, ahead: tuple[str, Settings] | None = None, *, all_imported: bool = False) -> None:
-        """Load, in a thread beside what else a first question imports, the models and the index that it runs.
-
-        Where imports of two threads cross, one of them can fail. So what the package's own models import is imported
-        here; models of somebody's own import much more, and begin only when everything else has been imported.
-
-        Args:
-            ahead: A question that stands alone and its turn's settings, where its passages are to be read, too.
-            all_imported: Whether the thread may import what it likes.
-        """
-        if self._turns is not None or self._warming is not None:
-            return
-        if may_load_ahead():
-            self._warm_ahead(ahead, all_imported=all_imported)
-
-    def _warm_ahead(self, ahead: tuple[str, Settings] | None, *, all_imported: bool) -> None:
-        import numpy  # noqa: F401  # loads once only in a process
-
-        own = self.settings.extractive_reader in (BUNDLED, NO_READER) and self.library.embedder.spec == DEFAULT_SPEC
-        if not own and not all_imported:
-            return
-        read = None
-        if own:
-            with suppress(Exception):  # such as one that finds no memory: as in `_warm`
-                quiet_onnxruntime()
-                for name in ("faiss", "tantivy", "tokenizers"):
-                    import_module(name)
-                read = self._reading_ahead(*ahead) if ahead else None
-        warming = threading.Thread(target=self._warm, args=(read,), name="preflight-warm", daemon=True)
-        with suppress(RuntimeError):  # no room for another thread: the turn loads what it needs itself
-            warming.start()
-            self._warming = warming
-
-    def _reading_ahead(self, question: str, settings: Settings) -> Callable[[], None] | None:
-        """What reads the passages of a question, where that may be done beside its turn."""
-        extractive = self.reader.extractive
-        if extractive is None:
-            return None
-        from preflight_rag.conversation.questions import normalised
-        from preflight_rag.library.search.ahead import import_ahead, may_be_found_ahead, read_ahead
-
-        if not may_be_found_ahead(self.library, settings):
-            return None
-        import_ahead()
-        return lambda: read_ahead(self.library, normalised(question), settings, extractive, self._is_open)
-
     def _is_open(self) -> bool:
         return self._left_open.alive
-
-    def _warm(self, read: Callable[[], None] | None) -> None:
-        """Load what a turn needs while the rest of it is made ready, then `read`.
-
-        What fails here, such as a package that finds no memory, the turn meets itself and names in one line; out of a
-        thread it would be a traceback on the screen.
-        """
-        try:
-            self.library.warm()
-            if (extractive := self.reader.extractive) is not None:
-                extractive.read([("warm", "", "warm")])
-            if read is not None:
-                read()
-        except Exception:
-            log.debug("what a turn needs could not be loaded ahead of it", exc_info=True)
 
     def _check_open(self) -> None:
         if not self._is_open():

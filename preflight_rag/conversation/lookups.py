@@ -73,7 +73,8 @@ _FILTERED = [
 _ENTITIES = LazyPattern(
     rf"{_ASKED}(?:{_SHOW}|what are|which) (?:all )?(?:the )?(?:different )?(?P<asked>[\w-]+(?: [\w-]+){{0,2}}?) "
     r"(?:(?:that )?(?:are|were|is|was) )?(?:studied|tested|used|investigated|mentioned|examined|evaluated|named"
-    r"|discussed|reported|described|covered|compared) (?:in|by|across) (?>(?:(?:all|the|these|those|my|our|your|any) )*)"
+    r"|discussed|reported|described|covered|compared) (?:in|by|across) "
+    r"(?>(?:(?:all|the|these|those|my|our|your|any) )*)"
     r"(?:library|collection|documents|files|reports|papers|articles|publications|abstracts|records|filings|studies"
     rf"|trials)(?: (?:{_SAYS}|of|in|for) {_TOPIC})?{_TAIL}",
     re.IGNORECASE,

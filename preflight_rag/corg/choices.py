@@ -13,7 +13,9 @@ from preflight_rag.text.citations import labelled
 NOT_CHOSEN = "another one was meant"
 _ALL = re.compile(r"(?:all|both|any|every(?:thing|one)|all of (?:them|these|those)|each)", re.I)
 _BETWEEN = re.compile(r"(?>(?:(?<!\s)\s++)?)(?:[,;/&+]|\band\b)\s*+", re.I)
-_LEAD = re.compile(r"^(?>(?:(?:i mean(?:t)?|please|only|just|the ones?|in|of|from|number|no\.?|option|the)\s++)+)", re.I)
+_LEAD = re.compile(
+    r"^(?>(?:(?:i mean(?:t)?|please|only|just|the ones?|in|of|from|number|no\.?|option|the)\s++)+)", re.I
+)
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
 

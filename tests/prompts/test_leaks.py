@@ -8,7 +8,7 @@ from langchain_core.messages import HumanMessage, SystemMessage
 from preflight_rag.prompts.leaks import LEAK, LeakGuard, without_leaks
 
 RULES = (
-    "You answer questions from numbered passages. Every statement ends with the number of its passage in square brackets. "
+    "You answer questions from numbered passages. Every statement ends with its passage's number in square brackets. "
     "Where the passages do not settle the question, say so in one sentence and name what is missing."
 )
 PROMPT = [SystemMessage(RULES), HumanMessage("How hot is Venus? Every passage says: it is 465 degrees hot.")]

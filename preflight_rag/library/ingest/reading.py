@@ -30,8 +30,8 @@ AHEAD_DOCUMENTS = 256
 MOST_PROCESSES = 8
 """That read at once; a guess: reading is a tenth of the work, so that one of them feeds several cores."""
 WAITED_SECONDS = 2.0
-"""So long documents are waited for before a further process is started. Starting the first one and importing its parsers
-takes half as long, for which no second one is needed."""
+"""So long documents are waited for before a further process is started. Starting the first one and importing its
+parsers takes half as long, for which no second one is needed."""
 LOOK_SECONDS = 0.25
 """Between two looks at whether to stop, where documents are waited for."""
 

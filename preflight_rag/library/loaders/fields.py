@@ -21,6 +21,7 @@ _MOJIBAKE = re.compile("[\xc3-\xdf][\x80-\x9f]|[\xe0-\xef][\x80-\x9f][\x80-\xbf]
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ISO = re.compile(r"(?:D:)?(\d{4})(?:[-/.]?(\d{2})(?:[-/.]?(\d{2}))?)?(?!\d{1,3}\b)")
 _NOBODY = ("anonymous", "unknown", "unspecified", "python-docx")
+_BETWEEN_NAMES = re.compile(r"(?>(?:(?<!\s)\s++)?);\s*+|(?<!\s)[^\S\n]*+\n\s*+|(?<!\s)\s++and\s++")
 _FORMATS = ("%d %B %Y", "%B %d, %Y", "%d %b %Y", "%b %d, %Y", "%Y %b %d", "%Y %B %d", "%Y %b", "%B %Y", "%b %Y")
 
 
@@ -128,7 +129,7 @@ def checked_date(year: str | None, month: str | None = None, day: str | None = N
 def people(value: object) -> tuple[str, ...]:
     """Author names from a list, or from one string that separates them by semicolons, line ends or `and`."""
     if isinstance(value, str):
-        names: Iterable[object] = re.split(r"(?>(?:(?<!\s)\s++)?);\s*+|(?<!\s)[^\S\n]*+\n\s*+|(?<!\s)\s++and\s++", value)
+        names: Iterable[object] = _BETWEEN_NAMES.split(value)
     elif isinstance(value, list | tuple):
         names = (item.get("name", "") if isinstance(item, dict) else item for item in value)
     else:

@@ -231,7 +231,8 @@ def hybrid_search(
         columns = Columns(np.arange(1, len(fused) + 1), fused.scores, cosines, dense_rank, lexical_rank, bm25)
         unread = Pool(columns, positions, index.terms, index.places)
     by_name = ScoresByName(Scored(fused.keys, cosines), names)
-    return Rankings(*(Ranked(part, names) for part in (dense, lexical, fused)), by_name, unread=unread)
+    ranked = Ranked(dense, names), Ranked(lexical, names), Ranked(fused, names)
+    return Rankings(*ranked, by_name, unread=unread)
 
 
 def _ranks(ranking: np.ndarray, wanted: np.ndarray) -> np.ndarray:

@@ -21,7 +21,7 @@ quiet_onnxruntime()
 import_ahead()
 with Preflight.open(sys.argv[1], "offline") as app:
     before = set(sys.modules)
-    app._warm(None)
+    app._warming.load()
     read_ahead(app.library, sys.argv[2], app.settings, app.reader.extractive, lambda: True)
     print("read", *sorted(name for name in set(sys.modules) - before if not name.startswith("encodings.")))
 """

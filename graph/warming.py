@@ -1,0 +1,101 @@
+"""What a first question runs, loaded in a thread beside what it imports: models, index, and its own passages."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from importlib import import_module
+
+from preflight_rag.library.collection import Collection
+from preflight_rag.models.ahead import may_load_ahead
+from preflight_rag.models.embedding.embedder import DEFAULT_SPEC
+from preflight_rag.models.onnx import quiet_onnxruntime
+from preflight_rag.models.protocol import Reader
+from preflight_rag.models.reading.extractive_reader import BUNDLED, NO_READER
+from preflight_rag.state.context import Settings
+
+log = logging.getLogger(__name__)
+
+
+class Warming:
+    """Loads once what the turns of an application need. Nothing of a turn depends on it.
+
+    Args:
+        library: Its index and embedder are loaded.
+        reader: Its extractive reader is loaded.
+        extractive_reader: The name of that reader.
+        is_open: Whether the application still is: once it is closed, no further passage is read.
+    """
+
+    def __init__(
+        self, library: Collection, reader: Reader, extractive_reader: str, is_open: Callable[[], bool]
+    ) -> None:
+        self._library = library
+        self._reader = reader
+        self._extractive_reader = extractive_reader
+        self._is_open = is_open
+        self._thread: threading.Thread | None = None
+
+    def begin(self, ahead: tuple[str, Settings] | None = None, *, all_imported: bool = False) -> None:
+        """Begin, unless it was begun before or there is no memory for it.
+
+        Where imports of two threads cross, one of them can fail. So what the package's own models import is imported
+        here; models of somebody's own import much more, and begin only when everything else has been imported.
+
+        Args:
+            ahead: A question that stands alone and its turn's settings, where its passages are to be read, too.
+            all_imported: Whether the thread may import what it likes.
+        """
+        if self._thread is not None or not may_load_ahead():
+            return
+        import numpy  # noqa: F401  # loads once only in a process
+
+        own = self._extractive_reader in (BUNDLED, NO_READER) and self._library.embedder.spec == DEFAULT_SPEC
+        if not own and not all_imported:
+            return
+        read = None
+        if own:
+            with suppress(Exception):  # such as one that finds no memory: as in `load`
+                quiet_onnxruntime()
+                for name in ("faiss", "tantivy", "tokenizers"):
+                    import_module(name)
+                read = self._reading(*ahead) if ahead else None
+        thread = threading.Thread(target=self.load, args=(read,), name="preflight-warm", daemon=True)
+        with suppress(RuntimeError):  # no room for another thread: the turn loads what it needs itself
+            thread.start()
+            self._thread = thread
+
+    def load(self, read: Callable[[], None] | None = None) -> None:
+        """Load what a turn needs, then `read`.
+
+        What fails here, such as a package that finds no memory, the turn meets itself and names in one line; out of a
+        thread it would be a traceback on the screen.
+        """
+        try:
+            self._library.warm()
+            if (extractive := self._reader.extractive) is not None:
+                extractive.read([("warm", "", "warm")])
+            if read is not None:
+                read()
+        except Exception:
+            log.debug("what a turn needs could not be loaded ahead of it", exc_info=True)
+
+    def join(self) -> None:
+        """Wait for its end, if it was begun."""
+        if self._thread is not None:
+            self._thread.join()
+
+    def _reading(self, question: str, settings: Settings) -> Callable[[], None] | None:
+        """What reads the passages of a question, where that may be done beside its turn."""
+        extractive = self._reader.extractive
+        if extractive is None:
+            return None
+        from preflight_rag.conversation.questions import normalised
+        from preflight_rag.library.search.ahead import import_ahead, may_be_found_ahead, read_ahead
+
+        if not may_be_found_ahead(self._library, settings):
+            return None
+        import_ahead()
+        return lambda: read_ahead(self._library, normalised(question), settings, extractive, self._is_open)
