@@ -116,14 +116,14 @@ def run(python: str, name: str, folder: Path, queries: int) -> dict[str, Any]:
 
 def environment(folder: Path) -> str:
     """The interpreter of the peers' environment, which is made where it is not there yet."""
-    python = folder / "bin" / "python"
-    if not (folder / "installed").exists():
+    python, installed = folder / "bin" / "python", folder / "installed"
+    packages = sorted({package for names in PEERS.values() for package in names})
+    if not installed.exists() or installed.read_text(encoding="utf-8").split() != packages:
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-        packages = sorted({package for names in PEERS.values() for package in names})
         subprocess.run(
             [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages], check=True
         )
-        (folder / "installed").touch()
+        installed.write_text("\n".join(packages), encoding="utf-8")
     return str(python)
 
 
