@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from fault_counts import times
+from kept_threads import OF_THE_FILE
 from langchain_core.embeddings import Embeddings
 from serving import running
 
@@ -257,6 +258,7 @@ def test_a_damaged_log_is_kept_and_what_it_lost_is_said(
             assert library.search("something else").fused[0].document_id == "after"
 
 
+@OF_THE_FILE
 @pytest.mark.parametrize("damage", KINDS)
 def test_damaged_conversations_leave_the_library_working(folder: Path, embedder: Embeddings, damage: Damage) -> None:
     draw = random.Random(11)
@@ -288,6 +290,7 @@ def test_damaged_conversations_leave_the_library_working(folder: Path, embedder:
             assert app.ask("What does compound 7 lower?", thread_id="new").citations
 
 
+@OF_THE_FILE
 def test_damaged_checkpoints_are_named_without_what_they_hold(folder: Path, embedder: Embeddings) -> None:
     draw = random.Random(2)
     path = folder / "threads.db"
@@ -313,6 +316,7 @@ def test_damaged_checkpoints_are_named_without_what_they_hold(folder: Path, embe
         assert app.ask("What does compound 7 lower?", thread_id="t").citations
 
 
+@OF_THE_FILE
 @pytest.mark.parametrize(
     "statement",
     [
@@ -337,6 +341,7 @@ def test_edited_turns_are_named_without_what_they_hold(folder: Path, embedder: E
             assert [turn.question for turn in app.ledger.turns("t")][1] == "And compound 13?"
 
 
+@OF_THE_FILE
 def test_the_command_line_repairs_both_and_says_what_to_do(folder: Path, embedder: Embeddings) -> None:
     for name in ("library.db", "threads.db"):
         data = bytearray((folder / name).read_bytes())
@@ -355,6 +360,7 @@ def test_the_command_line_repairs_both_and_says_what_to_do(folder: Path, embedde
     assert shown.returncode == 0, shown.stderr
 
 
+@OF_THE_FILE
 @pytest.mark.skipif(sys.platform == "win32", reason="an open file cannot be replaced there")
 def test_what_a_process_has_open_is_not_replaced(folder: Path) -> None:
     path = folder / "threads.db"
@@ -375,6 +381,7 @@ def test_what_a_process_has_open_is_not_replaced(folder: Path) -> None:
     assert "threads.db was damaged" in rebuilt.stdout
 
 
+@OF_THE_FILE
 def test_conversations_are_read_while_the_library_is_damaged(folder: Path) -> None:
     (folder / "library.db").write_bytes(b"not a database" * 1000)
     shown = preflight("threads", "show", "t", "--library", folder)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from fault_counts import times
+from kept_threads import OF_THE_FILE
 from langchain_core.embeddings import Embeddings
 
 from preflight_rag import Preflight
@@ -122,6 +123,7 @@ def test_a_full_disk_is_one_line_on_the_command_line(disk: SmallDisk, base: Path
     assert generations(folder) == 1
 
 
+@OF_THE_FILE
 @pytest.mark.parametrize("opened", [True, False])
 @pytest.mark.parametrize("kilobytes", times([0, 24, 200], [0, 8, 16, 24, 32, 40, 48, 64, 80, 96, 112, 128, 160, 200]))
 def test_a_disk_that_fills_up_in_a_conversation(
