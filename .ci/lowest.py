@@ -1,5 +1,7 @@
 """The package with the lowest versions that pyproject.toml allows: the demo and the fast tests.
 
+And the lowest Python: every version of constraints.txt has to be one that Python 3.11.0 may have.
+
     .venv/bin/python .ci/lowest.py FOLDER      makes FOLDER/venv and runs them there
 
 uv finds the lowest versions of what is named in pyproject.toml that go together. torch stays as constraints.txt has it:
@@ -53,6 +55,8 @@ def main() -> None:
     """Install and run; any failure ends it with that command's status."""
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
+    tested_versions = "pip compile pyproject.toml -c constraints.txt --all-extras --python-version 3.11.0 --quiet"
+    run(sys.executable, "-m", "uv", *tested_versions.split(), "-o", folder / "tested.txt")
     python = folder / "venv" / "bin" / "python"
     tested = dict(
         line.split("==") for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").split() if "==" in line
