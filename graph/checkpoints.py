@@ -536,6 +536,7 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
                     await self._bring_log_in(CLOSING_BUSY_MILLISECONDS)
             finally:
                 await self.conn.close()
+                self.conn._thread.join(1.0)  # it has said its last word, and may still be on its way out
 
     async def _bring_log_in(self, milliseconds: int) -> None:
         """Bring the write-ahead log into the database file."""

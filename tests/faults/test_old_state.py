@@ -15,6 +15,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from kept_threads import OF_THE_FILE
 from langchain_core.embeddings import Embeddings
 
 from preflight_rag import Preflight
@@ -52,6 +53,7 @@ def test_the_first_versions_library_is_found_as_it_was(first: Path, embedder: Em
         assert library.passages(found)[0].text.endswith("Sea water holds 35 grams of salt in a litre.")
 
 
+@OF_THE_FILE
 def test_the_first_versions_conversations_are_read_and_go_on(first: Path, embedder: Embeddings) -> None:
     with Preflight.open(first, "offline", embedder=embedder, route="plain") as app:
         kept = sorted((row.thread_id, row.turns, row.status) for row in app.ledger.threads())
@@ -63,6 +65,7 @@ def test_the_first_versions_conversations_are_read_and_go_on(first: Path, embedd
         assert [turn.turn for turn in app.ledger.turns("salt")] == [1, 2, 3]
 
 
+@OF_THE_FILE
 def test_a_turn_that_the_first_version_left_is_finished(first: Path, embedder: Embeddings) -> None:
     """Its state lacks what today's stages read: it is begun again, from its question and its settings."""
     edit(first / "threads.db", "UPDATE turns SET model = 'offline' WHERE thread_id = 'foam'")
@@ -73,6 +76,7 @@ def test_a_turn_that_the_first_version_left_is_finished(first: Path, embedder: E
         assert app.ledger.last("foam").status == "answered"
 
 
+@OF_THE_FILE
 @pytest.mark.parametrize("version", [0, 1])
 def test_older_numbers_are_brought_up_to_date(first: Path, embedder: Embeddings, version: int) -> None:
     edit(first / "library.db", "UPDATE meta SET value = ? WHERE key = 'schema_version'", str(version))
@@ -89,6 +93,7 @@ def test_older_numbers_are_brought_up_to_date(first: Path, embedder: Embeddings,
     assert [key.name for key in KeyRing(first).all()] == ["anna", "ben"]
 
 
+@OF_THE_FILE
 def test_newer_databases_are_left_alone(first: Path, embedder: Embeddings) -> None:
     KeyRing(first).add("anna")
     with Preflight.open(first, "offline", embedder=embedder, route="plain") as app:
@@ -119,6 +124,7 @@ def pending(folder: Path, embedder: Embeddings) -> None:
     edit(folder / "threads.db", "UPDATE turns SET status = 'running', result = NULL WHERE thread_id = 'cut'")
 
 
+@OF_THE_FILE
 @pytest.mark.parametrize(("was", "now"), [("answer_plain", "write_answer")])
 def test_a_turn_before_a_stage_that_has_another_name_now(first: Path, embedder: Embeddings, was: str, now: str) -> None:
     """The names of the stages stand in its checkpoint; both names are of one length, which the encoding needs."""
@@ -137,6 +143,7 @@ def test_a_turn_before_a_stage_that_has_another_name_now(first: Path, embedder: 
         assert app.ledger.last("cut").status == "answered"
 
 
+@OF_THE_FILE
 def test_a_turn_that_a_newer_version_began(first: Path, embedder: Embeddings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("preflight_rag.nodes.rewrite.STATE_VERSION", STATE_VERSION + 1)
     pending(first, embedder)

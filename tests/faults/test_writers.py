@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from fault_counts import FULL, report, times
 from filelock import FileLock
-from kept_threads import Kept
+from kept_threads import OF_THE_FILE, Kept
 
 import preflight_rag
 from preflight_rag import Preflight
@@ -387,6 +387,7 @@ def files(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+@OF_THE_FILE
 @pytest.mark.skipif(sys.platform != "linux", reason="root writes anywhere, but for Linux, where that can be taken away")
 def test_a_read_only_folder_is_asked_and_says_in_one_line_what_cannot_be_done(read_only: Path) -> None:
     before = files(read_only)
