@@ -63,10 +63,21 @@ def note_by_rule(question: str, source: Source) -> ContextNote:
     """What a context is about, from its title, its opening and its nearest sentence; it always has an answer."""
     name = surface_name(question)
     title = " ".join(source.title.split())
-    entity = name if name and name.casefold() in f"{title} {source.text}".casefold() else _head(title) or name
+    holds = bool(name) and name.casefold() in f"{title} {source.text}".casefold()
+    entity = own_name(name, title or heading_of(source.text)) if holds else _head(title) or name
     named = title if entity.casefold() in title.casefold() else ""
     descriptor = descriptor_of(entity, named, source.text) if entity else None
     return ContextNote(source.n, entity or f"context {source.n}", descriptor, answer_by_rule(question, source.text))
+
+
+def own_name(name: str, heading: str) -> str:
+    """The name asked for, as a text of this heading may be given it.
+
+    Of "Broken Bow, Nebraska" the first part alone, where the heading is "Broken Bow, Oklahoma": that is a namesake.
+    """
+    first = _head(name)
+    is_namesake = _head(heading).casefold() == first.casefold() and name.casefold() not in heading.casefold()
+    return first if first and is_namesake else name
 
 
 def answer_by_rule(question: str, text: str) -> str:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from preflight_rag.corg.agreement import same_answer
 from preflight_rag.corg.comparability import Statement, about_different_things
-from preflight_rag.corg.entities import descriptor_of, heading_of
+from preflight_rag.corg.entities import descriptor_of, heading_of, own_name
 from preflight_rag.models.cache import PureCache
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader, Pair, PassageReading, Span
 from preflight_rag.offline.evidence import quote_around
@@ -183,7 +183,8 @@ class ContextReader:
     def note(self, question: str, source: Source) -> ContextNote:
         """A context's entity, descriptor and answer; no answer where it does not bear on the question."""
         reading = self.read(question, source)
-        entity = surface_name(question) or " ".join(source.title.split()) or heading_of(source.text)
+        heading = " ".join(source.title.split()) or heading_of(source.text)
+        entity = own_name(surface_name(question), heading) or heading
         first = reading.answers[0] if self.answers(reading) else None
         return ContextNote(
             source.n,

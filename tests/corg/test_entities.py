@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preflight_rag.corg.entities import leading_names, named_entity, nearest_sentence, note_by_rule
+from preflight_rag.corg.entities import leading_names, named_entity, nearest_sentence, note_by_rule, own_name
 from preflight_rag.state.reading import Source
 from preflight_rag.text.names import tokens
 
@@ -24,6 +24,29 @@ def test_a_note_by_rule(title, text, entity, descriptor, answer):
     note = note_by_rule(QUESTION, Source(4, "id", title, text))
     assert (note.rank, note.entity, note.descriptor) == (4, entity, descriptor)
     assert note.answer.startswith(answer[:5])
+
+
+@pytest.mark.parametrize(
+    ("name", "heading", "own"),
+    [
+        ("Broken Bow, Nebraska", "Broken Bow, Nebraska", "Broken Bow, Nebraska"),
+        ("Broken Bow, Nebraska", "Broken Bow, Oklahoma", "Broken Bow"),
+        ("Broken Bow, Nebraska", "Broken Bow", "Broken Bow"),
+        ("Broken Bow, Nebraska", "Cities of Nebraska", "Broken Bow, Nebraska"),
+        ("Broken Bow, Nebraska", "History of Broken Bow, Nebraska", "Broken Bow, Nebraska"),
+        ("Broken Bow", "Broken Bow, Oklahoma", "Broken Bow"),
+        ("Mercury (planet)", "Mercury (element)", "Mercury"),
+        ("", "Bread", ""),
+    ],
+)
+def test_a_namesake_is_not_given_the_name_that_was_asked_for(name, heading, own):
+    assert own_name(name, heading) == own
+
+
+def test_a_note_on_a_namesake_that_speaks_of_what_was_asked_for():
+    text = "Broken Bow is a city in Oklahoma, named after Broken Bow, Nebraska. 4,228 live there."
+    note = note_by_rule("How many live in Broken Bow, Nebraska?", Source(1, "id", "Broken Bow, Oklahoma", text))
+    assert (note.entity, note.descriptor) == ("Broken Bow", "Oklahoma")
 
 
 @given(st.text(max_size=80), st.text(max_size=80), st.text(max_size=80))

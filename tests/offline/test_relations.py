@@ -192,6 +192,12 @@ def test_the_note_of_a_context_read_by_spans_has_its_best_answer(spans):
     assert spans.note(QUESTION, BREAD).answer is None
 
 
+def test_the_note_of_a_namesake_has_not_the_name_that_was_asked_for(spans):
+    notes = [spans.note("What is the population of Broken Bow, Nebraska?", each) for each in (NEBRASKA, OKLAHOMA)]
+    assert [note.entity for note in notes] == ["Broken Bow, Nebraska", "Broken Bow"]
+    assert notes[1].descriptor == "Oklahoma"
+
+
 def test_the_weights_are_readable_and_name_every_feature(reader, spans):
     by_sentences, by_spans = offline_relations.models()["sentences"], offline_relations.models()["spans"]
     assert set(by_sentences) == {"answers", "same_entity", "same_answer"}
