@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import itertools
 import os
 import socket
@@ -45,6 +46,7 @@ from serving import running  # noqa: E402
 
 import preflight_rag  # noqa: E402
 from preflight_rag import Preflight  # noqa: E402
+from preflight_rag.cli import OBJECTS_BEFORE_COLLECTION  # noqa: E402
 from preflight_rag.library import Library  # noqa: E402
 from preflight_rag.server import ServerOptions, serve  # noqa: E402
 from preflight_rag.server.workers import Worker, run_workers  # noqa: E402
@@ -181,10 +183,13 @@ ASKED = itertools.count(10_000, 10_000)
 """Numbers of questions that nobody has asked yet: what the small reader has read it keeps."""
 
 
-def requests(url: str, at_once: int, count: int, used: Callable[[], float] = time.process_time) -> tuple[float, float]:
+def requests(
+    url: str, at_once: int, count: int, used: Callable[[], float] = time.process_time, warm: int = 2
+) -> tuple[float, float]:
     """Requests a second of a client in a process of its own, and the server's processor seconds for one.
 
-    The client shares the machine: with the server's processor time it fills the cores, however fast that is.
+    The client shares the machine: with the server's processor time it fills the cores, however fast that is. `warm` is
+    how many questions each of its connections asks before.
     """
 
     def sent(numbers: range) -> float:
@@ -192,9 +197,10 @@ def requests(url: str, at_once: int, count: int, used: Callable[[], float] = tim
         return float(subprocess.run(command, input=asked, check=True, capture_output=True, text=True).stdout)
 
     first = next(ASKED)
-    sent(range(first, first + 2 * at_once))
+    if warm:
+        sent(range(first, first + warm * at_once))
     cpu = used()
-    rate = sent(range(first + 2 * at_once, first + 2 * at_once + count))
+    rate = sent(range(first + warm * at_once, first + warm * at_once + count))
     return rate, (used() - cpu) / count
 
 
@@ -253,6 +259,7 @@ def serve_in_two(folder: Path, route: str) -> None:
         own = [sys.executable, *sys.argv]
         run_workers(2, host="127.0.0.1", port=0, started=partial(print, flush=True), tell=print, command=own)
         return
+    gc.set_threshold(OBJECTS_BEFORE_COLLECTION)  # as the command does
     with Preflight.open(folder, Instant(), route=route, rewrite="off", extractive_reader="none") as app:
         serve(app, options=ServerOptions(rate=0, turns=64), access_log=False, worker=worker)
 

@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -41,6 +42,7 @@ from preflight_rag.graph.sqlite_database import (
     BUSY_SECONDS,
     THREADS,
     WriteAheadLog,
+    begin_writing,
     bring_log_in,
     make_database,
     translated_errors,
@@ -121,9 +123,16 @@ _PUT = """
 _PUT_WRITES = """
     INSERT OR {} INTO writes
         (thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, value)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+    VALUES {}
 """
-_REMOVE = "DELETE FROM {} WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?"
+# SQLite looks through the whole table for `(thread_id, checkpoint_ns, checkpoint_id) IN (VALUES …)`.
+_REMOVE = """
+    DELETE FROM {0} WHERE rowid IN (
+        SELECT found.rowid FROM (VALUES {1}) AS named CROSS JOIN {0} AS found
+        ON thread_id = column1 AND checkpoint_ns = column2 AND checkpoint_id = column3)
+"""
+MOST_VALUES = 900
+"""Of one statement; SQLite before 3.32 takes 999."""
 _GET = """
     SELECT checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata FROM checkpoints
     WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?
@@ -137,17 +146,30 @@ GATHERING = 4
 takes from a stage's results to the checkpoint after it, counted in its version 1.2."""
 GATHERING_SECONDS = 0.01
 """The same for what nobody waits for: stages that take no time are written together; a guess."""
+LATEST_ALONE = "latest_alone"
+"""In a run's metadata: of its steps the latest alone has to be kept, as where pruning would take the others."""
 Work = Callable[[sqlite3.Connection], object]
 """Statements that are run within a transaction."""
 
 
 @dataclass(eq=False)
 class _Queued:
-    """What is to be written of a thread, and what is waited for until it is."""
+    """What is to be written of a thread, and what is waited for until it is.
+
+    Attributes:
+        thread_id: Which thread.
+        work: What writes it.
+        written: Done when it is in the file.
+        checkpoint: Namespace and id of the checkpoint that this is, or that its writes belong to; None for what is
+            neither.
+        replaces: Namespace and id of the checkpoint that is not needed any more once this is in the file.
+    """
 
     thread_id: str
     work: Work
     written: asyncio.Future[None]
+    checkpoint: tuple[str, str] | None = None
+    replaces: tuple[str, str] | None = None
 
 
 class PruningSaver(BaseCheckpointSaver[str]):
@@ -192,7 +214,8 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
         path: The database's file.
         behind: Whether a graph goes on while its checkpoints are written: in their order, and each whole. Who needs to
             know that all of them are waits for `flush`; what could not be written is raised there, or at the next
-            checkpoint of the thread. Reading waits by itself.
+            checkpoint of the thread. Reading waits by itself. Of a run with `LATEST_ALONE` in its metadata a step is
+            not written that another one has followed by then.
     """
 
     def __init__(
@@ -300,7 +323,16 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
         described = json.dumps(get_checkpoint_metadata(config, metadata), ensure_ascii=False).encode("utf-8", "ignore")
         values = self.serde.dumps_typed(checkpoint)
         row = (str(thread_id), namespace, checkpoint["id"], names.get("checkpoint_id"), *values, described)
-        await self._put(str(thread_id), lambda connection: connection.execute(_PUT, row))
+        alone = (config.get("metadata") or {}).get(LATEST_ALONE) and names.get("checkpoint_id")
+        await self._put(
+            _Queued(
+                str(thread_id),
+                lambda connection: connection.execute(_PUT, row),
+                _future(),
+                checkpoint=(namespace, checkpoint["id"]),
+                replaces=(namespace, str(alone)) if alone else None,
+            )
+        )
         return {"configurable": {"thread_id": thread_id, "checkpoint_ns": namespace, "checkpoint_id": checkpoint["id"]}}
 
     async def aput_writes(
@@ -315,8 +347,8 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
         ]
         # What an error or an interrupt left is replaced; the results of a task that has them already stay.
         again = "REPLACE" if all(channel in WRITES_IDX_MAP for channel, _ in writes) else "IGNORE"
-        statement = _PUT_WRITES.format(again)
-        await self._put(key[0], lambda connection: connection.executemany(statement, rows))
+        put = partial(_all_rows, rows=rows, statement=_PUT_WRITES, name=again)
+        await self._put(_Queued(key[0], put, _future(), checkpoint=(key[1], key[2])))
 
     async def write(self, thread_id: str, work: Work) -> None:
         """Write something else of a thread, in a transaction with what others want written.
@@ -325,7 +357,8 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
             Exception: It could not be written.
         """
         await self.setup()
-        queued = self._enqueue(thread_id, work)
+        queued = _Queued(thread_id, work, _future())
+        self._enqueue(queued)
         self._begin_writing()
         try:
             await asyncio.shield(queued.written)
@@ -348,15 +381,15 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
         """Whether something of a thread waits to be written, or could not be."""
         return thread_id in self._unwritten
 
-    async def _put(self, thread_id: str, work: Work) -> None:
+    async def _put(self, queued: _Queued) -> None:
         """Have something written with what others want written at the same moment, and wait for it unless behind.
 
         The results of a stage and the checkpoint after it come one shortly after the other, and so do those of turns
         that run at once: together they are one transaction and one call of the database's thread.
         """
         await self.setup()
-        self._raise_failed(thread_id)
-        queued = self._enqueue(thread_id, work)
+        self._raise_failed(queued.thread_id)
+        self._enqueue(queued)
         if self._behind:
             if self._waiting is None and not self._is_writing:
                 self._waiting = asyncio.get_running_loop().call_later(GATHERING_SECONDS, self._begin_writing)
@@ -373,11 +406,9 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
         finally:
             self._forget(queued)
 
-    def _enqueue(self, thread_id: str, work: Work) -> _Queued:
-        queued = _Queued(thread_id, work, asyncio.get_running_loop().create_future())
+    def _enqueue(self, queued: _Queued) -> None:
         self._queue.append(queued)
-        self._unwritten.setdefault(thread_id, []).append(queued)
-        return queued
+        self._unwritten.setdefault(queued.thread_id, []).append(queued)
 
     def _forget(self, queued: _Queued) -> None:
         """Take from what is not written what is, or what its caller knows not to be."""
@@ -424,7 +455,7 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
             async with self.lock:
                 taken, self._queue = self._queue, []
                 try:
-                    problems = await _written(self.conn, [each.work for each in taken], self.log)
+                    problems = await _written(self.conn, taken, self.log)
                 except BaseException as error:  # of a connection that was closed, or in a loop that ends
                     for each in taken:
                         each.written.set_exception(error) if isinstance(error, Exception) else each.written.cancel()
@@ -548,7 +579,7 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
 
         def remove() -> int:
             with self.conn._conn as connection:
-                connection.execute("BEGIN IMMEDIATE")
+                begin_writing(connection)
                 return _removed(connection, query, values)
 
         async with self.lock:
@@ -577,11 +608,30 @@ def _removed(connection: sqlite3.Connection, query: str, values: Sequence[Any]) 
     """Delete the checkpoints whose keys the query finds, and their writes, and say how many."""
     keys = connection.execute(query, values).fetchall()
     for table in ("writes", "checkpoints"):
-        connection.executemany(_REMOVE.format(table), keys)
+        _all_rows(connection, keys, _REMOVE, table)
     return len(keys)
 
 
-async def _written(conn: aiosqlite.Connection, wanted: Sequence[Work], log: WriteAheadLog) -> list[Exception | None]:
+def _all_rows(connection: sqlite3.Connection, rows: Sequence[Sequence[Any]], statement: str, name: str) -> None:
+    """Run a statement over rows, as few times as it takes.
+
+    Each run gives the interpreter up and has to wait for it where other threads calculate, for up to 5 ms, while the
+    file is locked against all other writers: `executemany` does so once a row.
+
+    Args:
+        connection: Within a transaction.
+        rows: All of one length.
+        statement: With a place for the name and one for the rows.
+        name: What stands in the first place.
+    """
+    at_once = MOST_VALUES // len(rows[0]) if rows else 1
+    for start in range(0, len(rows), at_once):
+        some = rows[start : start + at_once]
+        marks = ", ".join([f"({', '.join('?' * len(some[0]))})"] * len(some))
+        connection.execute(statement.format(name, marks), [value for row in some for value in row])
+
+
+async def _written(conn: aiosqlite.Connection, wanted: Sequence[_Queued], log: WriteAheadLog) -> list[Exception | None]:
     """Write for several callers in one transaction; for each caller None, or why nothing of it is in the file.
 
     aiosqlite's own methods go to the connection's thread and back for every statement, for the commit and for closing
@@ -589,20 +639,30 @@ async def _written(conn: aiosqlite.Connection, wanted: Sequence[Work], log: Writ
     """
 
     def run() -> list[Exception | None]:
-        if _problem(conn._conn, wanted) is None:
+        if _problem(conn._conn, [each.work for each in _needed(wanted)]) is None:
             log.bring_in_if_long(conn._conn)
             return [None] * len(wanted)
-        return [_problem(conn._conn, [each]) for each in wanted]  # what fails of one turn is no other one's loss
+        return [_problem(conn._conn, [each.work]) for each in wanted]  # what fails of one turn is no other one's loss
 
     found: list[Exception | None] = await conn._execute(run)  # type: ignore[no-untyped-call]
     return found
+
+
+def _future() -> asyncio.Future[None]:
+    return asyncio.get_running_loop().create_future()
+
+
+def _needed(wanted: Sequence[_Queued]) -> list[_Queued]:
+    """What has to be written where all of it is: not a checkpoint that another one replaces, nor its writes."""
+    replaced = {(each.thread_id, each.replaces) for each in wanted if each.replaces}
+    return [each for each in wanted if (each.thread_id, each.checkpoint) not in replaced]
 
 
 def _problem(connection: sqlite3.Connection, wanted: Sequence[Work]) -> Exception | None:
     """Write in one transaction: all of it is in the file, or nothing, and why."""
     try:
         with connection:  # commits, or rolls back what failed
-            connection.execute("BEGIN IMMEDIATE")
+            begin_writing(connection)
             for work in wanted:
                 work(connection)
     except Exception as error:

@@ -18,6 +18,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, Overwrite, StateSnapshot, StreamMode
 
+from preflight_rag.graph.checkpoints import LATEST_ALONE
 from preflight_rag.graph.events import INTERRUPT, Event, Narrator, ProgressEvent
 from preflight_rag.graph.ledger import Turn
 from preflight_rag.graph.model_use import is_lost
@@ -129,7 +130,7 @@ class RunningTurn:
         self._began = perf_counter() - (turn.seconds if start.goes_on else 0.0)
         self._config: RunnableConfig = {
             "configurable": {"thread_id": turn.thread_id},
-            "metadata": {"turn_id": turn.id},
+            "metadata": {"turn_id": turn.id, LATEST_ALONE: not settings.keep_turns},
             "max_concurrency": settings.max_concurrency,
             "recursion_limit": settings.max_steps,
         }

@@ -38,8 +38,39 @@ BUSY_SECONDS = 30.0
 """How long a call waits for another writer; a guess, far above the milliseconds that a write takes."""
 LOG_BYTES = 4 << 20
 """Length of a write-ahead log from which on it is brought into the file, about that of SQLite's own 1,000 pages."""
+LOOKING_MILLISECONDS = 3
+"""How long SQLite itself waits for the write lock, looking for it after 1 and 3 ms. With more it would wait for 5, 10,
+15, 20 ms and so on, while others take the lock and leave it."""
 LOG_BUSY_MILLISECONDS = 100
 """How long that waits for others who read or write, before it is left for a later time; a guess."""
+
+
+def begin_writing(connection: sqlite3.Connection, seconds: float = BUSY_SECONDS) -> None:
+    """Begin a transaction that holds the write lock, which is looked for every other millisecond.
+
+    Args:
+        connection: One that has no transaction.
+        seconds: How long another writer is waited for, here and in what is run on the connection after this.
+
+    Raises:
+        sqlite3.OperationalError: The lock was not to be had.
+    """
+    deadline = time.monotonic() + seconds
+    connection.execute(f"pragma busy_timeout = {LOOKING_MILLISECONDS}")
+    try:
+        while True:
+            looked = time.monotonic()
+            try:
+                connection.execute("begin immediate")
+                return
+            except sqlite3.OperationalError as error:
+                if not error.sqlite_errorname.startswith("SQLITE_BUSY") or time.monotonic() >= deadline:
+                    raise
+            # A SQLite that was built to sleep for whole seconds has not waited at all.
+            if time.monotonic() - looked < 0.001:
+                time.sleep(0.001)
+    finally:
+        connection.execute(f"pragma busy_timeout = {int(1000 * seconds)}")
 
 
 class WriteAheadLog:
@@ -116,6 +147,7 @@ class SqliteDatabase:
     ) -> None:
         self.path = Path(path)
         self._lock = threading.Lock()
+        self._busy_seconds = busy_seconds
         self._log = WriteAheadLog(self.path)
         with translated_errors(self.path):
             make_database(self.path)
@@ -156,7 +188,7 @@ class SqliteDatabase:
     def writing(self, thread_id: str = "") -> Iterator[sqlite3.Connection]:
         """A transaction that holds the write lock from its start: what it reads stays true until it writes."""
         with self.reading() as connection:
-            connection.execute("begin immediate")
+            begin_writing(connection, self._busy_seconds)
             try:
                 yield connection
             except BaseException:

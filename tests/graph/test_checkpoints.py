@@ -20,7 +20,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.types import Command, Send, interrupt
 
-from preflight_rag.graph.checkpoints import open_checkpointer, studio_saver
+from preflight_rag.graph.checkpoints import LATEST_ALONE, open_checkpointer, studio_saver
 from preflight_rag.graph.thread_store import open_thread_store
 from preflight_rag.state.errors import LibraryCorrupt, LibraryError, TurnError, UsageError
 from preflight_rag.state.values import Answer, Receipt, RouteDecision
@@ -455,6 +455,63 @@ async def test_what_could_not_be_written_behind_is_raised_once_and_for_its_threa
             other.execute("drop trigger full")
         await put_steps(saver, "bad", 1)
         assert sorted(await saver.athreads()) == ["a", "b", "bad"]
+
+
+async def test_a_step_that_the_next_one_replaces_before_it_is_written_is_not_written(path):
+    async with open_checkpointer(path, behind=True) as saver:
+        alone, kept = generate_config("alone"), generate_config("kept")
+        alone["metadata"] = {LATEST_ALONE: True}
+        for config in (alone, kept):
+            for step in range(4):
+                checkpoint = generate_checkpoint(channel_values={"step": step})
+                named = {**config["configurable"], "checkpoint_id": checkpoint["id"]}
+                # LangGraph may have a task's results before the checkpoint that the task went on from.
+                await saver.aput_writes({"configurable": named}, [("result", step)], f"task{step}")
+                await saver.aput(config, checkpoint, generate_metadata(step=step), {})
+                config["configurable"] = named
+        await saver.flush("alone")
+        found = [each async for each in saver.alist({"configurable": {"thread_id": "alone"}})]
+        assert [each.checkpoint["channel_values"] for each in found] == [{"step": 3}]
+        assert found[0].pending_writes == [("task3", "result", 3)]
+        with closing(sqlite3.connect(path)) as other:
+            assert other.execute("select count(*) from writes where thread_id = 'alone'").fetchall() == [(1,)]
+        found = [each async for each in saver.alist({"configurable": {"thread_id": "kept"}})]
+        assert [each.pending_writes for each in found] == [[(f"task{n}", "result", n)] for n in (3, 2, 1, 0)]
+
+
+async def test_a_step_is_written_where_the_one_that_replaces_it_cannot_be(path):
+    async with open_checkpointer(path, behind=True) as saver:
+        await saver.setup()
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute(
+                "create trigger full before insert on checkpoints when json_extract(new.metadata, '$.step') = 2 "
+                "begin select raise(abort, 'no room'); end"
+            )
+        config = generate_config("t")
+        config["metadata"] = {LATEST_ALONE: True}
+        for step in range(3):
+            checkpoint = generate_checkpoint(channel_values={"step": step})
+            await saver.aput(config, checkpoint, generate_metadata(step=step), {})
+            config["configurable"] = {**config["configurable"], "checkpoint_id": checkpoint["id"]}
+        with pytest.raises(sqlite3.IntegrityError, match="no room"):
+            await saver.flush("t")
+        assert (await saver.aget_tuple(CONFIG)).checkpoint["channel_values"] == {"step": 1}
+
+
+async def test_more_rows_than_one_statement_takes_are_written_and_removed(path):
+    async with open_checkpointer(path) as saver:
+        await put_steps(saver, "t", 350)
+        [*_, latest] = await put_steps(saver, "other", 2)
+        found = await saver.aget_tuple({"configurable": {"thread_id": "other"}})
+        many = [(f"channel{number}", number) for number in range(250)]
+        await saver.aput_writes(found.config, many, "many")
+        found = await saver.aget_tuple(found.config)
+        assert found.checkpoint["id"] == latest
+        assert [(channel, value) for task, channel, value in found.pending_writes if task == "many"] == many
+        assert await saver.prune_turn("t") == 349
+        assert (kept_steps(path, "t"), kept_steps(path, "other")) == (1, 2)
+        with closing(sqlite3.connect(path)) as other:
+            assert other.execute("select count(*) from writes where thread_id = 't'").fetchall() == [(1,)]
 
 
 async def test_an_answer_is_recorded_after_the_last_checkpoint_and_the_steps_before_it_go(kept):

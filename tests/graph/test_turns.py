@@ -219,7 +219,7 @@ def test_a_turn_killed_between_a_stage_and_its_checkpoint_never_takes_the_answer
 
 def test_a_turn_whose_first_stage_is_kept_and_its_state_is_not_is_resumed(own_folder, embedder):
     """As where the disk is full just then: what was spent is read from the stage's results, not the last turn's."""
-    with Preflight.open(own_folder, "offline", embedder=embedder, route="plain") as app:
+    with Preflight.open(own_folder, "offline", embedder=embedder, route="plain", keep_turns=1) as app:
         app.ask(QUESTION, thread_id="t")
         with closing(sqlite3.connect(own_folder / "threads.db")) as database, database:
             database.execute(

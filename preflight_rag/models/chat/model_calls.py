@@ -207,6 +207,9 @@ class _Written(BaseCallbackHandler):
         self._pieces: list[str] = []
         self._length = 0
 
+    def on_chat_model_start(self, serialized: dict[str, Any], messages: list[list[BaseMessage]], **kwargs: Any) -> None:
+        """Nothing; without this LangChain writes the whole prompt as a text, for a listener that wants no messages."""
+
     def on_llm_new_token(self, token: Any, *, chunk: Any = None, run_id: Any = None, **kwargs: Any) -> None:
         """Note a piece; one of another attempt begins anew."""
         if run_id != self._run:
