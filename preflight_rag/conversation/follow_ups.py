@@ -27,6 +27,12 @@ _PRONOUN = re.compile(
     r"|\bthe (?:former|latter|same|others?)\b|\b(?:the|which) (?:\w+ )?ones?\b",
     re.I,
 )
+_OF_NOTHING = re.compile(
+    r"(?:which|what|how many|how much)(?: [a-z-]+){1,4} (?:was|were)(?: (?:not|also|mainly|actually|finally))?"
+    r" (?:[a-z]+ed|given|taken|shown|seen|found|made|done|chosen|held|lost|left|kept|built|set)\W*$"
+)
+"""What was done, of nothing that is named: "which dose was given?", "how many women were included?". Lower case alone,
+since a name says of what."""
 _IMPERSONAL = re.compile(r"\bit (?:takes?\b|rains?\b|snows?\b|\w+ (?:to|that)\b)", re.I)
 _PEOPLE = re.compile(
     r"\b(?:adults?|child(?:ren)?|kids|infants?|bab(?:y|ies)|newborns?|toddlers?|teenagers?|adolescents?|(?:wo)?m[ae]n"
@@ -117,6 +123,8 @@ def standalone(message: str, earlier: Sequence[str]) -> str:
 
 def _stands_alone(text: str) -> bool:
     """Whether a message names what it asks about."""
+    if _OF_NOTHING.match(text[:1].lower() + text[1:]):
+        return False
     personal = _IMPERSONAL.sub(" ", text)
     pointer = _PRONOUN.search(personal)
     if pointer and (len(words(personal[: pointer.start()])) < 2 or not words(personal[pointer.end() :])):
