@@ -12,6 +12,7 @@ EXAMPLES = [
     (follow_ups, "_CLAUSE", "in which year", "aspirin"),
     (follow_ups, "_DEFINITION", "What is ibuprofen", "What is the dose"),
     (follow_ups, "_PRONOUN", "how does it work", "how does aspirin work"),
+    (follow_ups, "_OF_NOTHING", "which dose was given?", "which dose was given in London?"),
     (follow_ups, "_ARM", "in the placebo group", "in the morning"),
     (follow_ups, "_PEOPLE", "and in children?", "and in Oklahoma?"),
     (follow_ups, "_SOURCE", "show me the second source", "the second paper on aspirin"),
