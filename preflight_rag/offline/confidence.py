@@ -26,7 +26,7 @@ from preflight_rag.state.reading import Source
 from preflight_rag.text.concepts import QUESTION_WORDS
 from preflight_rag.text.names import surface_names
 from preflight_rag.text.negation import DENIAL
-from preflight_rag.text.values import Figures, asked_kind, figures_of
+from preflight_rag.text.values import Figures, asked_kind, figures_of, last_question, years
 from preflight_rag.text.words import STOP_WORDS, words, words_by_token
 
 if TYPE_CHECKING:
@@ -169,10 +169,23 @@ def answer_features(
         "rank": math.log(source.n),
         "relevance": 0.0 if reading.relevance is None else log_odds(reading.relevance),
         "titled": terms.share(frozenset(words(source.title))),
+        "another_year": float(_of_another_year(question, source.title, quote)),
         "denied": float(bool(DENIAL.search(quote)) and not DENIAL.search(question)),
         **ground_features(terms, source, quote),
         **type_features(question, best.text),
     }
+
+
+def _of_another_year(question: str, title: str, sentence: str) -> bool:
+    """Whether a sentence speaks of other years than the question does, as of layoffs in 2024 where 2023 is asked for.
+
+    A year is not another one where the sentence names years before and after it, or the title names it.
+    """
+    question = last_question(question)
+    asked, said = years(question), years(sentence)
+    if not asked or not said or asked & (said | years(title)) or asked_kind(question) == "date":
+        return False
+    return not any(min(said) < year < max(said) for year in asked)
 
 
 def supported(reading: PassageReading) -> float:
@@ -201,10 +214,11 @@ def ground_features(terms: QuestionTerms, source: Source, sentence: str) -> dict
 
 def type_features(question: str, answer: str) -> dict[str, float]:
     """Whether the answer is of the type that is asked for."""
-    kind = asked_kind(question)
-    figures = figures_of(answer)
     terms, asked = frozenset(words(answer)), frozenset(words(question))
     short = _short_for(answer, question)
+    question = last_question(question)
+    kind = asked_kind(question)
+    figures = figures_of(answer)
     capitals = sum(word[0].isupper() for word in answer.split() if word[0].isalpha())
     return {
         "asks_date": float(kind == "date"),
@@ -258,10 +272,10 @@ def log_odds(probability: float) -> float:
     return math.log(bounded / (1 - bounded))
 
 
-VETOES = ("wrong_type", "name_unseen", "figure_unasked", "not_offered", "asked_already", "denied")
+VETOES = ("wrong_type", "name_unseen", "figure_unasked", "not_offered", "asked_already", "denied", "another_year")
 """Features that end a claim, whatever else speaks for it: an answer of another type than was asked for, or none of the
 things that the question offers ("A or B"), or what the question says itself; a name or number of the question that
-stands nowhere in the library, and a sentence that denies something."""
+stands nowhere in the library, a sentence that denies something, and one about another year."""
 
 
 @dataclass(frozen=True)

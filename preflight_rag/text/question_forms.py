@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from preflight_rag.text.values import asked_kind
+from preflight_rag.text.values import asked_kind, last_question
 
 Form = Literal["value", "list", "verdict", "explanation"]
 
@@ -56,12 +56,12 @@ _NO_ENGLISH = re.compile(r"was (?:ist|sind|war|waren|hat|haben|macht|bedeutet|ka
 
 
 def form_of(question: str) -> Form:
-    """The form of answer that a question asks for.
+    """The form of answer that a question asks for; of several questions, the last one.
 
     "What is dengue?" asks for an explanation, as "Why is the sky blue?" does; "What is the capital of France?" for a
     value.
     """
-    asked = _POLITE.sub("", _POLITE.sub("", " ".join(question.split())))
+    asked = _POLITE.sub("", _POLITE.sub("", last_question(" ".join(question.split()))))
     if _EXPLANATION.match(asked):
         return "explanation"
     if asked_kind(asked) == "verdict" and not _NO_ENGLISH.match(asked):

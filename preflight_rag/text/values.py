@@ -59,6 +59,14 @@ _ASKS_NUMBER = re.compile(
 _ASKS_VERDICT = re.compile(
     r"(?:is|are|was|were|do|does|did|can|could|will|would|should|has|have|had|may|might|must)\b", re.I
 )
+_LINK = re.compile(r"(?:(?:and|but|so|or|then|also)\b[\s,]*)+", re.I)
+_BEGINS_QUESTION = re.compile(
+    r"(?:(?:in|of|for|at|on|with|after|during|among|from|under|to|by|about|since|until) )?"
+    rf"(?:who|whom|whose|what|when|where|which|why|how)\b|{_ASKS_VERDICT.pattern}",
+    re.I,
+)
+FIRST_YEAR = 1700
+"""The earliest number that counts as a year beside others; a guess."""
 IS_A = re.compile(
     r"\s(?:is|was|are|were)\s(?:(?:a|an|the|one of the)\s)(?P<what>[^.;:(\[]{3,90}?)"
     r"(?=\s(?:that|which|who|whose|and|by|from|with|for|to|on|at|based|located|directed|written|released|published|"
@@ -134,13 +142,30 @@ class Value:
     key: tuple[float, ...] | frozenset[str]
 
 
+def last_question(text: str) -> str:
+    """What is asked where several questions stand one after the other; those before say what it is about.
+
+    A follow-up stands behind the question that it leans on: "Does aspirin help? And which dose was given?" asks for a
+    dose.
+    """
+    parts = [_LINK.sub("", part.strip(), count=1) for part in re.findall(r"[^?]+\??", text)]
+    return next((part for part in reversed(parts) if _BEGINS_QUESTION.match(part)), text) if len(parts) > 1 else text
+
+
 def asked_kind(question: str) -> Kind:
-    """The type of value that a question asks for."""
-    if _ASKS_DATE.search(question.strip()):
+    """The type of value that a question asks for; of several, the last one."""
+    asked = last_question(question.strip())
+    if _ASKS_DATE.search(asked):
         return "date"
-    if _ASKS_NUMBER.search(question.strip()):
+    if _ASKS_NUMBER.search(asked):
         return "number"
-    return "verdict" if _ASKS_VERDICT.match(question.strip()) and " or " not in question else "name"
+    return "verdict" if _ASKS_VERDICT.match(asked) and " or " not in asked else "name"
+
+
+def years(text: str) -> set[int]:
+    """The years that a text names, from 1700 on: what is less is more often a number."""
+    named = (year for match in DATE.finditer(text) for name, year in match.groupdict().items() if "year" in name)
+    return {int(year) for year in named if year and int(year) >= FIRST_YEAR}
 
 
 def values(sentence: str, kind: Kind, question: str) -> list[Value]:
