@@ -11,12 +11,16 @@ from preflight_rag.models.reading.extractive_reader import PassageReading, Span
 from preflight_rag.offline.evidence import plain, quote_around
 from preflight_rag.state.reading import Source
 from preflight_rag.text.sentences import sentence_spans
+from preflight_rag.text.values import figures_of
+from preflight_rag.text.words import words, words_by_token
 
 PLACE = 0.2
 """What each place in the search's order takes from the log odds of a passage's answers, when answers are ranked.
 Chosen on BioASQ's development questions."""
 AGREEMENT = 0.15
 """Power of the number of passages that agree, in the odds of their answer. Set by hand; no command shows it."""
+CITED = 0.3
+"""Least probability at which a passage beside the first one is cited for its answer; a guess."""
 MAX_MORE = 6
 """Words that one of two equal answers may have more than the other. A guess."""
 LEAST = 1e-4
@@ -95,9 +99,18 @@ class AnswerGroup:
         return self.found[0].text
 
     @property
+    def cited(self) -> tuple[FoundAnswer, ...]:
+        """The first passage, and of the others those that answer by themselves and whose sentence says all of it.
+
+        "Paul Allen" counts as agreeing with "Bill Gates and Paul Allen", and does not say it.
+        """
+        first, *others = self.found
+        return (first, *(item for item in others if item.probability >= CITED and _says(item, self.text)))
+
+    @property
     def marks(self) -> str:
-        """Marks of the passages, by number."""
-        return "".join(f"[{n}]" for n in sorted({item.source.n for item in self.found}))
+        """Marks of the cited passages, by number."""
+        return "".join(f"[{n}]" for n in sorted({item.source.n for item in self.cited}))
 
     def line(self) -> str:
         """The answer with its marks, and the sentence around it where that says more."""
@@ -107,8 +120,16 @@ class AnswerGroup:
         return f"{self.text} {self.marks}\n\n{quote} [{self.found[0].source.n}]"
 
     def quotes(self) -> list[tuple[int, str]]:
-        """The sentence around each passage's answer."""
-        return [(item.source.n, item.quote) for item in self.found]
+        """The sentence around each cited passage's answer."""
+        return [(item.source.n, item.quote) for item in self.cited]
+
+
+def _says(item: FoundAnswer, answer: str) -> bool:
+    """Whether a passage's sentence has all words of an answer, or its answer the same figures in other words."""
+    figures = figures_of(answer)
+    return frozenset(words(answer)) <= frozenset(words_by_token(item.quote)) or (
+        bool(figures) and figures == figures_of(item.text)
+    )
 
 
 def answers_of(item: ReadPassage, *, several: bool = False) -> list[FoundAnswer]:

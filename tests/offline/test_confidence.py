@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
 from pathlib import Path
@@ -179,6 +180,38 @@ def test_names_that_do_not_stand_where_the_answer_does_speak_against_it():
     found = features(read, question="How many people live in Elsewhere, Utah?")
     assert found["names_missing"] == found["names_missing_sentence"] == 0.5
     assert (found["name_unseen"], found["rarest_missing"]) == (1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence", "other"),
+    [
+        ("How many people lived in Broken Bow in 2020?", "In 2010 there lived 3,559 people.", True),
+        ("How many people lived in Broken Bow in 2020?", "In 2020, after 2010, there lived 3,559 people.", False),
+        ("How many people lived in Broken Bow in 2020?", "There lived 3,559 people.", False),
+        ("How many people lived in Broken Bow in 2020?", "From 2018 to 2022 there lived 3,559 people.", False),
+        ("How many people lived in Broken Bow in 2020?", "With 1500 others there lived 3,559 people.", False),
+        ("How many people live in Broken Bow?", "In 2010 there lived 3,559 people.", False),
+        ("Was there a fire in 2020? How many people lived there in 2010?", "In 2010 there lived 3,559 people.", False),
+        ("When was the census of 2020 about its 3,559 people published?", "Of 3,559 people it told in 2021.", False),
+    ],
+)
+def test_a_sentence_about_another_year_is_known(question, sentence, other):
+    found = features(passage(1, sentence, "3,559", 0.9, "a"), question=question)
+    assert bool(found["another_year"]) is other
+    model = ConfidenceModel(9.0, {}, answered=0.5, evidence=0.1)
+    assert model.probability(found) > 0.99
+    assert not (other and model.claims({**found, SUPPORTED: 0.0}))
+
+
+def test_a_document_of_the_year_that_is_asked_for_may_name_others():
+    read = passage(1, "In 2010 there lived 3,559 people.", "3,559", 0.9, "a")
+    titled = ReadPassage(dataclasses.replace(read.source, title="Census of 2020"), read.reading)
+    assert not features(titled, question="How many people lived in Broken Bow in 2020?")["another_year"]
+
+
+def test_the_question_before_a_follow_up_does_not_say_what_type_is_asked_for():
+    found = type_features("Who founded Microsoft? And when was it founded?", "April 4, 1975")
+    assert (found["asks_person"], found["asks_date"], found["right_type"], found["wrong_type"]) == (0.0, 1.0, 1.0, 0.0)
 
 
 def test_every_weight_is_of_a_feature_that_is_worked_out():

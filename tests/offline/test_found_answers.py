@@ -1,0 +1,43 @@
+"""Which passages stand as sources of an answer that was read out of several."""
+
+from __future__ import annotations
+
+import pytest
+
+from preflight_rag.models.reading.extractive_reader import PassageReading, Span
+from preflight_rag.offline.found_answers import AnswerGroup, ReadPassage, answers_of, grouped
+from preflight_rag.state.reading import Source
+
+FIRST = "Microsoft was founded by Bill Gates and Paul Allen."
+
+
+def group(*passages: tuple[str, str, float]) -> AnswerGroup:
+    """The first answer of passages, each with what was read out of it and the probability of that."""
+    read = []
+    for n, (text, answer, probability) in enumerate(passages, 1):
+        start = text.index(answer)
+        span = Span(start, start + len(answer), answer, 5.0)
+        read.append(ReadPassage(Source(n, f"p{n}", "", text), PassageReading((span,), probability)))
+    return grouped([answer for item in read for answer in answers_of(item)])[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "probability", "cited"),
+    [
+        ("Bill Gates and Paul Allen began it.", "Bill Gates and Paul Allen", 0.8, True),
+        ("Founders: Paul Allen, and Bill Gates.", "Paul Allen, and Bill Gates", 0.8, True),
+        ("Bill Gates and Paul Allen began it.", "Paul Allen", 0.8, True),
+        ("Paul Allen resigned in 1983.", "Paul Allen", 0.8, False),
+        ("Bill Gates and Paul Allen went to school.", "Bill Gates and Paul Allen", 0.1, False),
+    ],
+)
+def test_a_passage_is_cited_that_says_the_whole_answer_and_answers(text, answer, probability, cited):
+    found = group((FIRST, "Bill Gates and Paul Allen", 0.9), (text, answer, probability))
+    assert len(found.found) == 2
+    assert found.marks == ("[1][2]" if cited else "[1]")
+    assert [n for n, _ in found.quotes()] == ([1, 2] if cited else [1])
+
+
+def test_the_same_figure_in_other_words_is_cited():
+    found = group(("It has 10,000 seats.", "10,000 seats", 0.9), ("It has 10000 seats.", "10000 seats", 0.8))
+    assert found.marks == "[1][2]"
