@@ -182,10 +182,10 @@ def _of_another_year(question: str, title: str, sentence: str) -> bool:
     A year is not another one where the sentence names years before and after it, or the title names it.
     """
     question = last_question(question)
-    asked, said = years(question), years(sentence)
-    if not asked or not said or asked & (said | years(title)) or asked_kind(question) == "date":
+    asked, named = years(question), years(sentence)
+    if not asked or not named or asked & (named | years(title)) or asked_kind(question) == "date":
         return False
-    return not any(min(said) < year < max(said) for year in asked)
+    return not any(min(named) < year < max(named) for year in asked)
 
 
 def supported(reading: PassageReading) -> float:
