@@ -66,6 +66,7 @@ EXAMPLES = [
     (values, "_ASKS_DATE", "What year did it end?", "How many years did it last?"),
     (values, "_ASKS_NUMBER", "How many people live there?", "How do people live there?"),
     (values, "_ASKS_VERDICT", "Does it work?", "Why does it work?"),
+    (values, "_BEGINS_QUESTION", "In which year did it end?", "Some 30 patients took part."),
     (values, "IS_A", "Ceres is a dwarf planet that orbits", "Ceres orbits the sun"),
     (values, "_WORD_NUMBER", "twenty-one days", "often tone"),
     (values, "_ISO_DATE", "on 2021-03-14.", "on 2021-13-14."),
@@ -74,7 +75,7 @@ EXAMPLES = [
     (words, "_SCRIPT_RUN", "肝臓", ""),
 ]
 
-MATCHED_AT_THE_START = {"_ASKS", "_EXPLANATION", "_DEFINITION", "_LIST", "_ASKS_VERDICT"}
+MATCHED_AT_THE_START = {"_ASKS", "_EXPLANATION", "_DEFINITION", "_LIST", "_ASKS_VERDICT", "_BEGINS_QUESTION"}
 """Patterns that are asked with `match`."""
 
 
