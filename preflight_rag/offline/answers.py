@@ -46,9 +46,6 @@ MAX_LISTED = 10
 """Answers in a list; set by hand, as above."""
 MAX_JUDGED = 4
 """Different answers, likeliest first, whose confidence is worked out. Set by hand: it may cost a short reading each."""
-SURE_CELL = 0.65
-"""Least share of a question's words, by weight, that a table's row, column and caption hold for its cell to be claimed.
-On the development part of `preflight eval trust` and 800 other questions all cells from 0.5 on were right."""
 READ_LANGUAGES = ("en", UNKNOWN)
 """What the bundled reader reads; a few names and figures are no language."""
 NO_ENGLISH = "The reader without a language model reads English, so nothing is claimed; found for the question:"
@@ -147,10 +144,8 @@ class AnswerReader:
         if not options and language_of(question) not in READ_LANGUAGES:
             return evidence(unread_quotes(question, sources, self.sentences), NO_ENGLISH)
         form, verdicts = form_of(question), verdict_options(options)
-        if not options and form not in ("explanation", "verdict"):
-            cell = table_answer(question, sources)
-            if cell and cell.share >= SURE_CELL:
-                return _cell(cell)
+        if not options and form not in ("explanation", "verdict") and (cell := table_answer(question, sources)):
+            return _cell(cell)
         read = self.read(question, sources)
         terms = question_terms(question, self.library, sources)
         if (verdicts or (form == "verdict" and not options)) and any(item.reading.verdict for item in read):
@@ -237,8 +232,9 @@ class AnswerReader:
 
 def _cell(found: TableAnswer) -> Draft:
     """A table's cell with what its row and column are, and the row's line."""
-    named = f"{found.cell} [{found.n}]\n\nRow: {found.row}; column: {found.column}."
-    return Draft(f"{named}\n\n{plain(found.quote)} [{found.n}]", ((found.n, found.quote),), short=found.cell)
+    short = f"{found.cell} ({found.scale})" if found.scale else found.cell
+    named = f"{short} [{found.n}]\n\nRow: {found.row}; column: {found.column}."
+    return Draft(f"{named}\n\n{plain(found.quote)} [{found.n}]", ((found.n, found.quote),), short=short)
 
 
 def _claimed(sure: Sequence[Judged], *, several: bool) -> Draft | None:

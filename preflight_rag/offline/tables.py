@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 
+from preflight_rag.offline.cell_checks import STATISTIC, YEAR, Named, asked_of, may_be_claimed
 from preflight_rag.state.reading import Source
 from preflight_rag.text.tables import Cell, Row, parse_row
 from preflight_rag.text.values import Kind, asked_kind
@@ -21,8 +22,6 @@ from preflight_rag.text.words import words
 NAMED = 0.5
 """Share of a row's label, or of a column's name, that the question has to hold. Set by hand on the tables of
 `tests/offline/test_tables.py`."""
-LEAST_SHARE = 0.5
-"""Share of the question's content words, by weight, that row, column and caption have to hold; set as above."""
 LEAST_MARGIN = 0.02
 """How far the next best cell with another text has to lie behind; set as above, on statements with many like rows."""
 LABEL_BONUS = 0.3
@@ -37,7 +36,6 @@ COUNTED = 0.3
 """Weight of what is counted, the patients of "how many patients", beside other words: tables seldom say it. A guess."""
 PERCENT = 0.05
 """What a percentage loses beside an amount in a column of the same name, where none is asked for. A guess."""
-_YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 _CODE = re.compile(r"\b[A-Z]{2,4}\b")
 _LETTER = re.compile(r"[a-z] ([A-Z])\b")
 """The letter of an arm or a group in a question: "water C"."""
@@ -56,8 +54,11 @@ _ASKING = frozenset(
 _QUANTITY = frozenset(words("many much"))
 _WHO = re.compile(r"\b(?:who|whom|whose)\b", re.IGNORECASE)
 _COUNTED = re.compile(r"\bhow many (\w+)", re.IGNORECASE)
-_STATISTIC = frozenset(words("mean median sd se sem iqr ci range number total value count standard deviation"))
-"""Words that say how a row's figures were made; a question names the row without them."""
+_SCALE = re.compile(r"(?:\bin |[$€£] ?)(thousand|million|billion)s?\b(?! of)", re.IGNORECASE)
+_NO_AMOUNT = re.compile(
+    r"%|illion|thousand|\b(?:per|percent|percentage|shares?|number|rate|ratio|margin|employees|stores)\b", re.IGNORECASE
+)
+"""What is not counted in a table's thousands or millions, or says so itself."""
 _EXTREME = re.compile(
     r"\b(?:highest|lowest|largest|smallest|greatest|fewest|most|least|maximum|minimum|biggest|best|worst|longest"
     r"|shortest|oldest|youngest|average of|sum of|how many (?:rows|columns)|difference|change(?:d|s)? (?:from|between)"
@@ -75,6 +76,7 @@ class TableAnswer:
         cell: The cell's text.
         row: What the row is about: its first cell, or the cell that the question names.
         column: The column's name.
+        scale: What an amount is counted in, "in millions", as far as the passage says it; else empty.
         quote: The row's line, verbatim in the passage.
         share: How much of the question's content words row, column, caption and title hold, in [0, 1], by weight.
         margin: How far the next best cell with another text lies behind in that share, with the rows' match counted.
@@ -84,6 +86,7 @@ class TableAnswer:
     cell: str
     row: str
     column: str
+    scale: str
     quote: str
     share: float
     margin: float
@@ -135,14 +138,16 @@ def table_answer(question: str, sources: Sequence[Source]) -> TableAnswer | None
     if not asked or not lines:
         return None
     weights, titles = _weights(asked, lines), _title_shares(asked, lines)
-    for term in _terms(counted[1]) & asked if (counted := _COUNTED.search(question)) else ():
+    counted = _terms(match[1]) & asked if (match := _COUNTED.search(question)) else frozenset[str]()
+    for term in counted:
         weights[term] *= COUNTED
+    wanted = asked_of(question, asked, counted)
     candidates = sorted(
         (
             found
             for line in lines
             for found in _candidates(line, asked, weights, titles)
-            if _may_answer(question, kind, line.row.cells[found.place].text)
+            if _may_answer(question, kind, line.row.cells[found.place].text) and may_be_claimed(wanted, _named(found))
         ),
         key=lambda found: -found.score,
     )
@@ -152,7 +157,7 @@ def table_answer(question: str, sources: Sequence[Source]) -> TableAnswer | None
     cell = best.line.row.cells[best.place]
     rival = next((item for item in candidates[1:] if item.line.row.cells[item.place].text != cell.text), None)
     margin = round(best.score - rival.score, 4) if rival else round(best.score, 4)
-    if margin < LEAST_MARGIN or best.share < LEAST_SHARE:
+    if margin < LEAST_MARGIN:
         return None
     named = best.line.row.cells[best.by] if best.by >= 0 else Cell("", best.line.row.caption, 0, 0)
     return TableAnswer(
@@ -160,16 +165,38 @@ def table_answer(question: str, sources: Sequence[Source]) -> TableAnswer | None
         cell=cell.text,
         row=named.text.rstrip("."),
         column=cell.column,
+        scale=_scale(best.line, cell, named.text),
         quote=best.line.line,
         share=round(best.share, 4),
         margin=margin,
     )
 
 
+def _scale(line: _Line, cell: Cell, label: str) -> str:
+    """What an amount is counted in, by its row, its table's caption, or the last line above that says it."""
+    if _NO_AMOUNT.search(f"{cell.text} {label}") or not any(map(str.isdigit, cell.text)):
+        return ""
+    above = line.source.text[: line.source.text.find(line.line)]
+    found = next(iter(_SCALE.findall(line.line)), None) or next(reversed(_SCALE.findall(above)), None)
+    return f"in {found.lower()}s" if found else ""
+
+
 def _may_answer(question: str, kind: Kind, cell: str) -> bool:
     """Whether a cell can hold what is asked: dates and numbers have digits, and who somebody is has none."""
     has_digits = any(map(str.isdigit, cell))
     return not (has_digits and _WHO.search(question)) if kind == "name" else has_digits
+
+
+def _named(found: _Candidate) -> Named:
+    """What stands with a cell: the row's label and the cell that names it, its column, caption and title."""
+    line, cells = found.line, found.line.row.cells
+    column, row = cells[found.place].column, cells[found.by].text if found.by >= 0 else ""
+    places = [place for place in dict.fromkeys((found.by, 0)) if place not in (-1, found.place)]
+    # A first column is often headed by the table's unit alone: "(Dollars in Millions Except Per Share Data)".
+    headed = [line.names[place] for place in places if not cells[place].column.startswith("(")]
+    terms = line.names[found.place].union(*headed, *(line.terms[place] for place in places))
+    labels = line.terms[found.by] if found.by >= 0 else frozenset[str](), line.names[found.place]
+    return Named(row, column, labels, line.row.caption, line.source, terms, line.about)
 
 
 def _long_forms(sources: Sequence[Source], asked: frozenset[str]) -> dict[str, frozenset[str]]:
@@ -216,7 +243,7 @@ def _lines(sources: Sequence[Source], long_forms: Mapping[str, frozenset[str]]) 
 
 
 def _terms(text: str) -> frozenset[str]:
-    found = {_ALIKE.get(term, term) for term in words(text)} | set(_YEAR.findall(text))
+    found = {_ALIKE.get(term, term) for term in words(text)} | set(YEAR.findall(text))
     # An arm may be called DO or AN, which are no words of content elsewhere.
     found |= {code.lower() for code in _CODE.findall(text)}
     return frozenset(found | {"%"} if "%" in text else found)
@@ -283,10 +310,10 @@ def _naming_cell(
 def _is_named(terms: frozenset[str], asked: frozenset[str]) -> bool:
     """Whether a question names a label: by most of its words, or by the year that it holds."""
     shared = terms & asked
-    return bool(shared) and (_part(terms, asked) >= NAMED or any(_YEAR.fullmatch(term) for term in shared))
+    return bool(shared) and (_part(terms, asked) >= NAMED or any(YEAR.fullmatch(term) for term in shared))
 
 
 def _part(terms: frozenset[str], asked: frozenset[str]) -> float:
     """Share of a label that the question holds; letters, figures and statistics that it does not name do not count."""
-    counted = {term for term in terms if term in asked or not (len(term) < 2 or term.isdigit() or term in _STATISTIC)}
+    counted = {term for term in terms if term in asked or not (len(term) < 2 or term.isdigit() or term in STATISTIC)}
     return len(counted & asked) / len(counted) if counted else 0.0

@@ -1,0 +1,195 @@
+"""Whether a table's cell may be claimed: row, column and table say all that the question says, and are of nothing else.
+
+A filing has hundreds of rows that share words with a question: "Other income, net" or "Operating income" with what
+another row, another column or another company would answer. So each of the question's names, years, quarters and other
+words has to stand with the cell, and its row may say little that was not asked. By rule; what is missed is shown as
+evidence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from preflight_rag.state.reading import Source
+from preflight_rag.text.names import surface_names
+from preflight_rag.text.words import words
+
+MOST_ELSE = 1 / 3
+"""Most of a row's or a column's words, as a share, that the question may not have. Set by hand on
+`tests/offline/test_cell_checks.py`."""
+YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
+_FISCAL_YEAR = re.compile(r"\bFY ?'?(?=\d)", re.IGNORECASE)
+_QUARTER = re.compile(r"\b(?:(first|second|third|fourth)[ -]quarter|q([1-4])|([1-4])q)(?![a-z])", re.IGNORECASE)
+_PERIOD_CODE = re.compile(r"fy\d+|q[1-4]|[1-4]q\d*")
+_ORDINALS = {"first": "1", "second": "2", "third": "3", "fourth": "4"}
+_PART_OF_YEAR = re.compile(
+    r"\b(?:(?:three|six|nine|[369]) months|(?:13|26|39|thirteen|twenty-six|thirty-nine) weeks"
+    r"|quarters?|[qh][1-4]|[1-4][qh])(?![a-z])",
+    re.IGNORECASE,
+)
+_PERIOD = frozenset(
+    words(
+        "fiscal financial year years annual annually quarter first second third fourth months weeks twelve three six"
+        " nine ended ending end date period total number unaudited audited consolidated company"
+    )
+)
+"""Words of a period and of a whole, which a row or a column may have where a question has none, and the other way
+round; which year and which quarter is compared by itself."""
+_UNITS = frozenset(words("mg g kg mcg ml dl l mmol iu miu mm cm m km yr yrs h min s usd eur gbp dollars"))
+_QUALIFIERS = re.compile(
+    r"\b(?:other|before|after|excluding|except|without|not|non|less|per|beginning|adjusted|continuing|discontinued)\b",
+    re.IGNORECASE,
+)
+"""Words that make of a figure another one: "Income before income taxes" is no income tax."""
+_NEW_YEAR = re.compile(r"\b(?:january|february|jan|feb)\b", re.IGNORECASE)
+"""When a year may end that most of it was not in: a fiscal year is called by either."""
+_MONTHS = frozenset(words("january february march april may june july august september october november december"))
+_PEOPLE = frozenset(
+    words("patients participants subjects women men people persons children individuals adults volunteers cases")
+)
+"""What is counted and seldom stands in a table, whose columns are of patients anyway."""
+_GROUP = frozenset(words("group groups arm arms"))
+STATISTIC = frozenset(words("mean median sd se sem iqr ci range number total value count standard deviation"))
+"""Words that say how a row's figures were made; a question names the row without them."""
+_NO_NAMES = _PERIOD | _MONTHS | _UNITS | STATISTIC
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a question says, as the words around a cell are compared with it.
+
+    Attributes:
+        names: Its names, each as its terms and as its letters alone.
+        years: Years, as they are written.
+        quarters: Quarters, "1" to "4".
+        part_of_year: Whether it asks for less than a year.
+        qualifiers: Words that make of a figure another one.
+        new_year: Whether it names January or February.
+        terms: The index terms of its other words that have to stand with the cell.
+        all: All of its index terms.
+    """
+
+    names: tuple[tuple[frozenset[str], str], ...]
+    years: frozenset[str]
+    quarters: frozenset[str]
+    part_of_year: bool
+    qualifiers: frozenset[str]
+    new_year: bool
+    terms: frozenset[str]
+    all: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Named:
+    """What stands with a cell.
+
+    Attributes:
+        row: The text of the cell that names the row.
+        column: The column's name.
+        labels: The index terms of the two, each by itself.
+        table: The table's caption.
+        source: The passage.
+        terms: The index terms of row and column.
+        around: Those of the table's caption and of its document's title.
+    """
+
+    row: str
+    column: str
+    labels: tuple[frozenset[str], frozenset[str]]
+    table: str
+    source: Source
+    terms: frozenset[str]
+    around: frozenset[str]
+
+
+def asked_of(question: str, terms: Collection[str], counted: Collection[str] = ()) -> Asked:
+    """What a question says.
+
+    Args:
+        question: The standalone question.
+        terms: Its index terms that name something.
+        counted: Those of them that it counts: the patients of "how many patients".
+    """
+    question = _FISCAL_YEAR.sub("", question)
+    names = [(frozenset(words(" ".join(name))), _letters(" ".join(name))) for name in surface_names(question)]
+    names = [(found, letters) for found, letters in names if not _QUARTER.fullmatch(letters) and found - _PERIOD]
+    of_names = frozenset[str]().union(*(found for found, _ in names))
+    of_periods = frozenset(term for term in terms if YEAR.fullmatch(term) or _PERIOD_CODE.fullmatch(term))
+    unsaid = _PERIOD | _GROUP | (_PEOPLE & frozenset(counted))
+    return Asked(
+        names=tuple(names),
+        years=frozenset(YEAR.findall(question)),
+        quarters=_quarters(question),
+        part_of_year=bool(_PART_OF_YEAR.search(question)),
+        qualifiers=_qualifiers(question),
+        new_year=bool(_NEW_YEAR.search(question)),
+        terms=frozenset(terms) - of_names - of_periods - unsaid,
+        all=frozenset(terms) | of_names,
+    )
+
+
+def may_be_claimed(asked: Asked, cell: Named) -> bool:
+    """Whether the words around a cell are all of the question's, and no others but few."""
+    return (
+        _are_said(asked, cell)
+        and all(_has_name(cell, terms, letters) for terms, letters in asked.names)
+        and _of_the_years(asked, cell)
+        and _of_the_quarter(asked, cell)
+        and _qualifiers(f"{cell.column} {cell.row}") <= asked.qualifiers
+        and all(_says_little_else(label, asked, cell.source) for label in cell.labels)
+    )
+
+
+def _are_said(asked: Asked, cell: Named) -> bool:
+    """Whether the question's words stand with the cell, more than half of them in the row and the column themselves."""
+    of_names = frozenset[str]().union(*(terms for terms, _ in asked.names)) & cell.terms
+    own = (asked.terms & cell.terms) | of_names
+    return asked.terms <= cell.terms | cell.around and 2 * len(own) > len(asked.terms | of_names)
+
+
+def _has_name(cell: Named, terms: frozenset[str], letters: str) -> bool:
+    """By its words, or by its letters in the file's name, as in ULTABEAUTY_2023.pdf; else in the passage itself."""
+    if terms and terms <= cell.terms | cell.around:
+        return True
+    titles = _letters(cell.source.title), _letters(PurePath(cell.source.source).name)
+    return any(letters in title for title in titles if letters) or letters in _letters(cell.source.text)
+
+
+def _of_the_years(asked: Asked, cell: Named) -> bool:
+    """All of the question's years, by the column and the row where they have any, else by the table or its document."""
+    named = f"{cell.column} {cell.row}"
+    if asked.years and not asked.new_year and _NEW_YEAR.search(named):
+        return False
+    own = frozenset(YEAR.findall(named))
+    around = " ".join([cell.table, cell.source.title, PurePath(cell.source.source).name])
+    return asked.years <= (own or frozenset(YEAR.findall(around)))
+
+
+def _of_the_quarter(asked: Asked, cell: Named) -> bool:
+    """A part of a year only where one is asked for, and of the quarter that is."""
+    own = f"{cell.column} {cell.row}"
+    if not asked.part_of_year:
+        return not _PART_OF_YEAR.search(own) and not _PART_OF_YEAR.search(cell.table)
+    return bool(_PART_OF_YEAR.search(own)) and asked.quarters <= _quarters(f"{own} {cell.table} {cell.source.title}")
+
+
+def _says_little_else(label: frozenset[str], asked: Asked, source: Source) -> bool:
+    """Whether most of a label's words are the question's or the document's title's; codes and figures do not count."""
+    own = [term for term in label - _NO_NAMES if len(term) > 1 and not any(map(str.isdigit, term))]
+    known = asked.all | frozenset(words(source.title))
+    return sum(term not in known for term in own) <= MOST_ELSE * len(own)
+
+
+def _qualifiers(text: str) -> frozenset[str]:
+    return frozenset(map(str.lower, _QUALIFIERS.findall(text)))
+
+
+def _quarters(text: str) -> frozenset[str]:
+    return frozenset(_ORDINALS.get(word.lower(), number or other) for word, number, other in _QUARTER.findall(text))
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"[\W_]+", "", text).casefold()
