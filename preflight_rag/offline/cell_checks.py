@@ -58,11 +58,25 @@ _NO_NAMES = _PERIOD | _MONTHS | _UNITS | STATISTIC
 
 
 @dataclass(frozen=True)
+class AskedName:
+    """A name of a question: its index terms, and its letters and figures alone."""
+
+    terms: frozenset[str]
+    letters: str
+
+    def stands_with(self, terms: frozenset[str], source: Source) -> bool:
+        """Whether some terms have it, or the title, the file (ULTABEAUTY_2023.pdf) or the text of a passage."""
+        if self.terms and self.terms <= terms:
+            return True
+        return any(self.letters in _letters(text) for text in (source.title, PurePath(source.source).name, source.text))
+
+
+@dataclass(frozen=True)
 class Asked:
     """What a question says, as the words around a cell are compared with it.
 
     Attributes:
-        names: Its names, each as its terms and as its letters alone.
+        names: Its names.
         years: Years, as they are written.
         quarters: Quarters, "1" to "4".
         part_of_year: Whether it asks for less than a year.
@@ -72,7 +86,7 @@ class Asked:
         all: All of its index terms.
     """
 
-    names: tuple[tuple[frozenset[str], str], ...]
+    names: tuple[AskedName, ...]
     years: frozenset[str]
     quarters: frozenset[str]
     part_of_year: bool
@@ -105,6 +119,13 @@ class Named:
     around: frozenset[str]
 
 
+def asked_names(question: str) -> tuple[AskedName, ...]:
+    """The names of a question, but for years and quarters."""
+    named = [" ".join(name) for name in surface_names(_FISCAL_YEAR.sub("", question))]
+    names = [AskedName(frozenset(words(name)), _letters(name)) for name in named]
+    return tuple(name for name in names if not _QUARTER.fullmatch(name.letters) and name.terms - _PERIOD)
+
+
 def asked_of(question: str, terms: Collection[str], counted: Collection[str] = ()) -> Asked:
     """What a question says.
 
@@ -113,14 +134,13 @@ def asked_of(question: str, terms: Collection[str], counted: Collection[str] = (
         terms: Its index terms that name something.
         counted: Those of them that it counts: the patients of "how many patients".
     """
+    names = asked_names(question)
     question = _FISCAL_YEAR.sub("", question)
-    names = [(frozenset(words(" ".join(name))), _letters(" ".join(name))) for name in surface_names(question)]
-    names = [(found, letters) for found, letters in names if not _QUARTER.fullmatch(letters) and found - _PERIOD]
-    of_names = frozenset[str]().union(*(found for found, _ in names))
+    of_names = frozenset[str]().union(*(name.terms for name in names))
     of_periods = frozenset(term for term in terms if YEAR.fullmatch(term) or _PERIOD_CODE.fullmatch(term))
     unsaid = _PERIOD | _GROUP | (_PEOPLE & frozenset(counted))
     return Asked(
-        names=tuple(names),
+        names=names,
         years=frozenset(YEAR.findall(question)),
         quarters=_quarters(question),
         part_of_year=bool(_PART_OF_YEAR.search(question)),
@@ -135,7 +155,7 @@ def may_be_claimed(asked: Asked, cell: Named) -> bool:
     """Whether the words around a cell are all of the question's, and no others but few."""
     return (
         _are_said(asked, cell)
-        and all(_has_name(cell, terms, letters) for terms, letters in asked.names)
+        and all(name.stands_with(cell.terms | cell.around, cell.source) for name in asked.names)
         and _of_the_years(asked, cell)
         and _of_the_quarter(asked, cell)
         and _qualifiers(f"{cell.column} {cell.row}") <= asked.qualifiers
@@ -145,17 +165,9 @@ def may_be_claimed(asked: Asked, cell: Named) -> bool:
 
 def _are_said(asked: Asked, cell: Named) -> bool:
     """Whether the question's words stand with the cell, more than half of them in the row and the column themselves."""
-    of_names = frozenset[str]().union(*(terms for terms, _ in asked.names)) & cell.terms
+    of_names = frozenset[str]().union(*(name.terms for name in asked.names)) & cell.terms
     own = (asked.terms & cell.terms) | of_names
     return asked.terms <= cell.terms | cell.around and 2 * len(own) > len(asked.terms | of_names)
-
-
-def _has_name(cell: Named, terms: frozenset[str], letters: str) -> bool:
-    """By its words, or by its letters in the file's name, as in ULTABEAUTY_2023.pdf; else in the passage itself."""
-    if terms and terms <= cell.terms | cell.around:
-        return True
-    titles = _letters(cell.source.title), _letters(PurePath(cell.source.source).name)
-    return any(letters in title for title in titles if letters) or letters in _letters(cell.source.text)
 
 
 def _of_the_years(asked: Asked, cell: Named) -> bool:

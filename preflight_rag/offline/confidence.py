@@ -20,12 +20,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from preflight_rag.models.reading.extractive_reader import PassageReading
+from preflight_rag.offline.cell_checks import asked_names
 from preflight_rag.offline.found_answers import AnswerGroup, ReadPassage, agree
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Source
 from preflight_rag.text.concepts import QUESTION_WORDS
 from preflight_rag.text.names import surface_names
 from preflight_rag.text.negation import DENIAL
+from preflight_rag.text.tables import is_row
 from preflight_rag.text.values import Figures, asked_kind, figures_of, last_question, years
 from preflight_rag.text.words import STOP_WORDS, words, words_by_token
 
@@ -170,20 +172,29 @@ def answer_features(
         "relevance": 0.0 if reading.relevance is None else log_odds(reading.relevance),
         "titled": terms.share(frozenset(words(source.title))),
         "another_year": float(_of_another_year(question, source.title, quote)),
+        "another_name": float(_of_another_name(question, source, quote)),
         "denied": float(bool(DENIAL.search(quote)) and not DENIAL.search(question)),
         **ground_features(terms, source, quote),
         **type_features(question, best.text),
     }
 
 
+def _of_another_name(question: str, source: Source, quote: str) -> bool:
+    """Whether a quote is a table's row, of which nothing says that it is about the names of the question."""
+    terms = frozenset(words_by_token(f"{source.title} {quote}"))
+    return is_row(quote) and not all(name.stands_with(terms, source) for name in asked_names(question))
+
+
 def _of_another_year(question: str, title: str, sentence: str) -> bool:
     """Whether a sentence speaks of other years than the question does, as of layoffs in 2024 where 2023 is asked for.
 
-    A year is not another one where the sentence names years before and after it, or the title names it.
+    A sentence without a year is of the title's, as in "Results of fiscal 2022". A year is not another one where the
+    sentence names years before and after it, or the title names it.
     """
     question = last_question(question)
-    asked, named = years(question), years(sentence)
-    if not asked or not named or asked & (named | years(title)) or asked_kind(question) == "date":
+    titled = years(title.replace("_", " "))  # names of files: AMCOR_2023_10K
+    asked, named = years(question), years(sentence) or titled
+    if not asked or not named or asked & (named | titled) or asked_kind(question) == "date":
         return False
     return not any(min(named) < year < max(named) for year in asked)
 
@@ -272,10 +283,14 @@ def log_odds(probability: float) -> float:
     return math.log(bounded / (1 - bounded))
 
 
-VETOES = ("wrong_type", "name_unseen", "figure_unasked", "not_offered", "asked_already", "denied", "another_year")
+VETOES = (
+    "wrong_type", "name_unseen", "figure_unasked", "not_offered", "asked_already", "denied", "another_year",
+    "another_name",
+)  # fmt: skip
 """Features that end a claim, whatever else speaks for it: an answer of another type than was asked for, or none of the
 things that the question offers ("A or B"), or what the question says itself; a name or number of the question that
-stands nowhere in the library, a sentence that denies something, and one about another year."""
+stands nowhere in the library, a sentence that denies something, and one about another year; a row of a table about
+something else."""
 
 
 @dataclass(frozen=True)

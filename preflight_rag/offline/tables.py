@@ -54,7 +54,7 @@ _ASKING = frozenset(
 _QUANTITY = frozenset(words("many much"))
 _WHO = re.compile(r"\b(?:who|whom|whose)\b", re.IGNORECASE)
 _COUNTED = re.compile(r"\bhow many (\w+)", re.IGNORECASE)
-_SCALE = re.compile(r"(?:\bin |[$€£] ?)(thousand|million|billion)s?\b(?! of)", re.IGNORECASE)
+_SCALE = re.compile(r"(?:\bin |[$€£] ?|\()(thousand|million|billion)s?\b(?! of)", re.IGNORECASE)
 _NO_AMOUNT = re.compile(
     r"%|illion|thousand|\b(?:per|percent|percentage|shares?|number|rate|ratio|margin|employees|stores)\b", re.IGNORECASE
 )

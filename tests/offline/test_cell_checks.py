@@ -97,6 +97,7 @@ def test_of_two_companies_the_asked_ones_figure_is_claimed() -> None:
     [
         ("Income (In thousands). | Gross profit | 2022: 4,044 | 2021: 3,368", "gross profit", "in thousands"),
         ("($ in millions): Gross profit | 2022: 4,044 | 2021: 3,368", "gross profit", "in millions"),
+        ("(MILLIONS, EXCEPT PER SHARE DATA): Gross profit | 2022: 4,044 | 2021: 3,368", "gross profit", "in millions"),
         ("Dollars in billions\nGross profit | 2022: 4.0 | 2021: 3.3", "gross profit", "in billions"),
         ("It sold in thousands of shops.\nGross profit | 2022: 4,044 | 2021: 3,368", "gross profit", ""),
         ("($ in millions): Gross margin | 2022: 40.4% | 2021: 33.6%", "gross margin", ""),

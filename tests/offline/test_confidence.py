@@ -209,6 +209,29 @@ def test_a_document_of_the_year_that_is_asked_for_may_name_others():
     assert not features(titled, question="How many people lived in Broken Bow in 2020?")["another_year"]
 
 
+@pytest.mark.parametrize(("title", "other"), [("RESULTS_2019_10K", True), ("Results of 2020", False), ("News", False)])
+def test_a_sentence_without_a_year_is_of_its_documents(title, other):
+    read = passage(1, "There lived 3,559 people.", "3,559", 0.9, "a")
+    titled = ReadPassage(dataclasses.replace(read.source, title=title), read.reading)
+    found = features(titled, question="How many people lived in Broken Bow in 2020?")
+    assert bool(found["another_year"]) is other
+
+
+@pytest.mark.parametrize(
+    ("title", "text", "other"),
+    [
+        ("Suedwind 10-K", "Net debt: 1,145 | Total debt: 1,160", True),
+        ("NORDWIND_10K", "Net debt: 1,145 | Total debt: 1,160", False),
+        ("10-K", "Debt of Nordwind. | Net debt: 1,145 | Total debt: 1,160", False),
+        ("Suedwind 10-K", "The net debt was 1,145.", False),  # a sentence is judged by the model's weights
+    ],
+)
+def test_a_row_of_another_name_is_known(title, text, other):
+    read = passage(1, text, "1,145", 0.9, "a")
+    titled = ReadPassage(dataclasses.replace(read.source, title=title), read.reading)
+    assert bool(features(titled, question="What was Nordwind's net debt?")["another_name"]) is other
+
+
 def test_the_question_before_a_follow_up_does_not_say_what_type_is_asked_for():
     found = type_features("Who founded Microsoft? And when was it founded?", "April 4, 1975")
     assert (found["asks_person"], found["asks_date"], found["right_type"], found["wrong_type"]) == (0.0, 1.0, 1.0, 0.0)

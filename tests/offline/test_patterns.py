@@ -7,10 +7,13 @@ import pytest
 from patterns import long_patterns
 
 from preflight_rag import offline
-from preflight_rag.offline import confidence, tables, verdicts
+from preflight_rag.offline import cell_checks, confidence, tables, verdicts
 from preflight_rag.text.negation import DENIAL
 
 EXAMPLES = [
+    (cell_checks, "_PART_OF_YEAR", "Three months ended June 30, 2022", "Twelve months ended June 30, 2022"),
+    (cell_checks, "_QUALIFIERS", "Income before income taxes", "Income taxes"),
+    (tables, "_NO_AMOUNT", "Earnings per share", "Earnings"),
     (confidence, "_WHERE", "In which city was it?", "In which trial was it?"),
     (confidence, "_UNITS_ASKED", "How long does it take?", "How many are there?"),
     (tables, "_EXTREME", "Which team has the most cups", "Which team has a cup"),
