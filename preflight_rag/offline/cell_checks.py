@@ -15,6 +15,7 @@ from pathlib import PurePath
 
 from preflight_rag.state.reading import Source
 from preflight_rag.text.names import surface_names
+from preflight_rag.text.tables import is_row
 from preflight_rag.text.words import words
 
 MOST_ELSE = 1 / 3
@@ -38,7 +39,12 @@ _PERIOD = frozenset(
 )
 """Words of a period and of a whole, which a row or a column may have where a question has none, and the other way
 round; which year and which quarter is compared by itself."""
-_UNITS = frozenset(words("mg g kg mcg ml dl l mmol iu miu mm cm m km yr yrs h min s usd eur gbp dollars"))
+_UNITS = frozenset(
+    words(
+        "mg g kg mcg ml dl l mmol iu miu mm cm m km yr yrs h min s usd eur gbp dollars gram milligram litre liter per"
+    )
+)
+_LEGAL_FORMS = frozenset(words("corp corporation inc incorporated ltd limited plc llc"))
 _QUALIFIERS = re.compile(
     r"\b(?:other|before|after|excluding|except|without|not|non|less|per|beginning|adjusted|continuing|discontinued)\b",
     re.IGNORECASE,
@@ -51,10 +57,12 @@ _PEOPLE = frozenset(
     words("patients participants subjects women men people persons children individuals adults volunteers cases")
 )
 """What is counted and seldom stands in a table, whose columns are of patients anyway."""
-_GROUP = frozenset(words("group groups arm arms"))
+_GENERAL = frozenset(words("group groups arm arms content level levels"))
+"""What a question may call a figure or its column, and a table need not."""
+_IN_BRACKETS = re.compile(r"[(\[]([^()\[\]]*)[)\]]")
 STATISTIC = frozenset(words("mean median sd se sem iqr ci range number total value count standard deviation"))
 """Words that say how a row's figures were made; a question names the row without them."""
-_NO_NAMES = _PERIOD | _MONTHS | _UNITS | STATISTIC
+_NO_NAMES = _PERIOD | _MONTHS | _UNITS | _LEGAL_FORMS | STATISTIC
 
 
 @dataclass(frozen=True)
@@ -65,10 +73,11 @@ class AskedName:
     letters: str
 
     def stands_with(self, terms: frozenset[str], source: Source) -> bool:
-        """Whether some terms have it, or the title, the file (ULTABEAUTY_2023.pdf) or the text of a passage."""
+        """Whether some terms have it, or the title, the file (ULTABEAUTY_2023.pdf) or a passage beside its rows."""
         if self.terms and self.terms <= terms:
             return True
-        return any(self.letters in _letters(text) for text in (source.title, PurePath(source.source).name, source.text))
+        prose = " ".join(line for line in source.text.split("\n") if not is_row(line))
+        return any(self.letters in _letters(text) for text in (source.title, PurePath(source.source).name, prose))
 
 
 @dataclass(frozen=True)
@@ -138,7 +147,7 @@ def asked_of(question: str, terms: Collection[str], counted: Collection[str] = (
     question = _FISCAL_YEAR.sub("", question)
     of_names = frozenset[str]().union(*(name.terms for name in names))
     of_periods = frozenset(term for term in terms if YEAR.fullmatch(term) or _PERIOD_CODE.fullmatch(term))
-    unsaid = _PERIOD | _GROUP | (_PEOPLE & frozenset(counted))
+    unsaid = _PERIOD | _GENERAL | _UNITS | (_PEOPLE & frozenset(counted))
     return Asked(
         names=names,
         years=frozenset(YEAR.findall(question)),
@@ -159,7 +168,8 @@ def may_be_claimed(asked: Asked, cell: Named) -> bool:
         and _of_the_years(asked, cell)
         and _of_the_quarter(asked, cell)
         and _qualifiers(f"{cell.column} {cell.row}") <= asked.qualifiers
-        and all(_says_little_else(label, asked, cell.source) for label in cell.labels)
+        and _says_little_else(cell.row, cell.labels[0], asked, cell.source)
+        and _says_little_else(cell.column, cell.labels[1], asked, cell.source)
     )
 
 
@@ -188,9 +198,13 @@ def _of_the_quarter(asked: Asked, cell: Named) -> bool:
     return bool(_PART_OF_YEAR.search(own)) and asked.quarters <= _quarters(f"{own} {cell.table} {cell.source.title}")
 
 
-def _says_little_else(label: frozenset[str], asked: Asked, source: Source) -> bool:
-    """Whether most of a label's words are the question's or the document's title's; codes and figures do not count."""
-    own = [term for term in label - _NO_NAMES if len(term) > 1 and not any(map(str.isdigit, term))]
+def _says_little_else(text: str, label: frozenset[str], asked: Asked, source: Source) -> bool:
+    """Whether most of a label's terms are the question's or the document's title's.
+
+    What stands in brackets does not count, nor do codes and figures.
+    """
+    aside = frozenset(words(" ".join(_IN_BRACKETS.findall(text))))
+    own = [term for term in label - aside - _NO_NAMES if len(term) > 1 and not any(map(str.isdigit, term))]
     known = asked.all | frozenset(words(source.title))
     return sum(term not in known for term in own) <= MOST_ELSE * len(own)
 

@@ -188,13 +188,14 @@ def _may_answer(question: str, kind: Kind, cell: str) -> bool:
 
 
 def _named(found: _Candidate) -> Named:
-    """What stands with a cell: the row's label and the cell that names it, its column, caption and title."""
+    """What stands with a cell: the row's label and its other words, its column, caption and title."""
     line, cells = found.line, found.line.row.cells
     column, row = cells[found.place].column, cells[found.by].text if found.by >= 0 else ""
     places = [place for place in dict.fromkeys((found.by, 0)) if place not in (-1, found.place)]
     # A first column is often headed by the table's unit alone: "(Dollars in Millions Except Per Share Data)".
     headed = [line.names[place] for place in places if not cells[place].column.startswith("(")]
-    terms = line.names[found.place].union(*headed, *(line.terms[place] for place in places))
+    said = [line.terms[at] for at, cell in enumerate(cells) if at in places or not any(map(str.isdigit, cell.text))]
+    terms = line.names[found.place].union(*headed, *said)
     labels = line.terms[found.by] if found.by >= 0 else frozenset[str](), line.names[found.place]
     return Named(row, column, labels, line.row.caption, line.source, terms, line.about)
 

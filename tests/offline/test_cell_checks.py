@@ -92,6 +92,36 @@ def test_of_two_companies_the_asked_ones_figure_is_claimed() -> None:
     assert (found.n, found.cell) == (2, "3,547")
 
 
+TOMATOES = """Seeds. | crop: tomato | variety: Gelbe Perle | days to harvest: 64
+crop: tomato | variety: Roma | days to harvest: 78
+crop: bean | variety: Blauhilde | days to harvest: 78"""
+
+
+def test_a_name_that_another_row_has_is_not_this_rows() -> None:
+    found = table_answer(
+        "How many days to harvest does the tomato Gelbe Perle take?", of(TOMATOES, "seeds", "seeds.csv")
+    )
+    assert found is not None
+    assert found.cell == "64"
+    assert table_answer("How many days to harvest does the tomato Berner Rose take?", of(TOMATOES, "seeds")) is None
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is the dividend yield of Nordwind Sports?",
+        "What is the level of the dividend yield of Nordwind Sports?",
+    ],
+)
+def test_legal_forms_and_brackets_are_no_part_of_a_name(question: str) -> None:
+    text = (
+        "Shares. | Company: Nordwind Sports Corp (NWSP) | Dividend yield: 21.6%\nCompany: Suedwind | Dividend yield: 3"
+    )
+    found = table_answer(question, of(text, "Shares to buy", "shares.html"))
+    assert found is not None
+    assert found.cell == "21.6%"
+
+
 @pytest.mark.parametrize(
     ("text", "question", "scale"),
     [
