@@ -194,8 +194,8 @@ def _named(found: _Candidate) -> Named:
     places = [place for place in dict.fromkeys((found.by, 0)) if place not in (-1, found.place)]
     # A first column is often headed by the table's unit alone: "(Dollars in Millions Except Per Share Data)".
     headed = [line.names[place] for place in places if not cells[place].column.startswith("(")]
-    said = [line.terms[at] for at, cell in enumerate(cells) if at in places or not any(map(str.isdigit, cell.text))]
-    terms = line.names[found.place].union(*headed, *said)
+    written = [line.terms[at] for at, cell in enumerate(cells) if at in places or not any(map(str.isdigit, cell.text))]
+    terms = line.names[found.place].union(*headed, *written)
     labels = line.terms[found.by] if found.by >= 0 else frozenset[str](), line.names[found.place]
     return Named(row, column, labels, line.row.caption, line.source, terms, line.about)
 
