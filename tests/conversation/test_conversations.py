@@ -200,10 +200,10 @@ def test_a_turn_is_resumed_with_the_model_that_it_was_asked_with(own_folder, mon
 
 async def test_fifty_conversations_at_once_are_not_mixed(opened_demo):
     def reply(body):
+        server.wait_for(9)  # no call is answered before there are more than one turn may make at once
         prompt = prompt_of(body)
         code = re.findall(r"code-\d+", prompt)[-1]
-        said = f"QUESTION: How hot is {code} now?" if "You rewrite" in prompt else f"{code} is hot [1]."
-        return Reply(said, delay=0.2)
+        return f"QUESTION: How hot is {code} now?" if "You rewrite" in prompt else f"{code} is hot [1]."
 
     async def converse(app, n):
         first = await app.aask(f"How hot is code-{n}?", thread_id=f"t{n}")
@@ -218,7 +218,6 @@ async def test_fifty_conversations_at_once_are_not_mixed(opened_demo):
         assert second.standalone_question == f"How hot is code-{n} now?"
         assert [row.answer for row in rows[n]] == [first.answer, second.answer]
         assert [row.turn for row in rows[n]] == [1, 2]
-    assert server.peak > 8
 
 
 def test_threads_of_a_program_may_ask_at_once(opened_demo):

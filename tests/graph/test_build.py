@@ -52,7 +52,7 @@ async def test_plain(graph, library, chat_reader):
 
 async def test_map_reduce(graph, library, chat_reader):
     script = [("<extracts>", "Very hot [5]."), ('<passage n="5"', "It is hot [5].")]
-    with ScriptedServer(script, default="NO RELEVANT INFORMATION", delay=0.1) as server:
+    with ScriptedServer(script, default="NO RELEVANT INFORMATION", delay=0.5) as server:
         context = Context(chat_reader(server), library, Settings(route="map-reduce"))
         state = await graph.ainvoke(asked(QUESTION), CONFIG, context=context)
         answer = answer_of(state, reader=context.reader)

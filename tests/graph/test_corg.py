@@ -17,7 +17,7 @@ EIGHT = ["A1", "A1", "A2", "B3", "B4", "B4", "C5", "C6"]
 
 @pytest.mark.parametrize("notes", [False, True])
 def test_eight_contexts_of_three_classes(opened, notes):
-    with ScriptedServer(script(EIGHT, notes=notes), delay=0.05) as server, opened(server, EIGHT) as app:
+    with ScriptedServer(script(EIGHT, notes=notes), delay=0.3) as server, opened(server, EIGHT) as app:
         answer = app.ask(QUESTION)
         ids = {p.document_id: p.id for p in app.library.passages([x for r in answer.relations for x in (r.a, r.b)])}
     assert relation_calls(server) == answer.receipt.by_stage["relate_contexts"].calls <= 4

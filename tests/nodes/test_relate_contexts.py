@@ -53,7 +53,7 @@ async def test_a_failed_call_is_a_gap_with_its_cost_and_ends_the_asking(related)
 
 async def test_a_list_that_does_not_fit_one_prompt_is_cut_and_asked_at_once(related):
     reply = "Context2 - Duplicated\nContext3 - Duplicated\nContext4 - Duplicated"
-    with ScriptedServer(default=reply, delay=0.1) as server:
+    with ScriptedServer(default=reply, delay=0.5) as server:
         update = await related(server, range(1, 9), relation_prompt_tokens=512)
     assert server.count() == server.peak > 1
     assert sum(prompt.prompt.count("Title: ") - 1 for prompt in server.requests) == 7
