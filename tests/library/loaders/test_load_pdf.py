@@ -170,6 +170,48 @@ def test_two_columns_of_prose_are_no_table(data_dir: Path) -> None:
     assert sum(" | " in line for line in document.text.split("\n")) <= 2
 
 
+@pytest.mark.parametrize("font", ["courier", "helvetica"])
+def test_a_receipt_is_no_table(tmp_path: Path, font: str) -> None:
+    """One blank of a typewriter's font is as wide as what divides the cells of a table in others."""
+    lines = [
+        "Wireless Noise-Cancelling",
+        "Headphones - Premium Black",
+        "AUDIO-5521 1 @ $349.99",
+        "Member Discount $-50.00",
+    ]
+    lines += ["$299.99", "Portable SSD", "STOR-2241 1 @ $289.00", "SUBTOTAL $588.99", "Sales Tax (8.5%) $50.06"]
+    lines += ["Rewards Applied -$25.00", "TOTAL $614.05"]
+    pdf = FPDF()
+    pdf.add_page()
+    pdf.set_font(font, size=9)
+    for number, line in enumerate(lines):
+        pdf.text(20, 40 + 4 * number, line)
+    path = tmp_path / "a.pdf"
+    pdf.output(str(path))
+    text = load_one(path).text
+    assert " | " not in text
+    assert all(line in text for line in lines)
+
+
+def test_figures_in_columns_of_a_typewriter_are_rows(tmp_path: Path) -> None:
+    lines = [
+        "Income statement",
+        "",
+        f"{'':24}{'2022':>8}{'2021':>8}",
+        f"{'Net sales of all goods':24}{'3,909':>8}{'3,673':>8}",
+    ]
+    lines += [f"{'Cost of sales':24}{'(3,115)':>8}{'(2,951)':>8}", f"{'Gross profit':24}{'794':>8}{'722':>8}"]
+    pdf = FPDF()
+    pdf.add_page()
+    pdf.set_font("courier", size=9)
+    for number, line in enumerate(lines):
+        pdf.text(20, 40 + 4 * number, line)
+    path = tmp_path / "a.pdf"
+    pdf.output(str(path))
+    assert rows_of(path, "Net sales of all goods")[0].endswith("Net sales of all goods | 2022: 3,909 | 2021: 3,673")
+    assert rows_of(path, "Gross profit") == ["Gross profit | 2022: 794 | 2021: 722"]
+
+
 def test_doi_of_the_first_page(tmp_path: Path) -> None:
     path = make_pdf(tmp_path / "a.pdf", ["On pain. https://doi.org/10.1000/abc-1.", "See doi:10.1000/other"])
     assert load_one(path).metadata["doi"] == "10.1000/abc-1"
