@@ -158,8 +158,8 @@ def langchain(folder: Path) -> tuple[Search, dict[str, Any]]:
             raise NotImplementedError
 
     words = BM25Retriever.from_texts(texts, k=K)
-    pairs = ((text, vector.tolist()) for text, vector in zip(texts, vectors, strict=True))
-    near = FAISS.from_embeddings(pairs, Given()).as_retriever(search_kwargs={"k": K})
+    # Rows of the array, not lists: those of a million would be 12 GB before FAISS has them.
+    near = FAISS.from_embeddings(zip(texts, vectors, strict=True), Given()).as_retriever(search_kwargs={"k": K})
     ensemble = EnsembleRetriever(retrievers=[words, near], weights=[0.5, 0.5])
 
     def search(query: str, vector: np.ndarray) -> int:

@@ -59,13 +59,13 @@ WORDS, WORDS_OF_A_PASSAGE, EXPONENT = 60_000, 120, 1.07
 """Of the made up texts: distinct words; words of a passage, as many as 160 word pieces; Zipf's exponent for English."""
 
 
-def zipf_texts(count: int, rng: np.random.Generator) -> Iterator[str]:
-    """Passages of made up words whose frequencies follow Zipf's law."""
+def zipf_texts(count: int, rng: np.random.Generator, length: int = WORDS_OF_A_PASSAGE) -> Iterator[str]:
+    """Passages of `length` made up words whose frequencies follow Zipf's law."""
     syllables = [a + b for a in "bdfgklmnprstvz" for b in "aeiou"]
     words = np.array(["".join(syllables[i] for i in rng.integers(0, len(syllables), 3)) + "n" for _ in range(WORDS)])
     shares = np.cumsum(1 / np.arange(1, WORDS + 1) ** EXPONENT)
     for _ in range(count):
-        places = np.searchsorted(shares, rng.random(WORDS_OF_A_PASSAGE) * shares[-1])
+        places = np.searchsorted(shares, rng.random(length) * shares[-1])
         yield " ".join(words[places])
 
 
@@ -98,8 +98,8 @@ def write_corpus(folder: Path, texts: Iterable[str], count: int, rng: np.random.
     (folder / "queries.json").write_text(json.dumps([asked[number] for number in chosen.tolist()]), encoding="utf-8")
 
 
-def run(python: str, name: str, folder: Path, queries: int) -> dict[str, Any]:
-    """What a system's process reports."""
+def run(python: str, name: str, folder: Path, queries: int) -> dict[str, Any] | None:
+    """What a system's process reports; None where it ended without, such as for want of memory."""
     one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"), "1")
     done = subprocess.run(
         [python, SYSTEMS, name, folder],
@@ -109,7 +109,7 @@ def run(python: str, name: str, folder: Path, queries: int) -> dict[str, Any]:
         check=False,
     )
     if done.returncode:
-        sys.exit(f"{name} failed on {folder}")
+        return None
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
 
@@ -139,6 +139,8 @@ def compare(texts: Iterable[str], size: int, name: str, python: str, peers: list
     write_corpus(folder, texts, size, np.random.default_rng(size))
     stored, built = run(sys.executable, "write", folder, 0), run(sys.executable, "index", folder, 0)
     ours = run(sys.executable, "preflight", folder, QUERIES)
+    if stored is None or built is None or ours is None:
+        sys.exit(f"ours failed on {folder}")
     missed = []
     print(
         f"| {name}, {size:,} | Preflight RAG (`{ours['index']}`) | {milliseconds(ours)} | 1 "
@@ -148,6 +150,11 @@ def compare(texts: Iterable[str], size: int, name: str, python: str, peers: list
     )
     for peer in peers:
         found = run(python, peer, folder, OF_PEERS)
+        if found is None:
+            print(f"| {name}, {size:,} | {TITLES[peer]} | failed | | | | |", flush=True)
+            if (peer, size) in LIMITS:
+                missed.append(f"{name}, {size:,}: {peer} failed, so nothing is compared")
+            continue
         speed, memory = found["search"] / ours["search"], found["resident"] / ours["resident"]
         print(
             f"| {name}, {size:,} | {TITLES[peer]} {found['version']} | {milliseconds(found)} | {speed:.1f} "
@@ -168,6 +175,7 @@ def main() -> None:
     parser.add_argument("--sizes", default="10000,100000", help="passages, separated by commas")
     parser.add_argument("--peers", default=",".join(PEERS), help="which, separated by commas")
     parser.add_argument("--peers-up-to", type=int, default=100_000, help="more passages are searched by ours alone")
+    parser.add_argument("--words", type=int, default=WORDS_OF_A_PASSAGE, help="words of a made up passage")
     parser.add_argument("--data", type=Path, default=os.environ.get("PREFLIGHT_DATA"), help="the data sets' folder")
     parser.add_argument("--environment", type=Path, default=Path(".bench"), help="where the peers are installed")
     parser.add_argument("--scratch", type=Path, help="where collections are written for the time of the run")
@@ -190,7 +198,8 @@ def main() -> None:
                 texts = biomix_texts(Path(given.data), size)
                 if len(texts) == size:
                     missed += compare(texts, size, "biomix", python, beside, Path(work))
-            missed += compare(zipf_texts(size, np.random.default_rng(size)), size, "Zipf", python, beside, Path(work))
+            made_up = zipf_texts(size, np.random.default_rng(size), given.words)
+            missed += compare(made_up, size, "Zipf", python, beside, Path(work))
     for line in missed:
         print(line, file=sys.stderr)
     sys.exit(bool(missed))
