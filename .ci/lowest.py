@@ -44,6 +44,7 @@ SLOW = (
     "server/test_shared.py",
     "server/test_uploads.py",
     "server/test_without_model.py",
+    "server/test_workers.py",
 )
 """More than half of the time of these rooms: processes that are started, killed and resumed, Studio's own server, and
 servers that do what the others' tests do, many times."""

@@ -25,7 +25,8 @@ from preflight_rag.offline.evidence import (
 from preflight_rag.offline.found_answers import ReadPassage
 from preflight_rag.state.reading import Draft
 from preflight_rag.text.citations import CLOSEST
-from preflight_rag.text.directions import says
+from preflight_rag.text.directions import says, speaks_of_object
+from preflight_rag.text.negation import DENIAL
 from preflight_rag.text.words import words_by_token
 
 MAX_READ = 3
@@ -60,6 +61,9 @@ NO_FINDING = re.compile(
     re.I,
 )
 """Sentences that say what a study asks or does, and not what it found."""
+
+
+_NO_DENIAL = re.compile(r"\bnot (?:only|just|merely|simply)\b", re.I)
 
 
 @dataclass(frozen=True)
@@ -146,6 +150,7 @@ class VerdictReader:
         first = max(stated, key=lambda item: (item.decides(turned), -item.n))
         denied = turned < 0 and first.head + first.direction <= -DECIDED and first.covered >= COVERED
         denied = denied and not terms.names & terms.unseen and not _disputed(first, read)
+        denied = denied and _says_no(question, first) and speaks_of_object(question, first.near.sentence.text)
         nearest: dict[int, str] = {}
         for item in [first, *sorted(stated, key=lambda item: -item.weight)]:
             nearest.setdefault(item.n, item.near.sentence.text)
@@ -192,6 +197,12 @@ class VerdictReader:
             return round(agreed + ANSWER_WEIGHT * answered + LIKENESS_WEIGHT * likeness[i], 4), -i
 
         return options[max(range(len(options)), key=worth)]
+
+
+def _says_no(question: str, finding: ReadSentence) -> bool:
+    """Whether a finding's words say no, by an opposite direction or a denial; of a question with one, any may."""
+    text = _NO_DENIAL.sub("", finding.near.sentence.text)
+    return finding.direction < 0 or bool(DENIAL.search(question) or DENIAL.search(text))
 
 
 def _disputed(first: ReadSentence, read: Sequence[ReadPassage]) -> bool:

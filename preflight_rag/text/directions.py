@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from preflight_rag.text.words import STOP_WORDS, words
+
 _BEFORE = 40
 """Characters before a word in which a negation denies it: some six words; a guess."""
 _STEMS = {
@@ -61,6 +63,25 @@ def direction_of(sentence: str) -> Direction:
             before = sentence[max(0, match.start() - _BEFORE) : match.start()].rsplit(",", 1)[-1].rsplit(";", 1)[-1]
             (denied if _DENIED.search(before) else claimed).add(name)
     return Direction(frozenset(claimed), frozenset(denied), bool(NO_EFFECT.search(sentence)))
+
+
+_OBJECT_ENDS = re.compile(
+    r"\b(?:compared|than|versus|vs|relative|in|among|for|when|after|during|at|with|by|from|if|over|within)\b|[,;:?(]",
+    re.I,
+)
+_COMPOUND = re.compile(r"\w+(?:-\w+)+")
+
+
+def speaks_of_object(question: str, sentence: str) -> bool:
+    """Whether a sentence has half of the words that say what a question asks the effect on.
+
+    Of "Does it reduce costs?" that is "costs"; a compound such as "cost-effectively" does not speak of it. True where
+    the question names nothing.
+    """
+    found = [match for pattern in _WORDS.values() if (match := pattern.search(question))]
+    behind = question[min(found, key=lambda match: match.start()).end() :] if found else ""
+    asked = frozenset(words(_OBJECT_ENDS.split(behind, maxsplit=1)[0])) - STOP_WORDS
+    return 2 * len(asked & frozenset(words(_COMPOUND.sub(" ", sentence)))) >= len(asked)
 
 
 _OPPOSITE = {"up": "down", "down": "up", "better": "worse", "worse": "better"}

@@ -59,6 +59,8 @@ _ASKS_NUMBER = re.compile(
 _ASKS_VERDICT = re.compile(
     r"(?:is|are|was|were|do|does|did|can|could|will|would|should|has|have|had|may|might|must)\b", re.I
 )
+_ASIDE_ENDS = re.compile(r"(?:\s?[:;,–—]|\s-)\s+")
+_ASKS_FOR = re.compile(r"\b(?:who|whom|whose|what|which|how)\b|^(?:\w+ )?(?:when|where|why)\b", re.I)
 _LINK = re.compile(r"(?:(?:and|but|so|or|then|also)\b[\s,]*)+", re.I)
 _BEGINS_QUESTION = re.compile(
     r"(?:(?:in|of|for|at|on|with|after|during|among|from|under|to|by|about|since|until) )?"
@@ -155,11 +157,21 @@ def last_question(text: str) -> str:
 def asked_kind(question: str) -> Kind:
     """The type of value that a question asks for; of several, the last one."""
     asked = last_question(question.strip())
+    if _asks_verdict(asked):
+        return "verdict"
     if _ASKS_DATE.search(asked):
         return "date"
-    if _ASKS_NUMBER.search(asked):
-        return "number"
-    return "verdict" if _ASKS_VERDICT.match(asked) and " or " not in asked else "name"
+    return "number" if _ASKS_NUMBER.search(asked) else "name"
+
+
+def _asks_verdict(question: str) -> bool:
+    """Whether yes or no is asked for, also behind "In adults with asthma," or "Needles for neck pain:"."""
+    if " or " in question:
+        return False
+    if _ASKS_VERDICT.match(question):
+        return True
+    asides = () if _ASKS_FOR.search(question) else _ASIDE_ENDS.finditer(question)
+    return any(_ASKS_VERDICT.match(question, aside.end()) for aside in asides)
 
 
 def years(text: str) -> set[int]:

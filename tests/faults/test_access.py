@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -392,9 +393,10 @@ def test_files_are_their_owners_alone_whatever_the_umask(small_folder: Path, tmp
     seen: dict[Path, int] = {}
 
     def look() -> None:
-        for path in (each for root in (folder, temporary) for each in root.rglob("*")):
-            with suppress(OSError):  # it was there for a moment
-                seen[path] = seen.get(path, 0) | path.lstat().st_mode
+        for place, folders, files in chain(os.walk(folder), os.walk(temporary)):
+            for path in (Path(place, name) for name in (*folders, *files)):
+                with suppress(OSError):  # it was there for a moment; `walk` passes over such folders, `rglob` does not
+                    seen[path] = seen.get(path, 0) | path.lstat().st_mode
 
     def watch() -> None:
         while not done.wait(0.005):

@@ -137,7 +137,13 @@ def read_sentences(draw):
     shares = [draw(st.integers(0, 100)) + 0.001 for _ in range(3)]
     verdict = tuple(share / sum(shares) for share in shares)
     score, answerable, covered = (draw(st.floats(0, 1)) for _ in range(3))
-    sentence = Sentence(n, f"Sentence {draw(st.integers(0, 9))}.", "", frozenset(), frozenset())
+    sentence = Sentence(
+        n,
+        draw(st.sampled_from([f"Dose {n} did not shorten the common cold.", "Colds were shorter."])),
+        "",
+        frozenset(),
+        frozenset(),
+    )
     near = Scored(sentence, score, score, np.zeros(2))
     reading = PassageReading((), answerable, None, verdict)
     return ReadSentence(near, reading, covered, draw(st.sampled_from([-1, 0, 1])))
@@ -173,15 +179,36 @@ DENIES, MIXED = (0.02, 0.95, 0.03), (0.3, 0.35, 0.35)
     ],
 )
 def test_no_is_claimed_only_where_no_other_document_answers_otherwise(document, verdict, answerable, claims):
-    near = Scored(Sentence(1, "It was not so.", "", frozenset(), frozenset()), 1.0, 1.0, np.zeros(2))
+    text = "The common cold was not shorter."
+    near = Scored(Sentence(1, text, "", frozenset(), frozenset()), 1.0, 1.0, np.zeros(2))
     finding = ReadSentence(near, PassageReading((), 1.0, None, DENIES), 1.0, 0)
     read = [
-        ReadPassage(Source(1, "a", "", "It was not so.", document_id="own"), PassageReading((), 0.9, None, DENIES)),
+        ReadPassage(Source(1, "a", "", text, document_id="own"), PassageReading((), 0.9, None, DENIES)),
         ReadPassage(Source(2, "b", "", "It was.", document_id=document), PassageReading((), answerable, None, verdict)),
     ]
     draft = Given([finding]).verdict(QUESTION, read, {}, QuestionTerms({}, frozenset(), frozenset()))
     assert draft is not None
     assert (draft.claims, draft.short) == ((True, "No") if claims else (False, ""))
+
+
+@pytest.mark.parametrize(
+    ("sentence", "direction", "claims"),
+    [
+        ("Zinc did not shorten the common cold.", -1, True),
+        ("Zinc lengthened colds.", -1, True),
+        ("The cold went on for nine days with zinc.", 0, False),
+        ("Zinc not only shortened colds.", 0, False),
+        ("Zinc did not raise the temperature.", -1, False),
+        ("With zinc, cold-blooded animals did not differ.", -1, False),
+    ],
+)
+def test_no_is_claimed_only_of_words_that_deny_what_was_asked(sentence, direction, claims):
+    near = Scored(Sentence(1, sentence, "", frozenset(), frozenset()), 1.0, 1.0, np.zeros(2))
+    finding = ReadSentence(near, PassageReading((), 1.0, None, DENIES), 1.0, direction)
+    draft = Given([finding]).verdict(QUESTION, [], {}, QuestionTerms({}, frozenset(), frozenset()))
+    assert draft is not None
+    assert draft.claims is claims
+    assert draft.quotes == ((1, sentence),)
 
 
 @pytest.mark.parametrize(("second", "side"), [((0.0, 1.0, 0.0), 0.0), ((0.5, 0.5, 0.0), 0.5), ((1.0, 0.0, 0.0), 1.0)])

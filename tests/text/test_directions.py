@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from preflight_rag.text.directions import direction_of, says
+from preflight_rag.text.directions import direction_of, says, speaks_of_object
 
 PRESSURE = "Does ketamine increase blood pressure?"
 SAID = [
@@ -86,3 +86,18 @@ def test_each_group_has_its_words_and_no_others(name):
         assert name in direction_of(f"the {word} of it").claimed
     for word in others:
         assert name not in direction_of(f"the {word} of it").claimed
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence", "speaks"),
+    [
+        ("Does it reduce NHS costs compared with visits?", "Visits raised the costs of the NHS.", True),
+        ("Does it reduce NHS costs compared with visits?", "It cost-effectively increased review rates.", False),
+        ("Does aspirin reduce the risk of death in women?", "Deaths were more frequent.", True),
+        ("Does aspirin reduce the risk of death in women?", "Bleeding in women was more frequent.", False),
+        ("Is zinc effective for colds?", "Zinc was ineffective.", True),
+        ("Is the sky blue?", "It is not.", True),
+    ],
+)
+def test_a_sentence_speaks_of_what_the_effect_is_on(question, sentence, speaks):
+    assert speaks_of_object(question, sentence) is speaks

@@ -47,6 +47,7 @@ EXAMPLES = [
     (plural, "_WHICH", "In which city did he live?", "Where did he live?"),
     (plural, "_NOT_BARE", "Is it a host country?", "Championships host country?"),
     (drugs, "DRUG", "adalimumab", "headache"),
+    (directions, "_OBJECT_ENDS", "compared with placebo", "blood pressure"),
     (directions, "NO_EFFECT", "The groups did not significantly differ (p=0.4)", "The groups differed (p=0.04)"),
     (directions, "_DENIED", "It isn't so", "It is noted"),
     (names, "NAME", "Republic of the Congo", "republic of congo"),

@@ -24,6 +24,9 @@ from preflight_rag.state.errors import UnreadableDocument
 from preflight_rag.state.values import Document
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+LABELLED_CHARACTERS = 300
+"""A title that is called one may be as long as those of papers are; a guess."""
+_TITLE = re.compile(r"title:\s*", re.IGNORECASE)
 _FENCE = re.compile(r"^[ ]{0,3}(?:```|~~~)", re.MULTILINE)
 _IMAGE = re.compile(r"!\[((?>(?:(?!!\[)[^\]\n])*))\]\([^()\n]*+(?>(?:\([^()\n]*+\)[^()\n]*+)*)\)")
 _LINK = re.compile(r"\[([^\[\]\n]++)\]\([^()\n]*+(?>(?:\([^()\n]*+\)[^()\n]*+)*)\)")
@@ -44,8 +47,11 @@ def load_text(path: Path, max_bytes: int) -> Iterator[Document]:
 
 
 def _title_line(lines: list[str]) -> str:
-    """The first line when it stands alone like a title."""
+    """What the first line calls the title, in it or below it; else that line when it stands alone like a title."""
     first, *rest = [*lines, ""]
+    if labelled := _TITLE.match(first):
+        title = first[labelled.end() :] or next(filter(None, rest), "")
+        return title if len(title) <= LABELLED_CHARACTERS else ""
     is_title = 0 < len(first) <= TITLE_CHARACTERS and not rest[0] and not first.endswith((".", "!", "?", ",", ";"))
     return first if is_title and len(lines) > 1 else ""
 

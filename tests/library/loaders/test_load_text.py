@@ -67,6 +67,24 @@ def test_first_line_alone_is_the_title(tmp_path: Path) -> None:
     assert load_one(path).title == "Pain and aspirin"
 
 
+@pytest.mark.parametrize(
+    ("first", "title"),
+    [
+        ("TITLE: \nPain and aspirin: does it help?", "Pain and aspirin: does it help?"),
+        ("Title: Pain and aspirin.", "Pain and aspirin."),
+        (f"Title: {'pain ' * 40}", ("pain " * 40).strip()),
+        (f"Title: {'pain ' * 100}", "a"),
+        ("Titled land: who owns it,", "a"),
+        ("Name: Anna Smith\nTitle: Head of Pain", "a"),
+    ],
+)
+def test_a_first_line_may_say_what_the_title_is(tmp_path: Path, first: str, title: str) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text(f"{first}\n\nAspirin helps.")
+    assert load_one(path).title == title
+    assert load_one(path).text == "\n".join(line.strip() for line in first.split("\n")) + "\n\nAspirin helps."
+
+
 def test_wrapped_lines_are_joined(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text(
