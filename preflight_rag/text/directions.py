@@ -69,19 +69,21 @@ _OBJECT_ENDS = re.compile(
     r"\b(?:compared|than|versus|vs|relative|in|among|for|when|after|during|at|with|by|from|if|over|within)\b|[,;:?(]",
     re.I,
 )
-_COMPOUND = re.compile(r"\w+(?:-\w+)+")
+_COMPOUND = re.compile(r"\b\w+(?:-\w+)+")
 
 
 def speaks_of_object(question: str, sentence: str) -> bool:
     """Whether a sentence has half of the words that say what a question asks the effect on.
 
-    Of "Does it reduce costs?" that is "costs"; a compound such as "cost-effectively" does not speak of it. True where
-    the question names nothing.
+    Of "Does it reduce costs?" that is "costs"; a compound that is not the question's, such as "cost-effectively", does
+    not speak of it. True where the question names nothing.
     """
     found = [match for pattern in _WORDS.values() if (match := pattern.search(question))]
     behind = question[min(found, key=lambda match: match.start()).end() :] if found else ""
     asked = frozenset(words(_OBJECT_ENDS.split(behind, maxsplit=1)[0])) - STOP_WORDS
-    return 2 * len(asked & frozenset(words(_COMPOUND.sub(" ", sentence)))) >= len(asked)
+    own = question.casefold()
+    text = _COMPOUND.sub(lambda compound: compound[0] if compound[0].casefold() in own else " ", sentence)
+    return 2 * len(asked & frozenset(words(text))) >= len(asked)
 
 
 _OPPOSITE = {"up": "down", "down": "up", "better": "worse", "worse": "better"}

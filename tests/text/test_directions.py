@@ -95,6 +95,8 @@ def test_each_group_has_its_words_and_no_others(name):
         ("Does it reduce NHS costs compared with visits?", "It cost-effectively increased review rates.", False),
         ("Does aspirin reduce the risk of death in women?", "Deaths were more frequent.", True),
         ("Does aspirin reduce the risk of death in women?", "Bleeding in women was more frequent.", False),
+        ("Does it lower LDL-cholesterol in men?", "LDL-cholesterol did not change.", True),
+        ("Does it lower LDL-cholesterol in men?", "Cholesterol-rich food was avoided.", False),
         ("Is zinc effective for colds?", "Zinc was ineffective.", True),
         ("Is the sky blue?", "It is not.", True),
     ],
