@@ -26,7 +26,7 @@ from preflight_rag.offline.found_answers import ReadPassage
 from preflight_rag.state.reading import Draft
 from preflight_rag.text.citations import CLOSEST
 from preflight_rag.text.directions import says, speaks_of_object
-from preflight_rag.text.negation import DENIAL
+from preflight_rag.text.negation import denies
 from preflight_rag.text.words import words_by_token
 
 MAX_READ = 3
@@ -61,9 +61,6 @@ NO_FINDING = re.compile(
     re.I,
 )
 """Sentences that say what a study asks or does, and not what it found."""
-
-
-_NO_DENIAL = re.compile(r"\bnot (?:only|just|merely|simply)\b", re.I)
 
 
 @dataclass(frozen=True)
@@ -201,8 +198,7 @@ class VerdictReader:
 
 def _says_no(question: str, finding: ReadSentence) -> bool:
     """Whether a finding's words say no, by an opposite direction or a denial; of a question with one, any may."""
-    text = _NO_DENIAL.sub("", finding.near.sentence.text)
-    return finding.direction < 0 or bool(DENIAL.search(question) or DENIAL.search(text))
+    return finding.direction < 0 or denies(question) or denies(finding.near.sentence.text)
 
 
 def _disputed(first: ReadSentence, read: Sequence[ReadPassage]) -> bool:

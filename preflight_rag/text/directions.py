@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from preflight_rag.text.negation import denies
 from preflight_rag.text.words import STOP_WORDS, words
 
 _BEFORE = 40
@@ -36,7 +37,6 @@ NO_EFFECT = re.compile(
     re.I,
 )
 """That nothing was found: in words, or by a p-value above 0.05."""
-_DENIED = re.compile(r"\b(?:not?|never|none|neither|nor|without|cannot|fail\w*|lack\w*|unlikely)\b|n['’]t\b", re.I)
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def direction_of(sentence: str) -> Direction:
     for name, pattern in _WORDS.items():
         for match in pattern.finditer(sentence):
             before = sentence[max(0, match.start() - _BEFORE) : match.start()].rsplit(",", 1)[-1].rsplit(";", 1)[-1]
-            (denied if _DENIED.search(before) else claimed).add(name)
+            (denied if denies(before) else claimed).add(name)
     return Direction(frozenset(claimed), frozenset(denied), bool(NO_EFFECT.search(sentence)))
 
 

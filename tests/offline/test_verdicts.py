@@ -13,7 +13,7 @@ from preflight_rag.offline.confidence import QuestionTerms
 from preflight_rag.offline.evidence import Scored, Sentence
 from preflight_rag.offline.found_answers import ReadPassage
 from preflight_rag.offline.reader import OfflineReader
-from preflight_rag.offline.verdicts import ReadSentence, VerdictReader, side_of
+from preflight_rag.offline.verdicts import ReadSentence, VerdictReader, read_sentence, side_of
 from preflight_rag.state.reading import Source
 from preflight_rag.text.citations import CLOSEST
 
@@ -137,13 +137,8 @@ def read_sentences(draw):
     shares = [draw(st.integers(0, 100)) + 0.001 for _ in range(3)]
     verdict = tuple(share / sum(shares) for share in shares)
     score, answerable, covered = (draw(st.floats(0, 1)) for _ in range(3))
-    sentence = Sentence(
-        n,
-        draw(st.sampled_from([f"Dose {n} did not shorten the common cold.", "Colds were shorter."])),
-        "",
-        frozenset(),
-        frozenset(),
-    )
+    text = draw(st.sampled_from([f"Dose {n} did not shorten the common cold.", "Colds were shorter."]))
+    sentence = Sentence(n, text, "", frozenset(), frozenset())
     near = Scored(sentence, score, score, np.zeros(2))
     reading = PassageReading((), answerable, None, verdict)
     return ReadSentence(near, reading, covered, draw(st.sampled_from([-1, 0, 1])))
@@ -192,20 +187,23 @@ def test_no_is_claimed_only_where_no_other_document_answers_otherwise(document, 
 
 
 @pytest.mark.parametrize(
-    ("sentence", "direction", "claims"),
+    ("sentence", "claims"),
     [
-        ("Zinc did not shorten the common cold.", -1, True),
-        ("Zinc lengthened colds.", -1, True),
-        ("The cold went on for nine days with zinc.", 0, False),
-        ("Zinc not only shortened colds.", 0, False),
-        ("Zinc did not raise the temperature.", -1, False),
-        ("With zinc, cold-blooded animals did not differ.", -1, False),
+        ("Zinc did not shorten the common cold.", True),
+        ("Colds went up with zinc, which increased them.", True),
+        ("The cold went on for nine days with zinc.", False),
+        ("Zinc not only shortened colds.", False),
+        ("Zinc did not raise the temperature.", False),
+        ("With zinc, cold-blooded animals did not differ.", False),
     ],
 )
-def test_no_is_claimed_only_of_words_that_deny_what_was_asked(sentence, direction, claims):
+def test_no_is_claimed_only_of_words_that_deny_what_was_asked(sentence, claims):
+    """Whatever the reader says: here it is sure of a no."""
+    terms = QuestionTerms({}, frozenset(), frozenset())
     near = Scored(Sentence(1, sentence, "", frozenset(), frozenset()), 1.0, 1.0, np.zeros(2))
-    finding = ReadSentence(near, PassageReading((), 1.0, None, DENIES), 1.0, direction)
-    draft = Given([finding]).verdict(QUESTION, [], {}, QuestionTerms({}, frozenset(), frozenset()))
+    draft = Given([read_sentence(QUESTION, near, PassageReading((), 1.0, None, DENIES), terms)]).verdict(
+        QUESTION, [], {}, terms
+    )
     assert draft is not None
     assert draft.claims is claims
     assert draft.quotes == ((1, sentence),)

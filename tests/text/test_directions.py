@@ -20,6 +20,8 @@ SAID = [
     ("Does aspirin reduce mortality?", "Mortality was increased by a third.", -1),
     ("Does aspirin reduce mortality?", "Aspirin did not reduce mortality.", -1),
     ("Does aspirin reduce mortality?", "Neither dose reduced mortality.", -1),
+    ("Does aspirin reduce mortality?", "Aspirin not only reduced mortality, it was cheap.", 1),
+    ("Does aspirin reduce mortality?", "Aspirin not only failed, it did not reduce mortality.", -1),
     ("Does training improve balance?", "Balance was better after training.", 1),
     ("Does training improve balance?", "Balance was worse after training.", -1),
     ("Does training improve balance?", "Balance improved, but the groups were similar (p=0.34).", -1),
