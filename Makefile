@@ -3,31 +3,52 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test faults bench check typecheck docs train-reader clean
+.PHONY: demo test test-slow test-all faults bench check typecheck docs train-reader clean
 
 demo: $(VENV)/installed
 	$(BIN)/preflight demo
 
-# THREADS=postgres, here and for `faults`: all conversations that tests keep are in PostgreSQL (tests/kept_threads.py).
+# `make test` runs every test that is not marked `slow`, `make test-slow` the others, `make test-all` both; `make test/FOLDER`
+# runs all tests of tests/FOLDER. THREADS=postgres, here and for `faults`: all conversations that tests keep are in PostgreSQL
+# (tests/kept_threads.py).
 # In several processes, so that each stays small (tests/conftest.py says how small), JOBS at once; all run, whichever fails.
-# The longest come first. A name with + is several folders of tests/; "others" is what no part names.
+# A name with + is several folders of tests/; "others" is what no part names. The fast parts take about equally long, and are
+# few, because each loads the models anew; of the slow ones the longest come first.
 JOBS ?= 2
-PARTS := evaluation faults browser+cli+mcp server graph library evaluation/experiments \
+FAST := graph+server+mcp+browser+faults others
+SLOW := evaluation faults browser+cli+mcp server graph library evaluation/experiments \
   evaluation/datasets+evaluation/harness offline+corg+nodes models training conversation+routing+prompts+state+text others
 folders = $(addprefix tests/,$(subst +, ,$(1)))
-of_evaluation := tests/evaluation --ignore-glob=tests/evaluation/*/*
-of_others := tests $(addprefix --ignore=,$(foreach part,$(PARTS),$(call folders,$(part))))
+besides = tests $(addprefix --ignore=,$(foreach part,$(1),$(call folders,$(part))))
 in_order := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
+parts = $(MAKE) --no-print-directory --keep-going --jobs=$(JOBS) $(in_order)
+pytest = $(if $(THREADS),PREFLIGHT_TEST_THREADS=$(THREADS)) $(BIN)/python -m pytest
 
 test: $(VENV)/installed-for-tests
-	@$(MAKE) --no-print-directory --keep-going --jobs=$(JOBS) $(in_order) $(addprefix test/,$(PARTS))
+	@$(parts) $(addprefix fast/,$(FAST))
+
+test-slow: $(VENV)/installed-for-tests
+	@$(parts) $(addprefix slow/,$(SLOW))
+
+test-all:
+	@failed=0; $(MAKE) --no-print-directory test || failed=1; $(MAKE) --no-print-directory test-slow || failed=1; exit $$failed
+
+fast/%: $(VENV)/installed-for-tests
+	@echo "fast tests: $*"
+	@$(pytest) -m "not slow" $(if $(filter others,$*),$(call besides,$(FAST)),$(call folders,$*))
+
+slow_evaluation := tests/evaluation --ignore-glob=tests/evaluation/*/*
+slow_others := $(call besides,$(SLOW))
+
+slow/%: $(VENV)/installed-for-tests
+	@echo "slow tests: $*"
+	@$(pytest) -m slow $(or $(slow_$*),$(call folders,$*))
 
 test/%: $(VENV)/installed-for-tests
-	@echo "pytest $*"
-	@$(if $(THREADS),PREFLIGHT_TEST_THREADS=$(THREADS)) $(BIN)/python -m pytest $(or $(of_$*),$(call folders,$*))
+	@$(pytest) $(call folders,$*)
 
-# The tests that bring faults about, with the counts of docs/RELIABILITY.md; `make test` brings about fewer of each. File by
-# file, JOBS at once, the longest first; all run, whichever fails.
+# The tests that bring faults about, with the counts of docs/RELIABILITY.md; `make test-all` brings about fewer of each. File
+# by file, JOBS at once, the longest first; all run, whichever fails.
 LONGEST := load parsers killed_turns disk injection damage killed_ingests mutated_files writers
 FAULTS := $(LONGEST) $(filter-out $(LONGEST),$(patsubst tests/faults/test_%.py,%,$(wildcard tests/faults/test_*.py)))
 
@@ -36,7 +57,7 @@ faults: $(VENV)/installed-for-tests
 
 faults/%: $(VENV)/installed-for-tests
 	@echo "faults: $*"
-	@PREFLIGHT_FAULTS=full $(if $(THREADS),PREFLIGHT_TEST_THREADS=$(THREADS)) $(BIN)/python -m pytest tests/faults/test_$*.py
+	@PREFLIGHT_FAULTS=full $(pytest) tests/faults/test_$*.py
 
 # Ratios of processor time and of memory (docs/PERFORMANCE.md): retrieval beside other libraries, which are installed into
 # .bench; a turn beside a plain LangGraph RAG; cold processes beside LangGraph's import. All run; it fails where a ratio is not

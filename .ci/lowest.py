@@ -31,23 +31,6 @@ TOOLS = (
 )
 FAST = ("state", "text", "prompts", "nodes", "graph", "library", "server", "mcp")
 """Rooms whose code meets other packages; `corg`, `conversation`, `offline` and `routing` are Python of ours."""
-SLOW = (
-    "graph/test_clarify.py",
-    "graph/test_corg_resume.py",
-    "graph/test_resume_at_every_step.py",
-    "graph/test_studio.py",
-    "graph/test_tracing.py",
-    "graph/test_turns.py",
-    "library/test_ingest.py",
-    "server/test_refusals.py",
-    "server/test_serve_command.py",
-    "server/test_shared.py",
-    "server/test_uploads.py",
-    "server/test_without_model.py",
-    "server/test_workers.py",
-)
-"""More than half of the time of these rooms: processes that are started, killed and resumed, Studio's own server, and
-servers that do what the others' tests do, many times."""
 COMPILE = "pip compile pyproject.toml --resolution lowest-direct --only-binary :all: --no-header --quiet --no-annotate"
 EXTRAS = ("all", "tracing")
 
@@ -77,8 +60,7 @@ def main() -> None:
     # In the environment, so that files of tests that run in a process of their own (tests/conftest.py) take them too.
     os.environ["PYTEST_ADDOPTS"] = "-p no:anyio -W default --disable-warnings"
     plain = ("-o", f"cache_dir={folder / 'cache'}")
-    left_out = (f"--ignore={ROOT / 'tests' / name}" for name in SLOW)
-    pytest = (python, "-m", "pytest", *tests, *left_out, *plain)
+    pytest = (python, "-m", "pytest", "-m", "not slow", *tests, *plain)
     # What fails beside everything else and not by itself is a matter of a busy machine, and not of versions.
     if status(*pytest):
         run(*pytest, "--last-failed")

@@ -23,6 +23,7 @@ from kept_threads import IN_POSTGRES, STORES, Kept, databases_of_libraries
 from langchain_openai import ChatOpenAI
 from langgraph.runtime import Runtime
 from postgres_server import running_server
+from speeds import has_slow_tests, is_slow_as_a_whole
 
 import preflight_rag
 from preflight_rag.library import Library
@@ -61,25 +62,44 @@ if sys.platform == "linux" and hasattr(ctypes.CDLL(None), "mallopt"):
     ctypes.CDLL(None).mallopt(ARENA_MAX, ARENAS)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out the files of which `-m "not slow"` or `-m slow` selects nothing: importing all of them takes long.
+
+    Marks stand in the files of tests alone; tests/test_speeds.py checks it.
+    """
+    wanted = config.getoption("markexpr")
+    if wanted not in ("slow", "not slow") or not re.fullmatch(r"test_\w+\.py", collection_path.name):
+        return None
+    source = collection_path.read_text(encoding="utf-8")
+    none_selected = not has_slow_tests(source) if wanted == "slow" else is_slow_as_a_whole(source)
+    return True if none_selected else None
+
+
 class OwnProcess(pytest.File):
     """A file of tests that a run of many files leaves to a process of its own, as one test."""
 
     def collect(self):
-        yield Alone.from_parent(self, name="in a process of its own")
+        alone = Alone.from_parent(self, name="in a process of its own")
+        if self.config.getoption("markexpr") == "slow":  # asked for only where the file has such tests
+            alone.add_marker(pytest.mark.slow)
+        yield alone
 
 
 class Alone(pytest.Item):
     """Runs its file; what that says is the failure."""
 
     def runtest(self):
-        plain = ("-p", "no:cacheprovider", "--no-header", str(self.path))
+        selected = ("-m", self.config.getoption("markexpr"))
+        plain = ("-p", "no:cacheprovider", "--no-header", *selected, str(self.path))
         done = subprocess.run([sys.executable, "-m", "pytest", *plain], cwd=ROOT, capture_output=True, text=True)
         if done.returncode:
             raise AssertionError(done.stdout + done.stderr)
 
 
 def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.File | None:
-    """Named on the command line, a file runs where it is."""
+    """Named on the command line, a file runs where it is; and so it does where its slow tests are left out."""
+    if parent.config.getoption("markexpr") == "not slow":
+        return None
     named = {Path(argument.split("::")[0]).resolve() for argument in parent.config.args}
     own = module_path in {ROOT / "tests" / name for name in OWN_PROCESS} - named
     return OwnProcess.from_parent(parent, path=module_path) if own else None

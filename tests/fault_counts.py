@@ -1,4 +1,4 @@
-"""How often a test brings a fault about: few times in `make test`, as docs/RELIABILITY.md says in `make faults`."""
+"""How often a test brings a fault about: few times in `make test-all`, as docs/RELIABILITY.md says in `make faults`."""
 
 import os
 import sys

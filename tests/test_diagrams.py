@@ -11,6 +11,8 @@ from preflight_rag.evaluation.experiments.reading import READER, SENTENCES
 from preflight_rag.evaluation.rows import Row
 from preflight_rag.state.errors import UsageError
 
+pytestmark = pytest.mark.slow
+
 RISKS = [
     {"experiment": "calibration", "sample": f"q{n}", "arm": rule, "details": {"issue": n % 4 == 0, "risk": risk}}
     for n in range(40)

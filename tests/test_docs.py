@@ -39,6 +39,7 @@ def test_every_piece_is_there_and_in_the_docs(name):
     assert name in (DOCS / "langchain.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_every_block_runs(own_folder, tmp_path, monkeypatch, capsys):
     own_folder.rename(tmp_path / "my-library")
     monkeypatch.chdir(tmp_path)
@@ -61,6 +62,7 @@ def test_every_block_runs(own_folder, tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_readers_example_runs(capsys):
     (code,) = blocks("reader.md")
     scope: dict[str, object] = {}
@@ -68,6 +70,7 @@ def test_the_readers_example_runs(capsys):
     assert capsys.readouterr().out.startswith(scope["reading"].best.text)
 
 
+@pytest.mark.slow
 def test_the_block_on_testing_runs(capsys):
     (block,) = blocks("testing.md")
     exec(block, {})

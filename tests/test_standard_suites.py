@@ -23,6 +23,8 @@ from preflight_rag.langchain import (
 from preflight_rag.models.embedding.langchain_embedder import LangChainEmbedder
 from preflight_rag.models.embedding.minilm import MiniLM
 
+pytestmark = pytest.mark.slow
+
 QUESTION = "How hot is the planet Venus?"
 
 

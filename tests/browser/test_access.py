@@ -6,6 +6,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
+pytestmark = pytest.mark.slow
+
 QUESTION = "How many people live in Broken Bow?"
 
 

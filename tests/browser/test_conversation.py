@@ -8,6 +8,8 @@ from playwright.sync_api import expect
 
 from preflight_rag.testing.scripted_replies import Reply
 
+pytestmark = pytest.mark.slow
+
 SLOW = Reply("Basalt is **hard** [1]. " + "It really is so. " * 60, chunk_delay=0.04)
 FIRST_WORDS = """
 window.firsts = [];

@@ -3,6 +3,8 @@
 import pytest
 from playwright.sync_api import expect
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_conversation_that_is_gone_says_so_and_a_new_one_can_be_begun(visit, demo_url, ask):
     page = visit(demo_url, path="/#/t/nothing-here")

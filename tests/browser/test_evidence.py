@@ -9,6 +9,8 @@ from playwright.sync_api import expect
 
 from preflight_rag.state.values import Document
 
+pytestmark = pytest.mark.slow
+
 QUESTION = "How many people live in Broken Bow?"
 STYLES = """
 edges => Object.fromEntries(

@@ -26,6 +26,8 @@ from preflight_rag.library import Library
 from preflight_rag.state.values import Document
 from preflight_rag.testing.scripted_server import Reply, ScriptedServer
 
+pytestmark = pytest.mark.slow
+
 CHROMIUM = Path("/usr/bin/chromium")
 SOME = 6
 """Turns of a conversation; each has as many payloads as make them all come up."""

@@ -86,6 +86,7 @@ def test_a_first_visit(visit, empty_url, three_files, ask):
     assert page.request.get(f"{empty_url}/api/threads").json() == {"threads": []}
 
 
+@pytest.mark.slow
 def test_real_files_are_taken_in_and_cited(visit, empty_url, data_dir, ask):
     folder = data_dir / "ingest_docs" / "markitdown"
     files = [folder / name for name in ("movie-theater-booking-2024.pdf", "test_blog.html", "expected__test.md")]
@@ -99,6 +100,7 @@ def test_real_files_are_taken_in_and_cited(visit, empty_url, data_dir, ask):
     expect(page.locator("mark")).to_contain_text("20%")
 
 
+@pytest.mark.slow
 def test_what_cannot_be_read_is_named_and_stops_nothing(visit, empty_url, tmp_path):
     good, bad, empty = (tmp_path / name for name in ("notes.md", "program.exe", "empty.txt"))
     good.write_text("# Notes\n\nBasalt is a rock that is hard.", encoding="utf-8")
@@ -113,6 +115,7 @@ def test_what_cannot_be_read_is_named_and_stops_nothing(visit, empty_url, tmp_pa
     expect(page.locator(".documents li")).to_have_count(1)
 
 
+@pytest.mark.slow
 def test_a_document_is_searched_and_deleted(visit, empty_url, three_files):
     page = visit(empty_url, path="/#/library")
     page.locator("#files").set_input_files(three_files)
@@ -129,6 +132,7 @@ def test_a_document_is_searched_and_deleted(visit, empty_url, three_files):
     expect(page.locator(".documents li")).to_have_count(3)
 
 
+@pytest.mark.slow
 def test_files_may_be_dropped_anywhere(visit, empty_url):
     page = visit(empty_url)
     expect(page.locator(".welcome")).to_be_visible()
@@ -144,6 +148,7 @@ def test_files_may_be_dropped_anywhere(visit, empty_url):
     expect(page.get_by_text("1 added.")).to_be_visible(timeout=60_000)
 
 
+@pytest.mark.slow
 def test_an_upload_is_found_again_after_a_reload(visit, empty_url, tmp_path):
     files = [make_pdf(tmp_path / "bridge.pdf"), *(tmp_path / f"note-{n}.md" for n in range(30))]
     for n, path in enumerate(files[1:]):

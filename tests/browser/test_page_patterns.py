@@ -19,6 +19,8 @@ from pygments.token import Comment, Error, String
 
 import preflight_rag.server
 
+pytestmark = pytest.mark.slow
+
 FOLDER = Path(preflight_rag.server.__file__).parent / "page" / "static"
 SCRIPTS = {path.name: path.read_text("utf-8") for path in sorted(FOLDER.glob("*.js"))}
 ALL = 100_000

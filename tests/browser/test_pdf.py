@@ -10,6 +10,8 @@ from fpdf import FPDF
 from PIL import Image
 from playwright.sync_api import expect
 
+pytestmark = pytest.mark.slow
+
 FONT = Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf"
 FIRST = ["Survey of quarries.", "", "Granite is grey. Granite is not", "quarried in the valley."]
 SECOND = [

@@ -4,6 +4,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
+pytestmark = pytest.mark.slow
+
 SIDEWAYS = """
 () => [...document.querySelectorAll("html, body, .scroll, .evidence-body, .threads, .library, dialog, .viewer-bar")]
     .filter((node) => node.checkVisibility() && node.scrollWidth > node.clientWidth + 1)

@@ -10,6 +10,8 @@ from preflight_rag import Preflight
 from preflight_rag.server.access import KeyRing
 from preflight_rag.state.values import Document
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = '<img src=x onerror="window.hit=1"><script>window.hit=1</script><svg onload="window.hit=1">'
 BREACH = '<p style="color: red">x</p><img src=x onerror="hit()">'
 LINKS = "[a](javascript:window.hit=1) [b](https://example.org/) ![c](https://example.org/c.png)"

@@ -1,8 +1,11 @@
 """The settings of the page: the model that is connected there, instructions, and what goes along with a question."""
 
+import pytest
 from playwright.sync_api import expect
 
 from preflight_rag.testing.scripted_server import ScriptedServer
+
+pytestmark = pytest.mark.slow
 
 
 def test_an_operator_connects_a_model_on_the_page(visit, empty_url, tmp_path, ask):

@@ -1,8 +1,11 @@
 """The page says that the language model is away, before a question and with the answer, and takes it back."""
 
+import pytest
 from playwright.sync_api import expect
 
 from preflight_rag.testing.scripted_replies import Reply
+
+pytestmark = pytest.mark.slow
 
 QUESTION = "Which rock is hard?"
 

@@ -2,7 +2,10 @@
 
 import re
 
+import pytest
 from playwright.sync_api import expect
+
+pytestmark = pytest.mark.slow
 
 TECHNICAL = re.compile(
     r"\b(corg|map[-_/ ]?reduce|iou|json|tokens?|api|endpoint|GET|POST|routes?|risk|scores?|embedd\w+|vectors?|bm25|null"

@@ -70,6 +70,7 @@ def test_one_of_several_answers_can_be_pointed_at(offline):
     assert towns[1].descriptor in answer.standalone_question
 
 
+@pytest.mark.slow
 def test_multiple_choice_and_a_rewrite_that_is_off_are_never_talk(offline):
     assert offline.ask("hello", options=["yes", "no"]).route.name != "conversation"
     assert offline.ask("hello", rewrite="off").route.name != "conversation"

@@ -163,6 +163,7 @@ def texts_of(path):
             yield from (value for value in record.values() if isinstance(value, str) and len(value) < 600)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_no_question_of_a_published_set_is_taken_for_talk(data_dir, name):
     paths = list((data_dir / name.split("/")[0]).glob("*.jsonl*"))

@@ -166,6 +166,7 @@ def test_documents_of_a_kind_are_listed():
     assert (lookup.kind, lookup.topic) == ("listing", "Amcor")
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.sampled_from(PATTERNS).flatmap(lambda pattern: st.from_regex(pattern.compiled, fullmatch=True)))
 def test_nothing_that_a_pattern_fits_is_passed_by_without_trying_it(question: str) -> None:

@@ -5,6 +5,8 @@ import pytest
 from preflight_rag import Preflight
 from preflight_rag.library import Library
 
+pytestmark = pytest.mark.slow
+
 FILES = [
     "ingest_docs/pmc_pairs/PMC115849.nxml",
     "ingest_docs/pmc_pairs/PMC5762805.nxml",

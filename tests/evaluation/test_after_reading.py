@@ -18,6 +18,8 @@ from preflight_rag.evaluation.samples import Sample
 from preflight_rag.state.values import Document
 from preflight_rag.testing.scripted_server import ScriptedServer
 
+pytestmark = pytest.mark.slow
+
 SAID = ("We met to plan the release.", "Milvexian inhibits factor XIa.", "Lunch is at noon.", "Factor XIa, yes.")
 
 

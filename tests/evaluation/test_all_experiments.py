@@ -22,6 +22,8 @@ from preflight_rag.evaluation.experiments import EXPERIMENTS
 from preflight_rag.models import opening
 from preflight_rag.testing.scripted_server import ScriptedServer
 
+pytestmark = pytest.mark.slow
+
 LIMIT = 2
 """Questions of each experiment's first data set that are asked offline."""
 ASKED = 2

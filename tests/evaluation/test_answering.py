@@ -13,6 +13,8 @@ from preflight_rag.evaluation.samples import DataSet, Sample
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Answer, Citation, Document, Receipt, RouteDecision
 
+pytestmark = pytest.mark.slow
+
 PLAYERS = {"ohio": "Bobby Lee of Ohio plays tennis.", "utah": "Bobby Lee of Utah plays chess.", "sea": "Salt is in it."}
 YES_NO = "yes/no"
 QUESTION = "Which sport does Bobby Lee play?"

@@ -17,6 +17,8 @@ from preflight_rag.evaluation.compare import Paired, compare, corrected, paired,
 from preflight_rag.evaluation.intervals import Estimate
 from preflight_rag.evaluation.rows import Row
 
+pytestmark = pytest.mark.slow
+
 QUESTIONS, DISCORDANT = 500, 0.08
 
 

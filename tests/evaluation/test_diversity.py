@@ -17,6 +17,8 @@ from preflight_rag.library.search.retrieval import retrieve_passages
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import UnreadableDocument, UsageError
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_search_finds_the_top_of_a_hill():
     grid = {"coarse_alphas": (0, 0.2, 0.4, 0.6, 0.8, 1), "windows": (1, 4, 16, None)}

@@ -11,6 +11,8 @@ import pytest
 from preflight_rag.evaluation.metrics import measure_rankings
 from preflight_rag.evaluation.reading_metrics import ROUGE, rouge
 
+pytestmark = pytest.mark.slow
+
 CUTOFFS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)
 NAMES = {
     "recip_rank": "RR",

@@ -10,6 +10,8 @@ from preflight_rag.evaluation.runs import Run
 from preflight_rag.state.errors import UsageError
 from training.reader_thresholds import largest_lossless, store
 
+pytestmark = pytest.mark.slow
+
 SURE = Asked("a", "q", (0.9, 0.0, 0.0, 0.6, 0.0, 0.0, 0.0), (10, 20, 30, 40, 50, 10, 10), (True, *[False] * 6))
 LATE = Asked("b", "q", (0.5, 0.4, 0.3, 0.0, 0.0, 0.0, 0.2), (10,) * 7, (*[False] * 6, True))
 NONE = Asked("c", "q", (0.1,) * 7, (5,) * 7, (False,) * 7)

@@ -9,6 +9,8 @@ from preflight_rag.evaluation.intervals import Estimate
 from preflight_rag.evaluation.published import PUBLISHED, beside
 from preflight_rag.evaluation.runs import Run
 
+pytestmark = pytest.mark.slow
+
 
 def cells(table):
     return {row[0]: dict(zip(table.columns[1:], row[1:], strict=True)) for row in table.rows}

@@ -17,6 +17,8 @@ from preflight_rag.state.errors import RerankerError
 from training import train_reranker
 from training.train_reranker import Example, fit, folds, main, quality, train
 
+pytestmark = pytest.mark.slow
+
 HELPS = FEATURES.index("coverage")
 
 

@@ -20,6 +20,8 @@ from preflight_rag.models.embedding.minilm import LongMiniLM
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Document
 
+pytestmark = pytest.mark.slow
+
 TEXT = "Venus is hot. Its air is dense. Mars is cold. Its air is thin."
 
 

@@ -11,6 +11,8 @@ from preflight_rag.evaluation.samples import Context, DataSet
 from preflight_rag.state.errors import UsageError
 from training.reader_thresholds import best_threshold, clear_level
 
+pytestmark = pytest.mark.slow
+
 TEXT = "In 1846 Galle found the planet Neptune in Berlin with a telescope of nine inches. It was where theory said."
 
 

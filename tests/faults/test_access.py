@@ -31,6 +31,8 @@ from preflight_rag.server import ServerOptions, access
 from preflight_rag.server.access import KeyRing
 from preflight_rag.testing import ScriptedServer
 
+pytestmark = pytest.mark.slow
+
 JSON = {"content-type": "application/json"}
 JSON_LINE = "Content-Type: application/json"
 CHROMIUM = Path("/usr/bin/chromium")

@@ -30,6 +30,8 @@ from serving import serving
 from preflight_rag.server.access import KeyRing
 from preflight_rag.testing import Reply, ScriptedServer
 
+pytestmark = pytest.mark.slow
+
 SAYS = Reply('Basalt is hard [1].\nQUOTES\n[1] "Basalt is a rock that is hard"')
 QUESTION = "Is basalt hard?"
 EXAMPLES = times(4, 150)

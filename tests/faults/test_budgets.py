@@ -32,6 +32,8 @@ from preflight_rag.state.errors import BudgetUsedUp, TooManySteps, UsageError
 from preflight_rag.state.schema import State
 from preflight_rag.testing import Reply, ScriptedServer, prompt_of
 
+pytestmark = pytest.mark.slow
+
 LIMITS = ("turn_calls", "turn_tokens", "turn_seconds", "max_partitions", "max_steps", "max_concurrency", "deadline")
 
 

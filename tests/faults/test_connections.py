@@ -25,6 +25,8 @@ from preflight_rag import Preflight
 from preflight_rag.server import ServerOptions, connections
 from preflight_rag.testing import Reply, ScriptedServer
 
+pytestmark = pytest.mark.slow
+
 SLOW = Reply("Basalt is hard [1]. " + "It really is so. " * 400, chunk_delay=0.05)
 PAGE = b"GET /api/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
 HALF = b"GET /health HTTP/1.1\r\nHost: localhost\r\nX-Half"

@@ -25,6 +25,8 @@ from preflight_rag.library.recovery import recover_if_damaged
 from preflight_rag.state.errors import PreflightError
 from preflight_rag.state.values import Document
 
+pytestmark = pytest.mark.slow
+
 Damage = Callable[[bytes, random.Random], bytes]
 QUERIES = ("organ 7 pressure", "compound 21", "which compound lowers it within 13 days?")
 SECRET = "rosebud"

@@ -48,6 +48,8 @@ from preflight_rag.text import (
     words,
 )
 
+pytestmark = pytest.mark.slow
+
 LENGTH = 100_000
 SECONDS, RATIO, FLOOR = 3.0, 3.0, 1.0
 """Processor time for `LENGTH` at most, and beside that for half of it, where it is more than the floor."""

@@ -13,6 +13,8 @@ from fault_counts import times
 
 from preflight_rag.library import Library
 
+pytestmark = pytest.mark.slow
+
 CANARY = "zanzibarite"
 
 

@@ -20,7 +20,7 @@ from preflight_rag.library import Library
 from preflight_rag.state.errors import LibraryError, PreflightError, TurnError
 from preflight_rag.state.values import Document
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs a tmpfs and Linux's limits")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="needs a tmpfs and Linux's limits")]
 QUERY = "compound 7 organ"
 
 

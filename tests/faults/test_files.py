@@ -16,6 +16,8 @@ from preflight_rag.library.library import Library
 from preflight_rag.library.loaders.isolated import IsolatedLoader
 from preflight_rag.state.errors import UnreadableDocument
 
+pytestmark = pytest.mark.slow
+
 MEGABYTE = 1 << 20
 
 

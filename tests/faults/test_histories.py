@@ -8,6 +8,8 @@ import pytest
 
 from preflight_rag import Preflight
 
+pytestmark = pytest.mark.slow
+
 LENGTH = 50_000
 HOSTILE = {
     "one word": "a" * LENGTH,

@@ -23,6 +23,8 @@ from preflight_rag.library.library import Library
 from preflight_rag.state.errors import PreflightError
 from preflight_rag.state.values import Document
 
+pytestmark = pytest.mark.slow
+
 SECRET = "a-key-of-the-environment"
 ONE, MANY, NAMED, METHOD, PYDANTIC_1, PYDANTIC_2 = range(6)
 """LangGraph's codes for: call with one argument, with several, with names, a method, two versions of pydantic."""

@@ -26,6 +26,8 @@ from preflight_rag.library.library import Library
 from preflight_rag.library.loaders.isolated import IsolatedLoader
 from preflight_rag.state.errors import DocumentError, UnreadableDocument
 
+pytestmark = pytest.mark.slow
+
 SECRET = "the secret of another folder"
 LIMITS = {"PREFLIGHT_READING_SECONDS": "2", "PREFLIGHT_READING_MB": "700"}
 """For readers, so that those that have to be ended are ended soon."""

@@ -20,6 +20,8 @@ from preflight_rag.state.values import Answer, Document
 from preflight_rag.testing.scripted_server import ScriptedServer
 from preflight_rag.text.inert import InertText, inert
 
+pytestmark = pytest.mark.slow
+
 ROUTES = ("plain", "map-reduce", "corg")
 TURNS = [
     (number, route) for number in range(len(DOCUMENTS)) for place, route in enumerate(ROUTES)

@@ -30,7 +30,7 @@ LATE = 0.75
 """Where the last quarter of an ingest begins, in which some more are killed: the index is built and swapped there."""
 QUERIES = ["How hot is Venus?", "why is the sky blue", "first aid for a wound", "moons of Saturn", "what is mercury"]
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")]
 
 
 def text_of(number: int) -> str:

@@ -14,7 +14,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -129,6 +129,12 @@ ROUTES = {
 }
 
 
+def all_but_the_first_slow(values: Iterable[str]) -> list[Any]:
+    """Return the values as parameters of which `make test` takes one."""
+    first, *others = values
+    return [first, *(pytest.param(value, marks=pytest.mark.slow) for value in others)]
+
+
 @pytest.fixture(scope="module")
 def zygote() -> Iterator[Zygote]:
     started = Zygote()
@@ -214,6 +220,7 @@ def measured(zygote: Zygote, order: dict[str, Any]) -> float:
     return min(took)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ROUTES)
 def test_a_turn_killed_at_any_point_is_resumed_to_the_same_answer(
     name: str, zygote: Zygote, library_of, tmp_path: Path
@@ -305,13 +312,13 @@ def let_go(kept: Kept) -> None:
 
 IN_SHORT = {
     "SQLite": (("plain", "resume"), ("map-reduce", "ask"), ("corg", "command line")),
-    "PostgreSQL": (("plain", "command line"), ("map-reduce", "resume")),
+    "PostgreSQL": (("plain", "resume"), ("map-reduce", "command line")),
 }
-"""Routes, and what comes then, in `make test`."""
+"""Routes, and what comes then, in `make test-all`."""
 
 
-@pytest.mark.parametrize("name", ROUTES)
-@pytest.mark.parametrize("then", ["resume", "ask", "ask and discard", "command line"])
+@pytest.mark.parametrize("name", all_but_the_first_slow(ROUTES))
+@pytest.mark.parametrize("then", all_but_the_first_slow(["resume", "ask", "ask and discard", "command line"]))
 def test_a_turn_killed_between_its_answer_and_the_ledger_is_neither_lost_nor_answered_twice(
     name: str, then: str, zygote: Zygote, library_of, tmp_path: Path
 ) -> None:

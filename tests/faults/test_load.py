@@ -34,6 +34,8 @@ from preflight_rag.library import Library
 from preflight_rag.models.embedding.embedder import Embedder
 from preflight_rag.testing import read_log
 
+pytestmark = pytest.mark.slow
+
 WORDS = [
     "the",
     "a",

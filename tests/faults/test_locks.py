@@ -15,6 +15,8 @@ from kept_threads import Kept
 
 from preflight_rag.graph.locks import FOLDER, remove_unused_locks, thread_lock
 
+pytestmark = pytest.mark.slow
+
 # Each worker takes the threads in a random order; whoever has one makes a file, which fails where there is one.
 WORKER = """
 import asyncio, os, random, sys

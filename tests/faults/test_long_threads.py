@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from fault_counts import report, times
 from kept_threads import IN_POSTGRESQL, OF_THE_FILE, Kept
 
 from preflight_rag import Preflight
 from preflight_rag.testing import ScriptedServer
+
+pytestmark = pytest.mark.slow
 
 QUESTIONS = ("What is granite made of?", "How hard is it?", "Where is it found?")
 

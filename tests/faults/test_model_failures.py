@@ -32,6 +32,8 @@ from preflight_rag.state.errors import (
 )
 from preflight_rag.testing import Reply, ScriptedServer
 
+pytestmark = pytest.mark.slow
+
 JSON, EVENTS = {"Content-Type": "application/json"}, {"Content-Type": "text/event-stream"}
 EMPTY = '{"id": "x", "object": "chat.completion", "created": 0, "model": "m", "choices": []}'
 CHUNK = (

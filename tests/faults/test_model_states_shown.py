@@ -13,6 +13,8 @@ from preflight_rag import Preflight
 from preflight_rag.cli import app as command_line
 from preflight_rag.testing import Reply, ScriptedServer
 
+pytestmark = pytest.mark.slow
+
 TEXT = "1,001 people live in Broken Bow [1]."
 FAILED = {
     "refusal": (Reply(refusal="I cannot"), "refused to answer", "content_filter"),

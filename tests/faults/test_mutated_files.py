@@ -20,6 +20,8 @@ from pathlib import Path
 import pytest
 from fault_counts import times
 
+pytestmark = pytest.mark.slow
+
 SECONDS = 20
 """For one small file on a busy machine; they take a hundredth of a second."""
 MEMORY = 3 << 30

@@ -29,6 +29,8 @@ from preflight_rag import Preflight
 from preflight_rag.library.pubmed import client as pubmed
 from preflight_rag.library.pubmed import fetch_documents
 
+pytestmark = pytest.mark.slow
+
 QUESTION = "How hot is the planet Venus?"
 FOR_LONG = replace(RATE_LIMITED, headers=(("Retry-After", "3600"),))
 HALF_JSON = HttpReply('{"error": "API rate', 200, "application/json")

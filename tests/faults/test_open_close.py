@@ -14,6 +14,8 @@ from fault_counts import report, times
 
 from preflight_rag.testing import Reply, ScriptedServer
 
+pytestmark = pytest.mark.slow
+
 OPENED = """
 import json, os, sys, threading, time
 from pathlib import Path

@@ -55,6 +55,8 @@ from preflight_rag.text import (
 )
 from preflight_rag.text.inert import InertText, inert
 
+pytestmark = pytest.mark.slow
+
 PIECES = (
     *"aZé東 \t\n\r\0\x1b\x07\x85\u2028\u202e\u200b\ufeff\ufffd\U0001f600",
     *"\"'“”„«»‘’()[]{}<>|\\/*_`~^$%&#@!?.,:;+-=–—…•0123456789",

@@ -13,6 +13,8 @@ import pytest
 from compiled_patterns import METHODS, PACKAGE, Found, calls, collect, files
 from hostile_text import attacks, seconds, worst
 
+pytestmark = pytest.mark.slow
+
 LEFT_OUT = ("evaluation/", "text/lazy_patterns.py")
 """Measures: what they read are data sets that whoever runs them has chosen. And a class that has no expression."""
 EXAMPLES = {

@@ -13,6 +13,8 @@ import pytest
 from preflight_rag.graph.ledger import Ledger
 from preflight_rag.graph.sqlite_database import SqliteDatabase
 
+pytestmark = pytest.mark.slow
+
 # Two connections of one process, as the checkpointer and the ledger of an application have them.
 WRITER = """
 import sys

@@ -30,6 +30,8 @@ from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import LibraryError, PreflightError
 from preflight_rag.testing import Reply, ScriptedServer, prompt_of
 
+pytestmark = pytest.mark.slow
+
 DEMO = Path(preflight_rag.__file__).parent / "demo"
 QUERIES = ["How hot is Venus?", "why is the sky blue", "how do bees dance", "what is mercury"]
 QUESTION = "How hot is the planet Venus?"

@@ -16,6 +16,8 @@ from preflight_rag.state.context import Context, Settings
 from preflight_rag.state.errors import ReplyNeeded, TurnError, UsageError
 from preflight_rag.testing.scripted_server import ScriptedServer
 
+pytestmark = pytest.mark.slow
+
 FACTS = ["A1", "B2", "C3", "A4"]
 LABELS = ["Broken Bow (Nebraska)", "Broken Bow (Oklahoma)", "Broken Bow (Texas)"]
 ASKING = {"clarify": True, "clarify_above": 2}

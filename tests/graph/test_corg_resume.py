@@ -7,9 +7,12 @@ import sys
 import threading
 import time
 
+import pytest
 from broken_bow import QUESTION, relation_calls, script
 
 from preflight_rag.testing.scripted_server import Reply, ScriptedServer, prompt_of
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_turn_killed_in_its_groups_is_resumed_without_asking_again(opened, tmp_path, kept):

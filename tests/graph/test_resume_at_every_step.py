@@ -17,6 +17,8 @@ from preflight_rag.models.opening import open_extractive_reader
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.state.context import Context, Settings
 
+pytestmark = pytest.mark.slow
+
 CONFIG = {"configurable": {"thread_id": "t"}}
 
 

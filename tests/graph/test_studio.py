@@ -24,6 +24,8 @@ from preflight_rag.state.calls import CHOICES
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import UsageError
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 SPRINGFIELD = "What is the population of Springfield?"
 

@@ -23,6 +23,8 @@ from preflight_rag.mcp.server import make_server
 from preflight_rag.state.errors import PreflightError
 from preflight_rag.testing.scripted_server import Reply, ScriptedServer
 
+pytestmark = pytest.mark.slow
+
 QUESTION = "How hot is the planet Venus?"
 PREFIXES = ("OTEL_", "LANGSMITH_", "LANGCHAIN_")
 

@@ -25,6 +25,8 @@ from preflight_rag.state.errors import (
 )
 from preflight_rag.testing.scripted_server import Reply, ScriptedServer
 
+pytestmark = pytest.mark.slow
+
 QUESTION = "How hot is the planet Venus?"
 
 

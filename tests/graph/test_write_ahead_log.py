@@ -15,6 +15,8 @@ from preflight_rag.graph.checkpoints import open_checkpointer
 from preflight_rag.graph.ledger import Ledger
 from preflight_rag.graph.sqlite_database import SqliteDatabase, bring_log_in
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def path(tmp_path):

@@ -17,6 +17,8 @@ from preflight_rag.library.writer import LOCK
 from preflight_rag.state.errors import LibraryEmpty, LibraryError
 from preflight_rag.state.values import Document
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def library(tmp_path, embedder):

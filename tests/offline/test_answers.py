@@ -297,6 +297,7 @@ def test_the_quote_is_the_sentence_around_a_span(text, said, quote):
 ODD = ["", " ", "x", "?!…", "word " * 900, "あ" * 600, "Der Himmel ist blau.", "# Title", "\ud800 odd", "[1] [2]"]
 
 
+@pytest.mark.slow
 async def test_reads_a_passage_of_ten_thousand_words(own):
     given_ = sources("word " * 9_990 + "Broken Bow has 3,506 inhabitants.")
     draft = (await own.answer(question=QUESTION, sources=given_)).value

@@ -155,6 +155,7 @@ TEXTS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(question=TEXTS, texts=st.lists(TEXTS, max_size=4))
 async def test_takes_any_text(reader, question, texts):

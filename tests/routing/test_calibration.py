@@ -59,6 +59,7 @@ def test_made_questions_are_the_same_each_time_and_name_their_document(many):
         assert any(word in name for word in known.question.split()) or len(known.question.split()) < 7
 
 
+@pytest.mark.slow
 def test_a_calibration_sets_the_threshold_and_comes_before_the_shipped_one(own_folder, many, asked, embedder):
     found = calibrate(many, asked)
     assert (found.questions, found.made) == (40, False)

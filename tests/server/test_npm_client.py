@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from serving import running
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = Path(__file__).with_name("npm_client.mjs")
 
 

@@ -10,6 +10,8 @@ from serving import running
 from preflight_rag.server import ServerOptions
 from preflight_rag.testing.scripted_server import ScriptedServer
 
+pytestmark = pytest.mark.slow
+
 JSON = {"content-type": "application/json"}
 
 

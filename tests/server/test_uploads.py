@@ -10,6 +10,8 @@ from preflight_rag.server import ServerOptions
 from preflight_rag.server.access import KeyRing
 from preflight_rag.server.upload_state import KeptFiles
 
+pytestmark = pytest.mark.slow
+
 ASYNC = {"Prefer": "respond-async"}
 
 

@@ -18,6 +18,8 @@ from preflight_rag.server import ServerOptions
 from preflight_rag.testing import ScriptedServer, scripted_server
 from preflight_rag.testing.scripted_replies import Reply
 
+pytestmark = pytest.mark.slow
+
 SERVER = Path(scripted_server.__file__)
 QUESTION = "Which rock is hard?"
 

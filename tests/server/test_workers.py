@@ -20,7 +20,10 @@ from serving import Client, events, serving
 from preflight_rag.testing.scripted_replies import Reply
 from preflight_rag.testing.scripted_server import ScriptedServer
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="which worker a connection comes to is Linux's")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="which worker a connection comes to is Linux's"),
+]
 QUESTION = "How hard is basalt?"
 
 

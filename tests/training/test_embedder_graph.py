@@ -2,9 +2,12 @@
 
 import numpy as np
 import onnx
+import pytest
 
 from preflight_rag.models.embedding import minilm
 from training.embedder_graph import export
+
+pytestmark = pytest.mark.slow
 
 
 def nodes_of(path):

@@ -20,6 +20,8 @@ from training import train_reader
 from training.reader_network import UNKNOWN, Targets, loss
 from training.train_reader import BATCH, UNCALIBRATED, Trainer, batches, positions, prepare, record, stages, targets
 
+pytestmark = pytest.mark.slow
+
 TEXT = "It was built in 1843 by Ada, in Estmoor."
 KITE = pair("k", "When was it built?", "Kites", TEXT, ((16, 20),), True, True, "yes", ((32, 39),))
 NOTHING = pair("k", "Who sold it?", "", TEXT, (), False, None, None, None)

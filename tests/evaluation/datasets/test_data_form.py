@@ -16,6 +16,8 @@ import pytest
 from preflight_rag.evaluation.datasets import ROLES, open_dataset
 from preflight_rag.state.errors import PreflightError
 
+pytestmark = pytest.mark.slow
+
 SETS = sorted((role, name) for role, names in ROLES.items() for name in names)
 LARGEST = 600_000
 """Bytes of a file as it lies there; larger ones are read by the same functions as smaller ones."""

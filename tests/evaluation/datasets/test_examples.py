@@ -12,6 +12,8 @@ from preflight_rag.evaluation.datasets.ramdocs import descriptor_spans
 from preflight_rag.evaluation.samples import reader_part_of
 from preflight_rag.state.errors import UsageError
 
+pytestmark = pytest.mark.slow
+
 PARTS = ("train", "validation", "test")
 MARKED = ("nq_open_oracle", "xquad_en", "covidqa", "ramdocs")
 

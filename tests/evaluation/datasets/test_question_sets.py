@@ -13,6 +13,8 @@ from preflight_rag.evaluation.samples import Context, DataSet, Sample, half_of, 
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Document
 
+pytestmark = pytest.mark.slow
+
 TRAINED = [name for name in ROLES[QUESTIONS] if name in TRAINING]
 
 

@@ -16,6 +16,8 @@ from preflight_rag.library.loaders import load
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Document
 
+pytestmark = pytest.mark.slow
+
 LEAST = {
     "yes/no": 20, "table": 12, "metadata": 8, "collection": 8, "false premise": 10, "absent near": 12, "absent far": 8,
     "disagree": 6, "alone": 6, "follow-up": 8, "language": 6, "comparison": 5, "fact": 20, "number": 20,

@@ -15,6 +15,8 @@ from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.vector_cache import cached_embedder
 from preflight_rag.state.errors import UsageError
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def settings(tmp_path_factory):

@@ -30,6 +30,8 @@ from preflight_rag.evaluation.samples import Context, Sample
 from preflight_rag.evaluation.stages import MAP_REDUCE, RAG, plain
 from preflight_rag.state.reading import Draft, Source
 
+pytestmark = pytest.mark.slow
+
 PLANTED = {"apart": 5, "together": 4, "alone": 3}
 """Both answers in two partitions, both in one, and the right one alone."""
 PLACES = {"apart": ("gold", *["noise"] * 4, "wrong"), "together": ("gold", "wrong"), "alone": ("gold",)}

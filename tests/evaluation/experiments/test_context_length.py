@@ -16,6 +16,8 @@ from preflight_rag.evaluation.reading_metrics import holds
 from preflight_rag.evaluation.stages import CLOSED_BOOK, MAP_REDUCE, ORACLE, RAG
 from preflight_rag.state.errors import UsageError
 
+pytestmark = pytest.mark.slow
+
 PLACES = {2: (0, 0, 1, 1, 1), 4: (0, 1, 2, 2, 3), 8: (0, 2, 4, 5, 7), 16: (0, 4, 8, 11, 15), 32: (0, 8, 16, 23, 31)}
 """Of 0, 25, 50, 75 and 100 %, by hand: the percentile of the last place, rounded, halves up."""
 

@@ -48,6 +48,8 @@ from preflight_rag.prompts.fences import material
 from preflight_rag.state.errors import BadReply, UsageError
 from preflight_rag.testing.scripted_server import Reply, ScriptedServer
 
+pytestmark = pytest.mark.slow
+
 SPRINGFIELD = "What is the population of Springfield?"
 TOWNS = Sample(
     "towns", SPRINGFIELD, "list", answers=(("58,662",), ("61,851",)), wrong=("90,000",), answerable=True,

@@ -20,6 +20,8 @@ from preflight_rag.prompts import answer_plain
 from preflight_rag.state.errors import UsageError
 from preflight_rag.testing.scripted_server import ScriptedServer, prompt_of
 
+pytestmark = pytest.mark.slow
+
 ASKED = "What is the population of Springfield?"
 TOWNS = {"Ohio": "58,662", "Oregon": "61,851", "Utah": "1,200"}
 GIVEN = tuple(

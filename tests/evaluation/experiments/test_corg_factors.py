@@ -36,6 +36,8 @@ from preflight_rag.prompts import answer_group
 from preflight_rag.prompts.fences import material
 from preflight_rag.testing.scripted_server import ScriptedServer
 
+pytestmark = pytest.mark.slow
+
 OHIO = Context("1", "", "Springfield, Ohio is a city. The population of Springfield, Ohio was 58,662 in 2020.",
              role="gold", answer="58,662", entity="Springfield, Ohio")  # fmt: skip
 COPY = replace(OHIO, id="2", text="In 2020 there were 58,662 people in Springfield, Ohio.")

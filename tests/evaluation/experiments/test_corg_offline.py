@@ -27,6 +27,8 @@ from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import Context, Sample
 from preflight_rag.state.values import Relation
 
+pytestmark = pytest.mark.slow
+
 SPRINGFIELD = {
     "question": "What is the population of Springfield?",
     "documents": [

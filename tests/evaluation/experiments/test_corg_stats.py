@@ -23,6 +23,8 @@ from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import Context, DataSet, Sample, passages_as_corpus
 from preflight_rag.state.errors import UsageError
 
+pytestmark = pytest.mark.slow
+
 OHIO = Context("1", "", "Springfield is a city in Ohio of 58,662 people.", role="gold", answer="58,662", entity="Ohio")
 COPY = replace(OHIO, id="2")
 WRONG = Context("3", "", "Springfield is a city in Ohio of 90,000 people.", role="wrong", answer="90,000")

@@ -21,6 +21,8 @@ from preflight_rag.evaluation.samples import passages_as_corpus
 from preflight_rag.evaluation.stages import CLOSED_BOOK, NO_CLOSED_BOOK
 from preflight_rag.testing.scripted_server import ScriptedServer
 
+pytestmark = pytest.mark.slow
+
 SUBSET = 24
 
 

@@ -14,6 +14,8 @@ from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import Sample
 from preflight_rag.evaluation.stages import AUTO, CLOSED_BOOK, MAP_REDUCE, RAG, closed_book_prompt
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def report(small, library_cache) -> Report:

@@ -12,6 +12,8 @@ from preflight_rag.evaluation.stages import MAP_REDUCE, RAG
 from preflight_rag.prompts import map_context, reduce_context
 from preflight_rag.testing.scripted_server import ScriptedServer
 
+pytestmark = pytest.mark.slow
+
 LIMIT = 3
 
 

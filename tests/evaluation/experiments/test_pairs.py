@@ -14,6 +14,8 @@ from preflight_rag.evaluation.samples import Sample
 from preflight_rag.state.errors import RerankerError, UsageError
 from preflight_rag.testing.scripted_server import ScriptedServer
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def settings(library_cache, tmp_path, monkeypatch):

@@ -13,6 +13,8 @@ from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import Sample, reader_part_of
 from preflight_rag.state.errors import UsageError
 
+pytestmark = pytest.mark.slow
+
 ASKED = Sample("q", "How many moons has Mars?", answers=(("two",),), wrong=("nine",))
 
 

@@ -14,6 +14,8 @@ from preflight_rag.evaluation.harness.simulated import Bias
 from preflight_rag.evaluation.reading_metrics import holds
 from preflight_rag.evaluation.stages import MAP_REDUCE, RAG
 
+pytestmark = pytest.mark.slow
+
 SEEDS = (0, 1, 2)
 ASKED = 15
 

@@ -21,6 +21,8 @@ from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Answer, Citation, Passage, Receipt, RouteDecision
 from preflight_rag.testing.scripted_server import ScriptedServer
 
+pytestmark = pytest.mark.slow
+
 TEXT = "Aspirin inhibits cyclooxygenase. It is given against pain."
 
 

@@ -23,7 +23,10 @@ from preflight_rag.state.errors import EmbedderMismatch, UsageError
 pytest.importorskip("ray", reason="the extra ray is not installed")
 
 FILES, RECORDS = 5, 12
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="who is whose child is read from /proc")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="who is whose child is read from /proc"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -49,6 +49,7 @@ def test_names_of_the_default(spec):
     assert type(open_embedder(spec)) is minilm.MiniLM
 
 
+@pytest.mark.slow
 def test_vectors_are_those_of_sentence_transformers(embedder, reference):
     ours = embedder.encode_passages(TEXTS)
     assert ours.dtype == np.float32
@@ -57,6 +58,7 @@ def test_vectors_are_those_of_sentence_transformers(embedder, reference):
     assert embedder.embed_documents(TEXTS[:1]) == [pytest.approx(embedder.embed_query(TEXTS[0]), abs=2e-5)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "door",
     [
@@ -112,6 +114,7 @@ def test_tokens_are_counted_without_special_tokens_and_never_cut(embedder):
     assert "".join(text[start:end] for start, end in embedder.token_offsets(text)) == "Café-au-laitspots"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("title", "text", "embedded"),
     [
@@ -224,6 +227,7 @@ print("imported:", [name for name in heavy if name in sys.modules])
 """
 
 
+@pytest.mark.slow
 def test_ingest_and_the_first_question_import_no_torch(tmp_path):
     code = [sys.executable, "-c", FIRST_QUESTION, str(tmp_path)]
     variables = os.environ | {"PREFLIGHT_CACHE": str(tmp_path / "cache"), "PREFLIGHT_MODEL": "offline"}
@@ -283,6 +287,7 @@ def tiny(tmp_path_factory):
     }
 
 
+@pytest.mark.slow
 def test_a_sentence_transformer_by_path(tiny):
     from sentence_transformers import SentenceTransformer
 
@@ -295,6 +300,7 @@ def test_a_sentence_transformer_by_path(tiny):
     assert opened.revision == open_embedder(Path(tiny["one"])).revision != open_embedder(tiny["two"]).revision
 
 
+@pytest.mark.slow
 def test_prompts_of_the_model_are_used_and_take_their_room(tiny):
     plain, prompted = open_embedder(tiny["one"]), open_embedder(tiny["prompted"])
     np.testing.assert_allclose(prompted.encode_query("fever"), plain.encode_query("query: fever"), atol=1e-5)
@@ -302,6 +308,7 @@ def test_prompts_of_the_model_are_used_and_take_their_room(tiny):
     assert prompted.max_tokens == plain.max_tokens - 1
 
 
+@pytest.mark.slow
 def test_prompts_of_the_name_stand_in_place_of_the_models(tiny):
     plain = open_embedder(tiny["one"])
     given = open_embedder(f"prompts:query: |tea |{tiny['one']}")
@@ -314,6 +321,7 @@ def test_prompts_of_the_name_stand_in_place_of_the_models(tiny):
     np.testing.assert_allclose(without.encode_query("fever"), plain.encode_query("fever"), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_library_of_before_the_family_had_prompts_opens_as_it_was_made(tiny, tmp_path):
     (tmp_path / "e5-small-v2").symlink_to(tiny["one"])
     name, folder = str(tmp_path / "e5-small-v2"), tmp_path / "library"
@@ -330,6 +338,7 @@ def test_a_library_of_before_the_family_had_prompts_opens_as_it_was_made(tiny, t
             np.testing.assert_allclose(library.embedder.encode_query("fever"), plain.encode_query("fever"), atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "query", "passage"),
     [
@@ -350,11 +359,13 @@ def test_known_families_get_the_prompts_of_their_cards(tiny, tmp_path, name, que
     assert (found.revision == plain.revision) == (query == "fever")
 
 
+@pytest.mark.slow
 def test_a_model_with_prompts_of_its_own_keeps_them(tiny, tmp_path):
     (tmp_path / "e5-base").symlink_to(tiny["prompted"])
     assert open_embedder(tmp_path / "e5-base").revision == open_embedder(tiny["prompted"]).revision
 
 
+@pytest.mark.slow
 def test_a_pair_has_one_encoder_for_queries_and_one_for_passages(tiny):
     pair = open_embedder(f"pair:{tiny['one']}|{tiny['two']}")
     one, two = open_embedder(tiny["one"]), open_embedder(tiny["two"])
@@ -363,6 +374,7 @@ def test_a_pair_has_one_encoder_for_queries_and_one_for_passages(tiny):
     assert pair.revision == f"{one.revision}+{two.revision}"
 
 
+@pytest.mark.slow
 def test_medcpt_takes_cls_of_title_and_text_and_is_not_normalised(tiny):
     import torch
     from transformers import AutoModel, AutoTokenizer
@@ -409,6 +421,7 @@ def test_a_folder_that_holds_no_model(tmp_path):
         open_embedder(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_pair_must_share_its_dimension(tiny):
     with pytest.raises(EmbedderError, match="16 and 32 numbers"):
         open_embedder(f"pair:{tiny['one']}|{tiny['wide']}")
@@ -446,6 +459,7 @@ def test_the_model_attribute_makes_the_name():
     assert one.revision != two.revision
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("broken", "message"),
     [(ConnectionError("refused"), "failed: refused"), ([], "did not return vectors"), ([float("nan")], "finite")],

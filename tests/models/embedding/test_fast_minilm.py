@@ -68,6 +68,7 @@ def test_without_a_processor_for_it_it_is_not_taken(embedder, monkeypatch):
     assert embedder.for_many(MANY) is embedder
 
 
+@pytest.mark.slow
 @needs_openvino
 def test_its_vectors_are_those_of_sentence_transformers_but_for_rounding(embedder):
     from sentence_transformers import SentenceTransformer

@@ -30,6 +30,8 @@ from preflight_rag.models.reading.extractive_reader import ExtractiveReader
 from preflight_rag.models.reading.hub_reader import HubReader
 from preflight_rag.state.errors import ExtractiveReaderError
 
+pytestmark = pytest.mark.slow
+
 NAMES = ("anna", "bert", "carl", "dora", "emil", "fred")
 PLACES = ("rome", "oslo", "bern", "lima", "kiev", "cork")
 FILLERS = ("the", "nurse", "worked", "in", "old", "city", "of", "slept", "near", "with", "and", "then", "moved")

@@ -13,6 +13,8 @@ from preflight_rag.state.errors import RerankerError
 from preflight_rag.state.retrieval import Candidate
 from preflight_rag.state.values import Passage
 
+pytestmark = pytest.mark.slow
+
 QUESTION = "what lowers fever"
 TEXTS = ("aspirin lowers fever", "tea contains caffeine", "green tea", "fever " * 300, "", "aspirin")
 WORDS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "what", "lowers", "fever", "aspirin", "tea", "contains", "green")
