@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+# Tests start hundreds of processes: each would compile everything anew where the environment forbids to keep it.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test test-slow test-all faults bench check typecheck docs train-reader clean
 

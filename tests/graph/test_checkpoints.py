@@ -104,6 +104,7 @@ async def test_it_conforms_in_every_capability(kept):
         assert result.tests_passed > 0
 
 
+@pytest.mark.slow
 async def test_fifty_turns_stay_small(kept):
     async with kept.open() as store:
         saver = store.saver
@@ -614,6 +615,7 @@ async def test_studio_finds_its_library(tmp_path, monkeypatch, given, there, fol
     assert (tmp_path / folder / "threads.db").exists()
 
 
+@pytest.mark.slow
 def test_processes_may_make_the_same_tables_at_once(kept):
     script = (
         "import asyncio, sys\nfrom pathlib import Path\n"

@@ -201,6 +201,7 @@ def test_many_threads_may_use_one_ledger(ledger):
     ]
 
 
+@pytest.mark.slow
 def test_two_processes_never_give_one_number_twice(ledger, kept):
     script = (
         "import sys\nfrom pathlib import Path\nfrom preflight_rag.graph.thread_store import open_ledger\n"

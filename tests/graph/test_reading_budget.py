@@ -54,6 +54,7 @@ def pieces(pairs):
     return sum(len(window.ids) for window in windows(pairs, load_tokenizer(TOKENIZER)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", [QUESTION, VERDICT])
 def test_a_turn_over_many_documents_reads_no_more_than_one_that_reads_them_as_one(harbours, read, question):
     """Each of them is a context of its own to COrg, which is judged by itself."""

@@ -124,6 +124,7 @@ def test_judged_answers_become_questions_of_ones_own(judged_folder, tmp_path):
     assert [sample.question for sample in read.samples] == ["How is basalt?", "How is slate?"]
 
 
+@pytest.mark.slow
 def test_an_experiment_runs_on_judged_answers(judged_folder, tmp_path):
     pytest.importorskip("statsmodels", reason="experiments need the extra eval")
     out = tmp_path / "mine"

@@ -164,6 +164,7 @@ def test_a_turn_that_takes_too_long_is_ended(scripted_app, client_of):
     assert answer.json()["error"]["code"] == "turn_timeout"
 
 
+@pytest.mark.slow
 def test_fifty_conversations_at_once_keep_apart(scripted_app, client_of):
     def script(body):
         return f"This answers {re.findall(r'code [0-9]+ of [0-9]+', prompt_of(body))[-1]}."

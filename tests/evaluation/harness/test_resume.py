@@ -19,6 +19,8 @@ import pytest
 from preflight_rag.evaluation.harness import replies
 from preflight_rag.testing.scripted_server import Reply, ScriptedServer
 
+pytestmark = pytest.mark.slow
+
 QUESTIONS = 24
 PARTS = 2
 CALLS = QUESTIONS * (1 + PARTS + 1)

@@ -18,6 +18,8 @@ from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import LibraryError
 from preflight_rag.state.values import Document
 
+pytestmark = pytest.mark.slow
+
 FIRST = 40
 QUESTIONS = ["Which salt of zinc shortens colds?", "aardvark study 41", "study 3 zinc", "Zebra Ωmega-3 naïve"]
 

@@ -23,6 +23,8 @@ pytest.importorskip("psycopg_pool", reason="the extra postgres is not installed"
 
 from preflight_rag.library.postgres.writing import writing
 
+pytestmark = pytest.mark.slow
+
 
 def prepared(embedder, name, text, digest=None):
     passage = Passage(id=passage_id(name, 0, text), document_id=name, text=text, source=name, end=len(text), tokens=5)

@@ -26,6 +26,8 @@ from preflight_rag.models.opening import open_embedder
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Document, Passage
 
+pytestmark = pytest.mark.slow
+
 VENUS = (
     "Venus is the second planet from the Sun and the hottest of all. Its dense air of carbon dioxide traps the heat. "
 )
