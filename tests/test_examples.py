@@ -69,6 +69,7 @@ def test_they_are_short():
     assert all(len(example.read_text(encoding="utf-8").splitlines()) <= 60 for example in EXAMPLES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
 def test_it_runs_offline(example, run):
     shown = run(example)

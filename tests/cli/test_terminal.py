@@ -49,6 +49,7 @@ def records(path: Path, count: int) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(tmp_path, run):
     folder = tmp_path / "files"
     folder.mkdir()

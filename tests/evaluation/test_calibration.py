@@ -22,6 +22,8 @@ from preflight_rag.routing.risk import WEIGHTS, RiskModel
 from preflight_rag.routing.risk_features import FEATURES
 from training.train_preflight import TRAINING, train
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def settings(library_cache: Path) -> Run:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from preflight_rag.evaluation.compare import compare
 from preflight_rag.evaluation.rows import Row
+
+pytestmark = pytest.mark.slow
 
 SCORES = {"a": {"recall": (1.0, 0.0), "MRR": (0.5, 0.5)}, "b": {"recall": (0.0, 0.0), "MRR": (1.0, 0.5)}}
 

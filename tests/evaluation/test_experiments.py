@@ -18,6 +18,8 @@ from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import LibraryError, UnreadableDocument, UsageError
 from preflight_rag.state.values import Document, RouteDecision
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def settings(library_cache: Path) -> Run:

@@ -5,6 +5,8 @@ import pytest
 from preflight_rag.evaluation.experiments.keyless_abstention import area_between
 from preflight_rag.evaluation.reading_metrics import holds
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     ("positive", "negative", "area"), [([0.9, 0.8], [0.1], 1.0), ([0.1], [0.9], 0.0), ([0.5], [0.5], 0.5)]

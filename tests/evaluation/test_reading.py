@@ -14,6 +14,8 @@ from preflight_rag.evaluation.runs import Run
 from preflight_rag.models.reading.bundled_reader import MODEL
 from preflight_rag.state.errors import UsageError
 
+pytestmark = pytest.mark.slow
+
 SPORTS = ("tennis", "chess", "rugby", "golf", "judo", "curling")
 
 

@@ -13,6 +13,8 @@ from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.state.errors import UsageError
 from training.relations import fit, train, write
 
+pytestmark = pytest.mark.slow
+
 
 def question(*documents: tuple[str, str, str]) -> Sample:
     given = tuple(

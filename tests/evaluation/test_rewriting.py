@@ -9,6 +9,8 @@ from preflight_rag.evaluation.experiments.rewriting import OUTCOMES, SLIPS, plan
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.library.query.spelling import Speller
 
+pytestmark = pytest.mark.slow
+
 
 def test_every_question_is_corrected_and_climbed(beir_data, library_cache):
     (report,) = run("rewriting", beir_data, ["small"], Run(part="all", library_cache=library_cache))

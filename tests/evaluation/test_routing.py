@@ -27,6 +27,8 @@ from preflight_rag.evaluation.samples import Sample, half_of, reader_part_of
 from preflight_rag.evaluation.searching import collection_library
 from training.routing import main, put_at
 
+pytestmark = pytest.mark.slow
+
 TOWNS = ("Ashby", "Marlow", "Denby", "Selby", "Corby", "Wetherby", "Rugby", "Whitby")
 
 

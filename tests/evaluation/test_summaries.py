@@ -9,6 +9,8 @@ from preflight_rag.evaluation.experiments import run
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.state.errors import UnreadableDocument, UsageError
 
+pytestmark = pytest.mark.slow
+
 NO_SUMMARY = '{"meeting_transcripts": [], "specific_query_list": [], "general_query_list": []}'
 ANSWERS = "Sleep helps the memory of adults. Naps help nearly as much. Caffeine in the evening shortens deep sleep."
 

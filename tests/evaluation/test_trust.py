@@ -22,6 +22,8 @@ from preflight_rag.evaluation.runs import Run
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Answer, Citation, Group, Receipt, RouteDecision
 
+pytestmark = pytest.mark.slow
+
 NAXOS = "The ferry to Naxos takes four hours and costs 38 euros."
 PAROS = "The ferry to Paros takes three hours. It leaves at 07:30 from gate E7."
 

@@ -162,6 +162,7 @@ async def test_what_is_wrong_with_a_call_is_one_line(own_folder):
             assert not (await client.call_tool("ask", {"question": QUESTION})).is_error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("transport", TRANSPORTS)
 async def test_bad_input_leaves_the_server_running(transport, own_folder):
     async with connected(transport, own_folder) as client:
@@ -187,6 +188,7 @@ def scripted(server):
     return {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "key", "PREFLIGHT_EXTRACTIVE_READER": "none"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("transport", "mode"), [*(("stdio", mode) for mode in MODES), ("http", "auto")])
 async def test_a_cancelled_call_stops_the_turn_and_the_thread_goes_on(transport, mode, own_folder):
     rules = [("planet Venus", Reply("late", delay=30), 1)]
@@ -272,6 +274,7 @@ def test_standard_output_carries_the_protocol_and_nothing_else(own_folder):
     assert "model: preflight reader" in log
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_server_and_its_turn_can_be_finished(own_folder, number):
     question = {"question": QUESTION, "thread_id": "t", "route": "plain"}
@@ -302,6 +305,7 @@ async def ask_with(url, key, question, thread):
         return await client.call_tool("ask", {"question": question, "thread_id": thread})
 
 
+@pytest.mark.slow
 async def test_keys_open_the_http_server_and_keep_conversations_apart(own_folder):
     ring = KeyRing(own_folder)
     anna, ben = ring.add("anna"), ring.add("ben")
@@ -322,6 +326,7 @@ async def test_keys_open_the_http_server_and_keep_conversations_apart(own_folder
         assert {each.thread_id for each in app.ledger.threads()} == {"anna/t", "ben/t"}
 
 
+@pytest.mark.slow
 def test_without_keys_other_hosts_and_origins_are_refused_and_bodies_are_limited(own_folder):
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "ask", "arguments": {}}}
     accept = {"Accept": "application/json, text/event-stream"}
@@ -338,6 +343,7 @@ def test_without_keys_other_hosts_and_origins_are_refused_and_bodies_are_limited
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_port_in_use_is_one_line(own_folder):
     with web(own_folder) as url:
         port = url.rsplit(":", 1)[1].split("/")[0]

@@ -12,6 +12,8 @@ from preflight_rag.evaluation.experiments import run
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.state.errors import UnreadableDocument, UsageError
 
+pytestmark = pytest.mark.slow
+
 PAGE = "<H1> Venus </H1> <P> Venus is a planet . It has 465 degrees on average . </P> <P> No moon circles it . </P>"
 SIMPLIFIED = {
     "example_id": 5655493461695504401,

@@ -18,6 +18,8 @@ from preflight_rag.prompts import answer_plain
 from preflight_rag.state.reading import Source
 from preflight_rag.testing.scripted_server import Reply, ScriptedServer
 
+pytestmark = pytest.mark.slow
+
 OPTIONS = ("yes", "no")
 CHOICE = Sample("c", "Does aspirin thin blood?", "yes/no", OPTIONS, "no")
 SHORT = Sample("s", "Who wrote it?", "short", answers=(("Ada Lovelace", "Ada"), ("Babbage",)), wrong=("Turing",))

@@ -13,6 +13,8 @@ from preflight_rag.evaluation.runs import Run
 from preflight_rag.state.errors import BudgetUsedUp, ModelAuthError, ModelUnavailable, UnknownModel, UsageError
 from preflight_rag.testing.scripted_server import Reply, ScriptedServer
 
+pytestmark = pytest.mark.slow
+
 
 async def test_order_and_concurrency_are_kept() -> None:
     running, most, seen = 0, 0, []

@@ -25,6 +25,8 @@ from preflight_rag.prompts import answer_plain
 from preflight_rag.state.reading import Source
 from preflight_rag.testing.scripted_server import ScriptedServer
 
+pytestmark = pytest.mark.slow
+
 PASSAGE = Source(1, "doc-1", "Numbers", "Even numbers are divisible by 2.")
 
 

@@ -17,6 +17,8 @@ from preflight_rag.evaluation.samples import Context, Sample
 from preflight_rag.models.chat.chat_reader import ChatReader
 from preflight_rag.state.reading import Source
 
+pytestmark = pytest.mark.slow
+
 OPTIONS = ("aspirin", "ibuprofen", "paracetamol", "morphine")
 
 

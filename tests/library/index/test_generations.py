@@ -186,6 +186,7 @@ def overwritten(data, draw):
     return (data[:at] + draw.randbytes(64) + data[at + 64 :])[: len(data)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [truncated, one_bit_flipped, overwritten])
 def test_damaged_files_never_answer(library, root, embedder, damage):
     """A hundred times each: whatever the damage hits, searches find what they found before, from a rebuilt index."""

@@ -9,6 +9,8 @@ from preflight_rag.models.embedding.minilm import MANY, LongMiniLM
 from preflight_rag.state.extras import missing_modules
 from preflight_rag.state.values import Document
 
+pytestmark = pytest.mark.slow
+
 needs_openvino = pytest.mark.skipif(
     bool(missing_modules("fast")) or not fast.FLAGS & fast.processor_flags(),
     reason="needs the extra fast, and a processor that multiplies bfloat16",

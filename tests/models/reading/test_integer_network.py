@@ -16,6 +16,8 @@ from preflight_rag.models.reading.bundled_reader import MODEL, TOKENIZER, Bundle
 from preflight_rag.models.reading.extractive_reader import OUTPUTS, load_tokenizer, padded, windows
 from preflight_rag.models.reading.integer_network import FLAGS, integer_session, window_feed
 
+pytestmark = pytest.mark.slow
+
 needs_integers = pytest.mark.skipif(
     not FLAGS & processor_flags(), reason="needs a processor that adds up products of eight bits"
 )

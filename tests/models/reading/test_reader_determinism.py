@@ -8,7 +8,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from preflight_rag.models.reading.bundled_reader import BundledReader, reader_settings
+
+pytestmark = pytest.mark.slow
 
 STORED = Path(__file__).with_name("reader_answers.json")
 
