@@ -17,7 +17,7 @@ demo: $(VENV)/installed
 # A name with + is several folders of tests/; "others" is what no part names. The fast parts take about equally long, and are
 # few, because each loads the models anew; of the slow ones the longest come first.
 JOBS ?= 2
-FAST := graph+server+mcp+browser others
+FAST := graph+server+mcp+browser+faults+library others
 SLOW := evaluation faults browser+cli+mcp server graph library evaluation/experiments \
   evaluation/datasets+evaluation/harness offline+corg+nodes models training conversation+routing+prompts+state+text others
 folders = $(addprefix tests/,$(subst +, ,$(1)))

@@ -21,6 +21,8 @@ from preflight_rag.state.errors import ModelError, ThreadNotFound, UsageError
 from preflight_rag.testing.scripted_replies import Reply
 from preflight_rag.testing.scripted_server import ScriptedServer
 
+pytestmark = pytest.mark.slow
+
 QUESTION = "What is the surface temperature of Venus?"
 OTHERS = ("How deep is Lake Baikal?", "Who discovered penicillin?")
 BACK = "show me the first source"

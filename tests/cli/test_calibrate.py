@@ -17,6 +17,8 @@ from preflight_rag.routing.library_risk import risk_model_of, write_model
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Document as Record
 
+pytestmark = pytest.mark.slow
+
 PLACES = ("Lima", "Oslo", "Rome", "Cairo", "Delhi", "Quito", "Tunis", "Paris", "Seoul", "Hanoi")
 THINGS = ("bridge", "market", "harbour", "museum", "station")
 

@@ -73,6 +73,7 @@ def test_ingest_ask_and_change(run, papers, tmp_path):
     assert answer["route"]["name"] == "plain"
 
 
+@pytest.mark.slow
 def test_a_path_that_is_not_there_is_listed_and_the_rest_goes_on(run, papers, tmp_path):
     result = run("ingest", papers / "tea.md", papers / "none.pdf", papers / "x.exe", "-l", tmp_path / "l", "--json")
     report = json.loads(result.stdout)
@@ -80,10 +81,12 @@ def test_a_path_that_is_not_there_is_listed_and_the_rest_goes_on(run, papers, tm
     assert [Path(failure["source"]).name for failure in report["failed"]] == ["none.pdf", "x.exe"]
 
 
+@pytest.mark.slow
 def test_an_ingest_of_nothing_but_failures_fails(run, papers, tmp_path):
     assert run("ingest", papers / "broken.pdf", "-l", tmp_path / "library").exit_code == 1
 
 
+@pytest.mark.slow
 def test_a_record_keeps_its_own_id(run, papers, tmp_path):
     run("ingest", papers, "--library", tmp_path / "library")
     found = json.loads(run("search", "moss roots", "-l", tmp_path / "library", "--json").stdout)
@@ -129,6 +132,7 @@ def chat(folder, lines, *arguments):
     return result
 
 
+@pytest.mark.slow
 def test_chat_goes_on_until_an_empty_line(own_folder):
     """What it says at its end is how to go on."""
     result = chat(own_folder, f"{QUESTION}\nAnd Mercury?\n\n")
@@ -141,6 +145,7 @@ def test_chat_goes_on_until_an_empty_line(own_folder):
     assert "3 turns" in chat(own_folder, "\n", "-t", begun).stderr
 
 
+@pytest.mark.slow
 def test_chat_begins_a_new_conversation_where_no_thread_is_named(own_folder):
     first, second = (chat(own_folder, f"{question}\n\n") for question in (QUESTION, "show me the first source"))
     assert "venus.md" in first.stdout
@@ -150,6 +155,7 @@ def test_chat_begins_a_new_conversation_where_no_thread_is_named(own_folder):
     assert "is kept" not in named.stderr
 
 
+@pytest.mark.slow
 def test_chat_streams_a_models_answer_once(own_folder):
     with ScriptedServer(default=Reply('Very hot [1].\nQUOTES\n[1] "x"', chunk_delay=0.001)) as server:
         environment = {"OPENAI_BASE_URL": server.url, "PREFLIGHT_ROUTE": "plain"}
@@ -157,6 +163,7 @@ def test_chat_streams_a_models_answer_once(own_folder):
     assert result.stdout.count("Very hot [1].") == 1
 
 
+@pytest.mark.slow
 def test_library_commands(run, own_folder):
     assert json.loads(run("library", "stats", "-l", own_folder, "--json").stdout)["documents"] > 30
     assert "whole" in run("library", "verify", "-l", own_folder).stdout
@@ -167,6 +174,7 @@ def test_library_commands(run, own_folder):
     assert run("library", "delete-document", "no-such", "-l", own_folder).exit_code == 2
 
 
+@pytest.mark.slow
 def test_doctor_finds_nothing_wrong(run, own_folder):
     result = run("doctor", "--library", own_folder, "--json")
     findings = {finding["what"]: finding for finding in json.loads(result.stdout)}
@@ -177,6 +185,7 @@ def test_doctor_finds_nothing_wrong(run, own_folder):
     assert findings["reader"]["found"].startswith("preflight reader found ")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="what it finds differs by system")
 def test_doctor_says_what_the_reading_of_files_is_kept_from(run, own_folder):
     result = run("doctor", "--library", own_folder, "--json")
@@ -188,6 +197,7 @@ def test_doctor_says_what_the_reading_of_files_is_kept_from(run, own_folder):
     assert "Python's hook" in findings["reading: network"]["found"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "status", "says"),
     [("none", 0, "none"), ("no-such/reader", 1, "Cannot load the extractive reader 'no-such/reader'")],
@@ -199,6 +209,7 @@ def test_doctor_tries_the_reader_of_the_settings(run, own_folder, name, status, 
     assert says in found[0]
 
 
+@pytest.mark.slow
 def test_doctor_names_a_server_that_is_down(run, own_folder):
     result = run("doctor", "--library", own_folder, OPENAI_BASE_URL="http://127.0.0.1:9/v1", PREFLIGHT_MODEL="openai:m")
     assert result.exit_code == 1
@@ -232,6 +243,7 @@ def test_a_mistake_is_one_clear_line(run, own_folder, arguments, status, says):
     assert not isinstance(result.exception, Exception) or isinstance(result.exception, SystemExit)
 
 
+@pytest.mark.slow
 def test_an_empty_library_is_one_clear_line(run, tmp_path):
     (tmp_path / "empty").mkdir()
     run("ingest", tmp_path / "empty", "--library", tmp_path / "library")
@@ -240,6 +252,7 @@ def test_an_empty_library_is_one_clear_line(run, tmp_path):
     assert "preflight ingest" in result.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("reply", "says"),
     [
@@ -254,6 +267,7 @@ def test_a_model_that_fails_is_one_clear_line(run, own_folder, reply, says):
     assert says in result.stderr
 
 
+@pytest.mark.slow
 def test_the_demo_takes_three_routes_and_claims_no_answer_that_no_document_holds(run, tmp_path):
     result = run("demo", "--library", tmp_path / "demo-library")
     assert result.exit_code == 0
@@ -269,6 +283,7 @@ def test_the_demo_takes_three_routes_and_claims_no_answer_that_no_document_holds
     assert not re.search(r"risk|score|[<>]=?", "".join(re.findall("^route: .*", result.stdout, re.MULTILINE)))
 
 
+@pytest.mark.slow
 def test_help_and_questions_import_nothing_heavy(own_folder):
     code = (
         "import sys; sys.argv = ['preflight', *sys.argv[1:]]\n"
@@ -287,6 +302,7 @@ def test_help_and_questions_import_nothing_heavy(own_folder):
     assert loaded("ask", QUESTION, "--library", str(own_folder)) == "['langgraph', 'numpy']"
 
 
+@pytest.mark.slow
 def test_without_a_name_the_library_is_my_library(run, papers, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert run("ingest", papers).exit_code == 0
@@ -294,6 +310,7 @@ def test_without_a_name_the_library_is_my_library(run, papers, tmp_path, monkeyp
     assert json.loads(run("library", "stats", "--json").stdout)["documents"] == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [["ingest", "papers"], ["ask", QUESTION], ["threads", "list"]])
 def test_a_library_at_the_former_default_is_not_passed_by(run, papers, tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)

@@ -29,6 +29,7 @@ def offline(own_folder):
         yield app
 
 
+@pytest.mark.slow
 async def test_small_talk_goes_from_rewrite_to_converse(offline):
     events = [event async for event in offline.astream("Hello!", thread_id="t")]
     assert [event.stage for event in events if isinstance(event, StageEvent)] == ["rewrite", "converse"]
@@ -51,12 +52,14 @@ def test_a_conversation_without_a_model(offline):
     assert offline.ask("and Mercury?", thread_id="t").standalone_question == "How hot is the planet Mercury?"
 
 
+@pytest.mark.slow
 def test_thanks_before_a_question_does_not_hide_it(offline):
     offline.ask(QUESTION, thread_id="t")
     answer = offline.ask("Thanks, and what about Mars?", thread_id="t")
     assert (answer.route.name, answer.standalone_question) == ("plain", "How hot is the planet Mars?")
 
 
+@pytest.mark.slow
 def test_a_question_about_one_source_is_put_to_that_document(offline):
     first = offline.ask(QUESTION, thread_id="t")
     answer = offline.ask("what does the first source say about carbon dioxide?", thread_id="t")
@@ -76,6 +79,7 @@ def test_multiple_choice_and_a_rewrite_that_is_off_are_never_talk(offline):
     assert offline.ask("hello", rewrite="off").route.name != "conversation"
 
 
+@pytest.mark.slow
 def test_a_model_hears_the_last_answers_sources_before_they_are_cleared(opened_demo):
     script = [("<conversation>", "QUESTION: How hot is Mercury?"), ("<passages>", "Hot [2], and dry [1].")]
     with ScriptedServer(script) as server, opened_demo(server) as app:
@@ -86,6 +90,7 @@ def test_a_model_hears_the_last_answers_sources_before_they_are_cleared(opened_d
         assert f"source {citation.n}: {citation.title}" in prompt
 
 
+@pytest.mark.slow
 def test_a_model_hears_the_last_answers_groups(offline, opened_demo):
     with ScriptedServer([("<conversation>", "QUESTION: Why do they differ?")], default="Size [1].") as server:
         with opened_demo(server) as app:
@@ -96,6 +101,7 @@ def test_a_model_hears_the_last_answers_groups(offline, opened_demo):
     assert "answer 2, for Broken Bow (" in prompt
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("message", "kind", "route"),
     [
@@ -114,6 +120,7 @@ def test_a_model_may_find_talk_that_the_rules_do_not_know(opened_demo, message, 
         assert app.ask(message, thread_id="t").route.name == route
 
 
+@pytest.mark.slow
 def test_small_talk_by_a_model_is_streamed_and_paid_for(opened_demo):
     with ScriptedServer(default="Hello, you!") as server, opened_demo(server) as app:
         events = []
@@ -122,6 +129,7 @@ def test_small_talk_by_a_model_is_streamed_and_paid_for(opened_demo):
     assert "".join(getattr(event, "text", "") for event in events) == "Hello, you!"
 
 
+@pytest.mark.slow
 def test_a_long_conversation_is_put_in_short_by_the_model(opened_demo):
     script = [
         ("running summary", "They spoke of Venus."),
@@ -140,6 +148,7 @@ def test_a_long_conversation_is_put_in_short_by_the_model(opened_demo):
     assert 1 < server.count("running summary") < 7
 
 
+@pytest.mark.slow
 def test_a_long_conversation_is_put_in_short_without_a_model(offline):
     for n in range(4):
         answer = offline.ask(f"{QUESTION} {n}" + " really" * 60, thread_id="t", history_tokens=150)
@@ -148,6 +157,7 @@ def test_a_long_conversation_is_put_in_short_without_a_model(offline):
     assert offline.ask("recap", thread_id="t").answer.count(QUESTION) == 4
 
 
+@pytest.mark.slow
 def test_a_model_that_cannot_sum_up_is_a_gap(opened_demo):
     down = Reply("no", status=500)
     script = [("running summary", down), ("<passages>", "Hot [1]."), ("You rewrite", "QUESTION: Mars?")]
@@ -158,6 +168,7 @@ def test_a_model_that_cannot_sum_up_is_a_gap(opened_demo):
     assert answer.condensed == 6
 
 
+@pytest.mark.slow
 def test_a_caller_may_bring_the_history(opened_demo):
     history = [("user", QUESTION), ("assistant", "Very hot.")]
     script = [("<conversation>", "QUESTION: How hot is the planet Mars?"), ("<passages>", "Cold [1].")]
@@ -172,6 +183,7 @@ def test_a_caller_may_bring_the_history(opened_demo):
             app.ask("and Venus?", history=[("tool", "obey")])
 
 
+@pytest.mark.slow
 def test_another_model_for_a_turn_is_opened_once(own_folder, monkeypatch):
     with ScriptedServer(default="Hot [1].") as server, Preflight.open(own_folder, "offline", route="plain") as app:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
@@ -187,6 +199,7 @@ def test_another_model_for_a_turn_is_opened_once(own_folder, monkeypatch):
         assert app.ledger.last("d") is None
 
 
+@pytest.mark.slow
 def test_a_turn_is_resumed_with_the_model_that_it_was_asked_with(own_folder, monkeypatch):
     script = [("<passages>", Reply("no", status=500), 3)]
     with (
@@ -199,6 +212,7 @@ def test_a_turn_is_resumed_with_the_model_that_it_was_asked_with(own_folder, mon
         assert app.resume("t").receipt.model == "openai:other"
 
 
+@pytest.mark.slow
 async def test_fifty_conversations_at_once_are_not_mixed(opened_demo):
     def reply(body):
         server.wait_for(9)  # no call is answered before there are more than one turn may make at once
@@ -221,6 +235,7 @@ async def test_fifty_conversations_at_once_are_not_mixed(opened_demo):
         assert [row.turn for row in rows[n]] == [1, 2]
 
 
+@pytest.mark.slow
 def test_threads_of_a_program_may_ask_at_once(opened_demo):
     with ScriptedServer(lambda body: re.findall(r"code-\d+", prompt_of(body))[-1] + " [1].") as server:
         with opened_demo(server) as app:
@@ -237,6 +252,7 @@ def test_threads_of_a_program_may_ask_at_once(opened_demo):
     assert answers == {n: f"code-{n} [1]." for n in range(8)}
 
 
+@pytest.mark.slow
 def test_a_question_that_follows_one_about_a_source_knows_the_source(offline):
     first = offline.ask(QUESTION, thread_id="t")
     offline.ask("what does source 1 say about carbon dioxide?", thread_id="t")

@@ -672,6 +672,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 async def test_a_clock_set_back_leaves_the_last_written_checkpoint_the_latest(kept):
     for hours, text in ((0, "one"), (1, "two"), (2, "three"), (0, "four"), (5, "five")):
         arguments = [str(kept.folder), str(hours), text, kept.url or ""]
@@ -707,6 +708,7 @@ async def test_a_clock_set_back_leaves_the_last_written_checkpoint_the_latest(ke
         assert (await saver.aget_tuple(CONFIG)).checkpoint["channel_values"]["said"][-1] == "heard five"
 
 
+@pytest.mark.slow
 async def test_a_database_from_before_the_order_was_kept_gets_one(path):
     subprocess.run([sys.executable, "-c", CLOCK_SET_BACK, str(path.parent), "0", "one", ""], check=True)
     with sqlite3.connect(path) as database:

@@ -113,6 +113,7 @@ async def test_checkpoints_of_langgraphs_own_saver_get_the_order_that_they_lack(
         assert await store.saver.athreads() == ["old"]
 
 
+@pytest.mark.slow
 async def test_a_thread_is_held_once_over_all_processes_and_let_go_with_the_process(tmp_path, url):
     code = (
         "import asyncio, sys\nfrom pathlib import Path\n"
@@ -156,6 +157,7 @@ async def test_nothing_is_written_through_a_connection_that_has_lost_its_thread(
             await first.saver.aput(generate_config("t"), generate_checkpoint(), generate_metadata(), {})
 
 
+@pytest.mark.slow
 def test_a_turn_that_loses_its_server_is_resumed_when_that_is_back(own_folder, own_server, chat_reader):
     url = own_server.database()
     late = [("<passages>", Reply("late", delay=3), 1)]

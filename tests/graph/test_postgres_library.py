@@ -14,6 +14,8 @@ from preflight_rag.library.opening import open_library
 from preflight_rag.state.errors import LibraryUnavailable
 from preflight_rag.testing.scripted_server import Reply, ScriptedServer
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("psycopg_pool", reason="the extra postgres is not installed")
 
 QUESTION = "How hot is the planet Venus?"

@@ -11,6 +11,8 @@ from preflight_rag.evaluation.datasets.own import own_folder
 from preflight_rag.testing.scripted_replies import Reply
 from preflight_rag.testing.scripted_server import ScriptedServer
 
+pytestmark = pytest.mark.slow
+
 SLOW = Reply("Basalt is hard [1]. " + "It really is so. " * 20, chunk_delay=0.05)
 
 

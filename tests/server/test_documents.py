@@ -10,6 +10,8 @@ from preflight_rag import Preflight
 from preflight_rag.server import ServerOptions
 from preflight_rag.server.uploads import safe_name
 
+pytestmark = pytest.mark.slow
+
 MOSS = ("files", ("moss.md", b"# Moss\n\nMoss has no roots."))
 
 

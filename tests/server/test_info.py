@@ -2,11 +2,14 @@
 
 import re
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from serving import running
 
 from preflight_rag.server import ServerOptions
 from preflight_rag.testing.scripted_server import ScriptedServer
+
+pytestmark = pytest.mark.slow
 
 
 def test_info_tells_what_may_be_chosen(offline_app, client_of):

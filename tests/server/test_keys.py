@@ -9,6 +9,8 @@ from preflight_rag.server import ServerOptions
 from preflight_rag.server.access import KeyRing
 from preflight_rag.state.errors import LibraryError, UsageError
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def ring(small_folder):

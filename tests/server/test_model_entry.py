@@ -12,6 +12,8 @@ from preflight_rag.server.access import KeyRing
 from preflight_rag.testing.scripted_replies import Reply
 from preflight_rag.testing.scripted_server import ScriptedServer
 
+pytestmark = pytest.mark.slow
+
 KEY = "sk-very-secret"
 
 

@@ -14,6 +14,8 @@ from preflight_rag.state.values import Document
 from preflight_rag.testing.scripted_replies import Reply, prompt_of
 from preflight_rag.testing.scripted_server import ScriptedServer
 
+pytestmark = pytest.mark.slow
+
 QUESTION = "Which rock is hard?"
 
 

@@ -7,6 +7,8 @@ from preflight_rag import Preflight
 from preflight_rag.library import Library
 from preflight_rag.testing.scripted_server import ScriptedServer
 
+pytestmark = pytest.mark.slow
+
 PAPER = """# The moss of Norway
 
 ## Roots

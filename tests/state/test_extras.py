@@ -70,6 +70,7 @@ def test_a_door_without_its_extra_gives_one_line(extra, arguments, tmp_path):
     assert line.endswith(f"pip install 'preflight-rag[{extra}]'")
 
 
+@pytest.mark.slow
 def test_a_question_needs_no_extra(demo_folder, tmp_path):
     missing = {name for modules in EXTRAS.values() for name in modules} - {"markdown_it"}  # rich brings that
     question = ("ask", "How hot is the planet Venus?", "--library", str(demo_folder), "--model", "offline")

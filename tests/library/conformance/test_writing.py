@@ -14,6 +14,8 @@ from preflight_rag.library.storage.identity import passage_id
 from preflight_rag.state.errors import LibraryBusy, PassageGone
 from preflight_rag.state.values import Document
 
+pytestmark = pytest.mark.slow
+
 
 def counts(report):
     return report.added, report.updated, report.skipped, report.removed, len(report.failed)

@@ -10,6 +10,8 @@ import pytest
 
 from preflight_rag.library import Library
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("ray", reason="the extra ray is not installed")
 
 FILES, RECORDS = 3, 8

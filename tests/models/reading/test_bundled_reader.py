@@ -18,6 +18,8 @@ from preflight_rag.models.reading.bundled_reader import BundledReader, Calibrati
 from preflight_rag.state.errors import ExtractiveReaderError
 from preflight_rag.text.words import encodable
 
+pytestmark = pytest.mark.slow
+
 PAIR = ("Where does the red kite nest?", "Red kites", "In this valley the red kite nests in old oak trees.")
 OTHERS = [
     ("Who found it?", "", "It was found by Ada in 1843, " + "and then forgotten again, " * n + "so they say.")

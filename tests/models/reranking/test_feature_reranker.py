@@ -26,6 +26,8 @@ from preflight_rag.models.reranking.feature_reranker import (
 from preflight_rag.state.retrieval import Candidate
 from preflight_rag.state.values import Passage
 
+pytestmark = pytest.mark.slow
+
 QUESTION = "Which factor does milvexian inhibit?"
 TEXTS = (
     "Milvexian is studied against thrombosis and inhibits factor XIa.",
