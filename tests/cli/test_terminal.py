@@ -74,6 +74,7 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(tmp_path, run):
     assert (rest["added"], rest["skipped"]) == (600 - int(added), int(added))
 
 
+@pytest.mark.slow
 def test_the_bar_names_the_file_and_the_time_left(tmp_path):
     process = Terminal("ingest", records(tmp_path / "mills.jsonl", 400), "--library", tmp_path / "library")
     assert process.end() == 0
@@ -84,6 +85,7 @@ def test_the_bar_names_the_file_and_the_time_left(tmp_path):
     assert shares[:-1] == sorted(shares[:-1])  # then the bar of the index begins
 
 
+@pytest.mark.slow
 def test_what_is_not_read_is_listed_by_kind(offices, run, tmp_path):
     _, folder, output = offices
     assert "not read: 4 .jpg (a.jpg, b.jpg, c.jpg, ...): a picture" in output
@@ -177,6 +179,7 @@ def test_a_mistake_makes_no_library(run, tmp_path, monkeypatch, arguments):
     assert sorted(os.listdir(tmp_path)) == before
 
 
+@pytest.mark.slow
 def test_calibrate_asks_before_it_writes(tmp_path, run):
     library = tmp_path / "library"
     run("ingest", records(tmp_path / "mills.jsonl", 60), "--library", library)

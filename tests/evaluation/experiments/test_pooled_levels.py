@@ -59,6 +59,7 @@ def test_chunks_share_half_of_their_tokens(embedder):
     assert [text[a:b] for a, b in split(Document(id="d", text="One. Two is.", source="d"), embedder, None)]
 
 
+@pytest.mark.slow
 def test_the_pool_is_selected_from_and_read(squad, settings, monkeypatch):
     with ScriptedServer(default="It has 465 degrees [1].") as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
@@ -80,6 +81,7 @@ def test_the_pool_is_selected_from_and_read(squad, settings, monkeypatch):
     assert report.inputs["settings"]["units"] == {"sentence": 6, "256 tokens": 3, "512 tokens": 3}
 
 
+@pytest.mark.slow
 def test_without_a_model_only_what_is_selected_is_measured(squad, settings):
     (report,) = run("pooled-levels", squad, ["facts.json"], settings)
     assert {row.measure for row in report.rows} == {"answer present"}

@@ -20,6 +20,8 @@ from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import Context, Sample
 from preflight_rag.state.reading import Source
 
+pytestmark = pytest.mark.slow
+
 SEEDS = 20
 OPTIONS = ("aspirin", "ibuprofen")
 QUESTIONS = [
