@@ -24,6 +24,8 @@ from preflight_rag.server import ServerOptions
 from preflight_rag.server.access import KeyRing
 from preflight_rag.testing import Reply, ScriptedServer
 
+pytestmark = pytest.mark.slow
+
 LIST_TOOLS = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 ACCEPT = {"Accept": "application/json, text/event-stream"}
 SLOW = Reply("Basalt is hard [1]. " + "It really is so. " * 400, chunk_delay=0.05)

@@ -184,6 +184,7 @@ OPENERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_bare", [False, True], ids=["a zip of torch's", "a bare pickle"])
 @pytest.mark.parametrize("kind", OPENERS)
 def test_weights_that_are_a_pickle_are_not_run(kind: str, is_bare: bool, tmp_path: Path) -> None:
@@ -259,6 +260,7 @@ def test_weights_that_are_a_pickle_are_refused_before_they_are_read(
     assert "safetensors" in caught.value.help
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", times(["embedder", "reader"], list(OPENERS)))
 def test_the_way_out_of_a_pickle_is_a_command_that_works(kind: str, tmp_path: Path) -> None:
     """The command of the message makes a folder that opens."""
