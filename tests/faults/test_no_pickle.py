@@ -241,6 +241,7 @@ def pickled_model(folder: Path, architecture: str, layout: str) -> str:
     return str(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("kind", OPENERS)
 def test_weights_that_are_a_pickle_are_refused_before_they_are_read(
@@ -377,6 +378,7 @@ class Hub(SimpleHTTPRequestHandler):
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_safe", [True, False], ids=["with safetensors", "a pickle alone"])
 @pytest.mark.parametrize("kind", times(["embedder"], ["embedder", "reranker", "reader"]))
 def test_a_pickle_on_the_hub_is_not_even_fetched(kind: str, is_safe: bool, tmp_path: Path) -> None:
