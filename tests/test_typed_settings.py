@@ -11,6 +11,8 @@ import pytest
 from preflight_rag.cli.options import PANELS
 from preflight_rag.state.context import WITHOUT_OPTION, GivenSettings, Settings
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
 CODE = """\
