@@ -18,6 +18,8 @@ from serving import Client, running
 from preflight_rag import Preflight
 from preflight_rag.server import ServerOptions
 
+pytestmark = pytest.mark.slow
+
 SECRET = "the secret of another folder"
 
 
