@@ -201,9 +201,7 @@ def _calibrated(
     """Whether the calibrated risk makes reading in parts worth its calls."""
     risk = model.risk(values)
     parts = len(partition(passages, settings.partition_size, settings.max_partitions))
-    value = parts_value(
-        profile, risk, passages=passages, partitions=parts, thoroughness=settings.thoroughness
-    )
+    value = parts_value(profile, risk, passages=passages, partitions=parts, thoroughness=settings.thoroughness)
     lost = settings.thoroughness > 0 and risk >= value.limit
     signals = {f"risk_{name}": round(values[name], 4) for name in model.terms}
     signals |= {"parts_gain": round(value.gain, 4), "parts_calls": round(value.calls, 2)}
@@ -219,7 +217,9 @@ def _grounds(
     of = f"{profile.model} loses" if profile.model else f"{profile.grounds} lost"
     loses = f"{of} {value.lost:.0%} of answers below the third place"
     event = f"risk {risk:.2g} that {EVENTS[model.event]}, {model.grounds}"
-    brings = f"parts are expected to answer {value.gain * 100:.1f} more of 100 questions for {value.calls:.2g} calls each"
+    brings = (
+        f"parts are expected to answer {value.gain * 100:.1f} more of 100 questions for {value.calls:.2g} calls each"
+    )
     way = "read in parts" if lost else "read in one go"
     return "; ".join([f"{way}: {brings} ({event}; {loses})", *strongest])
 

@@ -195,18 +195,20 @@ async def _in_parts(
 
 def _of_passage(library: Collection, passage: Passage) -> Iterator[GapQuestion]:
     """Questions of a passage's sentences whose value no passage near it holds."""
-    for start, end in sentence_spans(passage.text):
-        sentence = " ".join(passage.text[start:end].split())
+    for span in sentence_spans(passage.text):
+        sentence = " ".join(passage.text[slice(*span)].split())
         if not FEWEST_WORDS <= len(sentence.split()) <= MOST_WORDS:
             continue
         for match in (*DATE.finditer(sentence), *NUMBER.finditer(sentence)):
-            value = match.group().strip()
+            # The unit stays in the sentence: a model may write it in another way.
+            end = match.start("unit") if match.re is NUMBER and match["unit"] else match.end()
+            value = sentence[match.start() : end].strip()
             if len(value) < 2 or _folded(sentence).count(_folded(value)) != 1:
                 continue
             others = _others(library, sentence, value, passage)
             if len(others) + 1 < FEWEST_PASSAGES:
                 continue
-            gapped = f"{sentence[: match.start()]}{GAP}{sentence[match.end() :]}"
+            gapped = f"{sentence[: match.start()]}{GAP}{sentence[end:]}"
             question = f"Which number or date stands where the gap is in this sentence: “{gapped}”?"
             yield GapQuestion(question, value, passage, tuple(others[: PASSAGES - 1]))
 

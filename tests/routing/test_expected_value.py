@@ -54,9 +54,7 @@ def test_calls_that_a_right_answer_is_worth():
 
 @given(SHARES, SHARES, SHARES, SHARES, st.floats(0.01, 0.99), SHARES)
 def test_risks_from_the_limit_on_are_worth_their_calls_and_no_others(top, low, parts, noticed, thoroughness, risk):
-    value = parts_value(
-        profile(top, low, parts, noticed), risk, passages=16, partitions=4, thoroughness=thoroughness
-    )
+    value = parts_value(profile(top, low, parts, noticed), risk, passages=16, partitions=4, thoroughness=thoroughness)
     surplus = value.gain * calls_per_right_answer(thoroughness) - value.calls
     if abs(risk - value.limit) > 1e-6 and low <= top:
         assert (risk >= value.limit) == (surplus >= -1e-9) or abs(surplus) < 1e-6

@@ -15,7 +15,9 @@ from preflight_rag.routing.model_profile import (
 )
 from preflight_rag.state.errors import UsageError
 
-MEASURED = ModelProfile("openai:small", "60 questions", {0.0: 1.0, 0.5: 0.4, 1.0: 0.8}, 0.9, 0.25, (12, 12, 12), 900, 3.5)
+MEASURED = ModelProfile(
+    "openai:small", "60 questions", {0.0: 1.0, 0.5: 0.4, 1.0: 0.8}, 0.9, 0.25, (12, 12, 12), 900, 3.5
+)
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +31,9 @@ def test_profile_of_an_unmeasured_model_is_the_mean_of_the_papers_two():
     places = list(published.columns)
     rag, parts = ([places.index(name) for name in columns if name.endswith(arm)] for arm in ("RAG", "BriefContext"))
     rows = list(published.rows.values())
-    assert [fmean(row[i] for i in rag) / 100 for row in rows] == pytest.approx(list(UNMEASURED.plain.values()), abs=1e-4)
+    assert [fmean(row[i] for i in rag) / 100 for row in rows] == pytest.approx(
+        list(UNMEASURED.plain.values()), abs=1e-4
+    )
     assert fmean(row[i] for row in rows for i in parts) / 100 > UNMEASURED.map_reduce == max(UNMEASURED.plain.values())
 
 

@@ -210,7 +210,9 @@ def _expected(rule: str, case: Case, profile: ModelProfile) -> Expected:
     reduced = profile.map_reduce if retrieved else 0.0
     whole = Expected(reduced, parts + 1, 1.0, 1.0)
     noticed = profile.noticed * (max(0.0, profile.best - plain) if retrieved else 0.0)
-    again = Expected(plain + noticed * (reduced / profile.best if profile.best else 0.0), 1 + noticed * parts, 0.0, noticed)
+    again = Expected(
+        plain + noticed * (reduced / profile.best if profile.best else 0.0), 1 + noticed * parts, 0.0, noticed
+    )
     if case.passages <= ALWAYS_PLAIN_PASSAGES:
         return again
     in_parts = {
@@ -245,13 +247,21 @@ def _where(cases: Sequence[Case], seed: int) -> Table:
     lines = [
         ("a passage that answers is among those that are read", number(wilson(sum(found), len(cases)), percent=True)),
         ("… and stands below the first three", number(wilson(sum(lost), len(cases)), percent=True)),
-        ("none is among the dense first three (BriefContext's event)", number(wilson(sum(nearest), len(cases)), percent=True)),
+        (
+            "none is among the dense first three (BriefContext's event)",
+            number(wilson(sum(nearest), len(cases)), percent=True),
+        ),
     ]
-    for name, event, of in (("below the first three", [c.lost for c in retrieved], retrieved), ("BriefContext's event", nearest, cases)):
+    for name, event, of in (
+        ("below the first three", [c.lost for c in retrieved], retrieved),
+        ("BriefContext's event", nearest, cases),
+    ):
         risks, agreement = [case.risk for case in of], [1 - case.iou for case in of]
         lines.append((f"area under ROC of the risk, for: {name}", number(roc_area(risks, event, seed=seed))))
         lines.append((f"area under ROC of 1 − IoU, for: {name}", number(roc_area(agreement, event, seed=seed))))
-    return Table("What there is to lose", ("what", "share % or area"), tuple(lines), "[95 %: Wilson; of areas bootstrap.]")
+    return Table(
+        "What there is to lose", ("what", "share % or area"), tuple(lines), "[95 %: Wilson; of areas bootstrap.]"
+    )
 
 
 def _table(name: str, profile: ModelProfile, expected: Mapping[str, Sequence[Expected]], seed: int) -> Table:
@@ -265,4 +275,6 @@ def _table(name: str, profile: ModelProfile, expected: Mapping[str, Sequence[Exp
         rows.append((rule, f"{right.mean() * 100:.1f}", gain, f"{rest[0]:.2f}", f"{rest[1]:.1f}", f"{rest[2]:.1f}"))
     shares = ", ".join(f"{place:.0%}: {share * 100:.1f}" for place, share in profile.plain.items())
     note = f"In one go, by place: {shares}; in parts {profile.map_reduce * 100:.1f}; {profile.noticed:.0%} of lost answers are noticed."
-    return Table(f"A reader that is {name}" if profile.grounds == "simulated" else f"A reader as {name}", HEAD, tuple(rows), note)
+    return Table(
+        f"A reader that is {name}" if profile.grounds == "simulated" else f"A reader as {name}", HEAD, tuple(rows), note
+    )
