@@ -26,7 +26,7 @@ NEVER = 1.0
 """The limit that no risk reaches: risks are probabilities below 1."""
 USUAL_WORTH = 120.0
 """Calls that a right answer is worth at a thoroughness of one half. Set by hand: on development questions over whole
-articles a model that was not measured then reads 2 % of them in parts, one that loses half of its answers two thirds."""
+articles one that was not measured then reads 2 % in parts, one that loses half of its answers in the middle 37 %."""
 
 
 @dataclass(frozen=True)

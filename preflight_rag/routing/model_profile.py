@@ -104,7 +104,7 @@ UNMEASURED = ModelProfile(
     plain={0.0: 0.5857, 0.25: 0.519, 0.5: 0.5048, 0.75: 0.5238, 1.0: 0.5762},
     map_reduce=0.5857,
 )
-"""Supplementary Table 1 at 16 passages: the means of Mixtral-7x8b and GPT-3.5-turbo at each percentile. That their parts
+"""Supplementary Table 1 at 16 passages: means of Mixtral-7x8b and GPT-3.5-turbo at each percentile. That their parts
 answer more (59.43 %) than plain reading at its best place is not counted on: another model need not gain so."""
 
 

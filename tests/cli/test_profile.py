@@ -1,4 +1,4 @@
-"""`preflight profile`: a model that loses the middle is measured, and what was measured decides the next turn's route."""
+"""`preflight profile`: a model that loses the middle is measured, and what was measured decides on later routes."""
 
 import json
 import re
@@ -6,6 +6,7 @@ import re
 import pytest
 from typer.testing import CliRunner
 
+from preflight_rag import Preflight
 from preflight_rag.cli import app
 from preflight_rag.library import Library
 from preflight_rag.routing.model_profile import UNMEASURED, profile_of
@@ -22,7 +23,7 @@ PASSAGE = re.compile(r'<passage n="(\d+)"[^>]*>\n(.*?)\n</passage>', re.DOTALL)
 
 
 def reads_first_three(body):
-    """A model that knows what stands in the gap when the sentence is in one of the first three passages of its prompt."""
+    """A model that knows what stands in the gap when the sentence is in one of its prompt's first three passages."""
     prompt = prompt_of(body)
     before = " ".join(GAP.search(prompt)[1].split())
     for place, (number, text) in enumerate(PASSAGE.findall(prompt), 1):
@@ -43,7 +44,7 @@ def towns(tmp_path, embedder):
             Document(
                 id=town,
                 title=town,
-                text=f"The great stone bridge over the river in {town} was built by volunteers with exactly {3101 + 7 * n} bricks.",
+                text=f"The great stone bridge over the river in {town} was built with exactly {3101 + 7 * n} bricks.",
                 source="made",
             )
             for n, town in enumerate(TOWNS)
@@ -57,13 +58,14 @@ def run(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "none")
 
     def invoke(*arguments, url=""):
-        return CliRunner().invoke(app, [str(a) for a in arguments], env={"OPENAI_BASE_URL": url} if url else None)
+        return CliRunner().invoke(app, [str(a) for a in arguments], env={"OPENAI_BASE_URL": url})
 
     return invoke
 
 
-def test_what_a_model_loses_is_measured_kept_and_used(run, towns):
+def test_what_a_model_loses_is_measured_kept_and_used(run, towns, monkeypatch):
     with ScriptedServer(reads_first_three) as model:
+        monkeypatch.setenv("OPENAI_BASE_URL", model.url)
         done = run("profile", "--library", towns, "--model", "openai:small", "--questions", 2, "--json", url=model.url)
         assert done.exit_code == 0, done.output
         found = json.loads(done.stdout)
@@ -74,8 +76,9 @@ def test_what_a_model_loses_is_measured_kept_and_used(run, towns):
         assert "2 questions made of towns" in found["grounds"]
         name = found["model"]
         assert profile_of(name).plain == dict(found["plain"])
-        shown = run("search", "bridge bricks", "--library", towns, "--json")
-        assert json.loads(shown.stdout)["preflight"]["threshold"] < 1
+        with Preflight.open(towns, name) as measured, Preflight.open(towns, "openai:other") as other:
+            limits = [opened.search("bricks of bridges").preflight.threshold for opened in (measured, other)]
+        assert limits[0] < limits[1] == 1.0
 
 
 def test_profile_without_a_model_says_what_to_name(run, towns):

@@ -274,7 +274,5 @@ def _table(name: str, profile: ModelProfile, expected: Mapping[str, Sequence[Exp
         rest = (fmean(e.calls for e in each), fmean(e.at_once for e in each) * 100, fmean(e.at_all for e in each) * 100)
         rows.append((rule, f"{right.mean() * 100:.1f}", gain, f"{rest[0]:.2f}", f"{rest[1]:.1f}", f"{rest[2]:.1f}"))
     shares = ", ".join(f"{place:.0%}: {share * 100:.1f}" for place, share in profile.plain.items())
-    note = f"In one go, by place: {shares}; in parts {profile.map_reduce * 100:.1f}; {profile.noticed:.0%} of lost answers are noticed."
-    return Table(
-        f"A reader that is {name}" if profile.grounds == "simulated" else f"A reader as {name}", HEAD, tuple(rows), note
-    )
+    parts = f"in parts {profile.map_reduce * 100:.1f}; {profile.noticed:.0%} of lost answers are noticed."
+    return Table(f"Reader: {name}", HEAD, tuple(rows), f"In one go, by place: {shares}; {parts}")
