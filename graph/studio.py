@@ -43,7 +43,7 @@ STAGES: dict[tuple[str, ...], tuple[str, ...]] = {
         *("diversity", "preset", "alpha", "window", "budget_tokens", "compression", "ordering"),
     ),
     ("preflight",): (
-        *("route", "preflight", "top_n", "threshold"),
+        *("route", "preflight", "thoroughness", "top_n", "threshold"),
         *("partition_size", "map_prompt_tokens", "corg", "corg_threshold"),
     ),
     ASKING: ("model", "deadline", "temperature", "context_window"),

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Sequence
+from functools import partial
 
 from langgraph.runtime import Runtime
 
@@ -31,6 +32,7 @@ from preflight_rag.routing.decision import (
     partition,
 )
 from preflight_rag.routing.library_risk import risk_model_of
+from preflight_rag.routing.model_profile import profile_of_reader
 from preflight_rag.state.answer_text import answer_text
 from preflight_rag.state.context import Context
 from preflight_rag.state.errors import BadReply, ModelError
@@ -92,7 +94,8 @@ async def _checked_meanwhile(
     try:
         model = await asyncio.to_thread(risk_model_of, context.library)
         asked = state["standalone_question"], state["passages"], sources, context.settings, model, context.extractive
-        decision = await asyncio.to_thread(decide, *asked)
+        profile = await asyncio.to_thread(profile_of_reader, context.reader)
+        decision = await asyncio.to_thread(partial(decide, *asked, profile=profile))
         certain = decision.name != "corg"
     finally:
         if certain:

@@ -10,6 +10,7 @@ from langgraph.runtime import Runtime
 from preflight_rag.library.collection import indexed_terms
 from preflight_rag.routing.decision import decide, decide_early, partition
 from preflight_rag.routing.library_risk import risk_model_of
+from preflight_rag.routing.model_profile import profile_of_reader
 from preflight_rag.state.context import Context
 from preflight_rag.state.reading import Source
 from preflight_rag.state.schema import PassageRef, State
@@ -32,7 +33,8 @@ def _decided(
 ) -> tuple[RouteDecision, bool]:
     model = risk_model_of(context.library)
     terms = indexed_terms(context.library, [ref["id"] for ref in refs])
-    asked = question, refs, sources, context.settings, model, context.extractive, terms
+    profile = profile_of_reader(context.reader)
+    asked = question, refs, sources, context.settings, model, context.extractive, terms, profile
     if context.calls_ahead and context.reader is not None and not context.reader.by_rule:
         return decide_early(*asked)
     return decide(*asked), False  # a reader by rule reads the same passages next

@@ -169,12 +169,16 @@ class Preflight:
         self._check_open()
         return own_collection(self.library).ingest([Path(path) for path in paths], prune=prune)
 
-    def search(self, query: str, k: int | None = None, **settings: Unpack[GivenWithoutK]) -> SearchResult:
+    def search(
+        self, query: str, k: int | None = None, *, compare_answers: bool = False, **settings: Unpack[GivenWithoutK]
+    ) -> SearchResult:
         """Retrieve only: the rankings, the passages that would go on, and what preflight would do with them.
 
         Args:
             query: What to search for; it is not rewritten.
             k: How many passages.
+            compare_answers: Have the extractive reader read the passages, as a turn does, so that the route takes into
+                account whether they answer differently. Reading takes many times as long as the search.
             **settings: Fields of `Settings` for this search, such as `where=("year>=2020",)`, as for `ask`.
         """
         numbers = self._settings({"k": k, **settings})
@@ -183,6 +187,7 @@ class Preflight:
         from preflight_rag.library.search.retrieval import retrieve_passages
         from preflight_rag.routing.decision import decide
         from preflight_rag.routing.library_risk import risk_model_of
+        from preflight_rag.routing.model_profile import profile_of_reader
 
         query = normalised(query)
         check_question(query, numbers.max_question_chars)
@@ -198,7 +203,10 @@ class Preflight:
             self.library, [query], numbers, expressions=expressions, pubmed=pubmed, extractive=extractive
         )
         refs = retrieval.references()
-        decision = decide(query, refs, retrieval.sources(), numbers, risk_model_of(self.library), extractive)
+        compared = extractive if compare_answers else None
+        profile = profile_of_reader(self.reader)
+        asked = query, refs, retrieval.sources(), numbers, risk_model_of(self.library), compared
+        decision = decide(*asked, profile=profile)
         found, top = retrieval.found, slice(numbers.k)
         return SearchResult(
             query=query,

@@ -16,7 +16,7 @@ CHOICES = (
     *("route", "k", "where", "since", "pubmed", "pubmed_documents", "recency", "rewrite", "enough_documents"),
     *("pubmed_sources", "subtree", "reranker", "rerank_candidates", "diversity", "preset", "alpha", "window"),
     *("budget_tokens", "compression", "ordering", "document_share", "candidates", "fusion", "rrf_k"),
-    *("preflight", "top_n", "threshold"),
+    *("preflight", "thoroughness", "top_n", "threshold"),
     *("partition_size", "map_prompt_tokens", "corg", "corg_threshold", "corg_mode", "relation_prompt_tokens"),
     *("keep_duplicates", "keep_undescribed", "no_grouping", "no_reformulation", "random_duplicate", "prune"),
     *("check_citations", "clarify", "clarify_above", "history_tokens", "instructions"),

@@ -112,6 +112,12 @@ class Settings(BaseModel):
     preflight: PreflightRule = Field(
         default="calibrated", description="The rule that predicts a lost key passage: calibrated, or the paper's iou."
     )
+    thoroughness: float = Field(
+        default=0.5,
+        ge=0,
+        le=1,
+        description="How much a right answer is worth in model calls: 0 never reads in parts, 1 always does.",
+    )
     top_n: int = Field(default=3, ge=1, description="How many of each ranking the preflight compares.")
     threshold: float = Field(default=0.2, ge=0, le=1, description="Plain when the rankings' IoU is above this.")
     partition_size: int = Field(default=4, ge=1, description="Passages in one map prompt.")
@@ -235,6 +241,7 @@ class GivenWithoutK(TypedDict, total=False):
     fusion: Fusion | None
     rrf_k: int | None
     preflight: PreflightRule | None
+    thoroughness: float | None
     top_n: int | None
     threshold: float | None
     partition_size: int | None

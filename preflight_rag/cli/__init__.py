@@ -29,6 +29,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "calibrate",
         "Fit the preflight's risk of a lost key passage to the library, from questions with known documents.",
     ),
+    "profile": (
+        "profile",
+        "Measure how often a model answers rightly, by where the passage stands, and keep it for the choice of routes.",
+    ),
     "ingest": ("collection", "Add or update documents; unchanged ones are skipped, and one bad file stops nothing."),
     "demo": (
         "demo",

@@ -196,12 +196,19 @@ def search(
     library: LibraryOption = DEFAULT_LIBRARY,
     json: JsonOption = False,
     embedder: EmbedderOption = None,
+    compare_answers: Annotated[
+        bool,
+        typer.Option(
+            "--compare-answers",
+            help="Also read the passages, as a turn does, so that the route says whether they answer differently.",
+        ),
+    ] = False,
     *,
     settings: dict[str, Any],
 ) -> None:
     """Retrieve only: dense, lexical and fused rankings, and what preflight would do."""
     with _opened(library, "offline", embedder, settings) as preflight:
-        found = preflight.search(query)
+        found = preflight.search(query, compare_answers=compare_answers)
         passages = preflight.library.passages([hit.passage_id for hit in found.selected])
         _notes(preflight)
     if json:

@@ -18,7 +18,7 @@ RETRIEVAL = (
     *("reranker", "rerank_candidates"),
 )
 SELECTION = ("diversity", "preset", "alpha", "window", "budget_tokens", "compression", "ordering")
-ROUTING = ("route", "preflight", "k", "clarify", "clarify_above")
+ROUTING = ("route", "preflight", "thoroughness", "k", "clarify", "clarify_above")
 READING = ("instructions", "extractive_reader", "prune", "check_citations")
 SEARCH = ("preflight", "k", *RETRIEVAL, "subtree", "mesh", *SELECTION)
 TURN = (*ROUTING, *READING, *REWRITING, *RETRIEVAL, *SELECTION)

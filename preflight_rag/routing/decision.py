@@ -3,9 +3,10 @@
 Passages that speak of several things of one name, or that contradict each other, go to COrg (`corg.signals`). Of the
 others it is predicted whether the key passage would be lost, that is whether it stands below the first three of the
 order that the reader gets. Two rules do that. The calibrated one gives the probability of it (`routing.risk`) and sends
-the question to map/reduce from its threshold on. The paper's compares the dense ranking of the retrieved passages with
-a BM25 ranking of the same passages: where their first n agree (IoU > threshold), plain RAG serves; else map/reduce
-(BriefContext, section 5.2, equation 1). It also serves where nothing was calibrated for the library's embedder.
+the question to map/reduce where that is worth its calls for the model that reads (`routing.expected_value`). The
+paper's compares the dense ranking of the retrieved passages with a BM25 ranking of the same passages: where their first
+n agree (IoU > threshold), plain RAG serves; else map/reduce (BriefContext, section 5.2, equation 1). It also serves
+where nothing was calibrated for the library's embedder.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from typing import TYPE_CHECKING, Any
 from preflight_rag.corg.agreement import same_answer
 from preflight_rag.corg.signals import read_signals
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader
+from preflight_rag.routing.expected_value import PartsValue, parts_value
+from preflight_rag.routing.model_profile import UNMEASURED, ModelProfile
 from preflight_rag.routing.risk import EVENTS, RiskModel
 from preflight_rag.routing.risk_features import FEATURES, has_places, risk_features
 from preflight_rag.state.context import Settings
@@ -73,6 +76,7 @@ def decide(
     risk_model: RiskModel | None = None,
     extractive: ExtractiveReader | None = None,
     terms: Sequence[PassageTerms] | None = None,
+    profile: ModelProfile = UNMEASURED,
 ) -> RouteDecision:
     """The route for these passages, with the numbers behind it.
 
@@ -84,6 +88,7 @@ def decide(
         risk_model: As `risk_model_of` gives it for the collection; without one the IoU rule decides.
         extractive: What reads the passages for COrg's signal `answers`; without one the other signals decide.
         terms: Of the passages, in the same order, where an index has them; else they are read from the texts.
+        profile: What is known of the model that reads.
     """
     tokens = sum(ref["tokens"] for ref in refs)
     signals = {"passages": float(len(refs)), "context_tokens": float(tokens)}
@@ -94,7 +99,7 @@ def decide(
         return RouteDecision(
             name="abstain", reason=reason, top_n=settings.top_n, threshold=settings.threshold, signals=signals
         )
-    prediction = predict_loss(question, refs, sources, settings, risk_model, terms)
+    prediction = predict_loss(question, refs, sources, settings, risk_model, terms, profile)
 
     def decision(name: RouteName, reason: str, *, forced: bool = False) -> RouteDecision:
         return RouteDecision(
@@ -128,6 +133,7 @@ def decide_early(
     risk_model: RiskModel | None,
     extractive: ExtractiveReader | None,
     terms: Sequence[PassageTerms] | None = None,
+    profile: ModelProfile = UNMEASURED,
 ) -> tuple[RouteDecision, bool]:
     """The route of a turn that a language model answers, and whether the reader has still to compare the answers.
 
@@ -144,13 +150,14 @@ def decide_early(
         risk_model: Of the collection.
         extractive: What reads.
         terms: Of the passages.
+        profile: Of the model.
     """
-    early = decide(question, refs, sources, settings, risk_model, terms=terms)
+    early = decide(question, refs, sources, settings, risk_model, terms=terms, profile=profile)
     if extractive is None or early.forced or not refs or not settings.corg:
         return early, False
     if early.name == "plain":
         return early, True
-    return decide(question, refs, sources, settings, risk_model, extractive, terms), False
+    return decide(question, refs, sources, settings, risk_model, extractive, terms, profile), False
 
 
 def predict_loss(
@@ -160,12 +167,13 @@ def predict_loss(
     settings: Settings,
     risk_model: RiskModel | None,
     terms: Sequence[PassageTerms] | None = None,
+    profile: ModelProfile = UNMEASURED,
 ) -> LossPrediction:
     """What the rule says that the settings name; the IoU rule where there is no calibrated model."""
     top_n, threshold = settings.top_n, settings.threshold
     iou = rank_agreement(dense_order(refs), lexical_order(question, sources, terms), top_n)
     if settings.preflight == "calibrated" and risk_model is not None and has_places(refs):
-        return _calibrated(risk_model, risk_features(question, refs, sources, terms), iou)
+        return _calibrated(risk_model, risk_features(question, refs, sources, terms), iou, len(refs), settings, profile)
     lost = iou <= threshold
     relation = (
         f"disagree (IoU {iou:.2g}, at most {threshold:g})" if lost else f"agree (IoU {iou:.2g}, above {threshold:g})"
@@ -182,17 +190,38 @@ def _fallback(risk_model: RiskModel | None) -> str:
     return "the passages come without their places in the collection's rankings, so these are compared: "
 
 
-def _calibrated(model: RiskModel, values: Mapping[str, float], iou: float) -> LossPrediction:
+def _calibrated(
+    model: RiskModel,
+    values: Mapping[str, float],
+    iou: float,
+    passages: int,
+    settings: Settings,
+    profile: ModelProfile,
+) -> LossPrediction:
+    """Whether the calibrated risk makes reading in parts worth its calls."""
     risk = model.risk(values)
-    lost = risk >= model.threshold
+    parts = len(partition(passages, settings.partition_size, settings.max_partitions))
+    value = parts_value(profile, risk, passages=passages, partitions=parts, thoroughness=settings.thoroughness)
+    lost = settings.thoroughness > 0 and risk >= value.limit
+    signals = {f"risk_{name}": round(values[name], 4) for name in model.terms}
+    signals |= {"parts_gain": round(value.gain, 4), "parts_calls": round(value.calls, 2)}
+    return LossPrediction(lost, _grounds(model, values, risk, value, profile, lost), iou, risk, value.limit, signals)
+
+
+def _grounds(
+    model: RiskModel, values: Mapping[str, float], risk: float, value: PartsValue, profile: ModelProfile, lost: bool
+) -> str:
+    """A reason in words: what the rankings say, what this model loses, and what parts would bring and cost."""
     named = model.strongest_signals(values, risky=lost)
     strongest = [FEATURES[name].risky if lost else FEATURES[name].safe for name in named]
-    why = "; ".join(strongest) or f"the key passage {'may be' if lost else 'is hardly'} lost among the others"
-    compared = "at or above" if lost else "below"
-    limit = f"{compared} the limit of {model.threshold:.2g}, {model.grounds}"
-    reason = f"{why} (risk {risk:.2g} that {EVENTS[model.event]}, {limit})"
-    signals = {f"risk_{name}": round(values[name], 4) for name in model.terms}
-    return LossPrediction(lost, reason, iou, risk, model.threshold, signals)
+    of = f"{profile.model} loses" if profile.model else f"{profile.grounds} lost"
+    loses = f"{of} {value.lost:.0%} of answers below the third place"
+    event = f"risk {risk:.2g} that {EVENTS[model.event]}, {model.grounds}"
+    brings = (
+        f"parts are expected to answer {value.gain * 100:.1f} more of 100 questions for {value.calls:.2g} calls each"
+    )
+    way = "read in parts" if lost else "read in one go"
+    return "; ".join([f"{way}: {brings} ({event}; {loses})", *strongest])
 
 
 def dense_order(refs: Sequence[PassageRef]) -> list[int]:

@@ -70,6 +70,7 @@ class SearchBody(BaseModel):
     where: list[str] | None = None
     since: str | None = None
     pubmed: bool | None = None
+    compare_answers: bool = False
     settings: dict[str, Any] = Field(default_factory=dict)
 
 
@@ -228,7 +229,7 @@ def search(body: SearchBody, service: ServiceOf, user: UserOf) -> dict[str, Any]
     settings = checked_settings(given, service)
 
     def found_with_passages() -> tuple[SearchResult, list[Passage]]:
-        found = service.preflight.search(body.query, body.k, **settings)
+        found = service.preflight.search(body.query, body.k, compare_answers=body.compare_answers, **settings)
         ids = {hit.passage_id for hit in (*found.selected, *found.fused, *found.dense, *found.lexical)}
         return found, service.preflight.library.passages(sorted(ids))
 

@@ -17,6 +17,8 @@ from preflight_rag.routing.decision import (
     rank_agreement,
     unread_note,
 )
+from preflight_rag.routing.expected_value import calls_per_right_answer
+from preflight_rag.routing.model_profile import ModelProfile
 from preflight_rag.routing.risk import RiskModel, Term, shipped_model
 from preflight_rag.state.context import Settings
 from preflight_rag.state.reading import Draft, Source
@@ -62,24 +64,39 @@ FOUND = passages([NEAR, NEAR, NEAR, FAR, FAR, FAR, FAR, FAR], [0.9, 0.8, 0.7, 0.
 LOST = passages([NEAR, FAR, FAR, FAR, FAR, FAR, FAR, FAR], [0.1, 0.5, 0.48, 0.46, 0.45, 0.44, 0.43, 0.42])
 
 
+STEEP = ModelProfile("small", "test", {0.0: 0.9, 0.3: 0.9, 0.31: 0.3, 1.0: 0.3}, 0.9, noticed=0.0)
+
+
 @pytest.mark.parametrize(
-    ("case", "bm25", "name", "compared"),
+    ("case", "bm25", "name", "way"),
     [
-        (FOUND, [9, 8, 7, 0, 0, 0, 0, 0], "plain", "below"),
-        (LOST, [9, 0, 0, 0, 0, 0, 0, 0], "map_reduce", "at or above"),
+        (FOUND, [9, 8, 7, 0, 0, 0, 0, 0], "plain", "read in one go"),
+        (LOST, [9, 0, 0, 0, 0, 0, 0, 0], "map_reduce", "read in parts"),
     ],
 )
-def test_the_calibrated_rule_decides_and_says_on_what_grounds(case, bm25, name, compared):
+def test_the_calibrated_rule_says_what_parts_bring_and_cost(case, bm25, name, way):
+    """Two parts cost two calls; a model that loses 60 % below the third place gains that share of the risk."""
     refs, sources = case
     model = shipped_model()
-    decision = decide("capital of France", with_places(refs, bm25), sources, Settings(), model)
+    decision = decide(
+        "capital of France", with_places(refs, bm25), sources, Settings(thoroughness=0.2), model, profile=STEEP
+    )
     assert decision.name == name
-    event = "that the passage that answers stands below the first three"
-    limit = f"(risk {decision.risk:.2g} {event}, {compared} the limit of {model.threshold:.2g}, {model.grounds})"
-    assert limit in decision.reason
-    assert decision.threshold == model.threshold
+    assert decision.signals["parts_gain"] == pytest.approx(0.6 * decision.risk, abs=1e-3)
+    assert decision.signals["parts_calls"] == 2
+    assert decision.threshold == pytest.approx(2 / (0.6 * calls_per_right_answer(0.2)))
+    event = f"risk {decision.risk:.2g} that the passage that answers stands below the first three, {model.grounds}"
+    gain = f"{way}: parts are expected to answer {60 * decision.risk:.1f} more of 100 questions for 2 calls each"
+    assert decision.reason.startswith(f"{gain} ({event}; small loses 60% of answers below the third place)")
     assert decision.iou is not None
     assert {f"risk_{feature}" for feature in model.terms} <= set(decision.signals)
+
+
+@pytest.mark.parametrize(("thoroughness", "name"), [(0, "plain"), (1, "map_reduce")])
+def test_thoroughness_at_its_ends_never_or_always_reads_in_parts(thoroughness, name):
+    settings = Settings(thoroughness=thoroughness)
+    for (refs, sources), bm25 in ((FOUND, [9, 8, 7, 0, 0, 0, 0, 0]), (LOST, [9, 0, 0, 0, 0, 0, 0, 0])):
+        assert decide("capital of France", with_places(refs, bm25), sources, settings, shipped_model()).name == name
 
 
 def test_a_library_calibrated_to_the_papers_event_says_so():

@@ -77,6 +77,13 @@ EXPERIMENTS = {
     "calibration": Experiment(
         ".calibration", "the calibrated preflight beside the IoU rule, on collections it never saw"
     ),
+    "router": Experiment(
+        ".router",
+        "right answers against calls, by rules that choose between plain reading and map/reduce",
+        ".router",
+        ("covidqa", "evidence_inference", "scifact"),
+        paper="BriefContext",
+    ),
     "splitters": Experiment(
         ".splitters",
         "how much of an answer's span each splitter's chunks bring in equal budgets",

@@ -1,0 +1,96 @@
+"""Whether reading in parts is worth its calls: right answers gained, against calls spent.
+
+Plain reading is not the end of a turn: the look at its answer (`decision.escalation`) sends a share of what was lost to
+map/reduce after all. So map/reduce is compared with plain reading *and* that second step. With r the probability that
+the key passage stands below the first three, p the share of right answers in one go (by place), m that in parts, b the
+best share, and s the share of lost answers that the look notices:
+
+    first     = (1 - r) p_top + r p_low
+    regained  = s (b - first) m / b
+    gain      = m - first - regained
+    calls     = M - M s (b - first)          (M partitions; one call to reduce takes the place of the plain answer)
+
+Map/reduce is taken where `gain` times the calls that a right answer is worth reaches `calls`. Both are linear in r,
+so there is one risk from which on it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+
+from preflight_rag.routing.model_profile import ModelProfile
+from preflight_rag.routing.risk_features import TOP
+
+NEVER = 1.0
+"""The limit that no risk reaches: risks are probabilities below 1."""
+USUAL_WORTH = 120.0
+"""Calls that a right answer is worth at a thoroughness of one half. Set by hand: on development questions over whole
+articles one that was not measured then reads 2 % in parts, one that loses half of its answers in the middle 37 %."""
+
+
+@dataclass(frozen=True)
+class PartsValue:
+    """What reading in parts is expected to bring for one question.
+
+    Attributes:
+        gain: Right answers more than by plain reading and its second step, in [-1, 1].
+        calls: Calls more.
+        lost: Share of answers that the model loses where the key passage stands low.
+        limit: The risk from which on parts are worth their calls, in [0, 1].
+    """
+
+    gain: float
+    calls: float
+    lost: float
+    limit: float
+
+
+def parts_value(
+    profile: ModelProfile, risk: float, *, passages: int, partitions: int, thoroughness: float
+) -> PartsValue:
+    """Return what map/reduce is expected to bring, and from which risk on it is worth its calls.
+
+    Args:
+        profile: Of the model that reads.
+        risk: Probability that the key passage stands below the first three.
+        passages: How many are read; more than three.
+        partitions: Parts that they would be read in.
+        thoroughness: In [0, 1]: 0 never reads in parts, 1 always does.
+    """
+    worth = calls_per_right_answer(thoroughness)
+    (safe_gain, safe_calls), (low_gain, low_calls) = (_gain(profile, at, passages, partitions) for at in (0.0, 1.0))
+    limit = _limit(safe_gain * worth - safe_calls, low_gain * worth - low_calls) if 0 < worth < inf else NEVER
+    gain, calls = _gain(profile, risk, passages, partitions)
+    top, low = _by_place(profile, passages)
+    return PartsValue(gain, calls, max(0.0, top - low), 0.0 if worth == inf else limit)
+
+
+def calls_per_right_answer(thoroughness: float) -> float:
+    """Return how many calls one more right answer is worth: 0 at a thoroughness of 0, no end of them at 1."""
+    return inf if thoroughness >= 1 else USUAL_WORTH * thoroughness / (1 - thoroughness)
+
+
+def _by_place(profile: ModelProfile, passages: int) -> tuple[float, float]:
+    """Shares of right answers where the key passage is among the first three, and where it is below them."""
+    ranks = range(1, passages + 1)
+    return profile.right_at(ranks[:TOP], passages), profile.right_at(ranks[TOP:], passages)
+
+
+def _gain(profile: ModelProfile, risk: float, passages: int, partitions: int) -> tuple[float, float]:
+    """Right answers and calls that parts bring more, at a risk."""
+    top, low = _by_place(profile, passages)
+    first = (1 - risk) * top + risk * low
+    lost = profile.best - first
+    noticed = profile.noticed * lost
+    regained = noticed * profile.map_reduce / profile.best if profile.best else 0.0
+    return profile.map_reduce - first - regained, partitions * (1 - noticed)
+
+
+def _limit(safe: float, low: float) -> float:
+    """The risk at which what parts are worth, linear between that at no risk and at a certain loss, reaches zero."""
+    if safe >= 0 and low >= 0:
+        return 0.0
+    if low < 0 or low <= safe:
+        return NEVER
+    return min(NEVER, -safe / (low - safe))

@@ -1,0 +1,157 @@
+"""What a language model loses of what it reads at once: its share of right answers by the place of the key passage.
+
+BriefContext (Zhang et al., npj Digital Medicine 8:239, 2025, Fig. 2) puts the passage that answers at five places of
+the prompt and measures how often the model answers rightly, in one go and in parts. `preflight profile` does the same
+in small for one model (`profiling.py`), and keeps the result in the user's cache. A model that was never measured gets
+the mean of the two models of the paper.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from preflight_rag.cache import cache_dir
+from preflight_rag.state.errors import LibraryError, UsageError, system_help
+
+if TYPE_CHECKING:
+    from preflight_rag.models.protocol import Reader
+
+NOTICED = 0.5
+"""Share of lost answers that the look at a plain answer finds (`decision.escalation`); a guess until it is measured."""
+
+
+@dataclass(frozen=True)
+class ModelProfile:
+    """How often a model answers rightly, by where the passage that answers stands.
+
+    Attributes:
+        model: The model's name; empty for the profile of a model that was not measured.
+        grounds: What was measured, as a decision's reason says it.
+        plain: Place of the key passage, from 0 (the first of the passages) to 1 (the last), to the share of right
+            answers in [0, 1] where all passages are read at once; by ascending place, at least two places.
+        map_reduce: Share of right answers where the passages are read in parts, over all places.
+        noticed: Share of the answers that plain reading loses of which the look at the answer says so, in [0, 1].
+        counts: Questions behind each share of `plain`, in their order; empty where only shares are known.
+        tokens: Tokens that the model read and wrote while it was measured.
+        seconds: Seconds that it took.
+    """
+
+    model: str
+    grounds: str
+    plain: Mapping[float, float]
+    map_reduce: float
+    noticed: float = NOTICED
+    counts: Sequence[int] = ()
+    tokens: int = 0
+    seconds: float = 0.0
+
+    def right_at(self, ranks: Sequence[int], passages: int) -> float:
+        """Return the mean share of right answers where the key passage has one of these ranks (from 1) among so many.
+
+        Between two measured places the share is interpolated.
+        """
+        import numpy as np
+
+        places = [(rank - 1) / max(passages - 1, 1) for rank in ranks]
+        return float(np.interp(places, list(self.plain), list(self.plain.values())).mean())
+
+    @property
+    def best(self) -> float:
+        """The largest share that was measured: what the model answers where no place is in its way."""
+        return max(self.map_reduce, *self.plain.values())
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the profile as its file holds it."""
+        plain = [[place, right] for place, right in self.plain.items()]
+        return {**asdict(replace(self, plain={})), "plain": plain, "counts": list(self.counts)}
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> ModelProfile:
+        """Read what `to_json` gave.
+
+        Raises:
+            ValueError: It is something else, or a share lies outside [0, 1].
+        """
+        try:
+            plain = {float(place): float(right) for place, right in found["plain"]}
+            profile = cls(
+                model=str(found["model"]),
+                grounds=str(found["grounds"]),
+                plain=dict(sorted(plain.items())),
+                map_reduce=float(found["map_reduce"]),
+                noticed=float(found["noticed"]),
+                counts=tuple(int(count) for count in found["counts"]),
+                tokens=int(found["tokens"]),
+                seconds=float(found["seconds"]),
+            )
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"no {error}") from error
+        shares = (*profile.plain, *profile.plain.values(), profile.map_reduce, profile.noticed)
+        if len(plain) < 2 or not all(0 <= share <= 1 for share in shares):
+            raise ValueError("a share is out of range")
+        return profile
+
+
+UNMEASURED = ModelProfile(
+    model="",
+    grounds="two models of the BriefContext paper",
+    plain={0.0: 0.5857, 0.25: 0.519, 0.5: 0.5048, 0.75: 0.5238, 1.0: 0.5762},
+    map_reduce=0.5857,
+)
+"""Supplementary Table 1 at 16 passages: means of Mixtral-7x8b and GPT-3.5-turbo at each percentile. That their parts
+answer more (59.43 %) than plain reading at its best place is not counted on: another model need not gain so."""
+
+
+def profile_of(model: str) -> ModelProfile:
+    """Return what was measured of a model, else the profile of one that was not measured.
+
+    Raises:
+        UsageError: The file with the measurement cannot be read.
+    """
+    path = profile_path(model)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return UNMEASURED
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}", help=system_help(error)) from None
+    try:
+        return ModelProfile.from_json(json.loads(text))
+    except ValueError as error:
+        raise UsageError(
+            f"{path} is not a profile of a model ({error})", help="Run `preflight profile` again, or delete the file."
+        ) from None
+
+
+def profile_of_reader(reader: Reader | None) -> ModelProfile:
+    """Return the profile of the model behind a reader; one that reads by rules has none of its own."""
+    return UNMEASURED if reader is None or reader.by_rule else profile_of(reader.name)
+
+
+def keep_profile(profile: ModelProfile) -> Path:
+    """Write a measured profile; the file is replaced whole.
+
+    Raises:
+        LibraryError: The folder cannot be written.
+    """
+    path = profile_path(profile.model)
+    scratch = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        scratch.write_text(json.dumps(profile.to_json(), indent=1) + "\n", encoding="utf-8")
+        scratch.replace(path)
+    except OSError as error:
+        raise LibraryError(f"{path} cannot be written: {error.strerror}", help=system_help(error)) from None
+    return path
+
+
+def profile_path(model: str) -> Path:
+    """Return the file in the user's cache that holds the profile of a model of this name."""
+    name = hashlib.sha256(model.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return cache_dir() / "profiles" / f"{name}.json"

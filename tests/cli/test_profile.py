@@ -1,0 +1,100 @@
+"""`preflight profile`: a model that loses the middle is measured, and what was measured decides on later routes."""
+
+import json
+import re
+
+import pytest
+from typer.testing import CliRunner
+
+from preflight_rag import Preflight
+from preflight_rag.cli import app
+from preflight_rag.library import Library
+from preflight_rag.routing.model_profile import UNMEASURED, profile_of
+from preflight_rag.state.values import Document
+from preflight_rag.testing import ScriptedServer
+from preflight_rag.testing.scripted_server import prompt_of
+
+TOWNS = (
+    "Lima", "Oslo", "Rome", "Cairo", "Delhi", "Quito", "Tunis", "Paris", "Seoul", "Hanoi",
+    "Turin", "Bergen", "Porto", "Gdansk", "Graz", "Malmo", "Leeds", "Ghent", "Brno", "Split",
+)  # fmt: skip
+GAP = re.compile(r"“(.*?)____(.*?)”", re.DOTALL)
+PASSAGE = re.compile(r'<passage n="(\d+)"[^>]*>\n(.*?)\n</passage>', re.DOTALL)
+
+
+def reads_first_three(body):
+    """A model that knows what stands in the gap when the sentence is in one of its prompt's first three passages."""
+    prompt = prompt_of(body)
+    before = " ".join(GAP.search(prompt)[1].split())
+    for place, (number, text) in enumerate(PASSAGE.findall(prompt), 1):
+        if before in " ".join(text.split()) and (place <= 3 or "<extract" in prompt):
+            value = re.search(re.escape(before) + r"\s*([\d,.]*\d)", " ".join(text.split()))[1]
+            return f'It is {value} [{number}].\n\nQUOTES\n[{number}] "{before} {value}"'
+    extract = re.search(r"It is ([\d,.]*\d) \[(\d+)\]", prompt)
+    if extract:
+        return f"It is {extract[1]} [{extract[2]}]."
+    return "NO RELEVANT INFORMATION"
+
+
+@pytest.fixture
+def towns(tmp_path, embedder):
+    folder = tmp_path / "towns"
+    with Library.open(folder, embedder=embedder, create=True) as library:
+        library.add(
+            Document(
+                id=town,
+                title=town,
+                text=f"The great stone bridge over the river in {town} was built with exactly {3101 + 7 * n} bricks.",
+                source="made",
+            )
+            for n, town in enumerate(TOWNS)
+        )
+    return folder
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.setenv("PREFLIGHT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+
+    def invoke(*arguments, url=""):
+        return CliRunner().invoke(app, [str(a) for a in arguments], env={"OPENAI_BASE_URL": url})
+
+    return invoke
+
+
+def test_what_a_model_loses_is_measured_kept_and_used(run, towns, monkeypatch):
+    with ScriptedServer(reads_first_three) as model:
+        monkeypatch.setenv("OPENAI_BASE_URL", model.url)
+        done = run("profile", "--library", towns, "--model", "openai:small", "--questions", 2, "--json", url=model.url)
+        assert done.exit_code == 0, done.output
+        found = json.loads(done.stdout)
+        # Places 1, 4, 8, 12 and 16 of sixteen; in parts of four the sentence is always among the first four.
+        assert [right for _, right in found["plain"]] == [1.0, 0.0, 0.0, 0.0, 0.0]
+        assert found["counts"] == [2] * 5
+        assert found["tokens"] > 0
+        assert "2 questions made of towns" in found["grounds"]
+        name = found["model"]
+        assert profile_of(name).plain == dict(found["plain"])
+        with Preflight.open(towns, name) as measured, Preflight.open(towns, "openai:other") as other:
+            limits = [opened.search("bricks of bridges").preflight.threshold for opened in (measured, other)]
+        assert limits[0] < limits[1] == 1.0
+
+
+def test_profile_without_a_model_says_what_to_name(run, towns):
+    done = run("profile", "--library", towns, "--model", "offline")
+    assert done.exit_code == 2
+    assert "there is no language model to measure" in done.output
+    assert "--model provider:name" in done.output
+
+
+def test_library_without_numbers_makes_no_question(run, tmp_path, embedder):
+    folder = tmp_path / "words"
+    with Library.open(folder, embedder=embedder, create=True) as library:
+        library.add([Document(id="a", text="Nothing here is counted by anybody at all, ever.", source="made")])
+    with ScriptedServer([], default="nothing") as model:
+        done = run("profile", "--library", folder, "--model", "openai:small", url=model.url)
+        assert done.exit_code == 2
+        assert "no question can be made of this library" in done.output
+        assert model.count() == 0
+    assert profile_of("openai:small") == UNMEASURED
