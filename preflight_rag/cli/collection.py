@@ -81,6 +81,7 @@ def ingest(
 ) -> None:
     """Add or update documents; unchanged ones are skipped, and one bad file stops nothing.
 
+    Where a file or a record could not be taken in, the others are, and the exit status is 1.
     Ctrl-C ends it after what is in hand: what was done is kept, and the same command goes on.
     """
     from preflight_rag.library.opening import open_library
@@ -98,7 +99,8 @@ def ingest(
         show.ingested(report, library, passages, names=names)
     if report.stopped:
         raise typer.Exit(130)
-    if report.failed and not (report.added or report.updated or report.skipped):
+    if report.failed:
+        show.refused(report, library)
         raise typer.Exit(1)
 
 

@@ -243,6 +243,16 @@ def ingested(report: IngestReport, library: LibraryPlace, passages: int, *, name
         echo(f'Ask: preflight ask "..." --library {shlex.quote(library.option)}')
 
 
+def refused(report: IngestReport, library: LibraryPlace) -> None:
+    """On standard error, how much was not taken in: what reads the exit status alone should not take it for all."""
+    count, kept = len(report.failed), report.added + report.updated + report.skipped
+    files = len({source for source, _ in report.failed})
+    of = f"{files} file{'s' if files != 1 else ''}"
+    rest = f"; the {kept:,} other document{'s are' if kept != 1 else ' is'} in {library}" if kept else ""
+    many = f"{count:,} failure{'s' if count != 1 else ''}"
+    typer.echo(f"{many} in {of}: not all could be taken in{rest}. See above for what and why.", err=True)
+
+
 def _passed_over(passed: list[tuple[str, str]], *, names: bool) -> None:
     """A line for each ending with its reason and, of few, the names; or a line for each file."""
     if names:
