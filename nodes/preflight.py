@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from langgraph.runtime import Runtime
 
-from preflight_rag.library.collection import indexed_terms
-from preflight_rag.routing.decision import decide, decide_early, partition
+from preflight_rag.library.collection import PhraseSearch, indexed_terms
+from preflight_rag.routing.decision import decide, decide_early, partition, unmentioned, unmentioned_decision
 from preflight_rag.routing.library_risk import risk_model_of
 from preflight_rag.state.context import Context
 from preflight_rag.state.reading import Source
@@ -30,6 +30,9 @@ async def preflight(state: Retrieved, runtime: Runtime[Context]) -> State:
 def _decided(
     question: str, refs: Sequence[PassageRef], sources: Sequence[Source], context: Context
 ) -> tuple[RouteDecision, bool]:
+    if context.settings.route == "auto" and refs and isinstance(context.library, PhraseSearch):
+        if strings := unmentioned(question, sources):
+            return unmentioned_decision(strings, context.settings), False
     model = risk_model_of(context.library)
     terms = indexed_terms(context.library, [ref["id"] for ref in refs])
     asked = question, refs, sources, context.settings, model, context.extractive, terms

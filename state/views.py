@@ -216,6 +216,7 @@ class Drafted(TypedDict):
 class Unanswered(TypedDict):
     """View of `abstain`."""
 
+    standalone_question: str
     passages: list[PassageRef]
     extracts: list[dict[str, Any]]
     left_out: NotRequired[list[str]]
