@@ -216,7 +216,7 @@ class Drafted(TypedDict):
 class Unanswered(TypedDict):
     """View of `abstain`."""
 
-    standalone_question: str
     passages: list[PassageRef]
     extracts: list[dict[str, Any]]
+    standalone_question: NotRequired[str]
     left_out: NotRequired[list[str]]

@@ -254,7 +254,7 @@ class Ingestion:
         Many files count their rows from 1. The first file's keep their ids; one that was once named by its file is so
         again, whatever has become of the other.
         """
-        if not origin or document.id.startswith(origin) or is_global_id(document.id):
+        if not origin or document.id.startswith(origin) or has_global_id(document):
             return document
         named = f"{origin}#{document.id}"
         if self._renamed_of != origin:
@@ -355,9 +355,11 @@ _GLOBAL_ID = re.compile(r"(?:PMID|PMCID|DOI)\b|PMC\d|10\.\d{4,9}/|https?://|urn:
 _UUID = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
 
 
-def is_global_id(name: str) -> bool:
-    """Whether an id says itself that it means the same in every file: a PubMed id, a DOI, an address, a UUID."""
-    return bool(_GLOBAL_ID.match(name) or _UUID.fullmatch(name))
+def has_global_id(document: Document) -> bool:
+    """Whether a document's id means the same in every file: a PubMed id, a DOI, an address, a UUID."""
+    if document.id == str(document.metadata.get("pmid") or ""):
+        return True
+    return bool(_GLOBAL_ID.match(document.id) or _UUID.fullmatch(document.id))
 
 
 def _scan_key(origin: str) -> str:

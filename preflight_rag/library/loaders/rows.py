@@ -125,7 +125,8 @@ def _record_list(
     """Each record a row with the names of those around it, and behind it the records in it, which name it."""
     for record in records:
         own, inner = _parts(record)
-        yield from _record_row(own, names, parents)
+        if not inner or sum(map(bool, own.values())) > 1:  # else those inside it say its name
+            yield from _record_row(own, names, parents)
         below = [*_named(own, names[-1] if names else ""), *parents]
         for path, part in inner:
             yield from _value_lines(part, (*names, *path), below)

@@ -197,6 +197,8 @@ def _row_documents(
         for field, names in _FIELDS.items()
     }
     rest = [column for column in named.values() if column not in (body, columns["id"], columns["title"])]
+    # Rows of a record file without titles stay without: only what stands in a wider table needs its name.
+    is_labelled = any(name not in RECORD_FIELDS for name, column in named.items() if column != body)
     seen: set[str] = set()
     for number, row in enumerate(rows, 1):
         values = {field: one_line(row[column]) if column else "" for field, column in columns.items()}
@@ -209,11 +211,13 @@ def _row_documents(
             continue
         seen.add(name)
         metadata = {key: one_line(row[key]) for key in rest if row[key].strip()}
+        if columns["id"] and columns["id"].lower() == "pmid":
+            metadata["pmid"] = values["id"]
         yield Document(
             id=name,
             text=text,
             source=values["source"] or absolute(path),
-            title=values["title"],
+            title=values["title"] or (path.stem if is_labelled else ""),
             date=iso_date(values["date"]),
             authors=people(values["authors"]),
             metadata={**metadata, "row": number, "path": absolute(path)},
