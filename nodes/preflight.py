@@ -30,9 +30,9 @@ async def preflight(state: Retrieved, runtime: Runtime[Context]) -> State:
 def _decided(
     question: str, refs: Sequence[PassageRef], sources: Sequence[Source], context: Context
 ) -> tuple[RouteDecision, bool]:
-    if context.settings.route == "auto" and refs and isinstance(context.library, PhraseSearch):
-        if strings := unmentioned(question, sources):
-            return unmentioned_decision(strings, context.settings), False
+    is_sure = context.settings.route == "auto" and isinstance(context.library, PhraseSearch)
+    if is_sure and refs and (strings := unmentioned(question, sources)):
+        return unmentioned_decision(strings, context.settings), False
     model = risk_model_of(context.library)
     terms = indexed_terms(context.library, [ref["id"] for ref in refs])
     asked = question, refs, sources, context.settings, model, context.extractive, terms

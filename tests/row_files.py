@@ -1,3 +1,4 @@
+# ruff: noqa: E501 (lines as programs write them)
 """Files of rows, codes and lines as spreadsheets, databases, wikis, servers and programs write them; all invented."""
 
 from __future__ import annotations
@@ -55,7 +56,9 @@ text_file(
     "\ufeffTeil;Bezeichnung;Bestand;Preis\r\nB-71;Unterlegscheibe groß;1.250;0,35\r\nB-72;Flügelmutter;640;1,05\r\n"
     'B-73;"Schraube ""lang""; verzinkt";95;2,40\r\n',
 )
-text_file("lodges.tsv", "Lodge\tBeds\tWarden\nAlderhorn\t24\tMira Toft\nBirkenau\t16\tJon Vesely\nCedarfell\t38\tAda Lund\n")
+text_file(
+    "lodges.tsv", "Lodge\tBeds\tWarden\nAlderhorn\t24\tMira Toft\nBirkenau\t16\tJon Vesely\nCedarfell\t38\tAda Lund\n"
+)
 text_file(
     "berths.csv",
     "sep=|\nBerths of the harbour||\nBerth|Depth|Tariff\nQ-11|7.2|130\nQ-12|5.1|95\nQ-13|9.8|210\n",
@@ -79,7 +82,9 @@ text_file(
 )
 text_file(
     "crew.json",
-    json.dumps([{"name": "Elin Sand", "role": "pilot", "badge": 7104}, {"name": "Rolf Ek", "role": "cook", "badge": 7105}]),
+    json.dumps(
+        [{"name": "Elin Sand", "role": "pilot", "badge": 7104}, {"name": "Rolf Ek", "role": "cook", "badge": 7105}]
+    ),
 )
 text_file(
     "works.json",
@@ -101,7 +106,9 @@ text_file(
 )
 text_file(
     "hosts.json",
-    json.dumps({"hosts": {"alpaca": {"ip": "10.20.0.4", "disk": "2 TB"}, "bison": {"ip": "10.20.0.9", "disk": "8 TB"}}}),
+    json.dumps(
+        {"hosts": {"alpaca": {"ip": "10.20.0.4", "disk": "2 TB"}, "bison": {"ip": "10.20.0.9", "disk": "8 TB"}}}
+    ),
 )
 text_file(
     "subscriptions.md",
@@ -112,7 +119,7 @@ text_file(
 )
 text_file(
     "ferries.adoc",
-    "= Ferries\n\n.Timetable of summer\n[cols=\"1,1,2\",options=\"header\"]\n|===\n|Line |Departure |Island\n"
+    '= Ferries\n\n.Timetable of summer\n[cols="1,1,2",options="header"]\n|===\n|Line |Departure |Island\n'
     "|F1 |07:40 |Grimsoy\n|F2\n|11:15\n|Lundholm\n|===\n",
 )
 text_file(
@@ -243,26 +250,40 @@ def _steady(line: Callable[[int], str], count: int = 60) -> str:
 
 text_file(
     "jobs.txt",
-    _steady(lambda n: f"2025-02-01 {n % 24:02d}:{n % 60:02d}:07 INFO worker-{n % 7} task {6000 + n} finished in {100 + n} ms")
+    _steady(
+        lambda n: (
+            f"2025-02-01 {n % 24:02d}:{n % 60:02d}:07 INFO worker-{n % 7} task {6000 + n} finished in {100 + n} ms"
+        )
+    )
     + "2025-02-09 03:14:07 ERROR worker-3 task 6871 failed: disk quota of volume lavender exceeded\n"
-    + _steady(lambda n: f"2025-02-10 {n % 24:02d}:{n % 60:02d}:07 INFO worker-{n % 7} task {6900 + n} finished in {n} ms"),
+    + _steady(
+        lambda n: f"2025-02-10 {n % 24:02d}:{n % 60:02d}:07 INFO worker-{n % 7} task {6900 + n} finished in {n} ms"
+    ),
 )
 text_file(
     "nginx-error.log",
     _steady(lambda n: f"2025/03/04 10:{n % 60:02d}:11 [notice] 1201#1201: signal {n} received, reconfiguring", 30)
-    + "2025/03/04 11:02:59 [error] 1201#1201: *88 open() \"/srv/www/saffron.css\" failed (2: No such file or directory)\n"
+    + '2025/03/04 11:02:59 [error] 1201#1201: *88 open() "/srv/www/saffron.css" failed (2: No such file or directory)\n'
     + _steady(lambda n: f"2025/03/05 10:{n % 60:02d}:11 [notice] 1201#1201: signal {n} received, reconfiguring", 30),
 )
 text_file(
     "access.log",
     _steady(
-        lambda n: f'10.1.{n % 9}.{n} - - [05/Mar/2025:10:{n % 60:02d}:0{n % 10} +0000] "GET /tariff/{n} HTTP/1.1" 200 {n}41', 40
+        lambda n: (
+            f'10.1.{n % 9}.{n} - - [05/Mar/2025:10:{n % 60:02d}:0{n % 10} +0000] "GET /tariff/{n} HTTP/1.1" 200 {n}41'
+        ),
+        40,
     )
     + '10.1.7.77 - - [05/Mar/2025:11:00:01 +0000] "POST /checkout/marzipan HTTP/1.1" 502 157\n',
 )
 text_file(
     "syslog.log",
-    _steady(lambda n: f"Jan {n % 28 + 1:2d} 04:{n % 60:02d}:01 petrel CRON[{3000 + n}]: (root) CMD (run-parts /etc/cron.hourly)", 40)
+    _steady(
+        lambda n: (
+            f"Jan {n % 28 + 1:2d} 04:{n % 60:02d}:01 petrel CRON[{3000 + n}]: (root) CMD (run-parts /etc/cron.hourly)"
+        ),
+        40,
+    )
     + "Jan 29 04:17:44 petrel sshd[4711]: error: maximum authentication attempts exceeded for oskar from 10.9.8.7\n",
 )
 text_file(
@@ -284,7 +305,7 @@ text_file(
 )
 text_file(
     "logfmt.log",
-    _steady(lambda n: f"time=2025-06-01T07:{n:02d}:00Z level=info msg=\"queue drained\" items={n}", 40)
+    _steady(lambda n: f'time=2025-06-01T07:{n:02d}:00Z level=info msg="queue drained" items={n}', 40)
     + 'time=2025-06-01T08:00:00Z level=error msg="queue poplar overflowed" items=9000\n',
 )
 text_file(

@@ -35,7 +35,7 @@ from preflight_rag.offline.evidence import (
     verdict_options,
 )
 from preflight_rag.offline.found_answers import AnswerGroup, FoundAnswer, ReadPassage, answers_of, grouped
-from preflight_rag.offline.lines import exact_sentences, named_lines, narrowed
+from preflight_rag.offline.lines import asks_for_lines, exact_sentences, named_lines, narrowed
 from preflight_rag.offline.tables import TableAnswer, table_answer
 from preflight_rag.offline.verdicts import VerdictReader
 from preflight_rag.state.reading import Draft, Extract, Source
@@ -217,6 +217,7 @@ class AnswerReader:
     def _unclaimed(self, question: str, read: Sequence[ReadPassage], judgement: Judgement, lead: str) -> Draft:
         """The sentences that come nearest to an answer, and no claim; NOTHING where they hardly bear on it."""
         sources = [item.source for item in read]
+        lead = ON_IT if lead == CLOSEST and asks_for_lines(question) else lead
         if named := named_lines(question, sources):
             return evidence(named, lead)
         if not judgement.is_evidence():

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from preflight_rag.state.reading import Source
-from preflight_rag.text.exact import count_held, exact_strings, holds, is_definite
-from preflight_rag.text.log_lines import asks_errors, error_lines, is_log_line, is_setting, level_of_record
+from preflight_rag.text.exact import count_held, exact_strings, holds, is_definite, others_like
+from preflight_rag.text.log_lines import ERROR_WORDS, asks_errors, error_lines, is_log_line, is_setting, level_of_record
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.tables import is_row, parse_row
 from preflight_rag.text.words import words
@@ -52,15 +52,16 @@ def definite_strings(question: str, sources: Sequence[Source]) -> tuple[str, ...
 def narrowed(question: str, sources: Sequence[Source]) -> list[Source]:
     """The passages that bear on what a question names exactly, without rows and lines about other things.
 
-    Where a definite string stands in some passages, the others go, and of rows and lines those without it. Where errors
-    are asked for and there are such lines, lines of other levels go. Nothing else is left out.
+    Where a definite string stands in some passages, the others go, of rows and lines those without it, and sentences
+    from one on that has another string of its form up to the next that has it. Where errors are asked for and there are
+    such lines, lines of other levels go. Nothing else is left out.
     """
     strings = definite_strings(question, sources)
     if strings:
         best = max(count_held(_all(source), strings) for source in sources)
         least = min(best, 1.0)
         held = [source for source in sources if count_held(_all(source), strings) >= least]
-        return [_with_lines(source, lambda line: count_held(line, strings) > 0) for source in held]
+        return [_with_lines(_about(source, strings), lambda line: count_held(line, strings) > 0) for source in held]
     if asks_errors(question) and any(error_lines(source.text, question) for source in sources):
         return [_without_other_levels(source, question) for source in sources]
     return list(sources)
@@ -76,13 +77,20 @@ def named_lines(question: str, sources: Sequence[Source]) -> list[tuple[int, str
     strings = [each for each in exact_strings(question) if any(holds(line.text, each) for line in lines)]
     if strings:
         return _best([(count_held(line.text, strings), line) for line in lines])
-    asked = set(words(question))
     if asks_errors(question):
+        asked = set(words(question)) - ERROR_WORDS
         errors = {(source.n, line) for source in sources for line in error_lines(source.text, question)}
         found = [(1.0 + len(asked & set(words(line.text))), line) for line in lines if (line.n, line.text) in errors]
         if found:
             return _best(found)
     return _best([(_named_cells(question, line.text), line) for line in lines])
+
+
+def asks_for_lines(question: str) -> bool:
+    """Whether a question wants what stands on a string, or errors, and nothing more of it."""
+    strings = exact_strings(question)
+    left = set(words(question)) - {term for each in strings for term in words(each)}
+    return asks_errors(question) or (bool(strings) and len(left) < 2)
 
 
 def exact_sentences(question: str, sources: Sequence[Source]) -> list[tuple[int, str]]:
@@ -101,6 +109,24 @@ def exact_sentences(question: str, sources: Sequence[Source]) -> list[tuple[int,
 
 def _all(source: Source) -> str:
     return f"{source.title} {source.text}"
+
+
+def _about(source: Source, strings: Sequence[str]) -> Source:
+    """A passage without the sentences that begin to speak of another string of the same form."""
+    kept: list[tuple[int, int]] = []
+    is_about = True
+    spans = sentence_spans(source.text)
+    for span in spans:
+        sentence = source.text[slice(*span)]
+        if count_held(sentence, strings):
+            is_about = True
+        elif any(others_like(each).search(sentence) for each in strings):
+            is_about = False
+        if is_about:
+            kept.append(span)
+    if len(kept) == len(spans):
+        return source
+    return replace(source, text="\n\n".join(source.text[slice(*span)] for span in kept))
 
 
 def _with_lines(source: Source, keeps: Callable[[str], bool]) -> Source:

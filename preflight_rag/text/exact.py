@@ -1,4 +1,4 @@
-"""Exact strings: part numbers, error codes, versions, addresses. They are meant letter by letter, not by their meaning."""
+"""Exact strings: part numbers, error codes, versions, addresses. They are meant letter by letter, not by meaning."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _EDGES = ".,;:!?()[]{}<>\"'“”‘’«»„`*"
 _CALLED = re.compile(
     r"\b(?:jobs?|tickets?|orders?|invoices?|cases?|errors?|codes?|parts?|items?|articles?|numbers?|no\.?|nr\.?|ids?|issues?"
     r"|bugs?|records?|rows?|serial|accounts?|customers?|requests?|contracts?|batch|lots?|skus?|models?|events?|pids?|ports?"
-    r"|status|http|process|task|build|release|transaction|claim|policy|form|exit|signal) ?(?:number |code |id |no\.? ?)?#?"
-    r"(\d{2,20})\b(?![.,%]?\d)",
+    r"|status|http|process|task|build|release|transaction|claim|policy|form|exit|signal)"
+    r" ?(?:number |code |id |no\.? ?)?#?(\d{3,20})\b(?![.,%]?\d)",
     re.IGNORECASE,
 )
 """A number that names something: "job 9871" and "error 404", not "2 jobs"."""
-_NUMBERED = re.compile(r"(?<!\w)#(\d{2,20})\b")
+_NUMBERED = re.compile(r"(?<!\w)#(\d{1,20})\b")
 _LONG_NUMBER = re.compile(r"\d{6,40}")
 _VERSION = re.compile(r"[vV]?\d{1,6}(?:\.\d{1,6}){2,4}(?:[-+][\w.]{1,30})?|[vV]\d{1,6}(?:\.\d{1,6}){1,3}")
 _HEX = re.compile(r"0[xX][0-9A-Fa-f]{2,32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
@@ -34,7 +34,9 @@ _NO_CODE = re.compile(
 )
 """What mixes letters and digits and names no thing: amounts, ordinals, periods, dates."""
 _RUN = re.compile(r"[A-Za-z]+|\d+")
-_FILE = re.compile(r"\.(?:pdf|docx?|xlsx?|pptx?|txt|md|csv|tsv|jsonl?|html?|xml|log|eml|rtf|od[tsp]|epub|rst|adoc)$", re.I)
+_FILE = re.compile(
+    r"\.(?:pdf|docx?|xlsx?|pptx?|txt|md|csv|tsv|jsonl?|html?|xml|log|eml|rtf|od[tsp]|epub|rst|adoc)$", re.I
+)
 LONG_DIGITS = 3
 """Digits from which on a code is no common name such as IL-6 or CO2; a guess."""
 
@@ -47,14 +49,16 @@ def exact_strings(question: str) -> tuple[str, ...]:
     numbers that name something ("job 9871", "#1234", or a number that is all of the question).
     """
     found: list[tuple[int, str]] = [
-        (match.start(), match.group().rstrip(_EDGES)) for pattern in (_DOI, _ADDRESS) for match in pattern.finditer(question)
+        (match.start(), match.group().rstrip(_EDGES))
+        for pattern in (_DOI, _ADDRESS)
+        for match in pattern.finditer(question)
     ]
     found += [(match.start(1), match[1]) for pattern in (_CALLED, _NUMBERED) for match in pattern.finditer(question)]
     taken = [(start, start + len(text)) for start, text in found]
     alone = len(question.split()) == 1
     for match in re.finditer(r"\S+", question):
         word = match.group().strip(_EDGES)
-        word = re.sub(r"['’]s$", "", word)
+        word = re.sub(r"['’]s$|-[a-z]{4,}$", "", word)  # GX-2290's, ADCY5-related
         start = match.start() + match.group().find(word)
         if word and not any(left <= start < right for left, right in taken) and _is_exact(word, alone=alone):
             found.append((start, word))
@@ -111,6 +115,17 @@ def spellings(exact: str) -> list[str]:
     """The phrases by which an index is asked for a string: with its marks, without them, and between all its parts."""
     runs = _RUN.findall(exact)
     return list(dict.fromkeys((exact, "".join(runs), " ".join(runs))))
+
+
+def others_like(exact: str) -> re.Pattern[str]:
+    """Matches strings of the form that one has: other addresses, other versions, other letters and digits."""
+    if "@" in exact:
+        return _ADDRESS
+    if _HEX.fullmatch(exact):
+        return _HEX
+    runs = re.findall(r"[A-Za-z]+|\d+|[^A-Za-z\d]+", exact)
+    parts = [r"\d+" if run.isdigit() else "[A-Za-z]+" if run.isalpha() else re.escape(run) for run in runs]
+    return re.compile(rf"(?<![\w-]){''.join(parts)}(?![\w-])")
 
 
 def is_definite(exact: str, texts: Sequence[str]) -> bool:

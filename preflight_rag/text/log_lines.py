@@ -24,9 +24,18 @@ _LOG = re.compile(
 )
 """The beginning of a log's line, as nginx, syslog, Java, Python, Go and others write it."""
 _SETTING = re.compile(r"\s{0,40}(?:- )?[\"']?[A-Za-z_][\w.\-/]{0,80}[\"']?\s{0,20}(?:=|:=|:(?=\s))\s{0,20}\S")
-_CODE = re.compile(r"[;{}]\s*$|^\s*(?:#include\b|from \S{1,80} import\b|import [\w.]+$|def \w+\(|@\w+$|//|/\*|>>> |\$ )")
+_CODE = re.compile(
+    r"[;{}]\s*$|^\s*(?:#include\b|from \S{1,80} import\b|import [\w.]+$|def \w+\(|@\w+$|//|/\*|>>> |\$ )"
+)
 _NAMED_LEVEL = re.compile(r"\b(?:level|severity|lvl|levelname|loglevel)[\"']?\s{0,4}[:=]\s{0,4}[\"']?([A-Za-z]{3,9})\b")
 _LEVEL = re.compile(rf"(?<![\w-])({_LEVELS})(?![\w-])|[\[<]({_LEVELS.lower()})[\]>]")
+_SAID_LEVEL = re.compile(r"(?:^|[\]:>|\s])(error|fatal|critical|crit|panic|alert|emerg|warning|warn)(?=:)")
+_SAYS_FAILURE = re.compile(
+    r"\b(?:failed|failure|failing|refused|denied|exceeded|timed out|unable to|could not|exception|traceback|aborted"
+    r"|crashed)\b",
+    re.IGNORECASE,
+)
+"""What a line without a level says where something went wrong."""
 _GLOG = re.compile(r"\s{0,8}([IWEF])\d{4} \d{2}:")
 _STATUS = re.compile(r"\" ([45])\d\d [\d-]")
 """The status that a web server's access log has behind the request."""
@@ -36,12 +45,15 @@ _GLOG_LEVELS = {"I": "info", "W": "warning", "E": "error", "F": "error"}
 _LOWER = {"trace": "info", "debug": "info", "info": "info", "notice": "info", "warn": "warning", "warning": "warning"}
 """Other levels are errors."""
 _ASKS_ERRORS = re.compile(
-    r"\b(?:errors?|fail(?:s|ed|ing|ures?)?|crash(?:e[sd])?|exceptions?|fatal|warnings?|went wrong|goes wrong|broke|aborted"
-    r"|problems?)\b",
+    r"\b(?:errors?|fail(?:s|ed|ing|ures?)?|crash(?:e[sd])?|exceptions?|fatal|warnings?|went wrong|goes wrong|broke"
+    r"|aborted|problems?)\b",
     re.IGNORECASE,
 )
 ERROR_WORDS = frozenset(
-    "error err fatal critic crit sever emerg alert panic fail failur crash except warn abort wrong problem".split()
+    (
+        *("error", "err", "fatal", "critic", "crit", "sever", "emerg", "alert", "panic", "fail", "failur", "crash"),
+        *("except", "warn", "abort", "wrong", "problem"),
+    )
 )
 """Index terms by which lines of errors are looked for, and which a question for them has."""
 _ASKS_WARNINGS = re.compile(r"\bwarn", re.IGNORECASE)
@@ -64,7 +76,10 @@ def error_lines(text: str, question: str = "") -> list[str]:
 
 def level_of_record(line: str) -> str:
     """The level of a log's line or of a row of one; "" for other lines."""
-    return level_of(line) if is_log_line(line) or is_row(line) else ""
+    if is_row(line):
+        named = _NAMED_LEVEL.search(line)
+        return _level(named[1]) if named else ""
+    return level_of(line) if is_log_line(line) else ""
 
 
 def is_log_line(line: str) -> bool:
@@ -93,7 +108,9 @@ def level_of(line: str) -> str:
         return _GLOG_LEVELS[glog[1]]
     if status := _STATUS.search(line):
         return "error" if status[1] == "5" else "warning"
-    return ""
+    if said := _SAID_LEVEL.search(beginning):
+        return _level(said[1])
+    return "error" if _SAYS_FAILURE.search(line) else ""
 
 
 def _level(word: str) -> str:

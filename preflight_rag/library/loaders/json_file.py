@@ -23,8 +23,8 @@ def load_json_file(path: Path, max_bytes: int) -> Iterator[Document | DocumentEr
     """The documents of the file.
 
     A list of objects with an `id` and a `text` holds a document each, as a `.jsonl` file does; so does the only list of
-    an object. Any other file is one document: its lists of flat objects as tables, records inside others as rows that name
-    those around them, the rest a line `name, name: value`. One object a line is read as a `.jsonl` file is.
+    an object. Any other file is one document: its lists of flat objects as tables, records inside others as rows that
+    name those around them, the rest a line `name, name: value`. One object a line is read as a `.jsonl` file is.
 
     Raises:
         UnreadableDocument: It is no JSON.

@@ -18,8 +18,10 @@ TEXT_FIELDS = ("text", "content", "contents", "body", "abstract", "passage", "do
 ID_FIELDS = ("id", "_id", "doc_id", "docid", "document_id", "documentid", "pmid", "uid", "record_id")
 TITLE_FIELDS = ("title", "name", "headline", "subject")
 RECORD_FIELDS = frozenset(
-    (*ID_FIELDS, *TITLE_FIELDS, *DATE_FIELDS, *AUTHOR_FIELDS, *SOURCE_FIELDS, "pmcid", "doi", "journal", "mesh")
-    + ("keywords", "language", "lang", "bibliography", "volume", "issue", "pages", "publisher", "origin", "split")
+    (
+        *(*ID_FIELDS, *TITLE_FIELDS, *DATE_FIELDS, *AUTHOR_FIELDS, *SOURCE_FIELDS, "pmcid", "doi", "journal", "mesh"),
+        *("keywords", "language", "lang", "bibliography", "volume", "issue", "pages", "publisher", "origin", "split"),
+    )
 )
 """Columns that a record file has beside its texts, and that say what a document is, not what it says."""
 LONG_TEXT = 80
@@ -108,15 +110,20 @@ def _value_lines(value: Any, names: tuple[str, ...], parents: list[tuple[str, st
         grid = [columns, *([scalar(each.get(name)) for name in columns] for each in value)]
         yield from table_lines(grid, caption=", ".join(names), header_rows=1, headings=False)
     elif isinstance(value, list):
-        flat = [each for each in value if not isinstance(each, dict | list)]
-        if flat:
-            yield f"{', '.join(names)}: {', '.join(map(scalar, flat))}".removeprefix(": ")
-        yield from _record_list([each for each in value if isinstance(each, dict)], names, parents)
-        for number, inner_list in enumerate(value, 1):
-            if isinstance(inner_list, list):
-                yield from _value_lines(inner_list, (*names, str(number)), parents)
+        yield from _mixed_lines(value, names, parents)
     elif (text := scalar(value)) != "":
         yield f"{', '.join(names)}: {text}" if names else text
+
+
+def _mixed_lines(value: list[Any], names: tuple[str, ...], parents: list[tuple[str, str]]) -> Iterator[str]:
+    """A list that is no table: its values in a line, its records as rows, the lists in it by their number."""
+    flat = [each for each in value if not isinstance(each, dict | list)]
+    if flat:
+        yield f"{', '.join(names)}: {', '.join(map(scalar, flat))}".removeprefix(": ")
+    yield from _record_list([each for each in value if isinstance(each, dict)], names, parents)
+    for number, inner in enumerate(value, 1):
+        if isinstance(inner, list):
+            yield from _value_lines(inner, (*names, str(number)), parents)
 
 
 def _record_list(
@@ -161,15 +168,18 @@ def _parts(record: Mapping[str, Any]) -> tuple[dict[str, str], list[tuple[tuple[
         path, value = stack.pop(0)
         if isinstance(value, dict) and value and len(path) < _DEEPEST and not _keyed_records(value):
             stack = [((*path, one_line(name)), each) for name, each in value.items()] + stack
-        elif isinstance(value, dict) and value:
-            inner.append((path, value))
-        elif isinstance(value, list) and any(isinstance(each, dict | list) for each in value):
+        elif isinstance(value, dict | list) and not _is_plain(value):
             inner.append((path, value))
         elif isinstance(value, list):
             own[", ".join(path)] = ", ".join(map(scalar, value))
         elif not isinstance(value, dict):
             own[", ".join(path)] = scalar(value)
     return own, inner
+
+
+def _is_plain(value: dict[str, Any] | list[Any]) -> bool:
+    """Whether it is empty, or a list without lists and objects in it."""
+    return not value or (isinstance(value, list) and not any(isinstance(each, dict | list) for each in value))
 
 
 def _keyed_records(value: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -97,11 +97,11 @@ def load_table(path: Path, max_bytes: int) -> Iterator[Document | DocumentError]
         raise UnreadableDocument(f"{path} is no readable table: {error}") from error
     named = {column.lower(): column for column in table.columns}
     body = _text_column(table.rows, named) if table.has_header else None
+    read_as = _read_as(encoding_of(data, path), dialect, table)
     if body is None:
-        read_as = _read_as(data, path, dialect, table)
         yield _whole_table(path, table, read_as)
     else:
-        yield from _row_documents(path, table.rows, named, body)
+        yield from _row_documents(path, table.rows, named, body, read_as)
 
 
 def _dialect(path: Path, text: str, separator: str) -> type[csv.Dialect]:
@@ -190,7 +190,7 @@ def _text_column(rows: Sequence[Mapping[str, str]], named: Mapping[str, str]) ->
 
 
 def _row_documents(
-    path: Path, rows: Sequence[Mapping[str, str]], named: Mapping[str, str], body: str
+    path: Path, rows: Sequence[Mapping[str, str]], named: Mapping[str, str], body: str, read_as: Mapping[str, Any]
 ) -> Iterator[Document | DocumentError]:
     columns = {
         field: next((named[name] for name in names if name in named and named[name] != body), None)
@@ -220,7 +220,7 @@ def _row_documents(
             title=values["title"] or (path.stem if is_labelled else ""),
             date=iso_date(values["date"]),
             authors=people(values["authors"]),
-            metadata={**metadata, "row": number, "path": absolute(path)},
+            metadata={**metadata, "row": number, "path": absolute(path), "table": dict(read_as)},
         )
 
 
@@ -230,20 +230,17 @@ def _whole_table(path: Path, table: _Table, read_as: Mapping[str, Any]) -> Docum
     grid = [*names, *([row[column] for column in table.columns] for row in table.rows)]
     lines = table_lines(grid, caption=table.caption, header_rows=len(names), headings=False)
     text = tidy("\n".join([table.caption, *lines] if table.caption else lines))
-    return file_document(
-        path, text, title=table.caption, metadata={"rows": len(table.rows), "table": dict(read_as)}
-    )
+    return file_document(path, text, title=table.caption, metadata={"rows": len(table.rows), "table": dict(read_as)})
 
 
-def _read_as(data: bytes, path: Path, dialect: type[csv.Dialect], table: _Table) -> dict[str, Any]:
+def _read_as(encoding: str, dialect: type[csv.Dialect], table: _Table) -> dict[str, Any]:
     """What was decided on how the file is written, for people who look at its document."""
     return {
         "separator": "tab" if dialect.delimiter == "\t" else dialect.delimiter,
         "quote": dialect.quotechar,
         "decimal": _decimal_mark(table.rows[:_SAMPLE_ROWS]),
-        "encoding": encoding_of(data, path),
+        "encoding": encoding,
         "header": table.has_header,
-        "columns": list(table.columns) if table.has_header else len(table.columns),
     }
 
 

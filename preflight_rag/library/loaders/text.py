@@ -37,7 +37,7 @@ _HEADING = re.compile(
 
 
 def load_text(path: Path, max_bytes: int) -> Iterator[Document]:
-    """A plain text file as one document, tables as rows; text broken at a fixed width is joined into paragraphs again."""
+    """A plain text as one document, tables as rows; what was broken at a fixed width is joined to paragraphs again."""
     text = tidy(decode(read_bytes(path, max_bytes), path))
     marked = heading_at(text.split("\n", 2), 0)
     title = marked if len(marked) <= TITLE_CHARACTERS else ""

@@ -9,6 +9,7 @@ import csv
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from preflight_rag.text.log_lines import is_code, is_log_line
 from preflight_rag.text.tables import LONGEST_CAPTION, is_row, table_lines
@@ -28,7 +29,7 @@ _GAP = re.compile(r"\s{2,}")
 _ASCIIDOC_MARKS = ("|===", ",===", ":===")
 _LEAST_ROWS = 3
 _SHORT_CELL = 40
-"""Mean characters of a cell of columns that no line rules off: longer ones are prose in two columns. Both are guesses."""
+"""Mean characters of a cell of columns that no line rules off: longer ones are prose. Both are guesses."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,7 @@ def _markdown(lines: Sequence[str], at: int) -> _Found | None:
     if not tokens or tokens[0].type != "table_open" or tokens[0].map is None:
         return None
     end = tokens[0].map[1]
-    for token, inner in zip(tokens, tokens[1:], strict=False):
+    for token, inner in pairwise(tokens):
         if token.type == "tr_open":
             grid.append([])
         elif token.type in ("th_open", "td_open"):
@@ -155,7 +156,7 @@ def _grid(lines: Sequence[str], at: int) -> _Found | None:
                 header = len(parts)
             parts.append([])
         elif all(place < len(line) and line[place] in "|+" for place in bounds):
-            parts[-1].append([line[left + 1 : right].strip() for left, right in zip(bounds, bounds[1:], strict=False)])
+            parts[-1].append([line[left + 1 : right].strip() for left, right in pairwise(bounds)])
         else:  # cells over several columns, or tabs: what stands in them is kept as it is parted
             parts[-1].append([cell.strip() for cell in line.strip().strip("|").split("|")])
     parts = [part for part in parts if part]
@@ -249,7 +250,7 @@ def _asciidoc(lines: Sequence[str], at: int) -> _Found | None:
     cells: list[str] = []
     first = next((line for line in body if line.strip()), "")
     for line in body:
-        place, pieces = 0, []
+        pieces: list[str] = []
         matches = list(_ASCIIDOC_CELL.finditer(line))
         if not matches:
             if cells and line.strip():
@@ -260,7 +261,6 @@ def _asciidoc(lines: Sequence[str], at: int) -> _Found | None:
         for match, following in zip(matches, [*matches[1:], None], strict=True):
             text = line[match.end() : following.start() if following else None].strip().replace("\\|", "/")
             pieces += [text] * (int(match[1] or 1) if match[3] else 1)
-            place = match.end()
         cells += pieces
     columns = _asciidoc_columns(attributes) or len(_ASCIIDOC_CELL.findall(first))
     if columns < 1 or not cells:
@@ -326,7 +326,7 @@ def _list_rows(body: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _columns(lines: Sequence[str], at: int) -> _Found | None:
-    """Columns of a fixed width, or parted by tabs, that nothing rules off: short cells, alike in at least three lines."""
+    """Columns of a fixed width, or parted by tabs, that nothing rules off: short cells in three lines or more."""
     if at and lines[at - 1].strip():
         return None  # only where a block begins: it is looked at once
     if "\t" not in lines[at].strip() and not _GAP.search(lines[at].strip()):

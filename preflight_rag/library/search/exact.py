@@ -33,7 +33,9 @@ def exact_first(
 ) -> Sequence[Candidate]:
     """The candidates with those first that a question's exact strings or its errors are in, which may be new ones.
 
-    A string that stands in more passages than a turn reads is common: then only those that would be read change places.
+    A string that stands in more passages than a turn reads is common: then the first of them goes before the others,
+    and the order stays. To put all of them first lost 0.02 nDCG@10 of such questions of `biomix` (BM25, 112 questions),
+    to lead with one 0.002; of rarer strings (351 questions) it gained 0.004.
 
     Args:
         library: The collection; the pool stays as it is where it cannot look for phrases.
@@ -54,12 +56,13 @@ def exact_first(
         first += [(passage, 0.1) for passage, _ in found[:MOST_ERRORS] if passage.id not in known]
     if not first:
         return pool
-    worth = {passage.id: value for passage, value in first}
-    if len(first) > k:
-        head, rest = list(pool[:k]), list(pool[k:])
-        ordered = sorted(head, key=lambda candidate: -worth.get(candidate.passage.id, 0.0))
-        return [*ordered, *rest] if ordered[0].passage.id in worth else _with_new(library, question, pool, first[:k])
-    return _with_new(library, question, pool, first)
+    if len(first) <= k:
+        return _with_new(library, question, pool, first)
+    holding = {passage.id for passage, _ in first}
+    place = next((at for at, candidate in enumerate(pool[:k]) if candidate.passage.id in holding), None)
+    if place is None:
+        return _with_new(library, question, pool, first[:1])
+    return pool if place == 0 else [pool[place], *pool[:place], *pool[place + 1 :]]
 
 
 def _with_new(
