@@ -18,15 +18,14 @@ _LOG = re.compile(
     r"|\d{2}:\d{2}:\d{2}(?:[.,]\d{1,9})?[\])]?\s"
     r"|1\d{9}(?:\.\d{1,9}|\d{3})?[\])]?\s"  # seconds or milliseconds since 1970
     r"|[IWEF]\d{4} \d{2}:\d{2}:\d{2}"  # glog
-    rf"|{_LEVELS}\b[\])]?[ :|\t-]"
+    rf"|{_LEVELS}(?:[\])]|[:|\t])"
+    r"|(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|CRITICAL|SEVERE)\b[\])]?(?: +- +| +(?=[^A-Z\s]|\S[a-z]))"
     r"|(?:\d{1,3}\.){3}\d{1,3} \S{1,64} \S{1,64} \[\d"  # a web server's access log
     r"|(?:time|ts|timestamp|level)=)"
 )
 """The beginning of a log's line, as nginx, syslog, Java, Python, Go and others write it."""
 _SETTING = re.compile(r"\s{0,40}(?:- )?[\"']?[A-Za-z_][\w.\-/]{0,80}[\"']?\s{0,20}(?:=|:=|:(?=\s))\s{0,20}\S")
-_CODE = re.compile(
-    r"[;{}]\s*$|^\s*(?:#include\b|from \S{1,80} import\b|import [\w.]+$|def \w+\(|@\w+$|//|/\*|>>> |\$ )"
-)
+_CODE = re.compile(r"[{}]\s*$|^\s*(?:#include\b|from \S{1,80} import\b|import [\w.]+$|def \w+\(|@\w+$|//|/\*|>>> |\$ )")
 _NAMED_LEVEL = re.compile(r"\b(?:level|severity|lvl|levelname|loglevel)[\"']?\s{0,4}[:=]\s{0,4}[\"']?([A-Za-z]{3,9})\b")
 _LEVEL = re.compile(rf"(?<![\w-])({_LEVELS})(?![\w-])|[\[<]({_LEVELS.lower()})[\]>]")
 _SAID_LEVEL = re.compile(r"(?:^|[\]:>|\s])(error|fatal|critical|crit|panic|alert|emerg|warning|warn)(?=:)")

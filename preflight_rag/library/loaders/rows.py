@@ -25,9 +25,9 @@ RECORD_FIELDS = frozenset(
 )
 """Columns that a record file has beside its texts, and that say what a document is, not what it says."""
 LONG_TEXT = 80
-"""Mean characters of a column that holds sentences; this number and the next two are guesses."""
-SHORT_TEXT = 40
-"""The same of a column that is called a text: a label or an amount is none, whatever its column is called."""
+"""Mean characters of a column that holds sentences; this number and the next three are guesses."""
+SHORT_TEXT, SHORTEST_TEXT = 40, 16
+"""The same of a column that is called a text, without and with a column of ids: a label or an amount is none."""
 ARTICLE = 400
 """Mean characters of the texts of a record file from which on they are articles, whose other fields are metadata."""
 _LABELS = ("name", "title", "label", "id", "_id", "key", "code", "tag", "number", "sku")

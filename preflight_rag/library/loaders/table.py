@@ -34,6 +34,7 @@ from preflight_rag.library.loaders.rows import (
     LONG_TEXT,
     RECORD_FIELDS,
     SHORT_TEXT,
+    SHORTEST_TEXT,
     TEXT_FIELDS,
     TITLE_FIELDS,
     above_text,
@@ -181,7 +182,8 @@ def _text_column(rows: Sequence[Mapping[str, str]], named: Mapping[str, str]) ->
     if texts:
         longest = max(texts, key=lambda column: lengths[column])
         others = [name for name, column in named.items() if column != longest]
-        if lengths[longest] >= SHORT_TEXT or all(name in RECORD_FIELDS for name in others):
+        least = SHORT_TEXT if not any(name in named for name in ID_FIELDS) else SHORTEST_TEXT
+        if lengths[longest] >= least or all(name in RECORD_FIELDS for name in others):
             return longest
     if not any(name in named for name in ID_FIELDS):
         return None

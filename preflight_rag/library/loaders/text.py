@@ -23,6 +23,7 @@ from preflight_rag.library.loaders.layout import is_hard_wrapped, paragraphs, vo
 from preflight_rag.library.loaders.text_tables import heading_at, with_rows
 from preflight_rag.state.errors import UnreadableDocument
 from preflight_rag.state.values import Document
+from preflight_rag.text.log_lines import is_code, is_setting
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 LABELLED_CHARACTERS = 300
@@ -46,9 +47,14 @@ def load_text(path: Path, max_bytes: int) -> Iterator[Document]:
     lines = [line.strip() for line in text.split("\n")]
     if is_hard_wrapped(lines):
         known = vocabulary(lines)
-        blocks = (paragraphs(block.split("\n"), known) for block in "\n".join(lines).split("\n\n"))
-        text = "\n\n".join("\n".join(block) for block in blocks)
+        blocks = [block.split("\n") for block in "\n".join(lines).split("\n\n")]
+        text = "\n\n".join("\n".join(block if _is_of_lines(block) else paragraphs(block, known)) for block in blocks)
     yield file_document(path, text, title=title)
+
+
+def _is_of_lines(block: list[str]) -> bool:
+    """Whether most lines of a block are settings or lines of a program, which are no wrapped prose."""
+    return sum(is_setting(line) or is_code(line) for line in block) * 2 > len(block)
 
 
 def _title_line(lines: list[str]) -> str:

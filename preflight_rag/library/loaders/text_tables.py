@@ -344,26 +344,39 @@ def _columns(lines: Sequence[str], at: int) -> _Found | None:
         if len(starts) < 2:
             return None
         grid = [_cut(line, starts) for line in block]
-    cells = [cell for row in grid for cell in row if cell]
     filled = sum(1 for row in grid if sum(map(bool, row)) > 1)
-    if filled < len(grid) - 1 or sum(map(len, cells)) > _SHORT_CELL * len(cells):
-        return None
-    return _Found(grid, None, at + len(block))
+    return _Found(grid, None, at + len(block)) if filled >= len(grid) - 1 and _has_short_cells(grid) else None
+
+
+def _has_short_cells(grid: Sequence[Sequence[str]]) -> bool:
+    """Whether all columns hold labels and figures; behind two such columns the last may hold remarks."""
+    width = max(map(len, grid))
+    for place in range(width - (width > 2)):
+        cells = [row[place] for row in grid if place < len(row) and row[place]]
+        if sum(map(len, cells)) > _SHORT_CELL * len(cells):
+            return False
+    return True
 
 
 def _column_starts(block: Sequence[str]) -> list[int]:
-    """Where columns begin: behind places that are blank in all lines, two or more in a row."""
+    """Where columns begin: behind places that are blank in all lines."""
     width = max(map(len, block))
     if width > 400 or any("\t" in line for line in block):
         return []
     blank = [all(place >= len(line) or line[place] == " " for line in block) for place in range(width)]
+    narrow = _starts(blank, 1)
+    # Programs that align to the right part columns by a single space: then no cell has one.
+    return narrow if all(len(line.split()) == len(narrow) for line in block) else _starts(blank, 2)
+
+
+def _starts(blank: Sequence[bool], gap: int) -> list[int]:
     starts = []
-    run = 2  # the margin
+    run = gap  # the margin
     for place, is_blank in enumerate(blank):
         if is_blank:
             run += 1
             continue
-        if run >= 2:
+        if run >= gap:
             starts.append(place)
         run = 0
     return starts

@@ -215,3 +215,10 @@ def test_other_tables_are_one_document(tmp_path: Path) -> None:
 def test_table_in_shift_jis(data_dir: Path) -> None:
     ((document,), _) = load_all(data_dir / "ingest_docs" / "markitdown" / "test_mskanji.csv")
     assert document.text.startswith("名前: 佐藤太郎 | 年齢: 30 | 住所: 東京")
+
+
+def test_a_column_of_labels_is_no_text_whatever_it_is_called(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("id,content,price\n1,500 ml,3.50\n2,750 ml,4.80\n")
+    ((document,), _) = load_all(path)
+    assert document.text == "id: 1 | content: 500 ml | price: 3.50\nid: 2 | content: 750 ml | price: 4.80"
