@@ -60,8 +60,8 @@ def narrowed(question: str, sources: Sequence[Source]) -> list[Source]:
     if strings:
         best = max(count_held(_all(source), strings) for source in sources)
         least = min(best, 1.0)
-        held = [source for source in sources if count_held(_all(source), strings) >= least]
-        return [_with_lines(_about(source, strings), lambda line: count_held(line, strings) > 0) for source in held]
+        about = [source for source in sources if count_held(_all(source), strings) >= least]
+        return [_with_lines(_about(source, strings), lambda line: count_held(line, strings) > 0) for source in about]
     if asks_errors(question) and any(error_lines(source.text, question) for source in sources):
         return [_without_other_levels(source, question) for source in sources]
     return list(sources)

@@ -28,7 +28,7 @@ _SETTING = re.compile(r"\s{0,40}(?:- )?[\"']?[A-Za-z_][\w.\-/]{0,80}[\"']?\s{0,2
 _CODE = re.compile(r"[{}]\s*$|^\s*(?:#include\b|from \S{1,80} import\b|import [\w.]+$|def \w+\(|@\w+$|//|/\*|>>> |\$ )")
 _NAMED_LEVEL = re.compile(r"\b(?:level|severity|lvl|levelname|loglevel)[\"']?\s{0,4}[:=]\s{0,4}[\"']?([A-Za-z]{3,9})\b")
 _LEVEL = re.compile(rf"(?<![\w-])({_LEVELS})(?![\w-])|[\[<]({_LEVELS.lower()})[\]>]")
-_SAID_LEVEL = re.compile(r"(?:^|[\]:>|\s])(error|fatal|critical|crit|panic|alert|emerg|warning|warn)(?=:)")
+_WRITTEN_LEVEL = re.compile(r"(?:^|[\]:>|\s])(error|fatal|critical|crit|panic|alert|emerg|warning|warn)(?=:)")
 _SAYS_FAILURE = re.compile(
     r"\b(?:failed|failure|failing|refused|denied|exceeded|timed out|unable to|could not|exception|traceback|aborted"
     r"|crashed)\b",
@@ -107,8 +107,8 @@ def level_of(line: str) -> str:
         return _GLOG_LEVELS[glog[1]]
     if status := _STATUS.search(line):
         return "error" if status[1] == "5" else "warning"
-    if said := _SAID_LEVEL.search(beginning):
-        return _level(said[1])
+    if written := _WRITTEN_LEVEL.search(beginning):
+        return _level(written[1])
     return "error" if _SAYS_FAILURE.search(line) else ""
 
 

@@ -71,7 +71,7 @@ EXAMPLES = [
     (log_lines, "_CODE", "from os import path", "It came from the north"),
     (log_lines, "_NAMED_LEVEL", 'time=1 level="error"', "the level rose"),
     (log_lines, "_LEVEL", "[main] ERROR disk", "an error of the disk"),
-    (log_lines, "_SAID_LEVEL", "sshd[4711]: error: no entry", "an error of the disk"),
+    (log_lines, "_WRITTEN_LEVEL", "sshd[4711]: error: no entry", "an error of the disk"),
     (log_lines, "_SAYS_FAILURE", "Failed password for oskar", "Accepted password for oskar"),
     (log_lines, "_ASKS_ERRORS", "Which worker failed?", "Which worker finished?"),
     (sentences, "_CONTINUES", "a dose of", "a dose."),
