@@ -6,21 +6,30 @@ from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
 
 from preflight_rag.corg.choices import left_out_note
-from preflight_rag.routing.decision import unread_note
+from preflight_rag.routing.decision import unmentioned, unread_note
 from preflight_rag.state.context import Context
 from preflight_rag.state.schema import State
 from preflight_rag.state.views import Unanswered
 from preflight_rag.text.citations import plain
+from preflight_rag.text.exact import exact_strings
 
 NOTHING_FOUND = "Nothing was found in the documents for this question."
 NOT_ANSWERED = "The documents do not answer this question."
+NO_MENTION = "No document that was searched mentions {named}."
 
 
 async def abstain(state: Unanswered, runtime: Runtime[Context]) -> State:
     """Answer that there is no answer, and name the partitions that could not be read."""
+    question = state.get("standalone_question", "")
+    strings: tuple[str, ...] = ()
+    if state["passages"] and exact_strings(question):
+        strings = unmentioned(question, await runtime.context.sources(state["passages"]))
+    named = " or ".join(f"“{plain(string)}”" for string in strings)
     title = next((ref["title"] for ref in state["passages"] if ref["title"]), "")
     nearest = f" The nearest document is “{plain(title)}”." if title else ""
     text = f"{NOT_ANSWERED}{nearest}" if state["passages"] else NOTHING_FOUND
+    if named:
+        text = f"{NOT_ANSWERED} {NO_MENTION.format(named=named)}"
     text += unread_note(state["extracts"])
     text += left_out_note(state.get("left_out") or [])
     return {

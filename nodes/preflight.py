@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from langgraph.runtime import Runtime
 
-from preflight_rag.library.collection import indexed_terms
-from preflight_rag.routing.decision import decide, decide_early, partition
+from preflight_rag.library.collection import PhraseSearch, indexed_terms
+from preflight_rag.routing.decision import decide, decide_early, partition, unmentioned, unmentioned_decision
 from preflight_rag.routing.library_risk import risk_model_of
 from preflight_rag.routing.model_profile import profile_of_reader
 from preflight_rag.state.context import Context
@@ -31,6 +31,9 @@ async def preflight(state: Retrieved, runtime: Runtime[Context]) -> State:
 def _decided(
     question: str, refs: Sequence[PassageRef], sources: Sequence[Source], context: Context
 ) -> tuple[RouteDecision, bool]:
+    is_sure = context.settings.route == "auto" and isinstance(context.library, PhraseSearch)
+    if is_sure and refs and (strings := unmentioned(question, sources)):
+        return unmentioned_decision(strings, context.settings), False
     model = risk_model_of(context.library)
     terms = indexed_terms(context.library, [ref["id"] for ref in refs])
     profile = profile_of_reader(context.reader)

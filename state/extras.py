@@ -14,10 +14,7 @@ EXTRAS = {
     "postgres": ("langgraph.checkpoint.postgres", "psycopg", "psycopg_pool"),
     "office": ("openpyxl", "pptx", "striprtf"),
     "ray": ("ray",),
-    "serve": (
-        *("fastapi", "jsonschema", "markdown_it", "nh3", "prometheus_client", "python_multipart", "starlette"),
-        "uvicorn",
-    ),
+    "serve": ("fastapi", "jsonschema", "nh3", "prometheus_client", "python_multipart", "starlette", "uvicorn"),
 }
 """By extra of pyproject.toml, the modules that its packages bring."""
 

@@ -218,4 +218,5 @@ class Unanswered(TypedDict):
 
     passages: list[PassageRef]
     extracts: list[dict[str, Any]]
+    standalone_question: NotRequired[str]
     left_out: NotRequired[list[str]]

@@ -1,4 +1,4 @@
-"""`ingest` and `library list|remove|stats|verify|rebuild|delete-document`."""
+"""`ingest` and `library list|show|remove|stats|verify|rebuild|delete-document`."""
 
 from __future__ import annotations
 
@@ -81,6 +81,7 @@ def ingest(
 ) -> None:
     """Add or update documents; unchanged ones are skipped, and one bad file stops nothing.
 
+    Where a file or a record could not be taken in, the others are, and the exit status is 1.
     Ctrl-C ends it after what is in hand: what was done is kept, and the same command goes on.
     """
     from preflight_rag.library.opening import open_library
@@ -98,7 +99,8 @@ def ingest(
         show.ingested(report, library, passages, names=names)
     if report.stopped:
         raise typer.Exit(130)
-    if report.failed and not (report.added or report.updated or report.skipped):
+    if report.failed:
+        show.refused(report, library)
         raise typer.Exit(1)
 
 
@@ -217,6 +219,27 @@ def list_documents(
         show.as_json({"documents": rows, "total": total})
         return
     show.documents(found, called, total, find)
+
+
+@library_commands.command("show", epilog="Example: preflight library show prices.csv --library my-library")
+@command
+def show_document(
+    document: Annotated[str, typer.Argument(metavar="DOCUMENT", help="Its id, path, file name or title.")],
+    library: LibraryOption = DEFAULT_LIBRARY,
+    json: JsonOption = False,
+) -> None:
+    """Show what is known of a document, and how its file was read: of a table its separator, decimals and encoding."""
+    from preflight_rag.library.opening import open_library
+
+    with open_library(library) as collection:
+        entries = {entry.id: entry for entry in _named(collection, document)}
+        rows = [row for row in collection.documents() if row["id"] in entries]
+    found = [{**row, "passages": entries[row["id"]].passages} for row in rows]
+    if json:
+        show.as_json({"documents": found})
+        return
+    for row in found:
+        show.document(row)
 
 
 @library_commands.command("remove", epilog="Example: preflight library remove notes.md --library my-library")

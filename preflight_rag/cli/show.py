@@ -6,7 +6,7 @@ import json
 import re
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -243,6 +243,16 @@ def ingested(report: IngestReport, library: LibraryPlace, passages: int, *, name
         echo(f'Ask: preflight ask "..." --library {shlex.quote(library.option)}')
 
 
+def refused(report: IngestReport, library: LibraryPlace) -> None:
+    """On standard error, how much was not taken in: what reads the exit status alone should not take it for all."""
+    count, kept = len(report.failed), report.added + report.updated + report.skipped
+    files = len({source for source, _ in report.failed})
+    of = f"{files} file{'s' if files != 1 else ''}"
+    rest = f"; the {kept:,} other document{'s are' if kept != 1 else ' is'} in {library}" if kept else ""
+    many = f"{count:,} failure{'s' if count != 1 else ''}"
+    echo(f"{many} in {of}: not all could be taken in{rest}. See above for what and why.", err=True)
+
+
 def _passed_over(passed: list[tuple[str, str]], *, names: bool) -> None:
     """A line for each ending with its reason and, of few, the names; or a line for each file."""
     if names:
@@ -261,6 +271,24 @@ def _passed_over(passed: list[tuple[str, str]], *, names: bool) -> None:
         hidden += max(0, len(found) - 3)
     if hidden:
         echo("(--names names every file that is not read)")
+
+
+def document(row: Mapping[str, Any]) -> None:
+    """A document's fields, one a line; those of its headings and places are left to --json."""
+    metadata = {name: value for name, value in row["metadata"].items() if name not in ("sections", "page_starts")}
+    fields = {**{name: row[name] for name in ("title", "id", "source", "date", "passages")}, **metadata}
+    for name, value in fields.items():
+        if value not in (None, "", [], {}):
+            echo(f"{name}: {_field(value)}")
+    echo("")
+
+
+def _field(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_field(each) or 'none'}" for name, each in value.items())
+    if isinstance(value, list):
+        return "; ".join(map(_field, value))
+    return ("yes" if value else "no") if isinstance(value, bool) else str(value)
 
 
 def documents(found: list[CatalogueEntry], called: dict[str, str], total: int, query: str) -> None:

@@ -216,6 +216,14 @@ class BooleanSearch(Protocol):
 
 
 @runtime_checkable
+class PhraseSearch(Protocol):
+    """A collection whose index finds passages by phrases."""
+
+    def passages_with(self, phrases: Sequence[str], limit: int = ...) -> list[str]:
+        """Ids of passages whose words hold one of the phrases, best first by BM25, at most `limit`."""
+
+
+@runtime_checkable
 class IndexedTerms(Protocol):
     """A collection whose index holds the terms of its passages."""
 

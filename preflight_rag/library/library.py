@@ -26,7 +26,7 @@ from preflight_rag.state.context import Fusion
 from preflight_rag.state.errors import DatabaseCorrupt, LibraryCorrupt, LibraryEmpty, PreflightError, UsageError
 from preflight_rag.state.memory import LEAST_MEGABYTES, need_memory
 from preflight_rag.state.values import Document
-from preflight_rag.text.boolean import Expression, parse
+from preflight_rag.text.boolean import Expression, Operation, Term, parse
 from preflight_rag.text.words import unicode_text
 
 if TYPE_CHECKING:
@@ -320,6 +320,27 @@ class Library(FolderCollection):
             raise
         except LibraryCorrupt as error:
             return self._matching(self._index.after(error, index), tree, limit)
+
+    def passages_with(self, phrases: Sequence[str], limit: int = ENOUGH) -> list[str]:
+        """Ids of passages whose words hold one of the phrases, best first by BM25; of an older index, all its words.
+
+        Raises:
+            LibraryEmpty: There is no passage to find.
+        """
+        tree = Operation("OR", tuple(Term(unicode_text(phrase), phrase=True) for phrase in phrases))
+        index = self._index.get()
+
+        def found(index: Index) -> list[str]:
+            rows, _ = index.lexical.match(tree, limit)
+            names = whole(self._store, rows, self._store.identities([row for row, _ in rows]))
+            return [names[row][0] for row, _ in rows]
+
+        try:
+            return found(index)
+        except DatabaseCorrupt:
+            raise
+        except LibraryCorrupt as error:
+            return found(self._index.after(error, index))
 
     def _matching(self, index: Index, tree: Expression, limit: int) -> tuple[list[str], int]:
         depth = 4 * limit

@@ -35,6 +35,7 @@ from preflight_rag.offline.evidence import (
     verdict_options,
 )
 from preflight_rag.offline.found_answers import AnswerGroup, FoundAnswer, ReadPassage, answers_of, grouped
+from preflight_rag.offline.lines import asks_for_lines, exact_sentences, named_lines, narrowed
 from preflight_rag.offline.tables import TableAnswer, table_answer
 from preflight_rag.offline.verdicts import VerdictReader
 from preflight_rag.state.reading import Draft, Extract, Source
@@ -141,8 +142,10 @@ class AnswerReader:
 
     def draft(self, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Draft:
         """The answer of all passages where it is likely right, else what comes nearest to one, or NOT_FOUND."""
+        sources = narrowed(question, sources)
         if not options and language_of(question) not in READ_LANGUAGES:
-            return evidence(unread_quotes(question, sources, self.sentences), NO_ENGLISH)
+            quotes = named_lines(question, sources) or unread_quotes(question, sources, self.sentences)
+            return evidence(quotes, NO_ENGLISH)
         form, verdicts = form_of(question), verdict_options(options)
         if not options and form not in ("explanation", "verdict") and (cell := table_answer(question, sources)):
             return _cell(cell)
@@ -213,8 +216,12 @@ class AnswerReader:
 
     def _unclaimed(self, question: str, read: Sequence[ReadPassage], judgement: Judgement, lead: str) -> Draft:
         """The sentences that come nearest to an answer, and no claim; NOTHING where they hardly bear on it."""
+        sources = [item.source for item in read]
+        lead = ON_IT if lead == CLOSEST and asks_for_lines(question) else lead
+        if named := named_lines(question, sources):
+            return evidence(named, lead)
         if not judgement.is_evidence():
-            return NOTHING
+            return evidence(exact_sentences(question, sources), lead)
         return evidence(nearest_quotes(question, read, self.sentences), lead)
 
     def _chosen(self, question: str, answering: Sequence[ReadPassage], options: Sequence[str]) -> Draft:

@@ -31,6 +31,7 @@ from preflight_rag.state.retrieval import PassageTerms
 from preflight_rag.state.values import RouteDecision, RouteName
 from preflight_rag.text.bm25 import bm25_of_numbers, pool_bm25
 from preflight_rag.text.citations import is_verifiable
+from preflight_rag.text.exact import exact_strings, holds, is_definite, is_doi
 from preflight_rag.text.words import words
 
 if TYPE_CHECKING:
@@ -315,6 +316,24 @@ def contradiction(draft: Draft, answers: Sequence[str]) -> Escalation | None:
         return None
     sides = " and ".join(f"“{answer}”" for answer in apart[:2])
     return {"from": "map_reduce", "to": "corg", "reason": f"parts of the passages say {sides} of the same thing"}
+
+
+def unmentioned(question: str, sources: Sequence[Source]) -> tuple[str, ...]:
+    """The exact strings of a question where no passage holds any of them and one surely names a single thing; else ().
+
+    A collection that finds phrases puts passages that hold one first, so that what none of them has is in no document.
+    """
+    strings = exact_strings(question)
+    texts = [f"{source.title} {source.source} {source.text}" for source in sources]
+    if not strings or any(holds(text, each) for text in texts for each in strings):
+        return ()
+    return strings if any(is_definite(each, texts) and not is_doi(each) for each in strings) else ()
+
+
+def unmentioned_decision(strings: Sequence[str], settings: Settings) -> RouteDecision:
+    """The route where no document mentions what a question names."""
+    reason = f"no document that was searched mentions {' or '.join(strings)}"
+    return RouteDecision(name="abstain", reason=reason, top_n=settings.top_n, threshold=settings.threshold)
 
 
 def nothing_to_find(

@@ -13,6 +13,7 @@ from itertools import pairwise
 
 import sentencex
 
+from preflight_rag.text.log_lines import is_code, is_log_line, is_setting
 from preflight_rag.text.tables import is_row
 
 Span = tuple[int, int]
@@ -65,8 +66,8 @@ def sentence_spans(text: str) -> list[Span]:
     """Character offsets of the sentences of `text`, in order.
 
     Spans are disjoint, begin and end with a character that is not a space, and together cover every such character.
-    A line end separates sentences (headings, list items, table rows) unless the line is visibly wrapped; a row of a
-    table is one sentence, whatever full stops its cells hold.
+    A line end separates sentences (headings, list items, table rows, lines of logs and programs) unless the line is
+    visibly wrapped; a row of a table or a line of a log is one sentence, whatever full stops it holds.
     """
     spans: list[Span] = []
     for start, end in _blocks(text):
@@ -92,10 +93,12 @@ def _blocks(text: str) -> list[Span]:
 def _is_wrapped(text: str, block: Span, start: int, line: str) -> bool:
     """Whether `line`, which begins at `start`, carries on the sentence of the block before it."""
     gap = text[block[1] : start]
-    if len(gap) > 2 or gap.count("\n") > 1 or _LIST_ITEM.match(line) or is_row(line):
+    if len(gap) > 2 or gap.count("\n") > 1 or _LIST_ITEM.match(line) or is_row(line) or is_log_line(line):
         return False
     last = text[max(block[0], block[1] - _TAIL) : block[1]].rsplit("\n", 1)[-1].rstrip()
     if len(last.strip()) < _WRAPPED_LINE or last.lstrip().startswith(("#", "|", ">")) or is_row(last):
+        return False
+    if is_log_line(last) or is_code(last) or is_code(line) or (is_setting(last) and is_setting(line)):
         return False
     if _TERMINAL.search(last):
         return _abbreviation_continues(last, line.lstrip())
@@ -105,7 +108,7 @@ def _is_wrapped(text: str, block: Span, start: int, line: str) -> bool:
 def _block_spans(text: str, start: int, end: int) -> list[Span]:
     """Sentences of one block, in offsets of `text`."""
     line = _SURROGATE.sub("\ufffd", re.sub(r"\s", " ", text[start:end]))
-    bounds = [] if is_row(line) else _proposed_bounds(line)
+    bounds = [] if is_row(line) or is_log_line(line) else _proposed_bounds(line)
     kept = [0]
     for position, bound in enumerate(bounds):
         following = bounds[position + 1] if position + 1 < len(bounds) else len(line)

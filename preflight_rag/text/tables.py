@@ -61,7 +61,8 @@ def parse_row(line: str) -> Row | None:
     caption, place = "", 0
     for number, part in enumerate(line.split(BAR)):
         name, separator, text = part.partition(": ")
-        if number == 0 and part.endswith("."):
+        # A caption has no ": ", which is written as a comma; a cell may end with a full stop: "Supplier: Acme Inc."
+        if number == 0 and part.endswith(".") and not separator:
             caption = part
         elif separator:
             cells.append(Cell(name, text, place + len(part) - len(text), place + len(part)))

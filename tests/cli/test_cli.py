@@ -77,8 +77,27 @@ def test_ingest_ask_and_change(run, papers, tmp_path):
 def test_a_path_that_is_not_there_is_listed_and_the_rest_goes_on(run, papers, tmp_path):
     result = run("ingest", papers / "tea.md", papers / "none.pdf", papers / "x.exe", "-l", tmp_path / "l", "--json")
     report = json.loads(result.stdout)
-    assert (result.exit_code, report["added"]) == (0, 1)
+    assert (result.exit_code, report["added"]) == (1, 1)
+    assert "2 failures in 2 files: not all could be taken in; the 1 other document is in" in result.stderr
     assert [Path(failure["source"]).name for failure in report["failed"]] == ["none.pdf", "x.exe"]
+
+
+def test_an_ingest_that_refuses_a_row_fails_and_keeps_the_others(run, tmp_path):
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"id": 1, "text": "Moss has no roots."}\n{"id": 1, "text": "Ferns have."}\n', encoding="utf-8")
+    result = run("ingest", rows, "-l", tmp_path / "library")
+    assert (result.exit_code, result.stderr.strip().count("\n")) == (1, 0)
+    assert "1 failure in 1 file: not all could be taken in" in result.stderr
+    assert json.loads(run("library", "stats", "-l", tmp_path / "library", "--json").stdout)["documents"] == 1
+
+
+def test_how_a_table_was_read_is_shown(run, tmp_path):
+    (tmp_path / "parts.csv").write_text("Part;Price\nbolt;0,35\nnut;1,05\n", encoding="utf-8")
+    run("ingest", tmp_path / "parts.csv", "-l", tmp_path / "library")
+    shown = run("library", "show", "parts.csv", "-l", tmp_path / "library").stdout
+    assert 'table: separator ;, quote ", decimal ,, encoding utf-8-sig, header yes' in shown
+    (document,) = json.loads(run("library", "show", "parts", "-l", tmp_path / "library", "--json").stdout)["documents"]
+    assert document["metadata"]["table"]["decimal"] == ","
 
 
 @pytest.mark.slow
@@ -305,6 +324,7 @@ def test_help_and_questions_import_nothing_heavy(own_folder):
 @pytest.mark.slow
 def test_without_a_name_the_library_is_my_library(run, papers, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    (papers / "broken.pdf").unlink()
     assert run("ingest", papers).exit_code == 0
     assert (tmp_path / "my-library" / "library.db").exists()
     assert json.loads(run("library", "stats", "--json").stdout)["documents"] == 3
@@ -314,6 +334,7 @@ def test_without_a_name_the_library_is_my_library(run, papers, tmp_path, monkeyp
 @pytest.mark.parametrize("command", [["ingest", "papers"], ["ask", QUESTION], ["threads", "list"]])
 def test_a_library_at_the_former_default_is_not_passed_by(run, papers, tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
+    (papers / "broken.pdf").unlink()
     assert run("ingest", papers, "--library", "library").exit_code == 0
     unnamed = run(*command)
     assert unnamed.exit_code == 2

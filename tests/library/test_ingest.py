@@ -105,13 +105,30 @@ def test_prune_keeps_a_file_that_cannot_be_read_for_once(library, folder):
     assert len(list(library.documents())) == 2
 
 
-def test_an_id_belongs_to_its_file_while_that_exists(library, tmp_path):
+def test_equal_ids_of_two_files_are_told_apart_by_file(library, tmp_path):
     one = records(tmp_path / "one.jsonl", a="Zinc shortens colds.")
     two = records(tmp_path / "two.jsonl", a="Iron treats anaemia.")
     library.ingest([one])
     report = library.ingest([two])
+    assert (counts(report), [source for source, _ in report.notes]) == ((1, 0, 0, 0, 0), [str(two)])
+    assert {row["id"] for row in library.documents()} == {"a", f"{two}#a"}
+    assert counts(library.ingest([one, two])) == counts(library.ingest([two, one])) == (0, 0, 2, 0, 0)
+    records(two, a="Iron treats many kinds of anaemia.")
+    assert counts(library.ingest([two])) == (0, 1, 0, 0, 0)
+    one.unlink()
+    assert counts(library.ingest([tmp_path], prune=True)) == (0, 0, 1, 1, 0)
+    assert [row["id"] for row in library.documents()] == [f"{two}#a"]
+
+
+def test_an_id_that_is_the_same_everywhere_belongs_to_its_file_while_that_exists(library, tmp_path):
+    one = tmp_path / "one.csv"
+    one.write_text(f"pmid,abstract\n11,{'Zinc shortens colds. ' * 5}\n")
+    two = tmp_path / "two.csv"
+    two.write_text(f"pmid,abstract\n11,{'Iron treats anaemia. ' * 5}\n")
+    library.ingest([one])
+    report = library.ingest([two])
     assert counts(report) == (0, 0, 0, 0, 1)
-    assert f"The id 'a' belongs to a document of {one}" in report.failed[0][1]
+    assert f"The id '11' belongs to a document of {one}" in report.failed[0][1]
     one.unlink()
     assert counts(library.ingest([two])) == (0, 1, 0, 0, 0)
 

@@ -16,7 +16,6 @@ PYPROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_te
 MODULE = {
     "ir-measures": "ir_measures",
     "langgraph-checkpoint-postgres": "langgraph.checkpoint.postgres",
-    "markdown-it-py": "markdown_it",
     "python-pptx": "pptx",
     "scikit-learn": "sklearn",
 }
@@ -72,7 +71,7 @@ def test_a_door_without_its_extra_gives_one_line(extra, arguments, tmp_path):
 
 @pytest.mark.slow
 def test_a_question_needs_no_extra(demo_folder, tmp_path):
-    missing = {name for modules in EXTRAS.values() for name in modules} - {"markdown_it"}  # rich brings that
+    missing = {name for modules in EXTRAS.values() for name in modules}
     question = ("ask", "How hot is the planet Venus?", "--library", str(demo_folder), "--model", "offline")
     done = run_without(missing | {"onnx", "opentelemetry"}, *question, cwd=tmp_path)
     assert done.returncode == 0, done.stderr

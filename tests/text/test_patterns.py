@@ -14,7 +14,9 @@ from preflight_rag.text import (
     directions,
     document_dates,
     drugs,
+    exact,
     inert,
+    log_lines,
     names,
     negation,
     plural,
@@ -60,6 +62,18 @@ EXAMPLES = [
     (question_forms, "_DEFINITION", "What is a black hole?", "What is the capital?"),
     (question_forms, "_NO_DEFINITION", "capital of Peru", "black hole"),
     (question_forms, "_LIST", "Which proteins bind zinc", "Which protein binds zinc"),
+    (exact, "_CALLED", "What happened to job 9871?", "How many of the 9871 jobs failed?"),
+    (exact, "_CODE", "GX-2290", "gate-valve"),
+    (exact, "_NO_CODE", "10mg", "cable"),
+    (exact, "_FILE", "report-south.md", "2.4.1"),
+    (log_lines, "_LOG", "2025-02-09 03:14:07 ERROR worker-3", "On 2025-02-09 worker 3 failed."),
+    (log_lines, "_SETTING", "listen_port = 8080", "The port is 8080"),
+    (log_lines, "_CODE", "from os import path", "It came from the north"),
+    (log_lines, "_NAMED_LEVEL", 'time=1 level="error"', "the level rose"),
+    (log_lines, "_LEVEL", "[main] ERROR disk", "an error of the disk"),
+    (log_lines, "_WRITTEN_LEVEL", "sshd[4711]: error: no entry", "an error of the disk"),
+    (log_lines, "_SAYS_FAILURE", "Failed password for oskar", "Accepted password for oskar"),
+    (log_lines, "_ASKS_ERRORS", "Which worker failed?", "Which worker finished?"),
     (sentences, "_CONTINUES", "a dose of", "a dose."),
     (values, "DATE", "14 March 1879", "14 apples"),
     (values, "NUMBER", "3.5 million km", "IL6"),
@@ -75,7 +89,16 @@ EXAMPLES = [
     (words, "_SCRIPT_RUN", "肝臓", ""),
 ]
 
-MATCHED_AT_THE_START = {"_ASKS", "_EXPLANATION", "_DEFINITION", "_LIST", "_ASKS_VERDICT", "_BEGINS_QUESTION"}
+MATCHED_AT_THE_START = {
+    "_ASKS",
+    "_EXPLANATION",
+    "_DEFINITION",
+    "_LIST",
+    "_ASKS_VERDICT",
+    "_BEGINS_QUESTION",
+    "_LOG",
+    "_SETTING",
+}
 """Patterns that are asked with `match`."""
 
 

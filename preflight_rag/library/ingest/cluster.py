@@ -27,7 +27,7 @@ from preflight_rag.library.ingest.work import text_size
 from preflight_rag.library.loaders import find_files
 from preflight_rag.library.loaders.files import DEFAULT_MAX_BYTES, PassedOver
 from preflight_rag.library.splitting import SplitterName
-from preflight_rag.library.storage.document_store import FileStore, PreparedDocument
+from preflight_rag.library.storage.document_store import DocumentStore, PreparedDocument
 from preflight_rag.state.errors import DocumentError, EmbedderMismatch, LibraryError, PreflightError, first_line
 from preflight_rag.state.extras import require_extra
 from preflight_rag.text.words import on_one_line
@@ -108,7 +108,7 @@ class ClusterIngest:
 
     def __init__(
         self,
-        store: FileStore,
+        store: DocumentStore,
         splitter: SplitterName,
         *,
         workers: int | None = None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
@@ -98,6 +99,7 @@ class Ingestion:
         self._new: set[str] = set()
         self._owners: dict[str, str] = {}
         self._read_whole: set[str] = set()
+        self._renamed_of, self._renamed = "", set[str]()
         self._given = GivenPaths()
         self._reading = ReadAhead()
 
@@ -218,6 +220,7 @@ class Ingestion:
         except DocumentError as error:
             self._fail(document.source or document.id, str(error))
             return
+        document = self._named_within_file(document, origin)
         reason = self._conflict(document.id, origin)
         if reason:
             self._fail(document.source or document.id, reason)
@@ -244,6 +247,26 @@ class Ingestion:
         self._pending.append(split)
         if len(self._pending) >= BATCH_DOCUMENTS or sum(len(item.passages) for item in self._pending) >= BATCH_PASSAGES:
             self._flush()
+
+    def _named_within_file(self, document: Document, origin: str) -> Document:
+        """The document under its file's name and its id where another file's document has that id.
+
+        Many files count their rows from 1. The first file's keep their ids; one that was once named by its file is so
+        again, whatever has become of the other.
+        """
+        if not origin or document.id.startswith(origin) or has_global_id(document):
+            return document
+        named = f"{origin}#{document.id}"
+        if self._renamed_of != origin:
+            self._renamed_of = origin
+            self._renamed = {name for name in self._store.contents_of(origin) if name.startswith(f"{origin}#")}
+        is_taken = self._owners.get(document.id) != origin and self._conflict(document.id, origin)
+        if named not in self._renamed and not is_taken:
+            return document
+        note = (on_one_line(origin), "another file has documents of the same ids: those here are named by their file")
+        if note not in self.report.notes[-1:]:
+            self.report.notes.append(note)
+        return document.model_copy(update={"id": named, "metadata": {**document.metadata, "id": document.id}})
 
     def _conflict(self, document_id: str, origin: str) -> str | None:
         """Why a document may not be stored under its id: another one has it."""
@@ -326,6 +349,17 @@ class Ingestion:
         if self._progress:
             event = IngestEvent(stage, done, total, on_one_line(name or self._file), self._work.done, self._work.total)
             self._progress(event)
+
+
+_GLOBAL_ID = re.compile(r"(?:PMID|PMCID|DOI)\b|PMC\d|10\.\d{4,9}/|https?://|urn:", re.IGNORECASE)
+_UUID = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
+
+
+def has_global_id(document: Document) -> bool:
+    """Whether a document's id means the same in every file: a PubMed id, a DOI, an address, a UUID."""
+    if document.id == str(document.metadata.get("pmid") or ""):
+        return True
+    return bool(_GLOBAL_ID.match(document.id) or _UUID.fullmatch(document.id))
 
 
 def _scan_key(origin: str) -> str:

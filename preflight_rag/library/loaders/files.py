@@ -38,7 +38,10 @@ LOADERS = {
     "pptx": (".pptx",),
     "rtf": (".rtf",),
     "table": (".csv", ".tsv"),
-    "text": (".text", ".txt"),
+    "text": (
+        *(".adoc", ".asciidoc", ".cfg", ".conf", ".ini", ".log", ".properties", ".rst", ".text", ".toml", ".txt"),
+        *(".yaml", ".yml"),
+    ),
     "xlsx": (".xlsm", ".xlsx"),
     "xml": (".nxml", ".nxml.gz", ".xml", ".xml.gz"),
 }

@@ -1,4 +1,4 @@
-"""JSON files: records with texts as documents, a list of alike objects as a table, anything else as lines of names."""
+"""JSON files: records with texts as documents, lists of objects as tables and rows, anything else as lines of names."""
 
 from __future__ import annotations
 
@@ -8,22 +8,23 @@ from pathlib import Path
 from typing import Any
 
 from preflight_rag.library.loaders.encoding import decode
-from preflight_rag.library.loaders.fields import clean, file_document, one_line
+from preflight_rag.library.loaders.fields import clean, file_document
 from preflight_rag.library.loaders.files import read_bytes
-from preflight_rag.library.loaders.jsonl import record_document
+from preflight_rag.library.loaders.jsonl import load_jsonl, record_document
+from preflight_rag.library.loaders.rows import ARTICLE, json_lines, mean_length
 from preflight_rag.state.errors import DocumentError, UnreadableDocument
 from preflight_rag.state.values import Document
-from preflight_rag.text.tables import table_lines
 
-_DEEPEST = 30
-"""Objects within each other that are followed; deeper ones stand as JSON. A guess."""
+_SAMPLE = 1_000_000
+"""Characters in which the first two lines are looked for; a guess."""
 
 
 def load_json_file(path: Path, max_bytes: int) -> Iterator[Document | DocumentError]:
     """The documents of the file.
 
     A list of objects with an `id` and a `text` holds a document each, as a `.jsonl` file does; so does the only list of
-    an object. Any other file is one document: its lists of flat objects as tables, the rest a line `name, name: value`.
+    an object. Any other file is one document: its lists of flat objects as tables, records inside others as rows that
+    name those around them, the rest a line `name, name: value`. One object a line is read as a `.jsonl` file is.
 
     Raises:
         UnreadableDocument: It is no JSON.
@@ -33,14 +34,18 @@ def load_json_file(path: Path, max_bytes: int) -> Iterator[Document | DocumentEr
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
+        if is_json_lines(text):
+            yield from load_jsonl(path, max_bytes)
+            return
         raise UnreadableDocument(f"{path} is not JSON: {error}") from error
     records = _records(value)
     if records:
+        short = mean_length([{"text": str(each.get("text") or "")} for each in records], "text") < ARTICLE
         seen: set[str] = set()
         for number, record in enumerate(records, 1):
             where = f"{path}, record {number}"
             try:
-                document = record_document(path, where, record)
+                document = record_document(path, where, record, fields_in_text=short)
             except DocumentError as error:
                 yield error
                 continue
@@ -51,8 +56,17 @@ def load_json_file(path: Path, max_bytes: int) -> Iterator[Document | DocumentEr
             yield document
         return
     title = value.get("title") or value.get("name") if isinstance(value, dict) else ""
-    lines = "\n".join(_lines(value, (), 0))
+    lines = "\n".join(json_lines(value))
     yield file_document(path, clean(lines), title=title if isinstance(title, str) else "")
+
+
+def is_json_lines(text: str) -> bool:
+    """Whether a text that is no JSON value is one object a line, told by its first two lines."""
+    lines = [line for line in text[:_SAMPLE].split("\n") if line.strip()][:2]
+    try:
+        return len(lines) == 2 and all(isinstance(json.loads(line), dict) for line in lines)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _records(value: Any) -> list[dict[str, Any]]:
@@ -64,34 +78,3 @@ def _records(value: Any) -> list[dict[str, Any]]:
         return []
     with_text = [each for each in value if isinstance(each.get("text"), str) and ("id" in each or "_id" in each)]
     return value if with_text and len(with_text) * 2 >= len(value) else []
-
-
-def _lines(value: Any, names: tuple[str, ...], depth: int) -> Iterator[str]:
-    if depth > _DEEPEST:
-        yield f"{', '.join(names)}: {one_line(json.dumps(value, ensure_ascii=False))}"
-    elif isinstance(value, dict):
-        for name, inner in value.items():
-            yield from _lines(inner, (*names, one_line(name)), depth + 1)
-    elif isinstance(value, list) and len(value) > 1 and all(_is_flat(each) for each in value):
-        columns = list(dict.fromkeys(name for each in value for name in each))
-        grid = [columns, *([_scalar(each.get(name)) for name in columns] for each in value)]
-        yield from table_lines(grid, caption=", ".join(names), header_rows=1, headings=False)
-    elif isinstance(value, list):
-        flat = [each for each in value if not isinstance(each, dict | list)]
-        if flat:
-            yield f"{', '.join(names)}: {', '.join(map(_scalar, flat))}".removeprefix(": ")
-        for number, inner in enumerate(value, 1):
-            if isinstance(inner, dict | list):
-                yield from _lines(inner, (*names, str(number)), depth + 1)
-    elif (text := _scalar(value)) != "":
-        yield f"{', '.join(names)}: {text}" if names else text
-
-
-def _is_flat(value: Any) -> bool:
-    return isinstance(value, dict) and not any(isinstance(inner, dict | list) for inner in value.values())
-
-
-def _scalar(value: Any) -> str:
-    if value is None:
-        return ""
-    return str(value).lower() if isinstance(value, bool) else one_line(value)

@@ -1,6 +1,8 @@
-"""Record files: one JSON object a line with `id` (or `_id`), `title`, `text`, and any other fields as metadata.
+"""JSON lines: record files, of one object a line with `id` (or `_id`), `title`, `text` and other fields; else rows.
 
 A record whose text is an empty string has its title as text, as in collections where some records are titles alone.
+Beside articles the other fields are metadata; beside shorter texts, as of tickets, they stand in the text, too. A file
+whose objects mostly have no id and text, such as a log, is one document of rows, or a document for each text.
 """
 
 from __future__ import annotations
@@ -9,7 +11,8 @@ import gzip
 import io
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,8 @@ from preflight_rag.library.loaders.fields import (
     DATE_FIELDS,
     SOURCE_FIELDS,
     absolute,
+    clean,
+    file_document,
     iso_date,
     json_values,
     one_line,
@@ -26,34 +31,118 @@ from preflight_rag.library.loaders.fields import (
     tidy,
 )
 from preflight_rag.library.loaders.files import open_binary, too_large
+from preflight_rag.library.loaders.rows import (
+    ARTICLE,
+    LONG_TEXT,
+    TEXT_FIELDS,
+    TITLE_FIELDS,
+    above_text,
+    flat_fields,
+    mean_length,
+    record_rows,
+    scalar,
+)
 from preflight_rag.state.errors import DocumentError, EmptyDocument, UnreadableDocument
 from preflight_rag.state.values import Document
 
 _IDS = ("id", "_id")
 _BINARY = "\x00"
+_SAMPLE_LINES = 50
+"""Lines by which a file is told to be one of records; a guess."""
 
 
 def load_jsonl(path: Path, max_bytes: int) -> Iterator[Document | DocumentError]:
-    """A document for each record; an error is yielded for a record that is none, and the others go on.
+    """The documents of the file; an error is yielded for a line that is no record, and the others go on.
 
     Raises:
         DocumentTooLarge: The unpacked file is larger than `max_bytes`; what came before has been yielded.
         UnreadableDocument: The compressed data are damaged, or this is no text at all.
     """
+    lines = _lines(path, max_bytes)
+    sample = list(islice(lines, _SAMPLE_LINES))
+    objects = [each for _, line in sample if (each := _object(line)) is not None]
+    records = [each for each in objects if isinstance(each.get("text"), str) and any(key in each for key in _IDS)]
+    if 2 * len(records) >= len(objects):
+        is_short = mean_length([{"text": each["text"]} for each in records], "text") < ARTICLE
+        yield from _records(path, chain(sample, lines), fields_in_text=is_short)
+        return
+    column = _text_column(objects)
+    yield from _texts(path, chain(sample, lines), column) if column else _rows(path, chain(sample, lines))
+
+
+def _records(
+    path: Path, lines: Iterable[tuple[int, str]], *, fields_in_text: bool
+) -> Iterator[Document | DocumentError]:
     first_lines: dict[str, int] = {}
-    for number, line in _lines(path, max_bytes):
+    for number, line in lines:
+        where = f"{path}, line {number}"
         try:
-            document = record_document(path, f"{path}, line {number}", _record(path, number, line))
+            document = record_document(path, where, _record(path, number, line), fields_in_text=fields_in_text)
         except DocumentError as error:
             yield error
             continue
         if document.id in first_lines:
             yield UnreadableDocument(
-                f"{path}, line {number}: the id {document.id!r} is already that of line {first_lines[document.id]}"
+                f"{where}: the id {document.id!r} is already that of line {first_lines[document.id]}"
             )
             continue
         first_lines[document.id] = number
         yield document
+
+
+def _object(line: str) -> dict[str, Any] | None:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _text_column(objects: Sequence[dict[str, Any]]) -> str:
+    """The field that holds texts of objects without ids, if there is one; else ""."""
+    rows = [{name: value for name, value in each.items() if isinstance(value, str)} for each in objects]
+    found = {name: mean_length(rows, name) for name in TEXT_FIELDS}
+    longest = max(found, key=lambda name: found[name])
+    return longest if found[longest] >= LONG_TEXT else ""
+
+
+def _texts(path: Path, lines: Iterable[tuple[int, str]], column: str) -> Iterator[Document | DocumentError]:
+    """A document for each object with a text: under its other fields, and called by its line."""
+    for number, line in lines:
+        try:
+            record = json_values(_record(path, number, line))
+        except DocumentError as error:
+            yield error
+            continue
+        text = record.pop(column, None)
+        title = next((scalar(record[name]) for name in TITLE_FIELDS if isinstance(record.get(name), str)), "")
+        whole = above_text(tidy(text) if isinstance(text, str) else "", flat_fields(record))
+        if not any(char.isalnum() for char in whole):
+            yield EmptyDocument(f"{path}, line {number}: no text in field {column!r}")
+            continue
+        yield Document(
+            id=f"{absolute(path)}#{number}",
+            text=whole,
+            source=absolute(path),
+            title=title,
+            date=next((day for key in DATE_FIELDS if (day := iso_date(record.get(key)))), None),
+            metadata={**record, "row": number, "path": absolute(path)},
+        )
+
+
+def _rows(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[Document | DocumentError]:
+    """All objects as rows of one document."""
+    rows: list[str] = []
+    count = 0
+    for number, line in lines:
+        try:
+            rows += record_rows(json_values(_record(path, number, line)))
+        except DocumentError as error:
+            yield error
+            continue
+        count += 1
+    if rows:
+        yield file_document(path, clean("\n".join(rows)), metadata={"rows": count})
 
 
 def _lines(path: Path, max_bytes: int) -> Iterator[tuple[int, str]]:
@@ -96,13 +185,14 @@ def _record(path: Path, number: int, line: str) -> dict[str, Any]:
     return record
 
 
-def record_document(path: Path, where: str, record: dict[str, Any]) -> Document:
+def record_document(path: Path, where: str, record: dict[str, Any], *, fields_in_text: bool = False) -> Document:
     """A record's document; its fields move to where the library looks for them.
 
     Args:
         path: The file that holds it.
         where: Its place in the file, for errors.
         record: Its fields.
+        fields_in_text: Whether its other fields stand above its text, beside being metadata.
 
     Raises:
         DocumentError: It has no id, or no text.
@@ -127,9 +217,10 @@ def record_document(path: Path, where: str, record: dict[str, Any]) -> Document:
     source = next((rest[key] for key in SOURCE_FIELDS if isinstance(rest.get(key), str) and rest[key].strip()), None)
     if source is None and str(rest.get("pmid") or "").isdigit():
         source = f"PMID {rest['pmid']}"
+    cells = {"id": name, "title": heading, **flat_fields(rest)} if fields_in_text else {}
     return Document(
         id=name,
-        text=tidy(text),
+        text=above_text(tidy(text), cells),
         source=source or absolute(path),
         title=heading,
         date=date,

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
+from preflight_rag.text.log_lines import is_log_line
 from preflight_rag.text.tables import is_row
 
 HYPHEN = "\ufffe"
@@ -76,7 +77,7 @@ def is_table_row(line: str) -> bool:
 
 def _separator(previous: str, line: str, width: float) -> str | None:
     """What joins `line` to the one before it: nothing, a space, or None where a new paragraph begins."""
-    if is_row(line) or is_row(previous):
+    if is_row(line) or is_row(previous) or is_log_line(line) or is_log_line(previous):
         return None
     if previous.endswith(HYPHEN):
         return ""

@@ -20,8 +20,10 @@ from preflight_rag.library.loaders.fields import (
 )
 from preflight_rag.library.loaders.files import read_bytes
 from preflight_rag.library.loaders.layout import is_hard_wrapped, paragraphs, vocabulary
+from preflight_rag.library.loaders.text_tables import heading_at, with_rows
 from preflight_rag.state.errors import UnreadableDocument
 from preflight_rag.state.values import Document
+from preflight_rag.text.log_lines import is_code, is_setting
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 LABELLED_CHARACTERS = 300
@@ -36,14 +38,23 @@ _HEADING = re.compile(
 
 
 def load_text(path: Path, max_bytes: int) -> Iterator[Document]:
-    """A plain text file as one document; text broken at a fixed width is joined into paragraphs again."""
+    """A plain text as one document, tables as rows; what was broken at a fixed width is joined to paragraphs again."""
     text = tidy(decode(read_bytes(path, max_bytes), path))
+    marked = heading_at(text.split("\n", 2), 0)
+    title = marked if len(marked) <= TITLE_CHARACTERS else ""
+    title = title or _title_line([line.strip() for line in text.split("\n")])
+    text = tidy("\n".join(with_rows(text.split("\n"))))
     lines = [line.strip() for line in text.split("\n")]
     if is_hard_wrapped(lines):
         known = vocabulary(lines)
-        blocks = (paragraphs(block.split("\n"), known) for block in "\n".join(lines).split("\n\n"))
-        text = "\n\n".join("\n".join(block) for block in blocks)
-    yield file_document(path, text, title=_title_line(lines))
+        blocks = [block.split("\n") for block in "\n".join(lines).split("\n\n")]
+        text = "\n\n".join("\n".join(block if _is_of_lines(block) else paragraphs(block, known)) for block in blocks)
+    yield file_document(path, text, title=title)
+
+
+def _is_of_lines(block: list[str]) -> bool:
+    """Whether most lines of a block are settings or lines of a program, which are no wrapped prose."""
+    return sum(is_setting(line) or is_code(line) for line in block) * 2 > len(block)
 
 
 def _title_line(lines: list[str]) -> str:
@@ -61,7 +72,7 @@ def load_markdown(path: Path, max_bytes: int) -> Iterator[Document]:
     raw = clean(decode(read_bytes(path, max_bytes), path))
     properties, body = _front_matter(raw)
     parts = enumerate(_fenced_parts(body))
-    text = tidy("".join(part if index % 2 else _prose(part) for index, part in parts))
+    text = tidy("".join(part if index % 2 else _with_tables(_prose(part)) for index, part in parts))
     sections = [[match.start(), match[1] or match[2]] for match in _headings(text)]
     yield file_document(
         path,
@@ -104,6 +115,11 @@ def _fenced_parts(text: str) -> list[str]:
 def _prose(part: str) -> str:
     """Markdown outside code without link targets, images and comments."""
     return _LINK.sub(r"\1", _IMAGE.sub(r"\1", _without_comments(part)))
+
+
+def _with_tables(part: str) -> str:
+    """Markdown with the rows of its tables in their place."""
+    return "\n".join(with_rows(part.split("\n"), spaced=False))
 
 
 def _without_comments(text: str) -> str:

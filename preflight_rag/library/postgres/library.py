@@ -42,7 +42,7 @@ from preflight_rag.library.tags import check_tags
 from preflight_rag.state.context import Fusion
 from preflight_rag.state.errors import PreflightError, UsageError
 from preflight_rag.state.values import Document
-from preflight_rag.text.boolean import parse
+from preflight_rag.text.boolean import Operation, Term, parse
 from preflight_rag.text.words import unicode_text
 
 if TYPE_CHECKING:
@@ -234,6 +234,20 @@ class PostgresLibrary(StoredCollection):
             if len(found) >= limit:
                 break
         return list(found)[:limit], len(rows)
+
+    def passages_with(self, phrases: Sequence[str], limit: int = ENOUGH) -> list[str]:
+        """Ids of passages whose words hold one of the phrases, best first by BM25; see `Library.passages_with`.
+
+        Raises:
+            LibraryEmpty: There is no passage to find.
+            LibraryUnavailable: Nobody answers.
+        """
+        from preflight_rag.library.postgres.boolean import matching_passages
+
+        tree = Operation("OR", tuple(Term(unicode_text(phrase), phrase=True) for phrase in phrases))
+        rows = matching_passages(self._store, tree).keys[:limit].tolist()
+        names = self._store.passages_at(rows)
+        return [names[row] for row in rows if row in names]
 
     def indexed_terms(self, ids: Sequence[str]) -> list[PassageTerms] | None:
         """The terms of passages in the order of `ids`; None where they are not those of today's analyser."""

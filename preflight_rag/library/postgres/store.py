@@ -208,6 +208,10 @@ class PostgresStore:
             where p.row = any(%s)"""
         return dict(self.rows_of(statement, [list(rows)]))
 
+    def passages_at(self, rows: Sequence[int]) -> dict[int, str]:
+        """The id of each row of passages that is still there."""
+        return dict(self.rows_of("select row, id from library_passages where row = any(%s)", [list(rows)]))
+
     def rows(self, ids: Sequence[str]) -> dict[str, int]:
         """The row of each passage that exists."""
         statement = f"select id, row from library_passages where id = any(%s) order by {sees()}, row"

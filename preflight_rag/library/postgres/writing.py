@@ -51,7 +51,7 @@ _MAINTENANCE = "hashtextextended('preflight library maintenance ' || current_sch
 
 
 class Run:
-    """One writing of documents; keeps `FoundDocumentStore` and `FileStore`. Make one with `writing`.
+    """One writing of documents; keeps `FoundDocumentStore` and `DocumentStore`. Make one with `writing`.
 
     Args:
         store: The library.

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from preflight_rag.library.collection import BooleanSearch
 from preflight_rag.library.query.ladder import search_until_enough
+from preflight_rag.library.search.exact import exact_first
 from preflight_rag.library.search.hybrid import Rankings, again_where_replaced
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import LibraryEmpty, UsageError
@@ -172,7 +173,7 @@ def _retrieved(
         if found_by is not None:
             pool = [candidate for candidate in pool if found_by.fits({FOUND_BY: candidate.found_by})]
         pools.append(_ordered(query, pool, retrieval, relevance, settings, extractive))
-    ranked = _shared(_joined(pools), settings)
+    ranked = exact_first(library, queries[0], _shared(_joined(pools), settings), where, settings.k)
     retrieval.chosen = _read(library, _selected(library, ranked, settings))
     retrieval.relevance = relevance.of(retrieval.chosen)
     return retrieval

@@ -102,6 +102,9 @@ class DocumentStore(SettingsStore, Protocol):
         When it returns they are stored for good.
         """
 
+    def contents_of(self, origin: str) -> dict[str, str]:
+        """The content hashes of the documents of a file, by id."""
+
     def retire_document(self, document_id: str) -> bool:
         """Take a document out; false where there is none."""
 
@@ -120,10 +123,3 @@ class FoundDocumentStore(DocumentStore, Protocol):
 
     def documents_from(self, sources: Sequence[str]) -> dict[str, str]:
         """By source, the id of the document that a file holds under it."""
-
-
-class FileStore(DocumentStore, Protocol):
-    """A store that knows what it has of a file: an ingest with many workers asks it before a file is read."""
-
-    def contents_of(self, origin: str) -> dict[str, str]:
-        """The content hashes of the documents of a file, by id."""

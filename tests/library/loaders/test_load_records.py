@@ -76,7 +76,7 @@ def test_lone_surrogates_in_json_are_replaced(tmp_path: Path) -> None:
     path.write_text('{"id": "1", "text": "a\\ud800b", "k\\udfff": ["\\udc00"]}')
     ((document,), _) = load_all(path)
     document.model_dump_json().encode("utf-8")
-    assert document.text == "a\ufffdb"
+    assert document.text == "id: 1 | k\ufffd: \ufffd\n\na\ufffdb"
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
@@ -90,11 +90,83 @@ def test_marked_encodings(tmp_path: Path, encoding: str) -> None:
 def test_rows_with_a_text_column_are_documents(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text('id,Title,Text,year,topic\n1,On pain,"Aspirin, daily.\nIt helps.",2021,drugs\n2,None,,2020,x\n')
-    ((document,), (error,)) = load_all(path)
+    ((document, other), errors) = load_all(path)
     assert (document.id, document.title, document.date) == ("1", "On pain", "2021")
+    assert document.text == "id: 1 | Title: On pain | year: 2021 | topic: drugs\n\nAspirin, daily.\nIt helps."
+    table = {"separator": ",", "quote": '"', "decimal": "", "encoding": "utf-8-sig", "header": True}
+    assert document.metadata == {"year": "2021", "topic": "drugs", "row": 1, "path": str(path), "table": table}
+    assert (other.text, errors) == ("id: 2 | Title: None | year: 2020 | topic: x", [])
+
+
+def test_record_file_keeps_its_texts_as_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text('id,Title,Text,year\n1,On pain,"Aspirin, daily.\nIt helps.",2021\n2,None,,2020\n')
+    ((document,), (error,)) = load_all(path)
     assert document.text == "Aspirin, daily.\nIt helps."
-    assert document.metadata == {"year": "2021", "topic": "drugs", "row": 1, "path": str(path)}
     assert "row 2: no text in column 'Text'" in error
+
+
+@pytest.mark.parametrize("length", [300, 500])
+def test_fields_beside_articles_are_metadata_and_beside_short_texts_are_read(tmp_path: Path, length: int) -> None:
+    path = tmp_path / "a.jsonl"
+    text = ("The pump of the north hall leaks. " * 20)[:length].strip()
+    path.write_text(json.dumps({"id": 7, "title": "Leak", "assignee": "Kim", "tags": ["wet", "old"], "text": text}))
+    ((document,), _) = load_all(path)
+    above = "" if length == 500 else "id: 7 | title: Leak | assignee: Kim | tags: wet, old\n\n"
+    assert document.text == f"{above}{text}"
+    assert (document.metadata["assignee"], document.metadata["tags"]) == ("Kim", ["wet", "old"])
+
+
+def test_rows_of_one_order_are_all_kept(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    note = "This part was ordered together with others and came a week later than it had been promised to us."
+    path.write_text(f"id,part,note\n9,bolt,{note}\n9,nut,{note}\n")
+    documents, errors = load_all(path)
+    assert ([each.id for each in documents], errors) == (["9", f"{path}#2"], [])
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "read_as"),
+    [
+        ("a.csv", "\ufeffA;B\r\nx;1,5\r\ny;2,5\r\n".encode(), (";", ",", "utf-8-sig", True)),
+        ("b.csv", "A,B\nx,1.5\ny,2.5\n".encode("utf-16"), (",", ".", "utf-16", True)),
+        ("c.csv", "Größe,Maß\nklein,1\ngroß,2\n".encode("cp1252"), (",", "", "cp1252", True)),
+        ("d.csv", b"sep=|\nA|B\nx|1\n", ("|", "", "utf-8-sig", True)),
+        ("e.csv", b"x,1\ny,2\nz,3\n", (",", "", "utf-8-sig", False)),
+        ("f.tsv", b"A\tB\nx, y\t1\n", ("tab", "", "utf-8-sig", True)),
+    ],
+)
+def test_how_a_table_was_read_is_kept(
+    tmp_path: Path, name: str, content: bytes, read_as: tuple[str, str, str, bool]
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    ((document,), _) = load_all(path)
+    table = document.metadata["table"]
+    assert (table["separator"], table["decimal"], table["encoding"], table["header"]) == read_as
+
+
+def test_single_quotes_that_open_cells_are_quotes(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("name,note\n'Boat, red','it''s new'\n'Boat, blue','old'\n")
+    ((document,), _) = load_all(path)
+    assert document.text == "name: Boat, red | note: it's new\nname: Boat, blue | note: old"
+
+
+def test_lines_without_ids_are_rows(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text('{"level": "info", "msg": "up"}\nno json\n{"level": "error", "msg": "down", "at": {"host": "a"}}\n')
+    (document,), (error,) = load_all(path)
+    assert document.text == "level: info | msg: up\nlevel: error | msg: down | at, host: a"
+    assert "line 2: not JSON" in error
+
+
+def test_texts_without_ids_are_documents(tmp_path: Path) -> None:
+    path = tmp_path / "notes.jsonl"
+    text = "The ferry to Lundholm does not run while the wind blows from the north, as the quay is open there."
+    path.write_text(json.dumps({"author": "Kim", "port": "Grimsoy", "body": text}) + "\n")
+    ((document,), _) = load_all(path)
+    assert (document.id, document.text) == (f"{path}#1", f"author: Kim | port: Grimsoy\n\n{text}")
 
 
 @pytest.mark.parametrize(
@@ -143,3 +215,10 @@ def test_other_tables_are_one_document(tmp_path: Path) -> None:
 def test_table_in_shift_jis(data_dir: Path) -> None:
     ((document,), _) = load_all(data_dir / "ingest_docs" / "markitdown" / "test_mskanji.csv")
     assert document.text.startswith("名前: 佐藤太郎 | 年齢: 30 | 住所: 東京")
+
+
+def test_a_column_of_labels_is_no_text_whatever_it_is_called(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("id,content,price\n1,500 ml,3.50\n2,750 ml,4.80\n")
+    ((document,), _) = load_all(path)
+    assert document.text == "id: 1 | content: 500 ml | price: 3.50\nid: 2 | content: 750 ml | price: 4.80"

@@ -1,0 +1,382 @@
+"""Tables in plain text: Markdown, AsciiDoc, reStructuredText, what databases print, and columns of a fixed width.
+
+Each becomes rows (`text/tables.py`) in its place; all else stays as it is. A table that is not surely one stays text.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from preflight_rag.text.log_lines import is_code, is_log_line
+from preflight_rag.text.tables import LONGEST_CAPTION, is_row, table_lines
+
+_PIPE_RULE = re.compile(r"\s{0,3}\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)+\|?\s*|\s{0,3}\|\s*:?-+:?\s*\|\s*")
+_GRID_RULE = re.compile(r"\s*\+(?:[-=]+\+)+\s*")
+_PRINTED_RULE = re.compile(r"\s*-+(?:\+-+)+\s*")
+_RULER = re.compile(r"\s*(?:=+(?:\s+=+)+|-+(?:\s+-+)+)\s*")
+_HEADING = re.compile(r"(?:#{1,6}|={1,6})\s+(\S.*?)\s*#*")
+_UNDERLINE = re.compile(r"([=\-~^\"'*+#:.])\1{2,}\s*")
+_ASCIIDOC_CELL = re.compile(r"(?<!\\)(?:(?<=^)|(?<=\s))(?:(\d+)?(?:\.(\d+))?([+*]))?[<^>.]*[adehlmsv]?\|")
+_COLS = re.compile(r"cols\s*=\s*\"?([^\"\]]*)")
+_DIRECTIVE = re.compile(r"\s*\.\. (list-table|csv-table)::\s*(.*)")
+_OPTION = re.compile(r"\s+:([\w-]+):\s*(.*)")
+_LIST_CELL = re.compile(r"\s*(\*\s+)?-(?:\s+(.*))?$")
+_GAP = re.compile(r"\s{2,}")
+_ASCIIDOC_MARKS = ("|===", ",===", ":===")
+_LEAST_ROWS = 3
+_SHORT_CELL = 40
+"""Mean characters of a cell of columns that no line rules off: longer ones are prose. Both are guesses."""
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A table: its grid, how many of its lines are its header (None: not said), its caption, and where it ends."""
+
+    grid: list[list[str]]
+    header: int | None
+    end: int
+    caption: str = ""
+
+
+def with_rows(lines: Sequence[str], *, spaced: bool = True) -> list[str]:
+    """Lines of a text with the rows of its tables in their place.
+
+    Args:
+        lines: The lines as they stand, with their spaces.
+        spaced: Whether columns that only spaces rule off are tables.
+    """
+    found: list[str] = []
+    heading, headings, at = "", 0, 0
+    while at < len(lines):
+        table = _table_at(lines, at, spaced=spaced)
+        if table is None:
+            named = heading_at(lines, at)
+            headings += bool(named)
+            heading = named or heading
+            found.append(lines[at])
+            at += 1
+            continue
+        # The first heading is mostly the document's title, which stands with every passage anyway.
+        caption = table.caption or _caption_above(found) or (heading if headings > 1 else "")
+        if lines[at].strip() in _ASCIIDOC_MARKS and found and found[-1].startswith("["):
+            found.pop()  # what is said there of the table's columns
+        rows = table_lines(table.grid, caption=caption, header_rows=table.header, headings=False)
+        found += [*([""] if found and found[-1].strip() else []), *rows]
+        if table.end < len(lines) and lines[table.end].strip():
+            found.append("")
+        at = table.end
+    return found
+
+
+def heading_at(lines: Sequence[str], at: int) -> str:
+    """The heading that a line is, by its marks or by the line of marks under it; else ""."""
+    if match := _HEADING.fullmatch(lines[at]):
+        return match[1]
+    below = lines[at + 1] if at + 1 < len(lines) else ""
+    is_above = lines[at].strip() and _UNDERLINE.fullmatch(below) and len(below.strip()) >= len(lines[at].strip()) - 2
+    return lines[at].strip() if is_above and not _UNDERLINE.fullmatch(lines[at]) else ""
+
+
+def _caption_above(found: Sequence[str]) -> str:
+    """What a line right above a table calls it: "Table 2: Prices", ".Prices" or "Prices:"."""
+    line = next((line.strip() for line in reversed(found[-2:]) if line.strip()), "")
+    named = re.match(r"(?:\*\*)?(?:table|tabelle|tab\.)\s", line, re.IGNORECASE) or line.endswith(":")
+    return line.strip("*_: ") if named and 1 < len(line) <= LONGEST_CAPTION and not is_row(line) else ""
+
+
+def _table_at(lines: Sequence[str], at: int, *, spaced: bool) -> _Found | None:
+    line = lines[at]
+    if not line.strip():
+        return None
+    if _GRID_RULE.fullmatch(line):
+        return _grid(lines, at)
+    below = lines[at + 1] if at + 1 < len(lines) else ""
+    if "|" in line and _PIPE_RULE.fullmatch(below):
+        return _markdown(lines, at)
+    if "|" in line and _PRINTED_RULE.fullmatch(below):
+        return _printed(lines, at)
+    if line.strip() in _ASCIIDOC_MARKS:
+        return _asciidoc(lines, at)
+    if directive := _DIRECTIVE.fullmatch(line):
+        return _directive(lines, at, directive[1], directive[2])
+    if _RULER.fullmatch(line) or _RULER.fullmatch(below):
+        return _ruled(lines, at)
+    return _columns(lines, at) if spaced else None
+
+
+def _block(lines: Sequence[str], at: int) -> list[str]:
+    """The lines from one on up to a blank one."""
+    end = at
+    while end < len(lines) and lines[end].strip():
+        end += 1
+    return list(lines[at:end])
+
+
+def _markdown(lines: Sequence[str], at: int) -> _Found | None:
+    """A table of Markdown, by markdown-it, which knows where it ends and what an escaped bar is."""
+    from markdown_it import MarkdownIt
+
+    block = [line.strip() for line in _block(lines, at)]
+    grid: list[list[str]] = []
+    tokens = MarkdownIt("commonmark").enable("table").parse("\n".join(block))
+    if not tokens or tokens[0].type != "table_open" or tokens[0].map is None:
+        return None
+    end = tokens[0].map[1]
+    for token, inner in pairwise(tokens):
+        if token.type == "tr_open":
+            grid.append([])
+        elif token.type in ("th_open", "td_open"):
+            grid[-1].append(re.sub(r"<br\s*/?>", " ", inner.content))
+        elif token.type == "table_close":
+            break
+    return _Found([[_plain(cell) for cell in row] for row in grid], 1, at + end)
+
+
+def _plain(cell: str) -> str:
+    """A cell without the marks of emphasis and code around all of it or its words."""
+    return re.sub(r"(\*\*|__|`)(.+?)\1", r"\2", cell)
+
+
+def _grid(lines: Sequence[str], at: int) -> _Found | None:
+    """A table with a frame: each line between two rules is a row, or part of one where rules part the rows."""
+    end = at
+    while end < len(lines) and lines[end].strip().startswith(("+", "|")):
+        end += 1
+    block = lines[at:end]
+    bounds = [place for place, character in enumerate(block[0]) if character == "+"]
+    parts: list[list[list[str]]] = [[]]
+    header = 0
+    for line in block[1:]:
+        if line.strip().startswith("+"):
+            if "=" in line and not header:
+                header = len(parts)
+            parts.append([])
+        elif all(place < len(line) and line[place] in "|+" for place in bounds):
+            parts[-1].append([line[left + 1 : right].strip() for left, right in pairwise(bounds)])
+        else:  # cells over several columns, or tabs: what stands in them is kept as it is parted
+            parts[-1].append([cell.strip() for cell in line.strip().strip("|").split("|")])
+    parts = [part for part in parts if part]
+    if not parts:
+        return None
+    # reStructuredText rules off each row, databases the header and the end alone.
+    if header or len(parts) > 2 or max(map(len, parts)) == 1:
+        grid = [_stacked(part) for part in parts]
+        return _Found(grid, header or None, end)
+    return _Found([row for part in parts for row in part], len(parts[0]) if len(parts) > 1 else None, end)
+
+
+def _stacked(rows: Sequence[Sequence[str]]) -> list[str]:
+    """One row of several lines."""
+    width = max(map(len, rows))
+    return [" ".join(row[place] for row in rows if place < len(row) and row[place]) for place in range(width)]
+
+
+def _printed(lines: Sequence[str], at: int) -> _Found | None:
+    """What psql prints: a header, a rule of dashes and plus signs, rows."""
+    rows = [[cell.strip() for cell in line.split("|")] for line in (lines[at], *_block(lines, at + 2)) if "|" in line]
+    end = at + 2 + len(rows) - 1
+    if end < len(lines) and re.fullmatch(r"\s*\(\d+ rows?\)\s*", lines[end]):
+        end += 1
+    return _Found(rows, 1, end) if len(rows) > 1 else None
+
+
+def _ruled(lines: Sequence[str], at: int) -> _Found | None:
+    """Columns under a ruler of dashes or equals signs, which says where each begins."""
+    framed = _RULER.fullmatch(lines[at]) is not None
+    place = at if framed else at + 1
+    starts = [match.start() for match in re.finditer(r"[=-]+", lines[place])]
+    rulers = [place]
+    end = place + 1
+    rows: list[tuple[int, list[str]]] = []
+    while end < len(lines):
+        line = lines[end]
+        if _RULER.fullmatch(line):
+            rulers.append(end)
+        elif not line.strip():
+            # reStructuredText ends with a ruler and may have blank lines between rows.
+            more = framed and len(rulers) < 3 and any(_RULER.fullmatch(each) for each in _block(lines, end + 1))
+            if not more:
+                break
+        else:
+            rows.append((end, _cut(line, starts)))
+        end += 1
+    if framed and len(rulers) < 2:
+        return None
+    above = [] if framed else [_cut(lines[at], starts)]
+    header = len(above)
+    if framed and len(rulers) > 2:
+        header = sum(1 for number, _ in rows if number < rulers[1])
+    grid = above + [row for _, row in rows]
+    grid = _with_continued(grid, header)
+    if len(grid) < 2 or len(starts) < 2:
+        return None
+    if header > 1:
+        grid, header = [_stacked(grid[:header]), *grid[header:]], 1
+    return _Found(grid, header or None, end)
+
+
+def _cut(line: str, starts: Sequence[int]) -> list[str]:
+    return [line[left:right].strip() for left, right in zip(starts, [*starts[1:], None], strict=True)]
+
+
+def _with_continued(grid: Sequence[Sequence[str]], header: int) -> list[list[str]]:
+    """The rows with lines whose first cell is blank joined to the row above them."""
+    rows: list[list[str]] = []
+    for number, row in enumerate(grid):
+        if rows and not row[0] and number > header:
+            rows[-1] = _stacked([rows[-1], row])
+        else:
+            rows.append(list(row))
+    return rows
+
+
+def _asciidoc(lines: Sequence[str], at: int) -> _Found | None:
+    """A table of AsciiDoc: cells behind bars, several or one a line."""
+    mark = lines[at].strip()
+    end = next((number for number in range(at + 1, len(lines)) if lines[number].strip() == mark), None)
+    if end is None:
+        return None
+    before = [lines[number].strip() for number in range(max(0, at - 2), at)]
+    attributes = next((line for line in before if line.startswith("[")), "")
+    caption = next((line[1:] for line in before if re.match(r"\.[^\s.]", line)), "")
+    body = list(lines[at + 1 : end])
+    if mark != "|===":
+        rows = list(csv.reader(body, delimiter=mark[0]))
+        return _Found(rows, 1 if "header" in attributes else None, end + 1, caption) if rows else None
+    cells: list[str] = []
+    first = next((line for line in body if line.strip()), "")
+    for line in body:
+        pieces: list[str] = []
+        matches = list(_ASCIIDOC_CELL.finditer(line))
+        if not matches:
+            if cells and line.strip():
+                cells[-1] = f"{cells[-1]} {line.strip()}".strip()
+            continue
+        if (lead := line[: matches[0].start()].strip()) and cells:
+            cells[-1] = f"{cells[-1]} {lead}"
+        for match, following in zip(matches, [*matches[1:], None], strict=True):
+            text = line[match.end() : following.start() if following else None].strip().replace("\\|", "/")
+            pieces += [text] * (int(match[1] or 1) if match[3] else 1)
+        cells += pieces
+    columns = _asciidoc_columns(attributes) or len(_ASCIIDOC_CELL.findall(first))
+    if columns < 1 or not cells:
+        return None
+    grid = [cells[start : start + columns] for start in range(0, len(cells), columns)]
+    # A blank line behind the first row makes it the header.
+    filled = [number for number, line in enumerate(body) if line.strip()]
+    implied = bool(filled) and filled[0] == 0 and len(body) > 1 and not body[1].strip() and columns > 1
+    has_header = "header" in attributes or (implied and "noheader" not in attributes)
+    return _Found(grid, 1 if has_header else None, end + 1, caption)
+
+
+def _asciidoc_columns(attributes: str) -> int:
+    if not (match := _COLS.search(attributes)):
+        return 0
+    total = 0
+    for part in match[1].split(","):
+        times = re.match(r"\s*(\d+)\*", part)
+        total += int(times[1]) if times else 1
+    return total
+
+
+def _directive(lines: Sequence[str], at: int, kind: str, title: str) -> _Found | None:
+    """A `list-table` or `csv-table` of reStructuredText."""
+    options: dict[str, str] = {}
+    number = at + 1
+    while number < len(lines) and (match := _OPTION.fullmatch(lines[number])):
+        options[match[1]] = match[2]
+        number += 1
+    body: list[str] = []
+    while number < len(lines) and (not lines[number].strip() or lines[number][:1].isspace()):
+        body.append(lines[number])
+        number += 1
+    while body and not body[-1].strip():
+        body.pop()
+        number -= 1
+    count = int(options["header-rows"]) if options.get("header-rows", "").isdigit() else 0
+    if kind == "csv-table":
+        mark = {"tab": "\t", "space": " "}.get(options.get("delim", ","), options.get("delim", ",")[:1] or ",")
+        rows = list(csv.reader((line.strip() for line in body if line.strip()), delimiter=mark, skipinitialspace=True))
+        if "header" in options:
+            rows = [*csv.reader([options["header"]], delimiter=mark, skipinitialspace=True), *rows]
+            count = 1
+    else:
+        rows = list(_list_rows(body))
+    return _Found(rows, count or None, number, title) if rows else None
+
+
+def _list_rows(body: Sequence[str]) -> Iterator[list[str]]:
+    row: list[str] = []
+    for line in body:
+        match = _LIST_CELL.fullmatch(line)
+        if match and match[1]:
+            if row:
+                yield row
+            row = [match[2] or ""]
+        elif match and row:
+            row.append(match[2] or "")
+        elif row and line.strip():
+            row[-1] = f"{row[-1]} {line.strip()}".strip()
+    if row:
+        yield row
+
+
+def _columns(lines: Sequence[str], at: int) -> _Found | None:
+    """Columns of a fixed width, or parted by tabs, that nothing rules off: short cells in three lines or more."""
+    if at and lines[at - 1].strip():
+        return None  # only where a block begins: it is looked at once
+    if "\t" not in lines[at].strip() and not _GAP.search(lines[at].strip()):
+        return None
+    block = _block(lines, at)
+    if len(block) < _LEAST_ROWS or any(is_row(line) or is_log_line(line) or is_code(line) for line in block):
+        return None
+    tabs = {line.rstrip("\t").count("\t") for line in block}
+    if "\t" in block[0]:
+        if 0 in tabs or len(tabs) > 2:
+            return None
+        grid = [[cell.strip() for cell in line.split("\t")] for line in block]
+    else:
+        starts = _column_starts(block)
+        if len(starts) < 2:
+            return None
+        grid = [_cut(line, starts) for line in block]
+    filled = sum(1 for row in grid if sum(map(bool, row)) > 1)
+    return _Found(grid, None, at + len(block)) if filled >= len(grid) - 1 and _has_short_cells(grid) else None
+
+
+def _has_short_cells(grid: Sequence[Sequence[str]]) -> bool:
+    """Whether all columns hold labels and figures; behind two such columns the last may hold remarks."""
+    width = max(map(len, grid))
+    for place in range(width - (width > 2)):
+        cells = [row[place] for row in grid if place < len(row) and row[place]]
+        if sum(map(len, cells)) > _SHORT_CELL * len(cells):
+            return False
+    return True
+
+
+def _column_starts(block: Sequence[str]) -> list[int]:
+    """Where columns begin: behind places that are blank in all lines."""
+    width = max(map(len, block))
+    if width > 400 or any("\t" in line for line in block):
+        return []
+    blank = [all(place >= len(line) or line[place] == " " for line in block) for place in range(width)]
+    narrow = _starts(blank, 1)
+    # Programs that align to the right part columns by a single space: then no cell has one.
+    return narrow if all(len(line.split()) == len(narrow) for line in block) else _starts(blank, 2)
+
+
+def _starts(blank: Sequence[bool], gap: int) -> list[int]:
+    starts = []
+    run = gap  # the margin
+    for place, is_blank in enumerate(blank):
+        if is_blank:
+            run += 1
+            continue
+        if run >= gap:
+            starts.append(place)
+        run = 0
+    return starts

@@ -1,0 +1,110 @@
+"""Passages that hold a question's exact strings, and lines of errors where errors are asked for, go before all others.
+
+Neither vectors nor BM25 tell GX-2290 from GX-2210: a code's letters are one word of many to both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+from preflight_rag.library.collection import PhraseSearch
+from preflight_rag.library.search.hybrid import cosines
+from preflight_rag.state.errors import LibraryEmpty
+from preflight_rag.state.retrieval import Candidate
+from preflight_rag.text.exact import count_held, exact_strings, spellings
+from preflight_rag.text.log_lines import ERROR_WORDS, asks_errors, error_lines
+from preflight_rag.text.words import words
+
+if TYPE_CHECKING:
+    from preflight_rag.library.collection import Collection
+    from preflight_rag.library.search.filters import Filter
+    from preflight_rag.state.values import Passage
+
+LOOKED_THROUGH = 64
+"""Passages that an index gives for a question's strings, whose letters are then compared. A guess."""
+MOST_ERRORS = 6
+"""Passages with lines of errors that go first; a guess, below half of what a turn reads."""
+
+
+def exact_first(
+    library: Collection, question: str, pool: Sequence[Candidate], where: Filter | None, k: int
+) -> Sequence[Candidate]:
+    """The candidates with those first that a question's exact strings or its errors are in, which may be new ones.
+
+    A string that stands in more passages than a turn reads is common: then the first of them goes before the others,
+    and the order stays. To put all of them first lost 0.02 nDCG@10 of such questions of `biomix` (BM25, 112 questions),
+    to lead with one 0.002; of rarer strings (351 questions) it gained 0.004.
+
+    Args:
+        library: The collection; the pool stays as it is where it cannot look for phrases.
+        question: The standalone question.
+        pool: The candidates, best first.
+        where: What the passages have to fit.
+        k: How many a turn reads.
+    """
+    strings, errors = exact_strings(question), asks_errors(question)
+    if not (strings or errors) or not isinstance(library, PhraseSearch):
+        return pool
+    phrases = [spelling for each in strings for spelling in spellings(each)]
+    first = _holding(library, phrases, where, lambda passage: count_held(f"{passage.title} {passage.text}", strings))
+    if errors:
+        known = {passage.id for passage, _ in first}
+        asked = set(words(question)) - ERROR_WORDS
+        found = _holding(library, sorted(ERROR_WORDS), where, lambda passage: _errors_worth(passage, asked))
+        first += [(passage, 0.1) for passage, _ in found[:MOST_ERRORS] if passage.id not in known]
+    if not first:
+        return pool
+    if len(first) <= k:
+        return _with_new(library, question, pool, first)
+    holding = {passage.id for passage, _ in first}
+    place = next((at for at, candidate in enumerate(pool[:k]) if candidate.passage.id in holding), None)
+    if place is None:
+        return _with_new(library, question, pool, first[:1])
+    return pool if place == 0 else [pool[place], *pool[:place], *pool[place + 1 :]]
+
+
+def _with_new(
+    library: Collection, question: str, pool: Sequence[Candidate], first: Sequence[tuple[Passage, float]]
+) -> list[Candidate]:
+    """The pool with some passages first, by how much they hold and then by their place in it."""
+    candidates = list(pool)
+    places = {candidate.passage.id: place for place, candidate in enumerate(candidates)}
+    new = [passage for passage, _ in first if passage.id not in places]
+    if new:
+        vectors = dict(zip([each.id for each in new], library.vectors([each.id for each in new]), strict=True))
+        near = cosines(library.embedder.encode_query(question), vectors)
+        least = min((candidate.score for candidate in candidates), default=0.0)
+        added = [Candidate(passage, len(candidates) + 1, least, near[passage.id]) for passage in new]
+        places |= {candidate.passage.id: len(candidates) + at for at, candidate in enumerate(added)}
+        candidates += added
+    worth = {passage.id: value for passage, value in first}
+    order = sorted(candidates, key=lambda each: (-worth.get(each.passage.id, 0.0), places[each.passage.id]))
+    return [replace(candidate, rank=rank) for rank, candidate in enumerate(order, 1)]
+
+
+def _holding(
+    library: PhraseSearch, phrases: Sequence[str], where: Filter | None, worth: Callable[[Passage], float]
+) -> list[tuple[Passage, float]]:
+    """The passages of an index's best for some phrases that are worth something, worth most first."""
+    if not phrases:
+        return []
+    try:
+        ids = library.passages_with(phrases, LOOKED_THROUGH)
+    except LibraryEmpty:
+        return []
+    collection = cast("Collection", library)
+    if where is not None and ids:
+        ids = collection.fitting(ids, where)
+    found = [(passage, value) for passage in collection.passages(ids) if (value := worth(passage)) > 0]
+    return sorted(found, key=lambda item: -item[1])
+
+
+def _errors_worth(passage: Passage, asked: set[str]) -> float:
+    """How many of the question's other words a passage's lines of errors hold; 0 where it has no such line."""
+    lines = error_lines(passage.text)
+    if not lines:
+        return 0.0
+    shared = max(len(asked & set(words(line))) for line in lines)
+    return 0.0 if asked and not shared else 1.0 + shared

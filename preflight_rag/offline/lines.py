@@ -1,0 +1,185 @@
+"""Rows of tables, lines of logs and sentences that a question names: by an exact string, by a cell, or by its level.
+
+A row or a line is read by itself, so a reader is given the ones that a question names, and not their neighbours; where
+nothing is claimed, they are the evidence. By rule: vectors and a reader of prose tell rows of one table hardly apart.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from preflight_rag.state.reading import Source
+from preflight_rag.text.exact import count_held, exact_strings, holds, is_definite, others_like
+from preflight_rag.text.log_lines import ERROR_WORDS, asks_errors, error_lines, is_log_line, is_setting, level_of_record
+from preflight_rag.text.sentences import sentence_spans
+from preflight_rag.text.tables import is_row, parse_row
+from preflight_rag.text.words import words
+
+MOST_LINES = 10
+"""Rows and lines that are shown; a guess."""
+MOST_SENTENCES = 3
+_LONGEST = 600
+"""Characters of a line that is shown whole; a guess, as of other quotes."""
+_SHORTEST_CELL = 3
+"""Characters of a cell that is looked for in a question; what is shorter stands in many. A guess."""
+
+_WORD = re.compile(r"[^\W_]+")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row or a log's line of a passage, verbatim; `n` is the passage's number."""
+
+    n: int
+    text: str
+
+
+def stands_alone(line: str) -> bool:
+    """Whether a line is read by itself: a row, a log's line, or a setting."""
+    return is_row(line) or is_log_line(line) or is_setting(line)
+
+
+def definite_strings(question: str, sources: Sequence[Source]) -> tuple[str, ...]:
+    """The question's exact strings that one of the passages holds, and that name one thing each."""
+    strings = [each for each in exact_strings(question) if any(holds(source.text, each) for source in sources)]
+    texts = [source.text for source in sources] if strings else []
+    return tuple(each for each in strings if is_definite(each, texts))
+
+
+def narrowed(question: str, sources: Sequence[Source]) -> list[Source]:
+    """The passages that bear on what a question names exactly, without rows and lines about other things.
+
+    Where a definite string stands in some passages, the others go, of rows and lines those without it, and sentences
+    from one on that has another string of its form up to the next that has it. Where errors are asked for and there are
+    such lines, lines of other levels go. Nothing else is left out.
+    """
+    strings = definite_strings(question, sources)
+    if strings:
+        best = max(count_held(_all(source), strings) for source in sources)
+        least = min(best, 1.0)
+        about = [source for source in sources if count_held(_all(source), strings) >= least]
+        return [_with_lines(_about(source, strings), lambda line: count_held(line, strings) > 0) for source in about]
+    if asks_errors(question) and any(error_lines(source.text, question) for source in sources):
+        return [_without_other_levels(source, question) for source in sources]
+    return list(sources)
+
+
+def named_lines(question: str, sources: Sequence[Source]) -> list[tuple[int, str]]:
+    """`(passage, line)` of the rows and lines that a question names, best first; [] where it names none.
+
+    They are named by exact strings, else as errors that share a word with the question, else by a cell that the
+    question has word for word.
+    """
+    lines = [Line(source.n, line) for source in sources for line in _lines(source.text)]
+    strings = [each for each in exact_strings(question) if any(holds(line.text, each) for line in lines)]
+    if strings:
+        return _best([(count_held(line.text, strings), line) for line in lines])
+    if asks_errors(question):
+        asked = set(words(question)) - ERROR_WORDS
+        errors = {(source.n, line) for source in sources for line in error_lines(source.text, question)}
+        found = [(1.0 + len(asked & set(words(line.text))), line) for line in lines if (line.n, line.text) in errors]
+        if found:
+            return _best(found)
+    return _best([(_named_cells(question, line.text), line) for line in lines])
+
+
+def asks_for_lines(question: str) -> bool:
+    """Whether a question wants what stands on a string, or errors, and nothing more of it."""
+    strings = exact_strings(question)
+    left = set(words(question)) - {term for each in strings for term in words(each)}
+    return asks_errors(question) or (bool(strings) and len(left) < 2)
+
+
+def exact_sentences(question: str, sources: Sequence[Source]) -> list[tuple[int, str]]:
+    """`(passage, sentence)` of the sentences that hold a question's definite strings, most of them first."""
+    strings = definite_strings(question, sources)
+    if not strings:
+        return []
+    found = [
+        (count_held(sentence, strings), Line(source.n, sentence[:_LONGEST]))
+        for source in sources
+        for sentence in (source.text[slice(*span)] for span in sentence_spans(source.text))
+        if count_held(sentence, strings)
+    ]
+    return _best(found)[:MOST_SENTENCES]
+
+
+def _all(source: Source) -> str:
+    return f"{source.title} {source.text}"
+
+
+def _about(source: Source, strings: Sequence[str]) -> Source:
+    """A passage without the sentences that begin to speak of another string of the same form."""
+    kept: list[tuple[int, int]] = []
+    is_about = True
+    spans = sentence_spans(source.text)
+    for span in spans:
+        sentence = source.text[slice(*span)]
+        if count_held(sentence, strings):
+            is_about = True
+        elif any(others_like(each).search(sentence) for each in strings):
+            is_about = False
+        if is_about:
+            kept.append(span)
+    if len(kept) == len(spans):
+        return source
+    return replace(source, text="\n\n".join(source.text[slice(*span)] for span in kept))
+
+
+def _with_lines(source: Source, keeps: Callable[[str], bool]) -> Source:
+    """A passage without the rows and lines that are not wanted, if some are; the rest of its text stays."""
+    lines = source.text.split("\n")
+    if not any(stands_alone(line) and keeps(line) for line in lines):
+        return source
+    return replace(source, text="\n".join(line for line in lines if not stands_alone(line) or keeps(line)).strip())
+
+
+def _without_other_levels(source: Source, question: str) -> Source:
+    wanted = set(error_lines(source.text, question))
+    lines = source.text.split("\n")
+    kept = [line for line in lines if not level_of_record(line) or line.strip() in wanted]
+    return replace(source, text="\n".join(kept).strip()) if any(kept) else source
+
+
+def _lines(text: str) -> Iterator[str]:
+    for line in text.split("\n"):
+        if stands_alone(line) and len(line) <= _LONGEST:
+            yield line.strip()
+
+
+def _best(found: Sequence[tuple[float, Line]]) -> list[tuple[int, str]]:
+    """The lines that are named best, each once, in the order of the passages."""
+    most = max((worth for worth, _ in found), default=0.0)
+    if most <= 0:
+        return []
+    kept: dict[str, int] = {}
+    for worth, line in found:
+        if worth == most:
+            kept.setdefault(line.text, line.n)
+    return [(n, text) for text, n in kept.items()][:MOST_LINES]
+
+
+def _named_cells(question: str, line: str) -> float:
+    """How many characters of cells a question has word for word; 0 where it names none."""
+    row = parse_row(line) if is_row(line) else None
+    if row is None:
+        return 0.0
+    asked = _alike(question)
+    named = {text for cell in row.cells for text in _names(cell.text) if f" {text} " in asked}
+    return float(sum(len(text) for text in named if not any(text != other and text in other for other in named)))
+
+
+@lru_cache(maxsize=4096)
+def _names(cell: str) -> tuple[str, ...]:
+    """What a cell may be called by: all of it, or its part before a comma, a semicolon or a bracket."""
+    whole = [_alike(part).strip() for part in (cell, re.split(r"[,;(/]", cell)[0])]
+    return tuple(
+        text for text in dict.fromkeys(whole) if len(text) >= _SHORTEST_CELL and words(text) and not text.isdigit()
+    )
+
+
+def _alike(text: str) -> str:
+    return f" {' '.join(_WORD.findall(text.casefold()))} "

@@ -1,0 +1,142 @@
+"""Exact strings: part numbers, error codes, versions, addresses. They are meant letter by letter, not by meaning."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+_ADDRESS = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}")
+_DOI = re.compile(r"\b10\.\d{4,9}/[^\s\"<>]{1,200}")
+_EDGES = ".,;:!?()[]{}<>\"'“”‘’«»„`*"
+_CALLED = re.compile(
+    r"\b(?:jobs?|tickets?|orders?|invoices?|cases?|errors?|codes?|parts?|items?|articles?|numbers?|no\.?|nr\.?|ids?|issues?"
+    r"|bugs?|records?|rows?|serial|accounts?|customers?|requests?|contracts?|batch|lots?|skus?|models?|events?|pids?|ports?"
+    r"|status|http|process|task|build|release|transaction|claim|policy|form|exit|signal)"
+    r" ?(?:number |code |id |no\.? ?)?#?(\d{3,20})\b(?![.,%]?\d)",
+    re.IGNORECASE,
+)
+"""A number that names something: "job 9871" and "error 404", not "2 jobs"."""
+_NUMBERED = re.compile(r"(?<!\w)#(\d{1,20})\b")
+_LONG_NUMBER = re.compile(r"\d{6,40}")
+_VERSION = re.compile(r"[vV]?\d{1,6}(?:\.\d{1,6}){2,4}(?:[-+][\w.]{1,30})?|[vV]\d{1,6}(?:\.\d{1,6}){1,3}")
+_HEX = re.compile(r"0[xX][0-9A-Fa-f]{2,32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_CONSTANT = re.compile(r"[A-Za-z][A-Za-z0-9]{0,40}(?:_[A-Za-z0-9]{1,40}){1,8}")
+_CODE = re.compile(r"(?=[^\d]{0,40}\d)(?=[^A-Za-z]{0,40}[A-Za-z])[A-Za-z0-9]{1,40}(?:[-_./:#+][A-Za-z0-9]{1,40}){0,6}")
+_NO_CODE = re.compile(
+    r"\d+(?:st|nd|rd|th|s|x|k|m|b|g|d|f|c|t)"  # 21st, 1990s, 5G
+    r"|\d[\d.,]*(?:[a-zµ°]{1,4}|[kKMG]?[WVAHJNLBb](?:h|z|ps)?|°?[CF])"  # 10mg, 5kW
+    r"|(?:FY|CY|Q|H|W|KW|p|pp|fig|sec|ch)\.?['’]?\d{1,4}"  # fiscal years, quarters, pages
+    r"|\d+[-/](?:[a-z]+(?:[-/][a-z]+)*|[KQS])"  # 12-month, 10-K
+    r"|[a-z]{5,}[-/]?\d{1,2}"  # omega-3
+    r"|[A-Za-z]+-(?:the|to|of)-\w+|\d{4}-\d{2}-\d{2}(?:[T ]\S+)?",
+    re.IGNORECASE,
+)
+"""What mixes letters and digits and names no thing: amounts, ordinals, periods, dates."""
+_RUN = re.compile(r"[A-Za-z]+|\d+")
+_FILE = re.compile(
+    r"\.(?:pdf|docx?|xlsx?|pptx?|txt|md|csv|tsv|jsonl?|html?|xml|log|eml|rtf|od[tsp]|epub|rst|adoc)$", re.I
+)
+LONG_DIGITS = 3
+"""Digits from which on a code is no common name such as IL-6 or CO2; a guess."""
+
+
+@lru_cache(maxsize=256)
+def exact_strings(question: str) -> tuple[str, ...]:
+    """The strings of a question that are meant letter by letter, each once, in their order.
+
+    They are addresses, DOIs, versions, part numbers and codes (letters with digits), constants (ERR_TIMEOUT), and
+    numbers that name something ("job 9871", "#1234", or a number that is all of the question).
+    """
+    found: list[tuple[int, str]] = [
+        (match.start(), match.group().rstrip(_EDGES))
+        for pattern in (_DOI, _ADDRESS)
+        for match in pattern.finditer(question)
+    ]
+    found += [(match.start(1), match[1]) for pattern in (_CALLED, _NUMBERED) for match in pattern.finditer(question)]
+    taken = [(start, start + len(text)) for start, text in found]
+    alone = len(question.split()) == 1
+    for match in re.finditer(r"\S+", question):
+        word = match.group().strip(_EDGES)
+        word = re.sub(r"['’]s$|-[a-z]{4,}$", "", word)  # GX-2290's, ADCY5-related
+        start = match.start() + match.group().find(word)
+        if word and not any(left <= start < right for left, right in taken) and _is_exact(word, alone=alone):
+            found.append((start, word))
+    return tuple(dict.fromkeys(text for _, text in sorted(found) if text))
+
+
+def _is_exact(word: str, *, alone: bool) -> bool:
+    if _FILE.search(word):
+        return False
+    if word.isdigit():
+        return len(word) >= 6 or (alone and len(word) > 2)
+    if _VERSION.fullmatch(word) or _HEX.fullmatch(word):
+        return True
+    if _CONSTANT.fullmatch(word):
+        return True
+    if not _CODE.fullmatch(word) or _NO_CODE.fullmatch(word):
+        return False
+    letters, digits = re.sub(r"[^A-Za-z]", "", word), re.sub(r"\D", "", word)
+    # "gx2290" in lower case; a common word with a digit or two is none.
+    return any(map(str.isupper, word)) or (len(letters) <= 4 and len(digits) >= 2)
+
+
+def is_doi(text: str) -> bool:
+    """Whether a string is a DOI, which is known of a document rather than said in it."""
+    return _DOI.fullmatch(text) is not None
+
+
+@lru_cache(maxsize=1024)
+def exact_pattern(text: str) -> re.Pattern[str]:
+    """Matches a string letter by letter, in any case, where it is not part of a longer one."""
+    return re.compile(rf"(?<![\w@])(?<!\w[.\-/:@]){re.escape(text)}(?!\w)(?![.\-/:@]\w)", re.IGNORECASE)
+
+
+@lru_cache(maxsize=1024)
+def alike_pattern(text: str) -> re.Pattern[str]:
+    """Matches a string however it is spelled: GX-2290, GX2290, gx 2290; also where more follows behind a hyphen."""
+    if "@" in text or "/" in text or _VERSION.fullmatch(text):
+        return exact_pattern(text)
+    runs = _RUN.findall(text)
+    return re.compile(rf"(?<![^\W_]){'[-_./:#+ ]?'.join(map(re.escape, runs))}(?![^\W_])", re.IGNORECASE)
+
+
+def holds(text: str, exact: str) -> bool:
+    """Whether a text has an exact string, however it is spelled there."""
+    return alike_pattern(exact).search(text) is not None
+
+
+def count_held(text: str, strings: Iterable[str]) -> float:
+    """How many exact strings a text has; one that is spelled otherwise there counts half."""
+    return sum(1.0 if exact_pattern(each).search(text) else 0.5 if holds(text, each) else 0.0 for each in strings)
+
+
+def spellings(exact: str) -> list[str]:
+    """The phrases by which an index is asked for a string: with its marks, without them, and between all its parts."""
+    runs = _RUN.findall(exact)
+    return list(dict.fromkeys((exact, "".join(runs), " ".join(runs))))
+
+
+def others_like(exact: str) -> re.Pattern[str]:
+    """Matches strings of the form that one has: other addresses, other versions, other letters and digits."""
+    if "@" in exact:
+        return _ADDRESS
+    if _HEX.fullmatch(exact):
+        return _HEX
+    runs = re.findall(r"[A-Za-z]+|\d+|[^A-Za-z\d]+", exact)
+    parts = [r"\d+" if run.isdigit() else "[A-Za-z]+" if run.isalpha() else re.escape(run) for run in runs]
+    return re.compile(rf"(?<![\w-]){''.join(parts)}(?![\w-])")
+
+
+def is_definite(exact: str, texts: Sequence[str]) -> bool:
+    """Whether a string names one thing: what lacks it is about something else.
+
+    So is one with three or more digits, an address, a constant, and one like which others stand in the texts: PU-09
+    beside PU-07 and PU-08. IL-6 alone may be written as a word.
+    """
+    digits = sum(map(str.isdigit, exact))
+    if digits >= LONG_DIGITS or "@" in exact or "_" in exact or _VERSION.fullmatch(exact) or _HEX.fullmatch(exact):
+        return True
+    shape = "".join(rf"\d{{{len(run)}}}" if run.isdigit() else re.escape(run) for run in re.findall(r"\d+|\D+", exact))
+    like = re.compile(rf"(?<![\w-]){shape}(?![\w-])", re.IGNORECASE)
+    return any(match.group().casefold() != exact.casefold() for text in texts for match in like.finditer(text))

@@ -1,0 +1,117 @@
+"""Lines that stand by themselves: of a log with its level, a setting, a line of code. A quote of one is that line."""
+
+from __future__ import annotations
+
+import re
+
+from preflight_rag.text.tables import is_row
+
+_CLOCK = r"\d{1,2}:\d{2}(?::\d{2})?"
+_MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
+_LEVELS = r"(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERR(?:OR)?|FATAL|CRIT(?:ICAL)?|SEVERE|ALERT|EMERG(?:ENCY)?|PANIC)"
+_LOG = re.compile(
+    r"\s{0,8}(?:<\d{1,3}>\d?\s?)?[\[(]?(?:"
+    rf"\d{{4}}[-/.]\d{{2}}[-/.]\d{{2}}[T ,]+{_CLOCK}"  # 2025-02-09 03:14:07
+    rf"|(?:[A-Z][a-z]{{2}},? )?{_MONTH} [ \d]\d(?: \d{{4}})?,? {_CLOCK}"  # Feb  9 03:14:07, [Sun Feb 09 03:14:07
+    rf"|\d{{1,2}}[/ -]{_MONTH}[/ -]\d{{4}}[: ]{_CLOCK}"  # 09/Feb/2025:03:14:07
+    rf"|\d{{1,2}}[/.]\d{{1,2}}[/.]\d{{2,4}},? {_CLOCK}"  # 09.02.2025 03:14
+    r"|\d{2}:\d{2}:\d{2}(?:[.,]\d{1,9})?[\])]?\s"
+    r"|1\d{9}(?:\.\d{1,9}|\d{3})?[\])]?\s"  # seconds or milliseconds since 1970
+    r"|[IWEF]\d{4} \d{2}:\d{2}:\d{2}"  # glog
+    rf"|{_LEVELS}(?:[\])]|[:|\t])"
+    r"|(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|CRITICAL|SEVERE)\b[\])]?(?: +- +| +(?=[^A-Z\s]|\S[a-z]))"
+    r"|(?:\d{1,3}\.){3}\d{1,3} \S{1,64} \S{1,64} \[\d"  # a web server's access log
+    r"|(?:time|ts|timestamp|level)=)"
+)
+"""The beginning of a log's line, as nginx, syslog, Java, Python, Go and others write it."""
+_SETTING = re.compile(r"\s{0,40}(?:- )?[\"']?[A-Za-z_][\w.\-/]{0,80}[\"']?\s{0,20}(?:=|:=|:(?=\s))\s{0,20}\S")
+_CODE = re.compile(r"[{}]\s*$|^\s*(?:#include\b|from \S{1,80} import\b|import [\w.]+$|def \w+\(|@\w+$|//|/\*|>>> |\$ )")
+_NAMED_LEVEL = re.compile(r"\b(?:level|severity|lvl|levelname|loglevel)[\"']?\s{0,4}[:=]\s{0,4}[\"']?([A-Za-z]{3,9})\b")
+_LEVEL = re.compile(rf"(?<![\w-])({_LEVELS})(?![\w-])|[\[<]({_LEVELS.lower()})[\]>]")
+_WRITTEN_LEVEL = re.compile(r"(?:^|[\]:>|\s])(error|fatal|critical|crit|panic|alert|emerg|warning|warn)(?=:)")
+_SAYS_FAILURE = re.compile(
+    r"\b(?:failed|failure|failing|refused|denied|exceeded|timed out|unable to|could not|exception|traceback|aborted"
+    r"|crashed)\b",
+    re.IGNORECASE,
+)
+"""What a line without a level says where something went wrong."""
+_GLOG = re.compile(r"\s{0,8}([IWEF])\d{4} \d{2}:")
+_STATUS = re.compile(r"\" ([45])\d\d [\d-]")
+"""The status that a web server's access log has behind the request."""
+_BEGINNING = 200
+"""Characters of a line in which its level stands; a guess."""
+_GLOG_LEVELS = {"I": "info", "W": "warning", "E": "error", "F": "error"}
+_LOWER = {"trace": "info", "debug": "info", "info": "info", "notice": "info", "warn": "warning", "warning": "warning"}
+"""Other levels are errors."""
+_ASKS_ERRORS = re.compile(
+    r"\b(?:errors?|fail(?:s|ed|ing|ures?)?|crash(?:e[sd])?|exceptions?|fatal|warnings?|went wrong|goes wrong|broke"
+    r"|aborted|problems?)\b",
+    re.IGNORECASE,
+)
+ERROR_WORDS = frozenset(
+    (
+        *("error", "err", "fatal", "critic", "crit", "sever", "emerg", "alert", "panic", "fail", "failur", "crash"),
+        *("except", "warn", "abort", "wrong", "problem"),
+    )
+)
+"""Index terms by which lines of errors are looked for, and which a question for them has."""
+_ASKS_WARNINGS = re.compile(r"\bwarn", re.IGNORECASE)
+
+
+def asks_errors(question: str) -> bool:
+    """Whether a question is for what went wrong."""
+    return _ASKS_ERRORS.search(question) is not None
+
+
+def error_lines(text: str, question: str = "") -> list[str]:
+    """The lines of logs in a text that are errors; warnings too where a question names them, or there are no errors."""
+    levels = [(line.strip(), level) for line in text.split("\n") if (level := level_of_record(line))]
+    errors = [line for line, level in levels if level == "error"]
+    warnings = [line for line, level in levels if level == "warning"]
+    if _ASKS_WARNINGS.search(question):
+        return warnings or errors
+    return errors
+
+
+def level_of_record(line: str) -> str:
+    """The level of a log's line or of a row of one; "" for other lines."""
+    if is_row(line):
+        named = _NAMED_LEVEL.search(line)
+        return _level(named[1]) if named else ""
+    return level_of(line) if is_log_line(line) else ""
+
+
+def is_log_line(line: str) -> bool:
+    """Whether a line begins as a log's do: with a time, a level, or the address of who asked a web server."""
+    return _LOG.match(line) is not None
+
+
+def is_setting(line: str) -> bool:
+    """Whether a line is a name and its value, as of a configuration: `port = 8080`, `port: 8080`."""
+    return _SETTING.match(line) is not None
+
+
+def is_code(line: str) -> bool:
+    """Whether a line looks like one of a program."""
+    return _CODE.search(line) is not None
+
+
+def level_of(line: str) -> str:
+    """The level that a log's line has: "info", "warning", "error"; "" where it has none."""
+    beginning = line[:_BEGINNING]
+    if named := _NAMED_LEVEL.search(line):
+        return _level(named[1])
+    if found := _LEVEL.search(beginning):
+        return _level(found[1] or found[2])
+    if glog := _GLOG.match(beginning):
+        return _GLOG_LEVELS[glog[1]]
+    if status := _STATUS.search(line):
+        return "error" if status[1] == "5" else "warning"
+    if written := _WRITTEN_LEVEL.search(beginning):
+        return _level(written[1])
+    return "error" if _SAYS_FAILURE.search(line) else ""
+
+
+def _level(word: str) -> str:
+    known = re.fullmatch(_LEVELS, word, re.IGNORECASE)
+    return _LOWER.get(word.lower(), "error") if known else ""

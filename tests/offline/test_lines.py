@@ -1,0 +1,51 @@
+"""Which rows, lines and sentences a question names."""
+
+from __future__ import annotations
+
+from preflight_rag.offline.lines import exact_sentences, named_lines, narrowed
+from preflight_rag.state.reading import Source
+
+PARTS = Source(
+    1,
+    "p",
+    "Parts",
+    "sku: VX-4410 | name: Ball valve | supplier: Norrland\n"
+    "sku: VX-4490 | name: Check valve | supplier: Ostwald\n"
+    "sku: VX-5105 | name: Gate valve | supplier: Norrland",
+)
+LOG = Source(
+    2,
+    "l",
+    "server",
+    "2025-02-01 00:00:07 INFO worker-1 task 6001 done\n"
+    "2025-02-09 03:14:07 ERROR worker-3 task 6871 failed\n"
+    "2025-02-09 03:15:07 ERROR mailer gave up",
+)
+PROSE = Source(3, "q", "Mails", "Write to a@lund.org. It is read by Ada. Write to b@lund.org. It is read by Bo.")
+
+
+def test_rows_are_named_by_a_code_or_by_a_cell() -> None:
+    assert named_lines("price of vx4490", [PARTS]) == [(1, PARTS.text.split("\n")[1])]
+    assert named_lines("Which parts come from Norrland?", [PARTS]) == [
+        (1, PARTS.text.split("\n")[0]),
+        (1, PARTS.text.split("\n")[2]),
+    ]
+    assert named_lines("Who was the mayor?", [PARTS, LOG]) == []
+
+
+def test_errors_are_named_by_what_the_question_says_of_them() -> None:
+    assert named_lines("Which worker failed?", [LOG]) == [(2, LOG.text.split("\n")[1])]
+    assert named_lines("Which errors are there?", [LOG]) == [(2, line) for line in LOG.text.split("\n")[1:]]
+
+
+def test_a_reader_is_given_what_is_about_the_string() -> None:
+    assert [(each.n, each.text) for each in narrowed("Who supplies VX-5105?", [PARTS, LOG])] == [
+        (1, "sku: VX-5105 | name: Gate valve | supplier: Norrland")
+    ]
+    (source,) = narrowed("Who reads b@lund.org?", [PARTS, PROSE])
+    assert source.text == "Write to b@lund.org.\n\nIt is read by Bo."
+    assert narrowed("Who supplies gate valves?", [PARTS, LOG]) == [PARTS, LOG]
+
+
+def test_sentences_with_the_string_are_evidence() -> None:
+    assert exact_sentences("a@lund.org", [PROSE]) == [(3, "Write to a@lund.org.")]
