@@ -1,4 +1,4 @@
-"""`ingest` and `library list|remove|stats|verify|rebuild|delete-document`."""
+"""`ingest` and `library list|show|remove|stats|verify|rebuild|delete-document`."""
 
 from __future__ import annotations
 
@@ -67,6 +67,9 @@ def ingest(
     names: Annotated[
         bool, typer.Option("--names", help="Name every file that is not read, not only their kinds.")
     ] = False,
+    details: Annotated[
+        bool, typer.Option("--details", help="Say of every document what was read, and what was left out.")
+    ] = False,
     engine: Annotated[
         str | None,
         typer.Option(
@@ -95,7 +98,7 @@ def ingest(
     if json:
         show.as_json(report.to_json())
     else:
-        show.ingested(report, library, passages, names=names)
+        show.ingested(report, library, passages, names=names, details=details)
     if report.stopped:
         raise typer.Exit(130)
     if report.failed and not (report.added or report.updated or report.skipped):
@@ -213,10 +216,34 @@ def list_documents(
         found, total = collection.catalogue.documents(find, limit=limit)
         called = {each.id: names_of(collection).name(each.id) for each in found}
     if json:
-        rows = [{**asdict(each), "file": str(each.file) if each.file else None} for each in found]
+        rows = [_entry_json(each) for each in found]
         show.as_json({"documents": rows, "total": total})
         return
     show.documents(found, called, total, find)
+
+
+@library_commands.command("show", epilog="Example: preflight library show report.pdf --library my-library")
+@command
+def show_document(
+    document: Annotated[str, typer.Argument(metavar="DOCUMENT", help="Id, path, file name or title.")],
+    library: LibraryOption = DEFAULT_LIBRARY,
+    json: JsonOption = False,
+) -> None:
+    """Show what was read of a document, and what was left out; of a file of several documents, of each."""
+    from preflight_rag.library.opening import open_library
+
+    with open_library(library) as collection:
+        found = _named(collection, document)
+    if json:
+        show.as_json({"documents": [_entry_json(each) for each in found]})
+        return
+    for entry in found:
+        show.document(entry)
+
+
+def _entry_json(entry: CatalogueEntry) -> dict[str, Any]:
+    read = entry.read.to_json() if entry.read else None
+    return {**asdict(entry), "file": str(entry.file) if entry.file else None, "read": read}
 
 
 @library_commands.command("remove", epilog="Example: preflight library remove notes.md --library my-library")
