@@ -233,12 +233,21 @@ def show_document(
     from preflight_rag.library.opening import open_library
 
     with open_library(library) as collection:
-        found = _named(collection, document)
+        found = _with_attachments(collection, _named(collection, document))
     if json:
         show.as_json({"documents": [_entry_json(each) for each in found]})
         return
     for entry in found:
         show.document(entry)
+
+
+def _with_attachments(collection: OwnCollection, found: list[CatalogueEntry]) -> list[CatalogueEntry]:
+    """Documents, and those that lie inside of the file of one of them."""
+    entries = {entry.id: entry for entry in found}
+    for entry in found:
+        inside, _ = collection.catalogue.documents(f"{entry.id}/", limit=MOST_NAMED)
+        entries |= {each.id: each for each in inside if each.id.startswith(f"{entry.id}/")}
+    return list(entries.values())
 
 
 def _entry_json(entry: CatalogueEntry) -> dict[str, Any]:

@@ -14,12 +14,14 @@ from dataclasses import dataclass, field
 
 from preflight_rag.library.loaders.fields import one_line
 from preflight_rag.library.loaders.layout import paragraphs, vocabulary
+from preflight_rag.text.sentences import sentence_spans
 
 LONGEST_INTRODUCTION = 300
 """Characters of "On … wrote:", which mail programs break into up to three lines; a guess."""
 DEEPEST = 20
 """Levels of quoting that are told apart; a guess."""
 UNKNOWN = "Somebody"
+_WORD = re.compile(r"\w+")
 _MARK = re.compile(r"[ \t]{0,3}>(?!>?From )[ ]?")
 _WROTE = re.compile(
     r"\b(?:wrote|writes|schrieb(?:en)?|a écrit|escribi[óo]|escreveu|ha scritto|schreef|geschreven|skrev|"
@@ -58,7 +60,7 @@ class MailText:
     """A mail's text with the writers of its quoted parts.
 
     Attributes:
-        text: Own words as they are; each sentence-holding block of a quoted part begins with "NAME wrote: ".
+        text: Own words as they are; each sentence of a quoted part begins with "NAME wrote: ".
         quoted: How many quoted parts there are.
         own_lines: Lines of the mail's own.
     """
@@ -146,8 +148,15 @@ def _append(lines: Sequence[str], writer: str, found: MailText) -> None:
     blocks = "\n".join(stripped).split("\n\n")
     for block in blocks:
         for paragraph in paragraphs([line for line in block.split("\n") if line], known):
-            if any(char.isalnum() for char in paragraph):
-                found._blocks.append(f"{writer} wrote: {paragraph}")
+            # Each sentence, for a quote is one, and may stand far from the line that says whose it is.
+            sentences = [paragraph[start:end] for start, end in sentence_spans(paragraph)]
+            said = [f"{writer} wrote: {each}" for each in sentences if _says_something(each, writer)]
+            found._blocks += ["\n".join(said)] if said else []
+
+
+def _says_something(sentence: str, writer: str) -> bool:
+    """Whether it is more than the name that a writer ends with."""
+    return not set(_WORD.findall(writer.casefold())).issuperset(_WORD.findall(sentence.casefold()))
 
 
 def _introduction(lines: Sequence[str], at: int) -> tuple[str, int] | None:

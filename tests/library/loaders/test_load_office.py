@@ -107,7 +107,7 @@ def test_a_merged_title_wider_than_its_table(tmp_path: Path) -> None:
 def test_open_document_text(tmp_path: Path) -> None:
     document = load_one(office_files.open_text(tmp_path / "a.odt"))
     assert document.text == (
-        "Tides at Norhaven\n\nHigh water comes twice a day.\n\n- Spring tides\n- Neap tides\n\n"
+        "Tides at Norhaven\n\nHigh water comes twice a day.\n\nComment: check\n\n- Spring tides\n- Neap tides\n\n"
         "Port: Norhaven | High water: 06:40\nPort: Caldria | High water: 07:15"
     )
     assert (document.title, document.date, document.authors) == ("Tide tables", "2023-07-08", ("Bruno Bastow",))
