@@ -12,7 +12,7 @@ EXTRAS = {
     "fast": ("onnx", "openvino"),
     "mcp": ("mcp", "starlette", "uvicorn"),
     "postgres": ("langgraph.checkpoint.postgres", "psycopg", "psycopg_pool"),
-    "office": ("openpyxl", "pptx", "striprtf"),
+    "office": ("compressed_rtf", "ironcalc", "openpyxl", "oxmsg", "pptx", "striprtf", "xlrd"),
     "ray": ("ray",),
     "serve": ("fastapi", "jsonschema", "nh3", "prometheus_client", "python_multipart", "starlette", "uvicorn"),
 }

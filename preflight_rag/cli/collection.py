@@ -67,6 +67,9 @@ def ingest(
     names: Annotated[
         bool, typer.Option("--names", help="Name every file that is not read, not only their kinds.")
     ] = False,
+    details: Annotated[
+        bool, typer.Option("--details", help="Say of every document what was read, and what was left out.")
+    ] = False,
     engine: Annotated[
         str | None,
         typer.Option(
@@ -96,7 +99,7 @@ def ingest(
     if json:
         show.as_json(report.to_json())
     else:
-        show.ingested(report, library, passages, names=names)
+        show.ingested(report, library, passages, names=names, details=details)
     if report.stopped:
         raise typer.Exit(130)
     if report.failed:
@@ -215,31 +218,45 @@ def list_documents(
         found, total = collection.catalogue.documents(find, limit=limit)
         called = {each.id: names_of(collection).name(each.id) for each in found}
     if json:
-        rows = [{**asdict(each), "file": str(each.file) if each.file else None} for each in found]
+        rows = [_entry_json(each) for each in found]
         show.as_json({"documents": rows, "total": total})
         return
     show.documents(found, called, total, find)
 
 
-@library_commands.command("show", epilog="Example: preflight library show prices.csv --library my-library")
+@library_commands.command("show", epilog="Example: preflight library show report.pdf --library my-library")
 @command
 def show_document(
-    document: Annotated[str, typer.Argument(metavar="DOCUMENT", help="Its id, path, file name or title.")],
+    document: Annotated[str, typer.Argument(metavar="DOCUMENT", help="Id, path, file name or title.")],
     library: LibraryOption = DEFAULT_LIBRARY,
     json: JsonOption = False,
 ) -> None:
-    """Show what is known of a document, and how its file was read: of a table its separator, decimals and encoding."""
+    """Show what was read of a document, and what was left out; of a file of several documents, of each."""
     from preflight_rag.library.opening import open_library
 
     with open_library(library) as collection:
-        entries = {entry.id: entry for entry in _named(collection, document)}
-        rows = [row for row in collection.documents() if row["id"] in entries]
-    found = [{**row, "passages": entries[row["id"]].passages} for row in rows]
+        found = _with_attachments(collection, _named(collection, document))
+        ids = {entry.id for entry in found}
+        metadata = {row["id"]: row["metadata"] for row in collection.documents() if row["id"] in ids}
     if json:
-        show.as_json({"documents": found})
+        show.as_json({"documents": [_entry_json(each) | {"metadata": metadata[each.id]} for each in found]})
         return
-    for row in found:
-        show.document(row)
+    for entry in found:
+        show.document(entry, metadata[entry.id])
+
+
+def _with_attachments(collection: OwnCollection, found: list[CatalogueEntry]) -> list[CatalogueEntry]:
+    """Documents, and those that lie inside of the file of one of them."""
+    entries = {entry.id: entry for entry in found}
+    for entry in found:
+        inside, _ = collection.catalogue.documents(f"{entry.id}/", limit=MOST_NAMED)
+        entries |= {each.id: each for each in inside if each.id.startswith(f"{entry.id}/")}
+    return list(entries.values())
+
+
+def _entry_json(entry: CatalogueEntry) -> dict[str, Any]:
+    read = entry.read.to_json() if entry.read else None
+    return {**asdict(entry), "file": str(entry.file) if entry.file else None, "read": read}
 
 
 @library_commands.command("remove", epilog="Example: preflight library remove notes.md --library my-library")

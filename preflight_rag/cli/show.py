@@ -6,7 +6,7 @@ import json
 import re
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from rich.live import Live
     from rich.markdown import Markdown
 
-    from preflight_rag.library.ingest.report import IngestReport
+    from preflight_rag.library.ingest.report import IngestReport, ReadDocument
+    from preflight_rag.library.loaders.read_report import ReadReport
     from preflight_rag.library.opening import LibraryPlace
     from preflight_rag.library.storage.catalogue import CatalogueEntry
     from preflight_rag.state.values import (
@@ -217,7 +218,7 @@ MOST_LINES = 20
 """Lines of one kind in a report, unless every name is asked for."""
 
 
-def ingested(report: IngestReport, library: LibraryPlace, passages: int, *, names: bool) -> None:
+def ingested(report: IngestReport, library: LibraryPlace, passages: int, *, names: bool, details: bool = False) -> None:
     """What an ingest did, what it could not read, and how to go on."""
     if report.stopped:
         files = "1 file is" if report.left == 1 else f"{report.left:,} files are"
@@ -235,6 +236,7 @@ def ingested(report: IngestReport, library: LibraryPlace, passages: int, *, name
         if len(lines) > len(shown):
             echo(f"... and {len(lines) - len(shown):,} more {what}; --names shows all")
     _passed_over(report.passed_over, names=names)
+    _read(report.read, details=details)
     if not library.is_there():
         echo(f"nothing could be read: no library was made at {library}")
         return
@@ -251,6 +253,53 @@ def refused(report: IngestReport, library: LibraryPlace) -> None:
     rest = f"; the {kept:,} other document{'s are' if kept != 1 else ' is'} in {library}" if kept else ""
     many = f"{count:,} failure{'s' if count != 1 else ''}"
     echo(f"{many} in {of}: not all could be taken in{rest}. See above for what and why.", err=True)
+def _read(read: Sequence[ReadDocument], *, details: bool) -> None:
+    """What was read of all documents together, and of which of them less than expected; or of each."""
+    from preflight_rag.library.loaders.read_report import counted
+
+    if details:
+        for each in read:
+            echo(f"read: {each.source}: {', '.join(counted(each.report.counts))}")
+            _left_out(each.report)
+        return
+    together: dict[str, int] = {}
+    for each in read:
+        for name, number in each.report.counts.items():
+            together[name] = together.get(name, 0) + number
+    if together:
+        echo(f"read: {', '.join(counted(together))} (--details says it of each document)")
+    less = [each.source for each in read if each.report.less]
+    if less:
+        named = ", ".join(Path(source).name for source in less[:3]) + (", ..." if len(less) > 3 else "")
+        many = "1 document" if len(less) == 1 else f"{len(less):,} documents"
+        echo(f"look at {many} of which less than expected was read: {named}")
+
+
+def _left_out(report: ReadReport) -> None:
+    for what, why in report.left_out:
+        echo(f"  left out: {what}{f': {why}' if why else ''}")
+    for reason in report.less:
+        echo(f"  less than expected: {reason}")
+
+
+def document(entry: CatalogueEntry, metadata: Mapping[str, Any]) -> None:
+    """A document of the library: what it is, its metadata, what was read of it and what was not."""
+    from preflight_rag.library.loaders.read_report import counted
+
+    echo(entry.title or entry.id)
+    for label, value in (("id", entry.id), ("file", entry.origin), ("date", entry.date), ("added", entry.added)):
+        if value:
+            echo(f"  {label}: {value}")
+    echo(f"  passages: {entry.passages:,}")
+    for label, value in metadata.items():
+        # Of headings and places there are as many as pages: --json has them.
+        if value not in (None, "", [], {}) and label not in ("sections", "page_starts"):
+            echo(f"  {label}: {_field(value)}")
+    if entry.read is None:
+        echo("  what was read of it is not known: it came from a record, or an earlier version took it in")
+        return
+    echo(f"  read: {', '.join(counted(entry.read.counts))}")
+    _left_out(entry.read)
 
 
 def _passed_over(passed: list[tuple[str, str]], *, names: bool) -> None:

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.types import Receive, Scope, Send
 
 from preflight_rag.library.collection import own_collection
+from preflight_rag.library.loaders.read_report import counted
 from preflight_rag.library.names import DocumentNames
 from preflight_rag.library.search.hybrid import again_where_replaced
 from preflight_rag.library.storage.catalogue import CatalogueEntry
@@ -30,6 +31,26 @@ SANDBOX = "default-src 'none'; sandbox"
 INLINE_PDF = "default-src 'none'; object-src 'self'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 FILE: dict[int | str, dict[str, Any]] = {200: {"description": "The file.", "content": {"*/*": {}}}}
 MOST_SOURCES = 500  # tags, and folders, that are listed: a guess at what a person looks through
+
+
+class LeftOut(BaseModel):
+    """What of a document was not read, and why; `why` is empty where `what` says it."""
+
+    what: str
+    why: str
+
+
+class ReadRow(BaseModel):
+    """What was read of a document.
+
+    `summary` has the counts in words; `less` says why less was read than one expects of such a file, and is empty where
+    nothing is amiss.
+    """
+
+    counts: dict[str, int]
+    summary: list[str]
+    left_out: list[LeftOut]
+    less: list[str]
 
 
 class DocumentRow(BaseModel):
@@ -51,6 +72,7 @@ class DocumentRow(BaseModel):
     url: str | None
     added: str
     tags: tuple[str, ...]
+    read: ReadRow | None
 
 
 class DocumentPage(BaseModel):
@@ -250,4 +272,5 @@ def _row(entry: CatalogueEntry, names: DocumentNames) -> DocumentRow:
     values = {name: value for name, value in asdict(entry).items() if name in DocumentRow.model_fields}
     shown = {"id": names.name(entry.id), "source": names.source(entry.source)}
     name = Path(entry.origin).name if entry.origin else shown["source"]
-    return DocumentRow(**{**values, **shown, "file": entry.file is not None, "name": name})
+    read = {**entry.read.to_json(), "summary": counted(entry.read.counts)} if entry.read else None
+    return DocumentRow(**{**values, **shown, "file": entry.file is not None, "name": name, "read": read})

@@ -236,6 +236,7 @@ class ClusterIngest:
                     self._store.set_meta(finished_key(origin), stored_whole)
                 self._given.note_place(self._store, file)
         self.report.notes += part.notes
+        self.report.read += part.read
         self.report.skipped += part.skipped
         self._done += part.skipped
         for source, reason in part.failed:

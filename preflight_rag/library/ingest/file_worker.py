@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from preflight_rag.library.ingest.prepare import embedded_groups, notes_on, split_document, storable
+from preflight_rag.library.ingest.prepare import embedded_groups, notes_on, read_of, split_document, storable
+from preflight_rag.library.ingest.report import ReadDocument
 from preflight_rag.library.ingest.run import BATCH_DOCUMENTS, BATCH_PASSAGES
 from preflight_rag.library.loaders.files import open_regular
 from preflight_rag.library.loaders.isolated import IsolatedLoader
@@ -58,6 +59,7 @@ class FilePart:
         skipped: How many are stored already.
         failed: `(source, reason)` of records that cannot be taken in.
         notes: `(source, note)` on documents that were not read whole.
+        read: What was read of documents.
         characters: Of all documents, those that are skipped included.
         is_last: Whether there are no more.
         version: With the last: what says that the file has not changed since; None where it was not read to its end.
@@ -67,6 +69,7 @@ class FilePart:
     skipped: int = 0
     failed: list[tuple[str, str]] = field(default_factory=list)
     notes: list[tuple[str, str]] = field(default_factory=list)
+    read: list[ReadDocument] = field(default_factory=list)
     characters: int = 0
     is_last: bool = False
     version: list[Any] | None = None
@@ -145,6 +148,7 @@ class FileWorker:
                     part.skipped += 1
                     continue
                 part.notes += notes_on(split.document)
+                part.read += filter(None, [read_of(split.document)])
                 waiting.append(split)
                 if len(waiting) >= BATCH_DOCUMENTS or sum(len(each.passages) for each in waiting) >= BATCH_PASSAGES:
                     part.documents, waiting = _embedded(embedder, waiting), []

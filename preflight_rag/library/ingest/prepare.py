@@ -10,7 +10,9 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
+from preflight_rag.library.ingest.report import ReadDocument
 from preflight_rag.library.loaders.fields import json_values
+from preflight_rag.library.loaders.read_report import report_of
 from preflight_rag.library.storage.document_store import SplitDocument
 from preflight_rag.library.storage.identity import vector_key
 from preflight_rag.state.errors import DocumentError, EmptyDocument, PreflightError
@@ -72,7 +74,17 @@ def notes_on(document: Document) -> list[tuple[str, str]]:
     if pages := document.metadata.get("ocr_pages"):
         many = f"{len(pages)} pages are pictures" if len(pages) > 1 else "1 page is a picture"
         notes.append((source, f"{many}; the text was recognised, and may hold misread letters"))
+    report = report_of(document.metadata)
+    if report and report.less:
+        notes.append((source, f"less than expected was read: {'; '.join(report.less)}"))
     return notes
+
+
+def read_of(document: Document) -> ReadDocument | None:
+    """What was read of a document, for the report of an ingest; None where its loader does not say."""
+    report = report_of(document.metadata)
+    source = on_one_line(document.source or document.id)
+    return ReadDocument(source, on_one_line(document.title), report) if report else None
 
 
 def split_document(document: Document, splitter: Splitter, *, origin: str, content_hash: str) -> SplitDocument:

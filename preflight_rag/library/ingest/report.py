@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from preflight_rag.library.loaders.read_report import ReadReport
+
 Stage: TypeAlias = Literal["waiting", "reading", "splitting", "embedding", "documents", "index"]
 
 
@@ -37,6 +39,25 @@ Stop: TypeAlias = Callable[[], bool]
 """Asked between pages, documents and groups of passages; true ends the run after what is in hand."""
 
 
+@dataclass(frozen=True, slots=True)
+class ReadDocument:
+    """What was read of one document, also of one that is stored as it is.
+
+    Attributes:
+        source: As the document's own.
+        title: The document's.
+        report: What its loader says.
+    """
+
+    source: str
+    title: str
+    report: ReadReport
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as JSON values, with whose it is."""
+        return {"source": self.source, "title": self.title, **self.report.to_json()}
+
+
 @dataclass
 class IngestReport:
     """What an ingest did, in documents.
@@ -45,6 +66,7 @@ class IngestReport:
         failed: `(source, reason)` of each file or record that could not be taken in.
         passed_over: `(path, reason)` of each file or folder, found in a folder, that is not read by its kind.
         notes: `(source, note)` on documents that were taken in, but not all of them: pages that are pictures.
+        read: What was read of each document that came from a file of its own, or was attached to one.
         stopped: Whether the run was asked to stop before its end.
         left: Files that were not begun, or not read to their end, because of that.
     """
@@ -56,6 +78,7 @@ class IngestReport:
     failed: list[tuple[str, str]] = field(default_factory=list)
     passed_over: list[tuple[str, str]] = field(default_factory=list)
     notes: list[tuple[str, str]] = field(default_factory=list)
+    read: list[ReadDocument] = field(default_factory=list)
     stopped: bool = False
     left: int = 0
 
@@ -69,6 +92,7 @@ class IngestReport:
             "failed": [{"source": source, "reason": reason} for source, reason in self.failed],
             "passed_over": [{"source": source, "reason": reason} for source, reason in self.passed_over],
             "notes": [{"source": source, "note": note} for source, note in self.notes],
+            "read": [each.to_json() for each in self.read],
             "stopped": self.stopped,
             "left": self.left,
         }

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from preflight_rag.library.ingest.given import GivenPaths, file_origin
-from preflight_rag.library.ingest.prepare import Splitter, embedded_groups, notes_on, split_document, storable
+from preflight_rag.library.ingest.prepare import Splitter, embedded_groups, notes_on, read_of, split_document, storable
 from preflight_rag.library.ingest.reading import AHEAD_FILES, PageRead, ReadAhead
 from preflight_rag.library.ingest.report import IngestEvent, IngestReport, Progress, Stage, Stop
 from preflight_rag.library.ingest.work import Work, count_documents, text_size
@@ -227,6 +227,8 @@ class Ingestion:
             return
         self._owners[document.id] = origin
         self.report.notes += notes_on(document)
+        if read := read_of(document):
+            self.report.read.append(read)
         stored = self._store.document(document.id)
         digest = content_hash(document, self._settings)
         if stored and stored.content_hash == digest:
@@ -337,6 +339,8 @@ class Ingestion:
 
     def _advance(self, name: str) -> None:
         self._done += 1
+        if self._total is not None:  # a file of one document may have others attached
+            self._total = max(self._total, self._done)
         self._report_progress("documents", self._done, self._total, name)
 
     def _report_progress(

@@ -13,6 +13,7 @@ from preflight_rag.library.loaders.fields import file_document, iso_date, one_li
 from preflight_rag.library.loaders.files import open_archive
 from preflight_rag.library.loaders.html import chapter
 from preflight_rag.library.loaders.parts import Parts
+from preflight_rag.library.loaders.read_report import ReadReport
 from preflight_rag.library.loaders.xml import XMLSyntaxError, local, parse_xml
 from preflight_rag.state.errors import EncryptedDocument, UnreadableDocument
 from preflight_rag.state.values import Document
@@ -46,13 +47,18 @@ def _book(path: Path, archive: ZipFile) -> Document:
     if not place:
         raise UnreadableDocument(f"{path} is no book: its container names no content")
     package = parse_xml(archive.read(place))
+    report = ReadReport()
     parts, missing, names = Parts(), 0, set(archive.namelist())
     for name in _chapters(package, posixpath.dirname(place)):
         if name not in names:
             missing += 1
             continue
-        for style, block in chapter(archive.read(name), path):
+        report.count("chapters")
+        for style, block in chapter(archive.read(name), path, report):
             parts.add(block, style)
+    if missing:
+        report.leave_out(f"chapters that the file lacks: {missing}")
+        report.less.append("chapters that the book names are not in it")
     properties = _properties(package)
     return file_document(
         path,
@@ -63,8 +69,8 @@ def _book(path: Path, archive: ZipFile) -> Document:
         metadata={
             **parts.metadata(),
             **{key: properties[key][0] for key in ("publisher", "language", "subject") if key in properties},
-            **({"unread": f"chapters that the file lacks: {missing}"} if missing else {}),
         },
+        report=report,
     )
 
 

@@ -8,12 +8,15 @@ import re
 from collections.abc import Iterable
 from datetime import date, datetime
 from email.utils import parsedate_to_datetime
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from preflight_rag.library.loaders.read_report import FEW_WORDS, READ_REPORT, ReadReport
 from preflight_rag.state.errors import EmptyDocument, UnreadableDocument
 from preflight_rag.state.values import Document
 from preflight_rag.text.dates import MONTHS
+from preflight_rag.text.tables import is_row
 
 _UNWANTED = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\u200b\u2060\ufeff\ufffe\uffff]")
 _LINE_END = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
@@ -138,6 +141,19 @@ def people(value: object) -> tuple[str, ...]:
     return tuple(name for name in cleaned if name and name.strip("()").lower() not in _NOBODY)
 
 
+_OF_PAGE_NUMBERS = frozenset(
+    (
+        *("page", "pages", "p", "pg", "seite", "s", "pagina", "página", "sida", "side", "strana", "strona"),
+        *("of", "von", "de", "di", "af", "av", "z"),
+    )
+)
+
+
+def is_page_number(text: str) -> bool:
+    """Whether a header or footer says nothing but which page it is on, such as "Page 2 of 5"."""
+    return _OF_PAGE_NUMBERS.issuperset(re.findall(r"[^\W\d_]+", text.lower()))
+
+
 def title_like(line: str) -> bool:
     """Whether the first line of a document without a marked title reads like one."""
     words = line.split()
@@ -163,14 +179,27 @@ def file_document(
     id: str | None = None,
     source: str | None = None,
     if_empty: str = "holds no text",
+    report: ReadReport | None = None,
 ) -> Document:
     """The document that `path` is, or one of those in it when `id` is given.
+
+    What `report` says was left out is `metadata["unread"]`, too, for the notes of an ingest.
 
     Raises:
         EmptyDocument: There is no letter or digit in `text`.
     """
     if not any(char.isalnum() for char in text):
         raise EmptyDocument(f"{source or path} {if_empty}")
+    report = report or ReadReport()
+    if not report.counts.get("rows") and (rows := sum(map(is_row, text.split("\n")))):
+        report.counts["rows"] = rows
+        report.counts["tables"] = sum(is_table for is_table, _ in groupby(filter(None, text.split("\n")), key=is_row))
+    words = report.counts["words"] = len(text.split())
+    pictures = report.counts.get("pictures_without_text", 0)
+    if pictures and words < FEW_WORDS:
+        many = "1 picture" if pictures == 1 else f"{pictures} pictures"
+        report.less.append(f"{words} words beside {many} without text")
+    unread = report.unread()
     return Document(
         id=id or absolute(path),
         text=text,
@@ -179,7 +208,12 @@ def file_document(
         date=date,
         authors=authors,
         pages=pages,
-        metadata={**(metadata or {}), "path": absolute(path)},
+        metadata={
+            **(metadata or {}),
+            **({"unread": unread} if unread else {}),
+            "path": absolute(path),
+            READ_REPORT: report.to_json(),
+        },
     )
 
 

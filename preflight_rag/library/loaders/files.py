@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import stat
 import sys
@@ -31,7 +32,7 @@ LOADERS = {
     "html": (".htm", ".html", ".xhtml"),
     "json_file": (".json",),
     "jsonl": (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz"),
-    "mail": (".eml", ".mbox"),
+    "mail": (".eml", ".mbox", ".msg"),
     "markdown": (".markdown", ".md"),
     "odf": (".odp", ".ods", ".odt"),
     "pdf": (".pdf",),
@@ -42,6 +43,7 @@ LOADERS = {
         *(".adoc", ".asciidoc", ".cfg", ".conf", ".ini", ".log", ".properties", ".rst", ".text", ".toml", ".txt"),
         *(".yaml", ".yml"),
     ),
+    "xls": (".xls",),
     "xlsx": (".xlsm", ".xlsx"),
     "xml": (".nxml", ".nxml.gz", ".xml", ".xml.gz"),
 }
@@ -52,7 +54,14 @@ ONE_DOCUMENT = tuple(
     sorted({suffix for name in LOADERS if name not in _SEVERAL for suffix in LOADERS[name]} - {".mbox"})
 )
 """Endings of files that hold one document each; others may hold any number."""
-OFFICE = {".pptx": "pptx", ".rtf": "striprtf", ".xlsm": "openpyxl", ".xlsx": "openpyxl"}
+OFFICE = {
+    ".msg": "oxmsg",
+    ".pptx": "pptx",
+    ".rtf": "striprtf",
+    ".xls": "xlrd",
+    ".xlsm": "openpyxl",
+    ".xlsx": "openpyxl",
+}
 """Endings whose loaders need a module of the extra `office`."""
 PAGED = frozenset({"pdf", "pptx"})
 """Loaders that say how many pages they have read."""
@@ -60,6 +69,8 @@ Pages: TypeAlias = Callable[[int, int], None]
 """Called with the number of pages that were read, and how many there are."""
 DEFAULT_MAX_BYTES = 200 * 1024 * 1024
 """Largest file that is read, a guess at what no text needs."""
+DEEPEST_FILES = 5
+"""Files inside of files that are read, such as a PDF attached to a mail; a guess."""
 LIBRARY_FILE = "library.db"
 _TEXT_PARTS = (".xml", ".rels", ".html", ".htm", ".xhtml", ".opf", ".ncx")
 _OLE = b"\xd0\xcf\x11\xe0"
@@ -71,10 +82,10 @@ _OTHER_KINDS = {
     "sound; its words have to be written down first": ".aac .flac .m4a .mp3 .ogg .opus .wav .wma",
     "a film; its words have to be written down first": ".avi .m4v .mkv .mov .mp4 .mpeg .mpg .webm .wmv",
     "an old Word document; save it as .docx": ".doc .dot",
-    "an old Excel workbook; save it as .xlsx": ".xls .xlsb",
+    "a binary Excel workbook; save it as .xlsx": ".xlsb",
     "an old PowerPoint presentation; save it as .pptx": ".pps .ppt",
     "a document of Apple's programs; export it as .pdf": ".key .numbers .pages",
-    "a mail of Outlook's; save it as .eml": ".msg .ost .pst",
+    "a store of Outlook's; save its mails as .msg or .eml": ".ost .pst",
     "a Kindle book; convert it to .epub": ".azw .azw3 .mobi",
     "an archive; unpack it first": ".7z .bz2 .gz .rar .tar .tgz .xz .zip",
 }
@@ -219,6 +230,34 @@ def opened(path: Path, max_bytes: int, folder: Path | None = None) -> Iterator[N
 _OPENED = threading.local()
 
 
+@contextmanager
+def held_in_memory(path: Path, data: bytes) -> Iterator[None]:
+    """Have loaders read these bytes under a path that is no file's: an attachment's, below the file that holds it.
+
+    A process that reads files may write none of this size, so there is no temporary file.
+    """
+    contents = _OPENED.__dict__.setdefault("contents", {})
+    if len(contents) >= DEEPEST_FILES:
+        raise UnreadableDocument(f"{path} lies {DEEPEST_FILES} files deep")
+    contents[path] = data
+    try:
+        yield
+    finally:
+        contents.pop(path, None)
+
+
+def file_or_bytes(path: Path) -> Path | bytes:
+    """Where a file can be read, or what is held in memory under its path."""
+    data = _OPENED.__dict__.get("contents", {}).get(path)
+    return open_place(path) if data is None else cast("bytes", data)
+
+
+def open_file(path: Path) -> IO[bytes]:
+    """A file, or what is held in memory under its path, opened for reading."""
+    found = file_or_bytes(path)
+    return io.BytesIO(found) if isinstance(found, bytes) else found.open("rb")
+
+
 def open_place(path: Path) -> Path:
     """Where a file that is `opened` can be read, again and from its beginning; of any other, its path."""
     return cast("Path", _OPENED.__dict__.get("places", {}).get(path, path))
@@ -315,8 +354,10 @@ def read_bytes(path: Path, max_bytes: int) -> bytes:
 
 def open_binary(path: Path) -> IO[bytes]:
     """The file opened for reading, through gzip when its name ends in `.gz`."""
-    file = open_place(path)
-    return cast("IO[bytes]", gzip.open(file, "rb")) if path.name.lower().endswith(".gz") else file.open("rb")
+    if not path.name.lower().endswith(".gz"):
+        return open_file(path)
+    found = file_or_bytes(path)
+    return cast("IO[bytes]", gzip.open(io.BytesIO(found) if isinstance(found, bytes) else found, "rb"))
 
 
 class _Archive(zipfile.ZipFile):
@@ -343,14 +384,14 @@ def open_archive(path: Path, max_bytes: int, kind: str) -> Iterator[zipfile.ZipF
         DocumentTooLarge: It unpacks to more.
         UnreadableDocument: It is no archive, or a part of it is damaged.
     """
-    with open_place(path).open("rb") as file:
+    with open_file(path) as file:
         if file.read(4) == _OLE:
             raise EncryptedDocument(
                 f"{path} is protected by a password, or of an older format than its ending says",
                 help="Open it, and save a copy without a password",
             )
     try:
-        with _Archive(open_place(path)) as archive:
+        with open_file(path) as file, _Archive(file) as archive:
             texts = (part for part in archive.infolist() if part.filename.lower().endswith(_TEXT_PARTS))
             if sum(part.file_size for part in texts) > max_bytes:
                 raise too_large(path, max_bytes)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from preflight_rag.library.loaders.encoding import decode
 from preflight_rag.library.loaders.fields import file_document, iso_date, one_line, people, tidy
 from preflight_rag.library.loaders.files import read_bytes
+from preflight_rag.library.loaders.read_report import ReadReport
 from preflight_rag.state.values import Document
 from preflight_rag.text.tables import BAR, expand_spans, is_row, table_lines
 
@@ -59,6 +60,10 @@ _NOT_SHOWN = re.compile(
 )
 """In a `style` attribute: a browser shows nothing of the element. "display: none" is one, "display: block" is none."""
 _BOILERPLATE = ("nav", "footer", "aside", "form", "button", "select")
+_QUOTE, _QUOTE_END = "\ue000", "\ue001"
+"""Stand where a quoted part of a mail begins and ends; no page has them, for private characters are nobody's."""
+_DESCRIPTION_WORDS = 4
+"""Words of a picture's description that says what it shows; shorter ones are names of buttons and logos. A guess."""
 _LONGEST_CELL = 400
 """Characters of a cell; a table with longer ones lays out a page. A guess."""
 _ENOUGH_CHARACTERS = 300
@@ -81,8 +86,10 @@ def load_html(path: Path, max_bytes: int) -> Iterator[Document]:
     title = soup.title.get_text() if soup.title else ""
     date = next((found for key in _DATES if (found := iso_date(_first(properties, key)))), None)
     written = _JSON_DATE.search(page)
+    report = ReadReport()
     changed = _drop_hidden(soup)
-    if _write_tables(soup) or changed:
+    has_tables = _write_tables(soup, report)
+    if _describe_pictures(soup, report) or has_tables or changed:
         page = str(soup)
     address = _canonical(soup)
     yield file_document(
@@ -95,18 +102,29 @@ def load_html(path: Path, max_bytes: int) -> Iterator[Document]:
             **{key: value for key, names in _FIELDS.items() if (value := _first_of(properties, names))},
             **({"url": address} if address else {}),
         },
+        report=report,
     )
 
 
 def readable_text(page: str) -> str:
-    """The text of a page that is a letter or a chapter, with its tables as lines, and nothing dropped as navigation."""
-    return _visible_text(_parsed(page))
+    """The text of a page that is a letter, with its tables as lines, and `>` before what it quotes, once a level."""
+    soup = _parsed(page)
+    for quote in soup.find_all("blockquote"):
+        quote.insert_before(f"\n{_QUOTE}\n")
+        quote.insert_after(f"\n{_QUOTE_END}\n")
+    depth, lines = 0, []
+    for line in _visible_text(soup).split("\n"):
+        if line in (_QUOTE, _QUOTE_END):
+            depth = max(0, depth + (1 if line == _QUOTE else -1))
+        else:
+            lines.append("> " * depth + line)
+    return tidy("\n".join(lines))
 
 
-def chapter(data: bytes, path: Path) -> list[tuple[str, str]]:
+def chapter(data: bytes, path: Path, report: ReadReport) -> list[tuple[str, str]]:
     """`(style, block)` of a book's page: "heading", "row" of a table, or "" for a paragraph."""
     declared = _CHARSET.search(data[:4096])
-    soup = _parsed(decode(data, path, declared=(declared[1] or declared[2]).decode() if declared else None))
+    soup = _parsed(decode(data, path, declared=(declared[1] or declared[2]).decode() if declared else None), report)
     headings = {one_line(each.get_text(" ")) for each in soup.find_all(["h1", "h2", "h3"])}
     blocks = []
     for line in _visible_text(soup).split("\n"):
@@ -115,15 +133,36 @@ def chapter(data: bytes, path: Path) -> list[tuple[str, str]]:
     return blocks
 
 
-def _parsed(page: str) -> BeautifulSoup:
+def _parsed(page: str, report: ReadReport | None = None) -> BeautifulSoup:
     from bs4 import BeautifulSoup, XMLParsedAsHTMLWarning
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", XMLParsedAsHTMLWarning)
         soup = BeautifulSoup(page, "lxml")
     _drop_hidden(soup)
-    _write_tables(soup)
+    report = report or ReadReport()
+    _write_tables(soup, report)
+    _describe_pictures(soup, report)
     return soup
+
+
+def _describe_pictures(soup: BeautifulSoup, report: ReadReport) -> bool:
+    """Put a picture's description behind it, where that says what it shows and its caption does not say the same."""
+    found = False
+    for picture in soup.find_all("img"):
+        described = one_line(picture.get("alt") or "")
+        if len(described.split()) < _DESCRIPTION_WORDS:
+            report.count("pictures_without_text")
+            continue
+        report.count("pictures_described")
+        figure = picture.find_parent("figure")
+        if figure is not None and described in one_line(figure.get_text(" ")):
+            continue
+        paragraph = soup.new_tag("p")
+        paragraph.string = f"Picture: {described}" if described[-1] in ".!?" else f"Picture: {described}."
+        picture.insert_after(paragraph)
+        found = True
+    return found
 
 
 def _drop_hidden(soup: BeautifulSoup) -> bool:
@@ -174,7 +213,7 @@ def _canonical(soup: BeautifulSoup) -> str:
     return ""
 
 
-def _write_tables(soup: BeautifulSoup) -> bool:
+def _write_tables(soup: BeautifulSoup, report: ReadReport) -> bool:
     """Put lines in the place of tables of data, a paragraph a row; whether there were any. Layout stays as it is."""
     found = False
     tables = soup.find_all("table")
@@ -200,7 +239,7 @@ def _write_tables(soup: BeautifulSoup) -> bool:
             caption=caption.get_text(" ", strip=True) if caption else "",
             header_rows=header or None,
         )
-        for line in lines:
+        for line in report.table(lines):
             paragraph = soup.new_tag("p")
             paragraph.string = line
             table.insert_before(paragraph)

@@ -1,16 +1,22 @@
-"""PDF through LangChain's PyPDFium2Loader, with page offsets and paragraphs put back together."""
+"""PDF through pypdfium2, each page read once: its text in columns and tables, what is laid over it, and its pictures.
+
+Page offsets are kept, and paragraphs put back together.
+"""
 
 from __future__ import annotations
 
 import re
-import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from ctypes import c_float
+from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from preflight_rag.library.loaders import ocr
-from preflight_rag.library.loaders.fields import file_document, iso_date, one_line, people, title_like
-from preflight_rag.library.loaders.files import Pages, open_place
+from preflight_rag.library.loaders.attachments import MOST_ATTACHMENTS, attached_documents, own_name, why_left_out
+from preflight_rag.library.loaders.fields import absolute, file_document, iso_date, one_line, people, title_like
+from preflight_rag.library.loaders.files import Pages, file_or_bytes
 from preflight_rag.library.loaders.layout import (
     HYPHEN,
     is_table_row,
@@ -18,9 +24,15 @@ from preflight_rag.library.loaders.layout import (
     vocabulary,
     without_running_lines,
 )
+from preflight_rag.library.loaders.pdf_annotations import page_annotations
+from preflight_rag.library.loaders.pdf_columns import with_columns
 from preflight_rag.library.loaders.pdf_tables import LEAST_ROWS, with_tables
-from preflight_rag.state.errors import EmptyDocument, EncryptedDocument, UnreadableDocument
+from preflight_rag.library.loaders.read_report import ReadReport
+from preflight_rag.state.errors import DocumentError, EmptyDocument, EncryptedDocument, UnreadableDocument
 from preflight_rag.state.values import Document
+
+if TYPE_CHECKING:
+    from pypdfium2 import PdfDocument, PdfPage
 
 _NO_TITLE = re.compile(
     r"\(?(?:untitled|anonymous|unspecified).*|title|microsoft word - .*|.*slide 1|(?:table of )?contents|abstract"
@@ -31,37 +43,48 @@ _FIGURES_BEHIND = re.compile(r"[\d)%—–-]\s+[$(]*\d[\d.,]*[)%]*\s*$|^[$(]*\d[
 _DOI = re.compile(r"(?:doi\.org/|\bdoi:?\s*)(10\.\d{4,9}/[^\s\"<>]+)", re.IGNORECASE)
 LEAST_LETTERS = 12
 """A page with fewer has a number or a stamp beside its picture, at most; a guess."""
+MOST_OBJECTS = 300
+"""Of a page that are looked at for pictures; a guess that keeps drawings of thousands of lines cheap."""
+LEAST_SHARE = 0.03
+"""Of its page that a picture takes to be counted; smaller ones are logos. A guess."""
 _INCLUDED = ("subject", "keywords", "creator", "producer", "total_pages")
 
 
-def load_pdf(path: Path, max_bytes: int, on_page: Pages | None = None) -> Iterator[Document]:
-    """The PDF as one document; pages that are pictures are recognised where tesseract is installed.
+@dataclass
+class _Read:
+    """What was read of a file: by page its text, and the lines of what is laid over it."""
 
-    `metadata["ocr_pages"]` are those that were, `metadata["unread"]` says which could not be read.
+    pages: list[str] = field(default_factory=list)
+    over: list[list[str]] = field(default_factory=list)
+    scanned: list[int] = field(default_factory=list)
+    drawn: list[int] = field(default_factory=list)
+    properties: dict[str, str] = field(default_factory=dict)
+    attachments: list[tuple[str, bytes]] = field(default_factory=list)
+    report: ReadReport = field(default_factory=ReadReport)
+
+
+def load_pdf(path: Path, max_bytes: int, on_page: Pages | None = None) -> Iterator[Document]:
+    """The PDF as one document, then the files that are attached to it.
+
+    Pages that are pictures are recognised where tesseract is installed; `metadata["ocr_pages"]` are those that were.
 
     Raises:
         EncryptedDocument: It opens with a password only.
         EmptyDocument: It has no text.
         UnreadableDocument: PDFium cannot read it.
     """
-    pages, properties = _read(path, on_page)
-    scanned = _scanned(path, pages)
-    read: list[int] = []
-    if scanned and ocr.languages():
-        read = _recognise(path, pages, scanned, on_page)
-    if not any(char.isalnum() for page in pages for char in page):
+    found = _read(path, on_page)
+    pages, report, scanned = found.pages, found.report, found.scanned
+    recognised = _recognise(path, pages, scanned, on_page) if scanned and ocr.languages() else []
+    attached = _attached(path, found, max_bytes)
+    if not any(char.isalnum() for text in (*pages, *(line for lines in found.over for line in lines)) for char in text):
         if scanned and not ocr.languages():
             counted = "its page is a picture" if len(pages) == 1 else f"its {len(pages)} pages are pictures"
             raise EmptyDocument(f"{path} is scanned: {counted}", help=f"To read them, {ocr.INSTALL}")
         raise EmptyDocument(f"{path} has no text on its {len(pages)} pages")
-    left = [] if ocr.languages() else scanned
-    noted: dict[str, Any] = _identifiers(pages[0])
-    if read:
-        noted["ocr_pages"] = read
-    if left:
-        counted = "1 page is a picture" if len(left) == 1 else f"{len(left)} pages are pictures"
-        noted["unread"] = f"{counted}: {ocr.INSTALL}"
-    text, starts = _joined(pages)
+    _report_pages(report, found, recognised)
+    text, starts = _joined(pages, found.over)
+    properties = found.properties
     title = one_line(properties.get("title", ""))
     yield file_document(
         path,
@@ -72,52 +95,132 @@ def load_pdf(path: Path, max_bytes: int, on_page: Pages | None = None) -> Iterat
         pages=starts,
         metadata={
             **{key: properties[key] for key in _INCLUDED if properties.get(key)},
+            "total_pages": len(pages),
             **_identifiers(pages[0]),
-            **noted,
+            **({"ocr_pages": recognised} if recognised else {}),
         },
+        report=report,
     )
+    yield from attached
 
 
-def _read(path: Path, on_page: Pages | None) -> tuple[list[str], dict[str, Any]]:
-    """The text of each page and the document's properties. PDFium tries the empty password by itself."""
-    from pypdfium2 import PdfiumError
+def _report_pages(report: ReadReport, found: _Read, recognised: list[int]) -> None:
+    """Record which pages have no text, and which of these should have."""
+    report.count("pages", len(found.pages))
+    report.count("pages_recognised", len(recognised))
+    blank = [number for number, text in enumerate(found.pages, 1) if not _has_text(text)]
+    report.count("pages_without_text", len(blank))
+    left = [number + 1 for number in found.scanned if number + 1 not in recognised]
+    if left:
+        counted = "1 page is a picture" if len(left) == 1 else f"{len(left)} pages are pictures"
+        report.leave_out(counted, "no text was recognised on it" if ocr.languages() else ocr.INSTALL)
+    if missing := sorted({*left, *(number + 1 for number in found.drawn)}):
+        numbers = ", ".join(map(str, missing[:10])) + (", …" if len(missing) > 10 else "")
+        many = "page has" if len(missing) == 1 else "pages have"
+        report.less.append(f"{len(missing)} of {len(found.pages)} {many} no text that could be read ({numbers})")
 
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*langchain-community.*", category=DeprecationWarning)
-        from langchain_community.document_loaders import PyPDFium2Loader
-    loaded = []
+
+def _attached(path: Path, found: _Read, max_bytes: int) -> list[Document]:
+    """The documents of files inside of the PDF."""
+    documents: list[Document] = []
+    taken: set[str] = set()
+    for name, data in found.attachments:
+        place = Path(absolute(path)) / own_name(name, taken)
+        try:
+            documents += attached_documents(path, place, data, found.properties.get("title") or path.name, max_bytes)
+            found.report.count("attachments")
+        except DocumentError as error:
+            found.report.leave_out(f"attachment {place.name}", why_left_out(place, error))
+    return documents
+
+
+def _read(path: Path, on_page: Pages | None) -> _Read:
+    """Everything but what has to be recognised. PDFium tries the empty password by itself."""
+    from pypdfium2 import PdfDocument, PdfiumError
+
+    found = _Read()
     try:
-        for page in PyPDFium2Loader(open_place(path)).lazy_load():
-            loaded.append(page)
-            if on_page:
-                on_page(len(loaded), int(page.metadata.get("total_pages") or len(loaded)))
+        document = PdfDocument(file_or_bytes(path))
+        try:
+            if document.get_formtype():
+                document.init_forms()
+            found.properties = _properties(document.get_metadata_dict())
+            for number in range(len(document)):
+                _read_page(document, number, found)
+                if on_page:
+                    on_page(number + 1, len(document))
+            for number in range(min(document.count_attachments(), MOST_ATTACHMENTS)):
+                attachment = document.get_attachment(number)
+                found.attachments.append((attachment.get_name(), bytes(attachment.get_data())))
+        finally:
+            document.close()
     except PdfiumError as error:
         if "password" in str(error).lower() or "security" in str(error).lower():
             raise EncryptedDocument(f"{path} needs a password", help="Save a copy without one") from error
         why = str(error).rstrip(".")
         raise UnreadableDocument(f"{path} is no readable PDF: {why}", help="Open it in a viewer to check") from error
-    return _with_tables(path, [page.page_content for page in loaded]), dict(loaded[0].metadata) if loaded else {}
-
-
-def _scanned(path: Path, pages: list[str]) -> list[int]:
-    """Numbers, from 0, of pages without text that show a picture."""
-    blank = [number for number, text in enumerate(pages) if sum(char.isalnum() for char in text) < LEAST_LETTERS]
-    if not blank:
-        return []
-    from pypdfium2 import PdfDocument
-    from pypdfium2.raw import FPDF_PAGEOBJ_IMAGE
-
-    found = []
-    document = PdfDocument(open_place(path))
-    try:
-        for number in blank:
-            page = document[number]
-            if next(page.get_objects(filter=[FPDF_PAGEOBJ_IMAGE], max_depth=3), None) is not None:
-                found.append(number)
-            page.close()
-    finally:
-        document.close()
     return found
+
+
+def _properties(given: Mapping[str, object]) -> dict[str, str]:
+    return {key.lower(): str(value).strip() for key, value in given.items()}
+
+
+def _read_page(document: PdfDocument, number: int, found: _Read) -> None:
+    page = document[number]
+    text_page = page.get_textpage()
+    try:
+        printed = text_page.get_text_range()
+        text = "\n".join(printed.splitlines()).strip() + "\n"
+        if _has_figures(text):
+            text = with_tables(text_page, printed.replace("\r\n", " \n"))
+        else:
+            text = with_columns(text_page, text, *page.get_size()) or text
+        over = list(page_annotations(document, page, text_page, found.report))
+        pictures, drawings = _pictures(page, is_blank=not _has_text(text))
+        if _has_text(text):
+            found.report.count("pictures_without_text", pictures)
+        elif pictures:
+            found.scanned.append(number)
+        elif drawings and not over:
+            found.drawn.append(number)
+        found.pages.append(text)
+        found.over.append(over)
+    finally:
+        text_page.close()
+        page.close()
+
+
+def _has_text(page: str) -> bool:
+    return next(islice(filter(str.isalnum, page), LEAST_LETTERS - 1, None), None) is not None
+
+
+def _pictures(page: PdfPage, *, is_blank: bool) -> tuple[int, int]:
+    """How many pictures a page shows, of a blank page also those inside of forms, and how many other things."""
+    from pypdfium2.raw import (
+        FPDF_PAGEOBJ_IMAGE,
+        FPDFPage_CountObjects,
+        FPDFPage_GetObject,
+        FPDFPageObj_GetBounds,
+        FPDFPageObj_GetType,
+    )
+
+    number = FPDFPage_CountObjects(page)
+    if is_blank:
+        if next(page.get_objects(filter=[FPDF_PAGEOBJ_IMAGE], max_depth=3), None) is not None:
+            return 1, number
+        return 0, number
+    if number > MOST_OBJECTS:
+        return 0, number
+    width, height = page.get_size()
+    sides = [c_float() for _ in range(4)]
+    pictures = 0
+    for place in range(number):
+        shape = FPDFPage_GetObject(page, place)
+        if FPDFPageObj_GetType(shape) == FPDF_PAGEOBJ_IMAGE and FPDFPageObj_GetBounds(shape, *sides):
+            left, bottom, right, top = (side.value for side in sides)
+            pictures += (right - left) * (top - bottom) >= LEAST_SHARE * width * height
+    return pictures, number
 
 
 def _recognise(path: Path, pages: list[str], scanned: list[int], on_page: Pages | None) -> list[int]:
@@ -125,13 +228,13 @@ def _recognise(path: Path, pages: list[str], scanned: list[int], on_page: Pages 
     from pypdfium2 import PdfDocument
 
     read = []
-    document = PdfDocument(open_place(path))
+    document = PdfDocument(file_or_bytes(path))
     try:
         for done, number in enumerate(scanned, 1):
             page = document[number]
             text = ocr.recognised(page)
             page.close()
-            if sum(char.isalnum() for char in text) >= LEAST_LETTERS:
+            if _has_text(text):
                 pages[number] = text
                 read.append(number + 1)
             if on_page:
@@ -147,41 +250,22 @@ def _identifiers(first_page: str) -> dict[str, str]:
     return {"doi": next(iter(found.values()))} if len(found) == 1 else {}
 
 
-def _with_tables(path: Path, pages: list[str]) -> list[str]:
-    """The pages with their tables' rows as lines; pages without figures are not looked at again."""
-    numbers = [number for number, text in enumerate(pages) if _has_figures(text)]
-    if not numbers:
-        return pages
-    from pypdfium2 import PdfDocument
-
-    found = list(pages)
-    document = PdfDocument(open_place(path))
-    try:
-        for number in numbers:
-            page = document[number]
-            text_page = page.get_textpage()
-            text = text_page.get_text_range()
-            found[number] = with_tables(text_page, text.replace("\r\n", " \n"))
-            text_page.close()
-            page.close()
-    finally:
-        document.close()
-    return found
-
-
 def _has_figures(text: str) -> bool:
     return sum(1 for line in text.split("\n") if is_table_row(line) or _FIGURES_BEHIND.search(line)) >= LEAST_ROWS
 
 
-def _joined(pages: list[str]) -> tuple[str, tuple[tuple[int, int], ...]]:
-    """The whole text and `(number, offset)` of each page; a sentence that runs over a page break stays one line."""
+def _joined(pages: list[str], over: list[list[str]]) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """The whole text and `(number, offset)` of each page; a sentence that runs over a page break stays one line.
+
+    What is laid over a page stands behind its text.
+    """
     printed = without_running_lines([_lines(page) for page in pages])
     known = vocabulary([line for page in printed for line in page])
     text, starts = "", []
     pieces: list[str] = []
     length = 0
     for number, lines in enumerate(printed, 1):
-        body = "\n".join(paragraphs(lines, known))
+        body = "\n".join([*paragraphs(lines, known), *over[number - 1]])
         if pieces and body:
             separator = " " if body[0].islower() and text[-1:].isalpha() else "\n\n"
             pieces.append(separator)

@@ -8,12 +8,14 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from preflight_rag.library.loaders.read_report import READ_REPORT
 from preflight_rag.library.postgres.connections import Address, Connection, Connections, storable_text
 from preflight_rag.library.postgres.schema import DENSE_INDEX, TABLES, open_tables, sees
 from preflight_rag.library.postgres.values import vector_values
 from preflight_rag.library.storage.cards import card_of, document_of_card, is_card
 from preflight_rag.library.storage.catalogue import ROW
 from preflight_rag.library.storage.identity import passage_id
+from preflight_rag.library.storage.schema import OF_DOCUMENTS
 from preflight_rag.state.errors import DatabaseCorrupt
 from preflight_rag.state.values import Passage
 
@@ -39,6 +41,7 @@ _PASSAGES = """
 _LISTED = f"""
     select d.id, d.title, d.source, d.date, d.origin, d.added_at, d.metadata ->> 'doi', d.metadata ->> 'pmcid',
         d.metadata ->> 'pmid', d.metadata ->> 'url', d.metadata ->> 'tags',
+        d.metadata ->> '{READ_REPORT}',
         (select count(*) from library_passages where document = d.key and {sees()}),
         (select coalesce(sum(tokens), 0)::bigint from library_passages where document = d.key and {sees()})
     from library_documents d
@@ -163,7 +166,7 @@ class PostgresStore:
         """The passage of a row, if its text is the one that its id was made of: an edited text is no source."""
         _, id, document, text, start, end, page, tokens, own, title, source, date, whole = row
         try:
-            metadata = {name: value for name, value in json.loads(whole).items() if name != "sections"}
+            metadata = {name: value for name, value in json.loads(whole).items() if name not in OF_DOCUMENTS}
             passage = Passage(
                 id=id,
                 document_id=document,

@@ -22,6 +22,7 @@ from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
 
+from preflight_rag.library.loaders.read_report import READ_REPORT
 from preflight_rag.state.errors import UsageError
 from preflight_rag.text.dates import PartialDate, known_date, parse_date
 
@@ -362,7 +363,7 @@ _DATES = """
 SELECT coalesce(d.date, (SELECT m.value FROM json_each(d.metadata) m WHERE m.key = 'year' COLLATE NOCASE)), count(*)
 FROM documents d WHERE d.retired IS NULL GROUP BY 1
 """
-_NOT_FIELDS = ("sections", "tagged")
+_NOT_FIELDS = ("sections", "tagged", READ_REPORT)
 Fits: TypeAlias = Callable[[str, Any], bool]
 """Whether a value fits, told by its JSON type, as SQLite names these, and the value: of a list, its JSON."""
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from preflight_rag.library.loaders.read_report import READ_REPORT
 from preflight_rag.state.values import Passage
 
 _PREFIX = "card:"
@@ -22,7 +23,7 @@ _FIELDS = {
 }  # fmt: skip
 """Names of the lines of a card, by the metadata's own."""
 _LEFT_OUT = frozenset(
-    {"sections", "path", "origin", "row", "producer", "creator", "description", "title", "authors", "date"}
+    {"sections", "path", "origin", "row", "producer", "creator", "description", "title", "authors", "date", READ_REPORT}
 )
 _LONGEST = 300
 """Characters of a value; longer ones are texts. A guess."""

@@ -10,6 +10,7 @@ from pathlib import Path, PurePath
 from typing import Any, Protocol
 
 from preflight_rag.library.loaders.files import ONE_DOCUMENT, open_regular, real_path, suffix_of
+from preflight_rag.library.loaders.read_report import ReadReport, report_from
 from preflight_rag.library.storage.document_store import PassageReader
 from preflight_rag.library.storage.identity import place_key
 from preflight_rag.state.values import Passage
@@ -31,6 +32,7 @@ class CatalogueEntry:
         url: Where it can be read in the open web, or None.
         added: When it was stored, ISO 8601 in UTC.
         tags: What people, or its own metadata, file it under.
+        read: What was read of it and what was left out; None where its loader did not say.
     """
 
     id: str
@@ -46,6 +48,7 @@ class CatalogueEntry:
     url: str | None
     added: str
     tags: tuple[str, ...] = ()
+    read: ReadReport | None = None
 
 
 class CatalogueStore(PassageReader, Protocol):
@@ -80,7 +83,7 @@ class CatalogueStore(PassageReader, Protocol):
 
 
 ROW = (
-    *("id", "title", "source", "date", "origin", "added_at", "doi", "pmcid", "pmid", "url", "tags", "passages"),
+    *("id", "title", "source", "date", "origin", "added_at", "doi", "pmcid", "pmid", "url", "tags", "read", "passages"),
     "tokens",
 )
 
@@ -225,6 +228,14 @@ def _tags(value: object) -> tuple[str, ...]:
     return tuple(tag.strip() for tag in read if isinstance(tag, str) and tag.strip())
 
 
+def _read(value: object) -> ReadReport | None:
+    """The report in a document's metadata, as the database extracts it."""
+    try:
+        return report_from(json.loads(value)) if isinstance(value, str) else None
+    except ValueError:
+        return None
+
+
 def _entry(row: Mapping[str, Any], store: CatalogueStore) -> CatalogueEntry:
     path = Path(row["origin"]) if row["origin"] else None
     of_one = path is not None and suffix_of(path) in ONE_DOCUMENT
@@ -243,4 +254,5 @@ def _entry(row: Mapping[str, Any], store: CatalogueStore) -> CatalogueEntry:
         url=link_of(row["source"], {key: row[key] for key in ("doi", "pmcid", "pmid", "url")}),
         added=row["added_at"],
         tags=_tags(row["tags"]),
+        read=_read(row["read"]),
     )

@@ -11,6 +11,7 @@ import sqlite3
 from datetime import UTC, datetime
 from typing import Any
 
+from preflight_rag.library.loaders.read_report import READ_REPORT
 from preflight_rag.state.values import Document, Passage
 
 CHUNK = 500
@@ -96,6 +97,10 @@ WHERE p.id IN ({marks})
 """
 
 
+OF_DOCUMENTS = ("sections", READ_REPORT)
+"""Metadata of a document that its passages do not have."""
+
+
 def document_row(document: Document, content_hash: str, origin: str, generation: int) -> tuple[Any, ...]:
     """Values for `UPSERT_DOCUMENT`."""
     return (
@@ -128,10 +133,11 @@ def passage_row(passage: Passage, position: int) -> tuple[Any, ...]:
 
 
 def passage_of(row: sqlite3.Row) -> Passage:
-    """The passage of a row of `SELECT_PASSAGES`; it has its document's metadata, but for the sections, and its own."""
+    """The passage of a row of `SELECT_PASSAGES`; it has its own metadata, and its document's but for `OF_DOCUMENTS`."""
     id, document_id, text, start, end, page, tokens, passage_metadata, title, source, date, document_metadata = row
     metadata = _metadata_of(document_metadata)
-    metadata.pop("sections", None)
+    for name in OF_DOCUMENTS:
+        metadata.pop(name, None)
     return Passage(
         id=id,
         document_id=document_id,

@@ -107,7 +107,7 @@ def test_a_merged_title_wider_than_its_table(tmp_path: Path) -> None:
 def test_open_document_text(tmp_path: Path) -> None:
     document = load_one(office_files.open_text(tmp_path / "a.odt"))
     assert document.text == (
-        "Tides at Norhaven\n\nHigh water comes twice a day.\n\n- Spring tides\n- Neap tides\n\n"
+        "Tides at Norhaven\n\nHigh water comes twice a day.\n\nComment: check\n\n- Spring tides\n- Neap tides\n\n"
         "Port: Norhaven | High water: 06:40\nPort: Caldria | High water: 07:15"
     )
     assert (document.title, document.date, document.authors) == ("Tide tables", "2023-07-08", ("Bruno Bastow",))
@@ -146,7 +146,8 @@ def test_a_mail_with_its_people_and_its_attachments_named(tmp_path: Path) -> Non
     assert (document.title, document.date, document.authors) == ("Depth at the buoys", "2024-03-04", ("Dmitri Delmar",))
     assert "From: Dmitri Delmar\nTo: Elena Estrada" in document.text
     assert "lies at 7.2 metres.\n\nDmitri" in document.text
-    assert document.metadata["unread"] == "attachments: chart.pdf"
+    assert document.metadata["attachments"] == ["chart.pdf"]
+    assert str(document.metadata["unread"]).startswith("attachment chart.pdf: no readable PDF")
 
 
 def test_each_message_of_a_mailbox(tmp_path: Path) -> None:

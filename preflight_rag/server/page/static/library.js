@@ -3,9 +3,18 @@
 import { call } from "./api.js";
 import { announce, confirmed, find, h, icon, promptFor, toast } from "./dom.js";
 import { Uploads } from "./uploads.js";
-import { basename, day, isWeb, plural, sentences } from "./words.js";
+import { asSentence, basename, day, isWeb, plural, sentences } from "./words.js";
 
 const PAGE = 50;
+
+/** What was read of a document, and what was left out; one of which less than expected was read is marked. */
+function readReport(read) {
+  if (!read || !(read.summary.length || read.left_out.length || read.less.length)) return null;
+  const less = read.less.map((reason) => h("p.less", {}, asSentence(`less than expected was read: ${reason}`)));
+  const left = read.left_out.map(({ what, why }) => h("p", {}, asSentence(`left out: ${what}${why ? ` (${why})` : ""}`)));
+  const marks = [read.less.length ? h("span.less", {}, icon("warn"), "Less than expected was read") : null, h("span", {}, `Read: ${read.summary.slice(0, 4).join(", ")}${read.summary.length > 4 ? ", …" : ""}`)];
+  return h("details.read", {}, h("summary.meta", {}, marks), h("div.meta", {}, h("p", {}, asSentence(`read: ${read.summary.join(", ")}`)), less, left));
+}
 
 export class Library {
   /** @param {{ onChange: () => void, limits: () => object, onAsk: () => void }} page */
@@ -96,7 +105,7 @@ export class Library {
     if (aloud) announce(plural(found.total, "document"));
   }
 
-  #row({ tags = [], id, title, name: file_name, source, date, file, gone, url }) {
+  #row({ read = null, tags = [], id, title, name: file_name, source, date, file, gone, url }) {
     const origin = file_name || basename(source || id);
     const name = title || origin;
     const address = `/api/documents/file?id=${encodeURIComponent(id)}`;
@@ -106,7 +115,7 @@ export class Library {
     const to = file ? address : isWeb(url) ? url : null;
     const heading = to ? h("a", { href: to, target: "_blank", rel: "noopener noreferrer" }, name) : name;
     const meta = [origin !== name && origin, date && day(date), gone && "its file is no longer there"].filter(Boolean).join(" · ");
-    return h("li", {}, icon("file"), h("div", {}, h("h2", {}, heading), h("p.meta", {}, meta), tags.length ? h("p.tags", {}, tags.map((one) => h("span.tag", {}, one))) : null), h("span.row-acts", {}, ask, this.write ? [label, remove] : null));
+    return h("li", {}, icon("file"), h("div", {}, h("h2", {}, heading), h("p.meta", {}, meta), tags.length ? h("p.tags", {}, tags.map((one) => h("span.tag", {}, one))) : null, readReport(read)), h("span.row-acts", {}, ask, this.write ? [label, remove] : null));
   }
 
   async #tag(id, name, tags) {

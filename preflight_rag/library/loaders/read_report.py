@@ -1,0 +1,115 @@
+"""What a loader read of a document, what it left out, and where that is less than one expects of such a file.
+
+It is kept in the document's metadata under `READ_REPORT`, beside the text, so that every store has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from preflight_rag.text.words import on_one_line
+
+READ_REPORT = "read_report"
+"""Name of the report in a document's metadata."""
+FEW_WORDS = 30
+"""A document with pictures and fewer words is mostly pictures; a guess."""
+_LABELS = {
+    "words": ("word", "words"),
+    "pages": ("page", "pages"),
+    "slides": ("slide", "slides"),
+    "sheets": ("sheet", "sheets"),
+    "chapters": ("chapter", "chapters"),
+    "tables": ("table", "tables"),
+    "rows": ("row of tables", "rows of tables"),
+    "footnotes": ("footnote or endnote", "footnotes and endnotes"),
+    "headers": ("header or footer", "headers and footers"),
+    "text_boxes": ("text box", "text boxes"),
+    "comments": ("comment", "comments"),
+    "speaker_notes": ("slide with notes", "slides with notes"),
+    "insertions": ("tracked insertion", "tracked insertions"),
+    "form_fields": ("filled form field", "filled form fields"),
+    "formulas": ("formula computed", "formulas computed"),
+    "quoted_parts": ("quoted part", "quoted parts"),
+    "attachments": ("attachment", "attachments"),
+    "pictures_described": ("picture with a description", "pictures with descriptions"),
+    "pictures_without_text": ("picture without text", "pictures without text"),
+    "pages_without_text": ("page without text", "pages without text"),
+    "pages_recognised": ("page recognised", "pages recognised"),
+}
+"""Of each count, its word for one and for several, in the order in which people are shown them."""
+
+
+@dataclass
+class ReadReport:
+    """Collected while a document is read.
+
+    Attributes:
+        counts: How many there are of what was read, by the names of `_LABELS`.
+        left_out: `(what, why)`; `why` is empty where `what` says it.
+        less: Why less was read than one expects of such a file; empty where nothing is amiss.
+    """
+
+    counts: dict[str, int] = field(default_factory=dict)
+    left_out: list[tuple[str, str]] = field(default_factory=list)
+    less: list[str] = field(default_factory=list)
+
+    def count(self, name: str, many: int = 1) -> None:
+        """Add to one of the counts."""
+        if many:
+            self.counts[name] = self.counts.get(name, 0) + many
+
+    def table(self, lines: list[str]) -> list[str]:
+        """Count a table by its lines, which are given back."""
+        if lines:
+            self.count("tables")
+            self.count("rows", len(lines))
+        return lines
+
+    def leave_out(self, what: str, why: str = "") -> None:
+        """Record what was not read."""
+        self.left_out.append((on_one_line(what), on_one_line(why)))
+
+    def unread(self) -> str:
+        """What was left out, as the note on a document says it; "" where nothing was."""
+        return "; ".join(f"{what}: {why}" if why else what for what, why in self.left_out)
+
+    def is_empty(self) -> bool:
+        """Whether it says nothing but how many words there are."""
+        return not (self.left_out or self.less or self.counts.keys() - {"words"})
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as it is stored."""
+        left_out = [{"what": what, "why": why} for what, why in self.left_out]
+        return {"counts": dict(self.counts), "left_out": left_out, "less": list(self.less)}
+
+
+def report_of(metadata: Mapping[str, Any]) -> ReadReport | None:
+    """The report in a document's metadata; None where there is none, or something else goes by its name."""
+    return report_from(metadata.get(READ_REPORT))
+
+
+def report_from(stored: object) -> ReadReport | None:
+    """The report of what `ReadReport.to_json` made; None for anything else."""
+    if not isinstance(stored, Mapping):
+        return None
+    counts, left_out, less = stored.get("counts"), stored.get("left_out"), stored.get("less")
+    if not isinstance(counts, Mapping) or not isinstance(left_out, list | tuple) or not isinstance(less, list | tuple):
+        return None
+    return ReadReport(
+        {str(name): many for name, many in counts.items() if isinstance(many, int)},
+        [(str(each.get("what", "")), str(each.get("why", ""))) for each in left_out if isinstance(each, Mapping)],
+        [str(each) for each in less],
+    )
+
+
+def counted(counts: Mapping[str, int]) -> list[str]:
+    """Counts in words, such as "3 pages"."""
+    known = [name for name in _LABELS if counts.get(name)]
+    others = [name for name in counts if name not in _LABELS and counts[name]]
+    found = []
+    for name in (*known, *others):
+        one, several = _LABELS.get(name, (name.replace("_", " "), name.replace("_", " ")))
+        found.append(f"{counts[name]:,} {one if counts[name] == 1 else several}")
+    return found
