@@ -36,6 +36,7 @@ from preflight_rag.corg.entities import NamedEntity, leading_names, named_entity
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader, PassageReading
 from preflight_rag.state.reading import Source
 from preflight_rag.text.names import Name, position, surface_names, tokens
+from preflight_rag.text.sentence_fit import SentenceFit
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.values import Kind, Value, asked_kind, same_value, values
 from preflight_rag.text.words import STOP_WORDS, words
@@ -176,7 +177,7 @@ def measure(
     extractive: ExtractiveReader | None = None,
 ) -> dict[str, Signal]:
     """The signals by name."""
-    read = bearing(readings(question, refs, sources))
+    read = on_subject(question, bearing(readings(question, refs, sources)))
     pairs = list(combinations(naming(question, read), 2))
     duplicates, edited, copies = copied(pairs)
     different, unlike = differing(question, pairs)
@@ -298,6 +299,17 @@ def bearing(read: Sequence[Reading]) -> list[Reading]:
     """The passages whose nearness is close to the best one's, the nearest first."""
     ordered = sorted(read, key=lambda reading: -reading.nearness)[:MOST_PASSAGES]
     return [reading for reading in ordered if reading.nearness >= ordered[0].nearness - MARGIN]
+
+
+def on_subject(question: str, read: Sequence[Reading]) -> list[Reading]:
+    """The passages without those of which the nearest sentences are about something else than the question."""
+    fit = SentenceFit(question, [reading.source for reading in read])
+    return [item for item in read if not all(fit.other_subject(item.source.n, text) for _, text in _nearest(item))]
+
+
+def _nearest(read: Reading) -> list[tuple[float, str]]:
+    """The sentences of a passage that hold as much of the question as any other."""
+    return [(share, sentence) for share, sentence in read.sentences if share == read.sentences[0][0]]
 
 
 def naming(question: str, read: Sequence[Reading]) -> list[Reading]:

@@ -9,7 +9,7 @@ bear on the question, nothing is found. A question for an explanation is answere
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from preflight_rag.corg.agreement import same_answer
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader
@@ -41,9 +41,12 @@ from preflight_rag.state.reading import Draft, Extract, Source
 from preflight_rag.text.citations import CLOSEST, NOWHERE
 from preflight_rag.text.languages import UNKNOWN, language_of
 from preflight_rag.text.question_forms import form_of
+from preflight_rag.text.sentence_fit import SentenceFit
 
 MAX_LISTED = 10
 """Answers in a list; set by hand, as above."""
+MAX_REREAD = 2
+"""Sentences that are read by themselves where the likeliest answer stands in one that does not fit; a guess."""
 MAX_JUDGED = 4
 """Different answers, likeliest first, whose confidence is worked out. Set by hand: it may cost a short reading each."""
 READ_LANGUAGES = ("en", UNKNOWN)
@@ -71,6 +74,7 @@ class Judgement:
         question: The standalone question.
         read: The passages.
         terms: The question's words, weighted.
+        fit: Which sentences say what is asked for; answers of others are never claimed.
         several: Whether several answers are asked for.
     """
 
@@ -80,17 +84,19 @@ class Judgement:
         question: str,
         read: Sequence[ReadPassage],
         terms: QuestionTerms,
+        fit: SentenceFit,
         *,
         several: bool,
     ) -> None:
         found = [item for part in read for item in answers_of(part, several=several)]
-        self.groups = grouped(found)[: MAX_LISTED if several else MAX_JUDGED]
-        self._extractive, self._question, self._model = extractive, question, confidence_model()
+        self._extractive, self._question, self._model, self._fit = extractive, question, confidence_model(), fit
+        self.groups = grouped(found + self._of_better_sentences(found))[: MAX_LISTED if several else MAX_JUDGED]
         self._features = [answer_features(question, group, self.groups, read, terms) for group in self.groups]
 
     def claims(self) -> list[Judged]:
         """The answers that are likely enough and of a kind to be claimed, likeliest first."""
-        open_ = [i for i, features in enumerate(self._features) if self._model.may_claim(features)]
+        fitting = [i for i, group in enumerate(self.groups) if self._fits(group.found[0])]
+        open_ = [i for i in fitting if self._model.may_claim(self._features[i])]
         self._support(open_)
         claimed = [i for i in open_ if self._model.claims(self._features[i])]
         judged = [Judged(self.groups[i], self._model.probability(self._features[i])) for i in claimed]
@@ -108,6 +114,27 @@ class Judgement:
         """All features of each answer."""
         self._support(range(len(self.groups)))
         return self._features
+
+    def _fits(self, answer: FoundAnswer) -> bool:
+        return self._fit.may_claim(answer.source.n, answer.quote)
+
+    def _of_better_sentences(self, found: Sequence[FoundAnswer]) -> list[FoundAnswer]:
+        """Answers of sentences that fit, where the likeliest answer's does not, each read by itself.
+
+        A passage is read whole, and its likeliest answer may be that of the neighbour of the right sentence.
+        """
+        best = max(found, key=lambda item: (item.worth, -item.source.n), default=None)
+        if best is None or self._fits(best):
+            return []
+        better = self._fit.better(best.source.n, best.quote)[:MAX_REREAD]
+        readings = self._extractive.read([(self._question, item.source.title, item.text) for item in better])
+        made = []
+        for item, reading in zip(better, readings, strict=True):
+            moved = tuple(
+                replace(span, start=span.start + item.start, end=span.end + item.start) for span in reading.spans
+            )
+            made += answers_of(ReadPassage(item.source, replace(reading, spans=moved)))[:1]
+        return made
 
     def _support(self, places: Iterable[int]) -> None:
         """Read whether the sentences around some answers support them."""
@@ -144,22 +171,24 @@ class AnswerReader:
         if not options and language_of(question) not in READ_LANGUAGES:
             return evidence(unread_quotes(question, sources, self.sentences), NO_ENGLISH)
         form, verdicts = form_of(question), verdict_options(options)
-        if not options and form not in ("explanation", "verdict") and (cell := table_answer(question, sources)):
+        fit = SentenceFit(question, sources)
+        looks_up = not options and form not in ("explanation", "verdict") and not fit.denying
+        if looks_up and (cell := table_answer(question, sources)):
             return _cell(cell)
         read = self.read(question, sources)
         terms = question_terms(question, self.library, sources)
         if (verdicts or (form == "verdict" and not options)) and any(item.reading.verdict for item in read):
             lead = self._lead(question, terms, CLOSEST)
-            return self.chooser.verdict(question, read, verdicts, terms, lead) or NOTHING
+            return self.chooser.verdict(question, read, verdicts, terms, fit, lead) or NOTHING
         if options:
             answering = self._answering(read)
             return self._chosen(question, answering, options) if answering else NOTHING
-        judgement = self.judgement(question, read, terms, several=form == "list")
+        judgement = self.judgement(question, read, terms, fit, several=form == "list")
         lead = self._lead(question, terms, ON_IT if form in ("explanation", "verdict") else CLOSEST)
         if form in ("explanation", "verdict"):
-            return self._unclaimed(question, read, judgement, lead)
+            return self._unclaimed(question, read, judgement, fit, lead)
         claimed = _claimed(judgement.claims(), several=form == "list")
-        return claimed or self._unclaimed(question, read, judgement, lead)
+        return claimed or self._unclaimed(question, read, judgement, fit, lead)
 
     def confidence(self, question: str, sources: Sequence[Source], answer: str) -> float:
         """The probability that an answer is right which these passages by themselves would claim; 0 where they do not.
@@ -170,7 +199,8 @@ class AnswerReader:
         if form in ("explanation", "verdict"):
             return 0.0
         terms, several = question_terms(question, self.library, sources), form == "list"
-        judgement = self.judgement(question, self.read(question, sources), terms, several=several)
+        fit = SentenceFit(question, sources)
+        judgement = self.judgement(question, self.read(question, sources), terms, fit, several=several)
         claim = _claimed(judgement.claims(), several=several)
         return (claim.confidence or 0.0) if claim and same_answer(claim.short, answer) else 0.0
 
@@ -198,10 +228,17 @@ class AnswerReader:
         return found[:1] + [other for other in found[1:] if several and other.probability >= self.threshold]
 
     def judgement(
-        self, question: str, read: Sequence[ReadPassage], terms: QuestionTerms, *, several: bool = False
+        self,
+        question: str,
+        read: Sequence[ReadPassage],
+        terms: QuestionTerms,
+        fit: SentenceFit | None = None,
+        *,
+        several: bool = False,
     ) -> Judgement:
         """The answers that rank first, to be judged."""
-        return Judgement(self.extractive, question, read, terms, several=several)
+        fit = fit or SentenceFit(question, [item.source for item in read])
+        return Judgement(self.extractive, question, read, terms, fit, several=several)
 
     def _lead(self, question: str, terms: QuestionTerms, lead: str) -> str:
         """What stands above evidence: which words of the question no document has, else `lead`."""
@@ -211,11 +248,13 @@ class AnswerReader:
         quoted_ = " and ".join(f"“{word}”" for word in missing)
         return NOWHERE.format(words=quoted_, verb="stand" if len(missing) > 1 else "stands")
 
-    def _unclaimed(self, question: str, read: Sequence[ReadPassage], judgement: Judgement, lead: str) -> Draft:
+    def _unclaimed(
+        self, question: str, read: Sequence[ReadPassage], judgement: Judgement, fit: SentenceFit, lead: str
+    ) -> Draft:
         """The sentences that come nearest to an answer, and no claim; NOTHING where they hardly bear on it."""
         if not judgement.is_evidence():
             return NOTHING
-        return evidence(nearest_quotes(question, read, self.sentences), lead)
+        return evidence(nearest_quotes(question, read, self.sentences, fit), lead)
 
     def _chosen(self, question: str, answering: Sequence[ReadPassage], options: Sequence[str]) -> Draft:
         """The option that the passages support best, with the answer that comes nearest to it as its evidence."""

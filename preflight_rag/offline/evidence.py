@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from preflight_rag.models.embedding.embedder import Embedder
     from preflight_rag.offline.found_answers import ReadPassage
+    from preflight_rag.text.sentence_fit import SentenceFit
 
 SIMILARITY_WEIGHT = 0.65
 """Weight of the cosine similarity; the lexical share has the rest."""
@@ -57,6 +58,9 @@ BEARING = 0.3
 """What a sentence gains for the probabilities that its passage answers and that it is relevant, as the reader says."""
 FURTHER_DOWN = 0.06
 """What it loses for the logarithm of its passage's place in the search's order."""
+MISFIT = 0.5
+"""What it loses where it is about another subject, or says the opposite of what is asked for. Set on the half of
+`tests/one_word_pairs.py` that was looked at."""
 MAX_COMPARED = 16
 """Sentences that are embedded for evidence; with 32 it was no better."""
 VERDICTS = frozenset({"yes", "no", "maybe"})
@@ -315,12 +319,12 @@ def elided(quote: str, sentence: str) -> str:
 
 
 def nearest_quotes(
-    question: str, read: Sequence[ReadPassage], sentences: SentenceReader, most: int = MAX_QUOTED
+    question: str, read: Sequence[ReadPassage], sentences: SentenceReader, fit: SentenceFit, most: int = MAX_QUOTED
 ) -> list[tuple[int, str]]:
     """The sentences that come nearest to an answer, one a passage, as (passage, sentence), nearest first, each once.
 
     A sentence counts by how like the question it is, by what the search and the reader say of its passage, and more
-    where it holds what the reader takes for the answer.
+    where it holds what the reader takes for the answer; less where it is about another subject or says the opposite.
     """
     readings = {item.source.n: item.reading for item in read}
 
@@ -328,7 +332,8 @@ def nearest_quotes(
         reading = readings[item.sentence.n]
         holds = reading.best is not None and reading.best.text in item.sentence.text
         passage = BEARING * (reading.answerable + (reading.relevance or 0.0)) - FURTHER_DOWN * math.log(item.sentence.n)
-        return round(item.score + passage + SPAN_BONUS * reading.answerable * holds, 4)
+        off = MISFIT * fit.misfits(item.sentence.n, item.sentence.text)
+        return round(item.score + passage + SPAN_BONUS * reading.answerable * holds - off, 4)
 
     ranked = sentences.rank(question, sentences_of([item.source for item in read]), MAX_COMPARED)
     nearest: dict[int, str] = {}
