@@ -36,6 +36,7 @@ from preflight_rag.corg.entities import NamedEntity, leading_names, named_entity
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader, PassageReading
 from preflight_rag.state.reading import Source
 from preflight_rag.text.names import Name, position, surface_names, tokens
+from preflight_rag.text.question_forms import comparison_of
 from preflight_rag.text.sentence_fit import SentenceFit
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.values import Kind, Value, asked_kind, same_value, values
@@ -177,6 +178,9 @@ def measure(
     extractive: ExtractiveReader | None = None,
 ) -> dict[str, Signal]:
     """The signals by name."""
+    if comparison_of(question):
+        # Two things are to differ in what is asked of them: that is no sign of a contradiction.
+        return dict.fromkeys((*SIGNALS, *([] if extractive is None else [ANSWERS])), Signal())
     read = on_subject(question, bearing(readings(question, refs, sources)))
     pairs = list(combinations(naming(question, read), 2))
     duplicates, edited, copies = copied(pairs)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from preflight_rag.corg.agreement import same_answer
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader
+from preflight_rag.offline.comparisons import compare
 from preflight_rag.offline.confidence import (
     SUPPORTED,
     HasVocabulary,
@@ -172,6 +173,8 @@ class AnswerReader:
             return evidence(unread_quotes(question, sources, self.sentences), NO_ENGLISH)
         form, verdicts = form_of(question), verdict_options(options)
         fit = SentenceFit(question, sources)
+        if not options and (compared := compare(question, fit, CLOSEST)):
+            return compared
         looks_up = not options and form not in ("explanation", "verdict") and not fit.denying
         if looks_up and (cell := table_answer(question, sources)):
             return _cell(cell)
