@@ -11,9 +11,7 @@ from preflight_rag.state.context import Context
 from preflight_rag.state.schema import State
 from preflight_rag.state.views import Unanswered
 from preflight_rag.text.citations import plain
-
-NOTHING_FOUND = "Nothing was found in the documents for this question."
-NOT_ANSWERED = "The documents do not answer this question."
+from preflight_rag.text.headers import NOT_ANSWERED, NOTHING_FOUND
 
 
 async def abstain(state: Unanswered, runtime: Runtime[Context]) -> State:

@@ -334,7 +334,7 @@ def distinguished(question: str, read: Sequence[Reading]) -> Signal:
         apart: list[tuple[NamedEntity, Reading]] = []
         for reading in (reading for reading in read if position(name, reading.tokens) >= 0):
             item = named_entity(name, reading.source.title, reading.source.text, asked)
-            if item and all(_distinct(item, other) for other, _ in apart):
+            if item and not all(map(str.isdigit, item.words)) and all(_distinct(item, other) for other, _ in apart):
                 apart.append((item, reading))
         if len(apart) > 1:
             score = (1 - 0.5 ** len(apart)) * _ratio(apart[1][1].nearness, read[0].nearness) ** 2

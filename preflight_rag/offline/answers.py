@@ -16,17 +16,17 @@ from preflight_rag.models.reading.extractive_reader import ExtractiveReader
 from preflight_rag.offline.comparisons import compare
 from preflight_rag.offline.confidence import (
     SUPPORTED,
+    VETOES,
     HasVocabulary,
     QuestionTerms,
     answer_features,
     confidence_model,
     question_terms,
     supported,
-    words_nowhere,
+    topics_nowhere,
 )
 from preflight_rag.offline.evidence import (
     NOTHING,
-    ON_IT,
     SentenceReader,
     evidence,
     extract_of,
@@ -39,7 +39,7 @@ from preflight_rag.offline.found_answers import AnswerGroup, FoundAnswer, ReadPa
 from preflight_rag.offline.tables import TableAnswer, table_answer
 from preflight_rag.offline.verdicts import VerdictReader
 from preflight_rag.state.reading import Draft, Extract, Source
-from preflight_rag.text.citations import CLOSEST, NOWHERE
+from preflight_rag.text.headers import ABOUT_THIS, CLOSEST, UNREAD_LANGUAGE, VERSIONS, not_mentioned, why_unclaimed
 from preflight_rag.text.languages import UNKNOWN, language_of
 from preflight_rag.text.question_forms import form_of
 from preflight_rag.text.sentence_fit import SentenceFit
@@ -52,7 +52,6 @@ MAX_JUDGED = 4
 """Different answers, likeliest first, whose confidence is worked out. Set by hand: it may cost a short reading each."""
 READ_LANGUAGES = ("en", UNKNOWN)
 """What the bundled reader reads; a few names and figures are no language."""
-NO_ENGLISH = "The reader without a language model reads English, so nothing is claimed; found for the question:"
 
 
 @dataclass(frozen=True)
@@ -102,6 +101,20 @@ class Judgement:
         claimed = [i for i in open_ if self._model.claims(self._features[i])]
         judged = [Judged(self.groups[i], self._model.probability(self._features[i])) for i in claimed]
         return sorted(judged, key=lambda item: -item.confidence)
+
+    def why_unclaimed(self) -> str:
+        """Why none of the answers is claimed: what stands against the likeliest one, in a sentence for people."""
+        if not self.groups:
+            return why_unclaimed("nothing")
+        bounds = [self._model.bounds(features) for features in self._features]
+        best = max(range(len(bounds)), key=lambda i: bounds[i])
+        answer, features = self.groups[best], self._features[best]
+        veto = next((name for name in VETOES if features[name]), None)
+        if veto is None and not self._fits(answer.found[0]):
+            other = self._fit.other_subject(answer.found[0].source.n, answer.found[0].quote)
+            veto = "subject" if other else "opposite"
+        likely, least = bounds[best][0], self._model.answered
+        return why_unclaimed(veto or "unlikely", answer=answer.text, probability=likely, least=least)
 
     def is_evidence(self) -> bool:
         """Whether one of the answers is likely enough for the passages to bear on the question."""
@@ -168,9 +181,11 @@ class AnswerReader:
         return [ReadPassage(source, reading) for source, reading in zip(ordered, readings, strict=True)]
 
     def draft(self, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Draft:
-        """The answer of all passages where it is likely right, else what comes nearest to one, or NOT_FOUND."""
+        """The answer of all passages where it is likely right, else what comes nearest to one, or nothing."""
         if not options and language_of(question) not in READ_LANGUAGES:
-            return evidence(unread_quotes(question, sources, self.sentences), NO_ENGLISH)
+            return evidence(
+                unread_quotes(question, sources, self.sentences), UNREAD_LANGUAGE, why_unclaimed("language")
+            )
         form, verdicts = form_of(question), verdict_options(options)
         fit = SentenceFit(question, sources)
         if not options and (compared := compare(question, fit, CLOSEST)):
@@ -187,7 +202,7 @@ class AnswerReader:
             answering = self._answering(read)
             return self._chosen(question, answering, options) if answering else NOTHING
         judgement = self.judgement(question, read, terms, fit, several=form == "list")
-        lead = self._lead(question, terms, ON_IT if form in ("explanation", "verdict") else CLOSEST)
+        lead = self._lead(question, terms, ABOUT_THIS if form in ("explanation", "verdict") else CLOSEST)
         if form in ("explanation", "verdict"):
             return self._unclaimed(question, read, judgement, fit, lead)
         claimed = _claimed(judgement.claims(), several=form == "list")
@@ -244,12 +259,9 @@ class AnswerReader:
         return Judgement(self.extractive, question, read, terms, fit, several=several)
 
     def _lead(self, question: str, terms: QuestionTerms, lead: str) -> str:
-        """What stands above evidence: which words of the question no document has, else `lead`."""
-        missing = words_nowhere(question, self.library, terms)
-        if not missing:
-            return lead
-        quoted_ = " and ".join(f"“{word}”" for word in missing)
-        return NOWHERE.format(words=quoted_, verb="stand" if len(missing) > 1 else "stands")
+        """What stands above evidence: which names and topics of the question no document has, else `lead`."""
+        missing = topics_nowhere(question, self.library, terms)
+        return not_mentioned(missing) if missing else lead
 
     def _unclaimed(
         self, question: str, read: Sequence[ReadPassage], judgement: Judgement, fit: SentenceFit, lead: str
@@ -257,7 +269,12 @@ class AnswerReader:
         """The sentences that come nearest to an answer, and no claim; NOTHING where they hardly bear on it."""
         if not judgement.is_evidence():
             return NOTHING
-        return evidence(nearest_quotes(question, read, self.sentences, fit), lead)
+        form = form_of(question)
+        why = why_unclaimed(form) if form in ("explanation", "verdict") else judgement.why_unclaimed()
+        quotes = nearest_quotes(question, read, self.sentences, fit)
+        if any(fit.outdated(n, quote) for n, quote in quotes):
+            lead = VERSIONS
+        return evidence(quotes, lead, why)
 
     def _chosen(self, question: str, answering: Sequence[ReadPassage], options: Sequence[str]) -> Draft:
         """The option that the passages support best, with the answer that comes nearest to it as its evidence."""

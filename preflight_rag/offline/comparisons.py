@@ -11,6 +11,7 @@ from collections.abc import Collection
 from preflight_rag.offline.evidence import evidence, plain
 from preflight_rag.state.reading import Draft
 from preflight_rag.text.citations import quoted
+from preflight_rag.text.headers import why_unclaimed
 from preflight_rag.text.question_forms import comparison_of
 from preflight_rag.text.sentence_fit import PlacedSentence, SentenceFit
 from preflight_rag.text.values import Amount, figures_of
@@ -41,10 +42,10 @@ def compare(question: str, fit: SentenceFit, lead: str) -> Draft | None:
         shared <= item.covered and len(items) == 1 for item, items in zip((first, second), found, strict=True)
     )
     if not certain or one is None or other is None or one.dimension != other.dimension:
-        return evidence(quotes, lead)
+        return evidence(quotes, lead, why_unclaimed("comparison"))
     sizes = one.value * one.size, other.value * other.size
     if sizes[0] == sizes[1] or fit.denying:
-        return evidence(quotes, lead)
+        return evidence(quotes, lead, why_unclaimed("comparison"))
     winner = asked.things[int((sizes[0] > sizes[1]) != asked.more)]
     said = "\n\n".join(quoted(n, plain(quote)) for n, quote in quotes)
     marks = "".join(f"[{n}]" for n in dict.fromkeys(n for n, _ in quotes))

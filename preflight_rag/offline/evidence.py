@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from preflight_rag.state.reading import Draft, Extract, Source
 from preflight_rag.text.citations import quoted
+from preflight_rag.text.headers import NOT_ANSWERED
 from preflight_rag.text.negation import DENIAL
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.words import encodable, words
@@ -46,10 +47,7 @@ LEAST_COLLECTION = 100
 """Number of sentences that document frequencies are taken over at least, so that the few sentences of a partition, or
 those handed on to `reduce`, score as they do among all."""
 
-NOT_FOUND = "The documents do not answer this question."
-NOTHING = Draft(NOT_FOUND, found=False)
-ON_IT = "What the documents say on it:"
-"""What stands above evidence where the question asks for an explanation."""
+NOTHING = Draft(NOT_ANSWERED, found=False)
 SPAN_BONUS = 0.2
 """What a sentence gains as evidence that holds the best span of a passage that surely answers. This and the next three
 were chosen on the development part of `preflight eval trust`, where the right passage was then among the first three
@@ -118,7 +116,7 @@ class SentenceReader:
         """One to three sentences, best first; with options, the one that agrees best with them."""
         ranked = self.rank(question, sentences)
         if not ranked or ranked[0].score < self.threshold:
-            return Draft(NOT_FOUND, found=False)
+            return Draft(NOT_ANSWERED, found=False)
         groups = agreeing(ranked, least=max(self.threshold, ranked[0].score - MARGIN))
         choice = self.choose(question, [group[0] for group in groups], options) if options else None
         quotes = {(item.sentence.n, item.sentence.text): None for group in groups for item in group}
@@ -332,7 +330,8 @@ def nearest_quotes(
         reading = readings[item.sentence.n]
         holds = reading.best is not None and reading.best.text in item.sentence.text
         passage = BEARING * (reading.answerable + (reading.relevance or 0.0)) - FURTHER_DOWN * math.log(item.sentence.n)
-        off = MISFIT * fit.misfits(item.sentence.n, item.sentence.text)
+        own = item.sentence.n, item.sentence.text
+        off = MISFIT * (fit.misfits(*own) + fit.outdated(*own))
         return round(item.score + passage + SPAN_BONUS * reading.answerable * holds - off, 4)
 
     ranked = sentences.rank(question, sentences_of([item.source for item in read]), MAX_COMPARED)
@@ -354,12 +353,18 @@ def unread_quotes(
     return list(nearest.items())[:most]
 
 
-def evidence(quotes: Sequence[tuple[int, str]], lead: str) -> Draft:
-    """Quotes, one a paragraph, under a line that says what they are; it claims nothing. NOTHING where none is."""
+def evidence(quotes: Sequence[tuple[int, str]], lead: str, why: str = "") -> Draft:
+    """Quotes, one a paragraph, under a line that says what they are; it claims nothing. NOTHING where none is.
+
+    Args:
+        quotes: What is shown, with the numbers of the passages.
+        lead: The line.
+        why: Why nothing is claimed, in a sentence.
+    """
     if not quotes:
         return NOTHING
     text = "\n\n".join([lead, *(quoted(n, plain(quote)) for n, quote in quotes)])
-    return Draft(text, tuple(quotes), claims=False)
+    return Draft(text, tuple(quotes), claims=False, unclaimed=why)
 
 
 def verdict_options(options: Sequence[str]) -> dict[str, str]:

@@ -20,6 +20,7 @@ from preflight_rag.text.negation import denies, polarity
 from preflight_rag.text.question_forms import form_of
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.values import last_question
+from preflight_rag.text.versions import supersedes
 from preflight_rag.text.words import STOP_WORDS, words_by_token
 
 PARALLEL = 0.5
@@ -29,6 +30,9 @@ MOST_RIVALS = 32
 """Sentences with most of the question's words that others are compared with."""
 
 _HEADING = re.compile(r"^[ \t]*(?:#{1,6}[ \t]+(?P<marked>[^\n]{1,120})|(?P<ruled>[^\n]{1,120})\n[=-]{3,}[ \t]*$)", re.M)
+_OF_NOW = re.compile(r"^\W*who(?:['’]s|\s(?:is|are))\b|\b(?:now|currently|current|today)\b", re.I)
+_FORMER = re.compile(r"\b(?:former|formerly|previous|previously|was|were|until|ex)\b", re.I)
+_NOW = re.compile(r"\b(?:is|are|since|current|currently)\b", re.I)
 _TOKEN = re.compile(r"\w+(?:[-'’]\w+)*")
 _POINTS_BACK = re.compile(
     r"(?:it|its|they|their|them|he|his|she|her|this|these|that|those|both|the (?:latter|former|same))\b", re.I
@@ -88,7 +92,12 @@ class SentenceFit:
 
         To a question for yes or no the opposite is an answer.
         """
-        return any(self.off_subject(item) or self._opposite(item) for item in self._at(n, quote))
+        return any(self._off(item) for item in self._at(n, quote))
+
+    def outdated(self, n: int, quote: str) -> int:
+        """How many newer versions of the document say something like a stretch of a passage."""
+        newer = [self._newer(item) for item in self._at(n, quote)]
+        return max((len({other.source.document_id for other in found}) for found in newer), default=0)
 
     def other_subject(self, n: int, quote: str) -> bool:
         """Whether a stretch of a passage is about another subject."""
@@ -100,7 +109,7 @@ class SentenceFit:
         To a question that denies something, only one from a sentence that denies it too.
         """
         found = self._at(n, quote)
-        if any(self.off_subject(item) or self._opposite(item) for item in found):
+        if any(self._off(item) or self._newer(item) for item in found):
             return False
         return not self.denying or any(self._polarity(item) > 0 for item in found)
 
@@ -111,7 +120,7 @@ class SentenceFit:
             item
             for item in self._rivals
             if any(_parallel(item, other, self._terms) for other in asked)
-            and not (self.off_subject(item) or self._opposite(item))
+            and not (self._off(item) or self._newer(item))
             and (not self.denying or self._polarity(item) > 0)
         ]
 
@@ -127,6 +136,29 @@ class SentenceFit:
             if any(_has_another(item, other, term) for term in missing):
                 return True
         return False
+
+    def _off(self, item: PlacedSentence) -> bool:
+        return self.off_subject(item) or self._opposite(item) or self._former(item)
+
+    def _former(self, item: PlacedSentence) -> bool:
+        """Whether a sentence says who once was what the question asks who is, and another one says who is."""
+        if not _OF_NOW.search(self.question) or not _FORMER.search(item.text):
+            return False
+        return any(
+            _NOW.search(other.text) and not _FORMER.search(other.text) and _parallel(item, other, self._terms)
+            for other in self._rivals
+        )
+
+    def _newer(self, item: PlacedSentence) -> list[PlacedSentence]:
+        """What newer versions of the document say like a sentence, unless another year is asked for."""
+        return [
+            other
+            for other in self._rivals
+            if _parallel(item, other, self._terms)
+            and other.terms != item.terms
+            and supersedes(other.source, item.source)
+            and not self.off_subject(other)
+        ]
 
     def _opposite(self, item: PlacedSentence) -> bool:
         return not self.verdict and self._polarity(item) < 0
@@ -148,7 +180,7 @@ class SentenceFit:
             text = source.text[start:end].strip()
             if not text or text.startswith("#"):
                 continue
-            heading = next((own for at, own in reversed(headings) if at <= start), "")
+            heading = next((own for at, own in reversed(headings) if at <= start), source.heading)
             terms = frozenset(words_by_token(text))
             placed = title | frozenset(words_by_token(heading))
             context = terms | placed

@@ -15,7 +15,7 @@ from preflight_rag.offline.found_answers import ReadPassage
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.offline.verdicts import ReadSentence, VerdictReader, read_sentence, side_of
 from preflight_rag.state.reading import Source
-from preflight_rag.text.citations import CLOSEST
+from preflight_rag.text.headers import CLOSEST
 from preflight_rag.text.sentence_fit import SentenceFit
 
 QUESTION = "Does zinc shorten the common cold?"
