@@ -75,6 +75,7 @@ def answer_of(
         condensed=state.get("condensed_messages") or 0,
         left_out=tuple(state.get("left_out") or ()),
         incomplete=(state.get("draft") or {}).get("incomplete") or None,
+        unclaimed=((state.get("draft") or {}).get("unclaimed") or None) if outcome == "evidence" else None,
         receipt=receipt_of(state, reader=reader, settings=settings or Settings(), seconds=seconds, before=before),
     )
 

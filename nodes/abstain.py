@@ -12,9 +12,8 @@ from preflight_rag.state.schema import State
 from preflight_rag.state.views import Unanswered
 from preflight_rag.text.citations import plain
 from preflight_rag.text.exact import exact_strings
+from preflight_rag.text.headers import NOT_ANSWERED, NOTHING_FOUND
 
-NOTHING_FOUND = "Nothing was found in the documents for this question."
-NOT_ANSWERED = "The documents do not answer this question."
 NO_MENTION = "No document that was searched mentions {named}."
 
 

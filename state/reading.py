@@ -51,6 +51,8 @@ class Source:
     Attributes:
         start: Offset of its first character in the document's text.
         record: Of a list of records, such as a table's rows, the one that it is; else empty.
+        heading: The heading that it stands under, where the document has any.
+        replaces: What its document's front matter says that it replaces.
         parts: The passages that a context is made of, in the document's order (`corg.contexts`).
     """
 
@@ -64,6 +66,8 @@ class Source:
     start: int = 0
     record: str = ""
     parts: tuple[Source, ...] = ()
+    heading: str = ""
+    replaces: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, passage: Passage, n: int) -> Source:
@@ -71,7 +75,14 @@ class Source:
         return cls(
             n, passage.id, passage.title, passage.text, passage.source, passage.date, passage.document_id,
             passage.start, record=passage.id if "rows" in passage.metadata else "",
+            heading=str(passage.metadata.get("section") or ""), replaces=_named(passage.metadata),
         )  # fmt: skip
+
+
+def _named(metadata: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a document's metadata say that it replaces, one or several."""
+    found = [metadata.get(name) for name in ("replaces", "supersedes")]
+    return tuple(str(one) for value in found if value for one in (value if isinstance(value, list) else [value]))
 
 
 Role = Literal["user", "assistant", "summary", "sources"]
@@ -183,7 +194,7 @@ class Draft(Stored):
     `quotes` are `(n, words of source n)` that support it; `found` is False when the sources do not hold the answer;
     `claims` is False where it shows what the sources say and answers nothing itself; `choice` is the option chosen,
     when options were given. A reader that reads short answers says the `short` one, and the probability, in [0, 1],
-    that it is right. `disputed` is True where the reader says that its material answers differently for one and the
+    that it is right. `unclaimed` says, for people, why nothing is claimed. `disputed` is True where the reader says that its material answers differently for one and the
     same thing. `incomplete` names what kept it from being whole, as `Answer.incomplete` does; else it is empty.
     """
 
@@ -196,6 +207,8 @@ class Draft(Stored):
     claims: bool = True
     disputed: bool = False
     incomplete: str = ""
+    unclaimed: str = ""
+    unclaimed: str = ""
 
 
 @dataclass(frozen=True)

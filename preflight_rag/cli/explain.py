@@ -86,6 +86,7 @@ def _sections(found: Answer) -> Iterator[tuple[str, list[str]]]:
         searched.append(f"expression in {rung.where}: {rung.expression}: {rung.hits:,} hits{note}")
     yield "What was searched", searched
     yield "Why it was read this way", [part.strip() for part in found.route.reason.split("; ")]
+    yield "Why no answer is claimed", [found.unclaimed] if found.unclaimed else []
     yield "Answers side by side", list(_groups(found))
     kinds = Counter((one.kind, one.inferred, one.announced) for one in found.relations)
     yield (

@@ -15,6 +15,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from preflight_rag.conversation.follow_ups import names_by_place, resolve_places, standalone
 from preflight_rag.conversation.history import PastMessage, sources_note, summary_and_rest
 from preflight_rag.conversation.intents import recognise_talk, without_courtesy
+from preflight_rag.conversation.named_files import resolve_file
 from preflight_rag.conversation.small_talk import earlier_answer
 from preflight_rag.library.collection import BooleanSearch
 from preflight_rag.library.query.spelling import Speller
@@ -182,7 +183,7 @@ async def standalone_question(
     reader: Reader | None,
     settings: Settings,
 ) -> tuple[Reply[Rewrite], list[str]]:
-    """A message as a question of its own, and the ids of the documents that it names as sources of the last answer.
+    """A message as a question of its own, and the ids of the documents that it names, by file or as sources before.
 
     Args:
         question: The message.
@@ -197,6 +198,7 @@ async def standalone_question(
     message, named = (
         resolve_places(without_courtesy(question), earlier) if settings.rewrite != "off" else (question, ())
     )
+    message, files = await asyncio.to_thread(resolve_file, message, library if settings.rewrite != "off" else None)
     read = [*([Message("summary", summary)] if summary else []), *(past.message for past in rest)]
     rewriter = QueryRewriter(library, reader=reader, mode=settings.rewrite, mesh=settings.mesh, pubmed=settings.pubmed)
     messages = [past.message for past in history]
@@ -207,4 +209,4 @@ async def standalone_question(
     questions = [text for text in questions if not names_by_place(text)]
     reply = await rewriter.rewritten(message, [*read, *(sources_note(earlier) if read else [])], questions)
     documents = {citation["n"]: citation["document_id"] for citation in known["citations"]} if known else {}
-    return reply, [documents[n] for n in named if documents.get(n)]
+    return reply, files or [documents[n] for n in named if documents.get(n)]

@@ -25,16 +25,15 @@ from preflight_rag.state.reading import ContextNote, Draft, Source
 from preflight_rag.state.schema import EntryState, GroupDraft, Organisation
 from preflight_rag.state.values import Relation
 from preflight_rag.text.citations import MARK, MARKS, labelled, plain
+from preflight_rag.text.headers import CONTRADICTED, DIFFERENT, OF_VERSIONS, UNDESCRIBED
 from preflight_rag.text.names import speaks_of, surface_name
 from preflight_rag.text.quotes import Span, locate, strongest, support
 from preflight_rag.text.sentences import sentence_spans
+from preflight_rag.text.versions import are_versions, newest_first
 from preflight_rag.text.words import words
 
 EDITED = 0.6
 """Share of the shorter statement's words from which two with words of their own count as an edit; a guess."""
-UNDESCRIBED = "the sources give different answers, and not all say which one of that name they mean:"
-CONTRADICTED = "the sources contradict each other:"
-DIFFERENT = "the sources give different answers:"
 LONGEST_QUOTE = 300
 """Characters of a quote beside an answer; a guess: two sentences."""
 
@@ -331,10 +330,15 @@ def _contradiction(items: Sequence[Item], groups: Groups) -> list[str]:
     """The sides, newest first; those that surely contradict each other are said to, apart from the others."""
     ordered = sorted(items, key=lambda item: item.rank)
     ordered.sort(key=lambda item: _date(item, groups), reverse=True)
+    place = {source.n: i for i, source in enumerate(newest_first(list(groups.sources.values())))}
+    if any(_are_versions(a, b, groups) for a, b in combinations(ordered, 2)):
+        ordered.sort(key=lambda item: place.get(item.rank, len(place)))
+    versions = [item for item in ordered if any(_are_versions(item, other, groups) for other in ordered)]
     announced = [item for item in ordered if any(_announced(item, other, groups) for other in ordered)]
-    rest = [item for item in ordered if item not in announced]
+    announced = [item for item in announced if item not in versions]
+    rest = [item for item in ordered if item not in announced and item not in versions]
     out = []
-    for sides, says in ((announced, CONTRADICTED), (rest, DIFFERENT)):
+    for sides, says in ((announced, CONTRADICTED), (versions, OF_VERSIONS), (rest, DIFFERENT)):
         if len(sides) == 1:
             out.append(_line(sides[0], groups))
         elif sides:
@@ -352,10 +356,17 @@ def _announced(a: Item, b: Item, groups: Groups) -> bool:
     documents = [groups.sources[item.rank].document_id for item in (a, b) if item.rank in groups.sources]
     return (
         _against(a, b, groups)
+        and not _are_versions(a, b, groups)
         and (len(described) < 2 or bool(described[0] & described[1]))
         and (len(documents) < 2 or documents[0] != documents[1] or not documents[0])
         and all(item.verified and is_short(item.answer) and _sure(item, groups) for item in (a, b))
     )
+
+
+def _are_versions(a: Item, b: Item, groups: Groups) -> bool:
+    """Whether two answers are of documents of which one replaces the other: they differ, and do not contradict."""
+    both = [groups.sources[item.rank] for item in (a, b) if item.rank in groups.sources]
+    return len(both) == 2 and are_versions(*both)
 
 
 def _sure(item: Item, groups: Groups) -> bool:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import ModelError
 from preflight_rag.state.reading import Draft, Reply, Source
 from preflight_rag.state.schema import EntryState, GroupDraft, GroupStatus, Organisation
 from preflight_rag.state.values import Usage
-from preflight_rag.text.citations import CLOSEST, SEVERAL, labelled, quoted
+from preflight_rag.text.citations import labelled, quoted
+from preflight_rag.text.headers import CLOSEST, SEVERAL, VERSIONS, why_unclaimed
+from preflight_rag.text.versions import newest_first, supersedes, version_name
 
 MAX_SHOWN = 8
 """Quotes that are shown beside each other; set by hand, as many as a graph of relations shows."""
@@ -30,18 +33,24 @@ def unusable(error: ModelError) -> Reply[Draft]:
     return Reply(Draft("", found=False), Usage.of_failed(error.spent), (str(error),))
 
 
-def as_evidence(draft: Draft, entries: Sequence[EntryState]) -> tuple[Draft, list[EntryState]]:
+def as_evidence(
+    draft: Draft, entries: Sequence[EntryState], sources: Mapping[int, Source]
+) -> tuple[Draft, list[EntryState]]:
     """Answers that are not sure enough to be claimed, as what the documents say, word for word, with what it is about.
 
     Args:
         draft: The composed answers, with their quotes.
         entries: The answers; those without a quote are left out, and where none has one, nothing is found.
+        sources: What they are from, by number: of documents that replace each other the newest stands first.
     """
     if not draft.quotes:
         return Draft("", found=False), []
     quotes: dict[int, str] = {}
     for n, quote in draft.quotes:
         quotes.setdefault(n, quote)
+    ordered = newest_first([sources[n] for n in quotes if n in sources])
+    quotes = {n: quotes[n] for n in dict.fromkeys([*(source.n for source in ordered), *quotes])}
+    versions = any(supersedes(ordered[0], other) for other in ordered[1:])
     shown = [
         EntryState(**{**entry, "answer": quotes[n], "ranks": [n]})
         for entry in entries
@@ -49,12 +58,21 @@ def as_evidence(draft: Draft, entries: Sequence[EntryState]) -> tuple[Draft, lis
         if n
     ]
     labels = {entry["ranks"][0]: labelled(entry["entity"], entry["descriptor"]) for entry in shown}
+    if versions:
+        labels = {n: _of_version(label, sources.get(n)) for n, label in labels.items()}
     lines = [
         f"**{labels[n]}**: {quoted(n, quote)}" if labels.get(n) else quoted(n, quote) for n, quote in quotes.items()
     ]
-    lead = SEVERAL if len(quotes) > 1 else CLOSEST
+    lead = (VERSIONS if versions else SEVERAL) if len(quotes) > 1 else CLOSEST
     found = Draft("\n\n".join([lead, *lines[:MAX_SHOWN]]), draft.quotes, choice=draft.choice, claims=False)
+    found = replace(found, quotes=tuple(quotes.items()), unclaimed=why_unclaimed("compared"))
     return found, shown if len(shown) > 1 else []
+
+
+def _of_version(label: str, source: Source | None) -> str:
+    """What an answer is about, with the year, the number or the date of its version."""
+    name = version_name(source) if source else ""
+    return label if not name or name in label else f"{label} ({name})".lstrip()
 
 
 def group_draft(number: int, sources: Sequence[Source], draft: Draft, status: GroupStatus) -> GroupDraft:

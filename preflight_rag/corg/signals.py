@@ -36,6 +36,8 @@ from preflight_rag.corg.entities import NamedEntity, leading_names, named_entity
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader, PassageReading
 from preflight_rag.state.reading import Source
 from preflight_rag.text.names import Name, position, surface_names, tokens
+from preflight_rag.text.question_forms import comparison_of
+from preflight_rag.text.sentence_fit import SentenceFit
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.values import Kind, Value, asked_kind, same_value, values
 from preflight_rag.text.words import STOP_WORDS, words
@@ -176,7 +178,10 @@ def measure(
     extractive: ExtractiveReader | None = None,
 ) -> dict[str, Signal]:
     """The signals by name."""
-    read = bearing(readings(question, refs, sources))
+    if comparison_of(question):
+        # Two things are to differ in what is asked of them: that is no sign of a contradiction.
+        return dict.fromkeys((*SIGNALS, *([] if extractive is None else [ANSWERS])), Signal())
+    read = on_subject(question, bearing(readings(question, refs, sources)))
     pairs = list(combinations(naming(question, read), 2))
     duplicates, edited, copies = copied(pairs)
     different, unlike = differing(question, pairs)
@@ -300,6 +305,17 @@ def bearing(read: Sequence[Reading]) -> list[Reading]:
     return [reading for reading in ordered if reading.nearness >= ordered[0].nearness - MARGIN]
 
 
+def on_subject(question: str, read: Sequence[Reading]) -> list[Reading]:
+    """The passages without those of which the nearest sentences are about something else than the question."""
+    fit = SentenceFit(question, [reading.source for reading in read])
+    return [item for item in read if not all(fit.other_subject(item.source.n, text) for _, text in _nearest(item))]
+
+
+def _nearest(read: Reading) -> list[tuple[float, str]]:
+    """The sentences of a passage that hold as much of the question as any other."""
+    return [(share, sentence) for share, sentence in read.sentences if share == read.sentences[0][0]]
+
+
 def naming(question: str, read: Sequence[Reading]) -> list[Reading]:
     """The passages that hold the most names of the question."""
     names = surface_names(question)
@@ -318,7 +334,7 @@ def distinguished(question: str, read: Sequence[Reading]) -> Signal:
         apart: list[tuple[NamedEntity, Reading]] = []
         for reading in (reading for reading in read if position(name, reading.tokens) >= 0):
             item = named_entity(name, reading.source.title, reading.source.text, asked)
-            if item and all(_distinct(item, other) for other, _ in apart):
+            if item and not all(map(str.isdigit, item.words)) and all(_distinct(item, other) for other, _ in apart):
                 apart.append((item, reading))
         if len(apart) > 1:
             score = (1 - 0.5 ** len(apart)) * _ratio(apart[1][1].nearness, read[0].nearness) ** 2

@@ -9,23 +9,24 @@ bear on the question, nothing is found. A question for an explanation is answere
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from preflight_rag.corg.agreement import same_answer
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader
+from preflight_rag.offline.comparisons import compare
 from preflight_rag.offline.confidence import (
     SUPPORTED,
+    VETOES,
     HasVocabulary,
     QuestionTerms,
     answer_features,
     confidence_model,
     question_terms,
     supported,
-    words_nowhere,
+    topics_nowhere,
 )
 from preflight_rag.offline.evidence import (
     NOTHING,
-    ON_IT,
     SentenceReader,
     evidence,
     extract_of,
@@ -39,17 +40,19 @@ from preflight_rag.offline.lines import asks_for_lines, exact_sentences, named_l
 from preflight_rag.offline.tables import TableAnswer, table_answer
 from preflight_rag.offline.verdicts import VerdictReader
 from preflight_rag.state.reading import Draft, Extract, Source
-from preflight_rag.text.citations import CLOSEST, NOWHERE
+from preflight_rag.text.headers import ABOUT_THIS, CLOSEST, UNREAD_LANGUAGE, VERSIONS, not_mentioned, why_unclaimed
 from preflight_rag.text.languages import UNKNOWN, language_of
 from preflight_rag.text.question_forms import form_of
+from preflight_rag.text.sentence_fit import SentenceFit
 
 MAX_LISTED = 10
 """Answers in a list; set by hand, as above."""
+MAX_REREAD = 2
+"""Sentences that are read by themselves where the likeliest answer stands in one that does not fit; a guess."""
 MAX_JUDGED = 4
 """Different answers, likeliest first, whose confidence is worked out. Set by hand: it may cost a short reading each."""
 READ_LANGUAGES = ("en", UNKNOWN)
 """What the bundled reader reads; a few names and figures are no language."""
-NO_ENGLISH = "The reader without a language model reads English, so nothing is claimed; found for the question:"
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,7 @@ class Judgement:
         question: The standalone question.
         read: The passages.
         terms: The question's words, weighted.
+        fit: Which sentences say what is asked for; answers of others are never claimed.
         several: Whether several answers are asked for.
     """
 
@@ -81,21 +85,37 @@ class Judgement:
         question: str,
         read: Sequence[ReadPassage],
         terms: QuestionTerms,
+        fit: SentenceFit,
         *,
         several: bool,
     ) -> None:
         found = [item for part in read for item in answers_of(part, several=several)]
-        self.groups = grouped(found)[: MAX_LISTED if several else MAX_JUDGED]
-        self._extractive, self._question, self._model = extractive, question, confidence_model()
+        self._extractive, self._question, self._model, self._fit = extractive, question, confidence_model(), fit
+        self.groups = grouped(found + self._of_better_sentences(found))[: MAX_LISTED if several else MAX_JUDGED]
         self._features = [answer_features(question, group, self.groups, read, terms) for group in self.groups]
 
     def claims(self) -> list[Judged]:
         """The answers that are likely enough and of a kind to be claimed, likeliest first."""
-        open_ = [i for i, features in enumerate(self._features) if self._model.may_claim(features)]
+        fitting = [i for i, group in enumerate(self.groups) if self._fits(group.found[0])]
+        open_ = [i for i in fitting if self._model.may_claim(self._features[i])]
         self._support(open_)
         claimed = [i for i in open_ if self._model.claims(self._features[i])]
         judged = [Judged(self.groups[i], self._model.probability(self._features[i])) for i in claimed]
         return sorted(judged, key=lambda item: -item.confidence)
+
+    def why_unclaimed(self) -> str:
+        """Why none of the answers is claimed: what stands against the likeliest one, in a sentence for people."""
+        if not self.groups:
+            return why_unclaimed("nothing")
+        bounds = [self._model.bounds(features) for features in self._features]
+        best = max(range(len(bounds)), key=lambda i: bounds[i])
+        answer, features = self.groups[best], self._features[best]
+        veto = next((name for name in VETOES if features[name]), None)
+        if veto is None and not self._fits(answer.found[0]):
+            other = self._fit.other_subject(answer.found[0].source.n, answer.found[0].quote)
+            veto = "subject" if other else "opposite"
+        likely, least = bounds[best][0], self._model.answered
+        return why_unclaimed(veto or "unlikely", answer=answer.text, probability=likely, least=least)
 
     def is_evidence(self) -> bool:
         """Whether one of the answers is likely enough for the passages to bear on the question."""
@@ -109,6 +129,27 @@ class Judgement:
         """All features of each answer."""
         self._support(range(len(self.groups)))
         return self._features
+
+    def _fits(self, answer: FoundAnswer) -> bool:
+        return self._fit.may_claim(answer.source.n, answer.quote)
+
+    def _of_better_sentences(self, found: Sequence[FoundAnswer]) -> list[FoundAnswer]:
+        """Answers of sentences that fit, where the likeliest answer's does not, each read by itself.
+
+        A passage is read whole, and its likeliest answer may be that of the neighbour of the right sentence.
+        """
+        best = max(found, key=lambda item: (item.worth, -item.source.n), default=None)
+        if best is None or self._fits(best):
+            return []
+        better = self._fit.better(best.source.n, best.quote)[:MAX_REREAD]
+        readings = self._extractive.read([(self._question, item.source.title, item.text) for item in better])
+        made = []
+        for item, reading in zip(better, readings, strict=True):
+            moved = tuple(
+                replace(span, start=span.start + item.start, end=span.end + item.start) for span in reading.spans
+            )
+            made += answers_of(ReadPassage(item.source, replace(reading, spans=moved)))[:1]
+        return made
 
     def _support(self, places: Iterable[int]) -> None:
         """Read whether the sentences around some answers support them."""
@@ -141,28 +182,32 @@ class AnswerReader:
         return [ReadPassage(source, reading) for source, reading in zip(ordered, readings, strict=True)]
 
     def draft(self, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Draft:
-        """The answer of all passages where it is likely right, else what comes nearest to one, or NOT_FOUND."""
+        """The answer of all passages where it is likely right, else what comes nearest to one, or nothing."""
         sources = narrowed(question, sources)
         if not options and language_of(question) not in READ_LANGUAGES:
             quotes = named_lines(question, sources) or unread_quotes(question, sources, self.sentences)
-            return evidence(quotes, NO_ENGLISH)
+            return evidence(quotes, UNREAD_LANGUAGE, why_unclaimed("language"))
         form, verdicts = form_of(question), verdict_options(options)
-        if not options and form not in ("explanation", "verdict") and (cell := table_answer(question, sources)):
+        fit = SentenceFit(question, sources)
+        if not options and (compared := compare(question, fit, CLOSEST)):
+            return compared
+        looks_up = not options and form not in ("explanation", "verdict") and not fit.denying
+        if looks_up and (cell := table_answer(question, sources)):
             return _cell(cell)
         read = self.read(question, sources)
         terms = question_terms(question, self.library, sources)
         if (verdicts or (form == "verdict" and not options)) and any(item.reading.verdict for item in read):
             lead = self._lead(question, terms, CLOSEST)
-            return self.chooser.verdict(question, read, verdicts, terms, lead) or NOTHING
+            return self.chooser.verdict(question, read, verdicts, terms, fit, lead) or NOTHING
         if options:
             answering = self._answering(read)
             return self._chosen(question, answering, options) if answering else NOTHING
-        judgement = self.judgement(question, read, terms, several=form == "list")
-        lead = self._lead(question, terms, ON_IT if form in ("explanation", "verdict") else CLOSEST)
+        judgement = self.judgement(question, read, terms, fit, several=form == "list")
+        lead = self._lead(question, terms, ABOUT_THIS if form in ("explanation", "verdict") else CLOSEST)
         if form in ("explanation", "verdict"):
-            return self._unclaimed(question, read, judgement, lead)
+            return self._unclaimed(question, read, judgement, fit, lead)
         claimed = _claimed(judgement.claims(), several=form == "list")
-        return claimed or self._unclaimed(question, read, judgement, lead)
+        return claimed or self._unclaimed(question, read, judgement, fit, lead)
 
     def confidence(self, question: str, sources: Sequence[Source], answer: str) -> float:
         """The probability that an answer is right which these passages by themselves would claim; 0 where they do not.
@@ -173,7 +218,8 @@ class AnswerReader:
         if form in ("explanation", "verdict"):
             return 0.0
         terms, several = question_terms(question, self.library, sources), form == "list"
-        judgement = self.judgement(question, self.read(question, sources), terms, several=several)
+        fit = SentenceFit(question, sources)
+        judgement = self.judgement(question, self.read(question, sources), terms, fit, several=several)
         claim = _claimed(judgement.claims(), several=several)
         return (claim.confidence or 0.0) if claim and same_answer(claim.short, answer) else 0.0
 
@@ -201,28 +247,39 @@ class AnswerReader:
         return found[:1] + [other for other in found[1:] if several and other.probability >= self.threshold]
 
     def judgement(
-        self, question: str, read: Sequence[ReadPassage], terms: QuestionTerms, *, several: bool = False
+        self,
+        question: str,
+        read: Sequence[ReadPassage],
+        terms: QuestionTerms,
+        fit: SentenceFit | None = None,
+        *,
+        several: bool = False,
     ) -> Judgement:
         """The answers that rank first, to be judged."""
-        return Judgement(self.extractive, question, read, terms, several=several)
+        fit = fit or SentenceFit(question, [item.source for item in read])
+        return Judgement(self.extractive, question, read, terms, fit, several=several)
 
     def _lead(self, question: str, terms: QuestionTerms, lead: str) -> str:
-        """What stands above evidence: which words of the question no document has, else `lead`."""
-        missing = words_nowhere(question, self.library, terms)
-        if not missing:
-            return lead
-        quoted_ = " and ".join(f"“{word}”" for word in missing)
-        return NOWHERE.format(words=quoted_, verb="stand" if len(missing) > 1 else "stands")
+        """What stands above evidence: which names and topics of the question no document has, else `lead`."""
+        missing = topics_nowhere(question, self.library, terms)
+        return not_mentioned(missing) if missing else lead
 
-    def _unclaimed(self, question: str, read: Sequence[ReadPassage], judgement: Judgement, lead: str) -> Draft:
+    def _unclaimed(
+        self, question: str, read: Sequence[ReadPassage], judgement: Judgement, fit: SentenceFit, lead: str
+    ) -> Draft:
         """The sentences that come nearest to an answer, and no claim; NOTHING where they hardly bear on it."""
         sources = [item.source for item in read]
-        lead = ON_IT if lead == CLOSEST and asks_for_lines(question) else lead
+        lead = ABOUT_THIS if lead == CLOSEST and asks_for_lines(question) else lead
         if named := named_lines(question, sources):
             return evidence(named, lead)
         if not judgement.is_evidence():
             return evidence(exact_sentences(question, sources), lead)
-        return evidence(nearest_quotes(question, read, self.sentences), lead)
+        form = form_of(question)
+        why = why_unclaimed(form) if form in ("explanation", "verdict") else judgement.why_unclaimed()
+        quotes = nearest_quotes(question, read, self.sentences, fit)
+        if any(fit.outdated(n, quote) for n, quote in quotes):
+            lead = VERSIONS
+        return evidence(quotes, lead, why)
 
     def _chosen(self, question: str, answering: Sequence[ReadPassage], options: Sequence[str]) -> Draft:
         """The option that the passages support best, with the answer that comes nearest to it as its evidence."""

@@ -48,6 +48,13 @@ LEAST = 1e-3
 """Least distance of a probability from 0 and 1 when its odds are taken."""
 
 _WORD = re.compile(r"[^\W\d_]+")
+_TOPIC = re.compile(
+    r"\b(?:the|an?|any|his|her|its|their|our|my|your|of|for|in|on|with|by|about|from|at|between|without|against|or)\s"
+    r"(?P<topic>[^\W\d_]+)(?=\W*$|[,;:]|\s(?:and|or|of|for|in|on|with|by|about|from|at|is|are|was|were|to|has|have)\b)"
+    r"|^(?:what|who)(?:['’]s|\s(?:is|are|was|were))\s(?P<defined>[^\W\d_]+)\W*$",
+    re.I,
+)
+"""A word behind an article or a preposition, with nothing but a function word or the end behind it."""
 _TABLE_LIKE = re.compile(r"[|\t]| {3,}")
 _WHO = re.compile(r"\b(?:who|whom|whose)\b", re.I)
 _WHERE = re.compile(r"\b(?:where|(?:which|what) (?:city|country|town|state|place|hospital|university))\b", re.I)
@@ -116,15 +123,19 @@ def question_terms(question: str, library: HasVocabulary | None, sources: Sequen
     return QuestionTerms(weights, (named | numbers) & weights.keys(), frozenset(unseen))
 
 
-def words_nowhere(question: str, library: HasVocabulary | None, terms: QuestionTerms) -> list[str]:
-    """The words of a question that stand in no document of a library, as the question has them.
+def topics_nowhere(question: str, library: HasVocabulary | None, terms: QuestionTerms) -> list[str]:
+    """The names and topics of a question that stand in no document of a library, as the question has them.
 
-    Of none where the library's words are not known; short words, figures and words that ask are not looked up.
+    Of none where the library's words are not known; short words and words that ask are not looked up. A topic is a word
+    that stands by itself behind an article or a preposition, or that "What is ...?" asks for; any other one may be a
+    verb of the question's phrasing.
     """
     if library is None or library.vocabulary is None:
         return []
+    topics = {match["topic"] or match["defined"] for match in _TOPIC.finditer(question)}
     found = [form for form in _WORD.findall(question) if len(form) >= LEAST_LETTERS]
     found = [form for form in found if form.lower() not in QUESTION_WORDS]
+    found = [form for form in found if form in topics or terms.names.intersection(words(form.lower()))]
     return list(dict.fromkeys(form for form in found if terms.unseen.intersection(words(form.lower()))))
 
 

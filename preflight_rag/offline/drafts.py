@@ -15,7 +15,6 @@ from preflight_rag.corg.contexts import by_context, passages_of
 from preflight_rag.offline.answers import AnswerReader
 from preflight_rag.offline.confidence import HasVocabulary
 from preflight_rag.offline.evidence import (
-    NOT_FOUND,
     Sentence,
     SentenceReader,
     elided,
@@ -25,6 +24,7 @@ from preflight_rag.offline.evidence import (
     sentences_of,
 )
 from preflight_rag.state.reading import Draft, Extract, RelationReply, Source
+from preflight_rag.text.headers import NOT_ANSWERED
 from preflight_rag.text.question_forms import form_of
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class Drafts:
                 )
                 lines.setdefault(next(alike, own), []).append((source.n, answer))
         if not lines:
-            return Draft(NOT_FOUND, found=False)
+            return Draft(NOT_ANSWERED, found=False)
         numbers = {line: list(dict.fromkeys(n for n, _ in given)) for line, given in lines.items()}
         text = "\n".join(f"{line} " + "".join(f"[{n}]" for n in marks) for line, marks in numbers.items())
         quotes = tuple(dict.fromkeys((n, answer.quote) for given in lines.values() for n, answer in given))

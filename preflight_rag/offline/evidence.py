@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from preflight_rag.state.reading import Draft, Extract, Source
 from preflight_rag.text.citations import quoted
+from preflight_rag.text.headers import NOT_ANSWERED
 from preflight_rag.text.negation import DENIAL
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.words import encodable, words
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from preflight_rag.models.embedding.embedder import Embedder
     from preflight_rag.offline.found_answers import ReadPassage
+    from preflight_rag.text.sentence_fit import SentenceFit
 
 SIMILARITY_WEIGHT = 0.65
 """Weight of the cosine similarity; the lexical share has the rest."""
@@ -45,10 +47,7 @@ LEAST_COLLECTION = 100
 """Number of sentences that document frequencies are taken over at least, so that the few sentences of a partition, or
 those handed on to `reduce`, score as they do among all."""
 
-NOT_FOUND = "The documents do not answer this question."
-NOTHING = Draft(NOT_FOUND, found=False)
-ON_IT = "What the documents say on it:"
-"""What stands above evidence where the question asks for an explanation."""
+NOTHING = Draft(NOT_ANSWERED, found=False)
 SPAN_BONUS = 0.2
 """What a sentence gains as evidence that holds the best span of a passage that surely answers. This and the next three
 were chosen on the development part of `preflight eval trust`, where the right passage was then among the first three
@@ -57,6 +56,9 @@ BEARING = 0.3
 """What a sentence gains for the probabilities that its passage answers and that it is relevant, as the reader says."""
 FURTHER_DOWN = 0.06
 """What it loses for the logarithm of its passage's place in the search's order."""
+MISFIT = 0.5
+"""What it loses where it is about another subject, or says the opposite of what is asked for. Set on the half of
+`tests/one_word_pairs.py` that was looked at."""
 MAX_COMPARED = 16
 """Sentences that are embedded for evidence; with 32 it was no better."""
 VERDICTS = frozenset({"yes", "no", "maybe"})
@@ -114,7 +116,7 @@ class SentenceReader:
         """One to three sentences, best first; with options, the one that agrees best with them."""
         ranked = self.rank(question, sentences)
         if not ranked or ranked[0].score < self.threshold:
-            return Draft(NOT_FOUND, found=False)
+            return Draft(NOT_ANSWERED, found=False)
         groups = agreeing(ranked, least=max(self.threshold, ranked[0].score - MARGIN))
         choice = self.choose(question, [group[0] for group in groups], options) if options else None
         quotes = {(item.sentence.n, item.sentence.text): None for group in groups for item in group}
@@ -315,12 +317,12 @@ def elided(quote: str, sentence: str) -> str:
 
 
 def nearest_quotes(
-    question: str, read: Sequence[ReadPassage], sentences: SentenceReader, most: int = MAX_QUOTED
+    question: str, read: Sequence[ReadPassage], sentences: SentenceReader, fit: SentenceFit, most: int = MAX_QUOTED
 ) -> list[tuple[int, str]]:
     """The sentences that come nearest to an answer, one a passage, as (passage, sentence), nearest first, each once.
 
     A sentence counts by how like the question it is, by what the search and the reader say of its passage, and more
-    where it holds what the reader takes for the answer.
+    where it holds what the reader takes for the answer; less where it is about another subject or says the opposite.
     """
     readings = {item.source.n: item.reading for item in read}
 
@@ -328,7 +330,9 @@ def nearest_quotes(
         reading = readings[item.sentence.n]
         holds = reading.best is not None and reading.best.text in item.sentence.text
         passage = BEARING * (reading.answerable + (reading.relevance or 0.0)) - FURTHER_DOWN * math.log(item.sentence.n)
-        return round(item.score + passage + SPAN_BONUS * reading.answerable * holds, 4)
+        own = item.sentence.n, item.sentence.text
+        off = MISFIT * (fit.misfits(*own) + fit.outdated(*own))
+        return round(item.score + passage + SPAN_BONUS * reading.answerable * holds - off, 4)
 
     ranked = sentences.rank(question, sentences_of([item.source for item in read]), MAX_COMPARED)
     nearest: dict[int, str] = {}
@@ -349,12 +353,18 @@ def unread_quotes(
     return list(nearest.items())[:most]
 
 
-def evidence(quotes: Sequence[tuple[int, str]], lead: str) -> Draft:
-    """Quotes, one a paragraph, under a line that says what they are; it claims nothing. NOTHING where none is."""
+def evidence(quotes: Sequence[tuple[int, str]], lead: str, why: str = "") -> Draft:
+    """Quotes, one a paragraph, under a line that says what they are; it claims nothing. NOTHING where none is.
+
+    Args:
+        quotes: What is shown, with the numbers of the passages.
+        lead: The line.
+        why: Why nothing is claimed, in a sentence.
+    """
     if not quotes:
         return NOTHING
     text = "\n\n".join([lead, *(quoted(n, plain(quote)) for n, quote in quotes)])
-    return Draft(text, tuple(quotes), claims=False)
+    return Draft(text, tuple(quotes), claims=False, unclaimed=why)
 
 
 def verdict_options(options: Sequence[str]) -> dict[str, str]:

@@ -33,6 +33,7 @@ from preflight_rag.state.reading import ContextNote, RelationReply, Source
 from preflight_rag.state.values import RelationKind
 from preflight_rag.text.names import proper_terms, speaks_of, subject_of, surface_name
 from preflight_rag.text.values import Kind, Value, asked_kind, excerpt, same_value, values
+from preflight_rag.text.versions import are_versions
 from preflight_rag.text.words import words
 
 if TYPE_CHECKING:
@@ -214,7 +215,9 @@ class ContextReader:
         mine, *rest = self.read_all(question, [pivot, *others])
         known = {source.n: self.note(question, source) for source in (pivot, *others)}
         kinds: dict[int, RelationKind] = {
-            other.n: relation(mine, reading, known[pivot.n], known[other.n], self.models)
+            other.n: of_versions(known[pivot.n], known[other.n])
+            if are_versions(pivot, other)
+            else relation(mine, reading, known[pivot.n], known[other.n], self.models)
             for other, reading in zip(others, rest, strict=True)
         }
         return RelationReply(kinds, known)
@@ -543,6 +546,13 @@ def relation(
     if not one_answer or differ:
         return "distracting" if about_different_things(_stated(note_a), _stated(note_b)) else "counterfactual"
     return "ambiguous" if described == 1 else "duplicated"
+
+
+def of_versions(a: ContextNote, b: ContextNote) -> RelationKind:
+    """The relation of two versions of one document, which are about one thing whatever their titles say."""
+    if a.answer is None or b.answer is None:
+        return "none"
+    return "duplicated" if same_answer(a.answer, b.answer) else "counterfactual"
 
 
 def _stated(note: ContextNote) -> Statement:

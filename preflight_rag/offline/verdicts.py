@@ -24,9 +24,10 @@ from preflight_rag.offline.evidence import (
 )
 from preflight_rag.offline.found_answers import ReadPassage
 from preflight_rag.state.reading import Draft
-from preflight_rag.text.citations import CLOSEST
 from preflight_rag.text.directions import says, speaks_of_object
+from preflight_rag.text.headers import CLOSEST, why_unclaimed
 from preflight_rag.text.negation import denies
+from preflight_rag.text.sentence_fit import SentenceFit
 from preflight_rag.text.words import words_by_token
 
 MAX_READ = 3
@@ -122,6 +123,7 @@ class VerdictReader:
         read: Sequence[ReadPassage],
         options: Mapping[str, str],
         terms: QuestionTerms,
+        fit: SentenceFit,
         lead: str = CLOSEST,
     ) -> Draft | None:
         """No where findings deny it clearly, with the clearest of them first; else what the findings say, unclaimed.
@@ -137,9 +139,11 @@ class VerdictReader:
             read: The passages.
             options: The verdicts to choose from by their plain names; empty where none were given.
             terms: The question's words, weighted.
+            fit: Which sentences are about what is asked about; others count only where there are no such.
             lead: What stands above findings that are not claimed.
         """
-        stated = self.findings(question, read, terms)
+        every = self.findings(question, read, terms)
+        stated = [item for item in every if not fit.other_subject(item.n, item.near.sentence.text)] or every
         if not stated:
             return None
         side = side_of(stated)
@@ -154,7 +158,7 @@ class VerdictReader:
         quotes = tuple(nearest.items())[:MAX_QUOTED]
         choice = options.get("no" if side < 0 else "yes", options.get("maybe"))
         if not denied:
-            return replace(evidence(quotes, lead), choice=choice)
+            return replace(evidence(quotes, lead, why_unclaimed("verdict")), choice=choice)
         text = f"No [{first.n}]\n\n{plain(first.near.sentence.text)} [{first.n}]"
         return Draft(text, quotes[:1], choice=choice, short="No")
 

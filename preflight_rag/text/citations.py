@@ -29,12 +29,6 @@ MOST_IN_RANGE = 100
 """Numbers that `[2-4]` may stand for; in a longer range, as `[1990-2020]`, only the ends are marks."""
 FRAGMENT = 4
 """Words below which a clause between two marks is read with what stands before it in its sentence (a guess)."""
-CLOSEST = "The documents do not say it plainly; closest:"
-"""What stands above quotes that are shown without a claim."""
-NOWHERE = "{words} {verb} in no document's title or text; what comes closest:"
-"""The same where words of the question do not stand there; a document's authors and journal are not looked through."""
-SEVERAL = "The documents speak of several things, or differ; in their own words:"
-"""The same where several documents answer."""
 _MARKS = 400
 """Characters that marks in a row, with the end of the sentence before them, may take; a guess."""
 _MARKUP = re.compile(r"^[\s>#*•-]+|^\d+[.)]\s+|\*\*|__|`")

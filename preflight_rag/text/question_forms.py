@@ -7,6 +7,7 @@ same.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Literal
 
 from preflight_rag.text.values import asked_kind, last_question
@@ -69,3 +70,41 @@ def form_of(question: str) -> Form:
     if (definition := _DEFINITION.match(asked)) and not _NO_DEFINITION.search(definition["what"]):
         return "explanation"
     return "list" if _LIST.match(asked) and asked_kind(asked) == "name" else "value"
+
+
+_MORE = (
+    r"more|most|larger|largest|bigger|biggest|higher|highest|greater|greatest|longer|longest|taller|tallest|heavier"
+    r"|heaviest|wider|widest|deeper|deepest"
+)
+_LESS = r"fewer|fewest|less|least|smaller|smallest|lower|lowest|shorter|shortest|lighter|lightest|cheaper|cheapest"
+_COMPARED = re.compile(rf"\b(?:(?P<more>{_MORE})|(?P<less>{_LESS}))\b", re.I)
+_ONE_OF_TWO = re.compile(
+    r"^(?P<rest>(?:which|what|who)\b[^?,:]*)[,:]\s(?:the\s)?(?P<one>[^,?]{1,60}?),?\sor\s(?:the\s)?"
+    r"(?P<other>[^,?]{1,60}?)\W*$",
+    re.I,
+)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A question for one of two things.
+
+    Attributes:
+        things: The two, as the question has them.
+        rest: The question without them and without the word that compares.
+        more: Whether the one with more is asked for.
+    """
+
+    things: tuple[str, str]
+    rest: str
+    more: bool
+
+
+def comparison_of(question: str) -> Comparison | None:
+    """What a question compares, as in "Which branch sold more bicycles, north or south?"; None of another question."""
+    asked = _ONE_OF_TWO.match(_POLITE.sub("", last_question(" ".join(question.split()))))
+    compared = _COMPARED.search(asked["rest"]) if asked else None
+    if asked is None or compared is None:
+        return None
+    rest = asked["rest"].replace(compared.group(), " ", 1)
+    return Comparison((asked["one"].strip(), asked["other"].strip()), rest, compared["more"] is not None)

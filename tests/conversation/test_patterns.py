@@ -3,10 +3,10 @@
 import pytest
 from patterns import long_patterns
 
-from preflight_rag.conversation import follow_ups, intents, lookups, metadata
+from preflight_rag.conversation import follow_ups, intents, lookups, metadata, named_files
 from preflight_rag.text.lazy_patterns import LazyPattern
 
-MODULES = (follow_ups, intents, lookups, metadata)
+MODULES = (follow_ups, intents, lookups, metadata, named_files)
 
 EXAMPLES = [
     (follow_ups, "_CLAUSE", "in which year", "aspirin"),
@@ -24,6 +24,7 @@ EXAMPLES = [
     (lookups, "_SPEAKS_OF_DOCUMENTS", "How many reports are there?", "Is aspirin an acid?"),
     (lookups, "_LEAD", "the use of ketamine", "ketamine"),
     (lookups, "_FRAGMENT", "and naproxen?", "and why?"),
+    (named_files, "_NAMED", "According to report-south.md, why?", "According to the report, why?"),
 ]
 
 

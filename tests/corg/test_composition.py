@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preflight_rag.corg.composition import CONTRADICTED, DIFFERENT, UNDESCRIBED, Groups, compose
+from preflight_rag.corg.composition import Groups, compose
 from preflight_rag.state.reading import ContextNote, Source
 from preflight_rag.state.values import Passage, Relation
+from preflight_rag.text.headers import CONTRADICTED, DIFFERENT, UNDESCRIBED
 
 NUMBERS = {1: "3,559", 2: "3,506", 3: "4,120", 4: "3,559"}
 

@@ -2,9 +2,10 @@
 
 import pytest
 
-from preflight_rag.corg.composition import UNDESCRIBED, undescribed, undescribed_answers
+from preflight_rag.corg.composition import undescribed, undescribed_answers
 from preflight_rag.state.reading import ContextNote
 from preflight_rag.state.values import Relation
+from preflight_rag.text.headers import UNDESCRIBED
 
 
 def context(rank, answer, descriptor=None, entity="Broken Bow", **more):

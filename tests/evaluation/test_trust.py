@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from preflight_rag.corg.composition import CONTRADICTED
 from preflight_rag.evaluation.datasets.trust import TrustDocument, TrustQuestion, TrustSet
 from preflight_rag.evaluation.experiments import trust
 from preflight_rag.evaluation.experiments.trust import (
@@ -21,6 +20,7 @@ from preflight_rag.evaluation.experiments.trust import (
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Answer, Citation, Group, Receipt, RouteDecision
+from preflight_rag.text.headers import CONTRADICTED
 
 pytestmark = pytest.mark.slow
 

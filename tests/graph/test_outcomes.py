@@ -8,8 +8,7 @@ from preflight_rag import Preflight
 from preflight_rag.offline import answers
 from preflight_rag.offline.answers import NO_ENGLISH
 from preflight_rag.offline.confidence import ConfidenceModel
-from preflight_rag.offline.evidence import ON_IT
-from preflight_rag.text.citations import CLOSEST, SEVERAL
+from preflight_rag.text.headers import ABOUT_THIS, CLOSEST, SEVERAL
 
 NEVER = 1.01
 ROUTES = ("plain", "map-reduce", "corg")
@@ -73,7 +72,7 @@ def test_no_context_that_answers_leaves_nothing_to_compare(ask):
     assert (answer.outcome, answer.short_answer, answer.confidence) == ("not_found", None, None)
 
 
-@pytest.mark.parametrize(("route", "lead"), [("plain", ON_IT), ("map-reduce", ON_IT), ("corg", SEVERAL)])
+@pytest.mark.parametrize(("route", "lead"), [("plain", ABOUT_THIS), ("map-reduce", ABOUT_THIS), ("corg", SEVERAL)])
 def test_explanations_get_evidence(ask, route, lead):
     answer = ask("Why is the sky blue?", route)
     assert (answer.outcome, answer.short_answer, answer.confidence) == ("evidence", None, None)
@@ -86,7 +85,7 @@ def test_of_verdicts_only_a_no_is_claimed_and_its_citation_is_first(ask, questio
     answer = ask(question, "plain")
     assert answer.outcome in ("answered", "evidence")
     assert answer.short_answer == ("No" if answer.outcome == "answered" else None)
-    assert answer.answer.startswith("No [1]" if answer.outcome == "answered" else (CLOSEST, ON_IT))
+    assert answer.answer.startswith("No [1]" if answer.outcome == "answered" else (CLOSEST, ABOUT_THIS))
     quoted_word_for_word(answer)
 
 

@@ -3,8 +3,9 @@
 import pytest
 from langgraph.runtime import Runtime
 
-from preflight_rag.nodes.abstain import NOT_ANSWERED, NOTHING_FOUND, abstain
+from preflight_rag.nodes.abstain import abstain
 from preflight_rag.state.context import Context
+from preflight_rag.text.headers import NOT_ANSWERED, NOTHING_FOUND
 
 
 @pytest.mark.parametrize(("passages", "text"), [([], NOTHING_FOUND), ([{"id": "a", "title": ""}], NOT_ANSWERED)])

@@ -8,7 +8,7 @@ from preflight_rag.nodes.aggregate_groups import aggregate_groups
 from preflight_rag.state.context import Context
 from preflight_rag.state.errors import AllPartitionsFailed
 from preflight_rag.state.reading import Draft
-from preflight_rag.text.citations import CLOSEST, SEVERAL
+from preflight_rag.text.headers import CLOSEST, SEVERAL
 
 WORDS = {1: "One of them.", 2: "Two of them."}
 
@@ -82,5 +82,7 @@ async def test_one_answer_is_no_comparison(aggregated):
 
 
 def test_evidence_without_words_to_quote_is_nothing():
-    made, entries = as_evidence(Draft("One [1]."), [{"entity": "E", "descriptor": None, "answer": "One", "ranks": [1]}])
+    made, entries = as_evidence(
+        Draft("One [1]."), [{"entity": "E", "descriptor": None, "answer": "One", "ranks": [1]}], {}
+    )
     assert (made.found, made.text, entries) == (False, "", [])

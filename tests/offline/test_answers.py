@@ -9,13 +9,12 @@ from hypothesis import strategies as st
 from preflight_rag.models.opening import open_extractive_reader
 from preflight_rag.models.protocol import Reader
 from preflight_rag.models.reading.extractive_reader import EVEN, PassageReading, Span
-from preflight_rag.offline.answers import NO_ENGLISH
 from preflight_rag.offline.confidence import confidence_model, question_terms
-from preflight_rag.offline.evidence import NOT_FOUND, NOTHING, ON_IT, evidence, quote_around
+from preflight_rag.offline.evidence import NOTHING, evidence, quote_around
 from preflight_rag.offline.found_answers import LEAST, ReadPassage, agreed, answers_of, grouped
 from preflight_rag.offline.reader import NAME, OfflineReader
 from preflight_rag.state.reading import Extract, Source
-from preflight_rag.text.citations import CLOSEST
+from preflight_rag.text.headers import ABOUT_THIS, CLOSEST, NOT_ANSWERED, UNREAD_LANGUAGE
 
 QUESTION = "How many people live in Broken Bow?"
 NEBRASKA = "Broken Bow is a city. At the census of 2020 it had 3,506 people. It lies on Highway 2."
@@ -179,7 +178,7 @@ async def test_nothing_is_found_however_near_the_sentences_are(reader):
     text = "How many people live in Broken Bow is not known."
     marked = reader(**{text: (0.2, ("known", -1.0))})
     draft = (await marked.answer(question=QUESTION, sources=sources(text, BREAD))).value
-    assert (draft.found, draft.text, draft.quotes, draft.short) == (False, NOT_FOUND, (), "")
+    assert (draft.found, draft.text, draft.quotes, draft.short) == (False, NOT_ANSWERED, (), "")
 
 
 @pytest.mark.parametrize("text", ["", "# Broken Bow", "\n\n"])
@@ -206,7 +205,7 @@ async def test_an_explanation_is_evidence_and_no_claim(reader):
     sky = "It is often asked. Air scatters blue light more strongly than red light. Painters like it."
     marked = reader(**{sky: (0.9, ("Air scatters blue light", 5.0))})
     draft = (await marked.answer(question="Why is the sky blue?", sources=sources(BREAD, sky))).value
-    assert draft.text.startswith(f"{ON_IT}\n\n“Air scatters blue light more strongly than red light.” [2]")
+    assert draft.text.startswith(f"{ABOUT_THIS}\n\n“Air scatters blue light more strongly than red light.” [2]")
     assert (outcome(draft), draft.short, draft.confidence) == ("evidence", "", None)
 
 
@@ -222,7 +221,7 @@ async def test_in_other_languages_passages_are_shown_and_nothing_is_claimed(read
     marked = reader(**{text: (0.99, (text[:4], 8.0))})
     draft = (await marked.answer(question=question, sources=sources(text))).value
     assert (outcome(draft), draft.short, draft.confidence) == ("evidence", "", None)
-    assert draft.text.startswith(NO_ENGLISH)
+    assert draft.text.startswith(UNREAD_LANGUAGE)
     assert all(quote in text for _, quote in draft.quotes)
 
 

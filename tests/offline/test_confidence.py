@@ -24,8 +24,8 @@ from preflight_rag.offline.confidence import (
     prose,
     question_terms,
     supported,
+    topics_nowhere,
     type_features,
-    words_nowhere,
 )
 from preflight_rag.offline.found_answers import ReadPassage, answers_of, grouped
 from preflight_rag.state.errors import UsageError
@@ -275,9 +275,12 @@ def test_words_of_the_question_that_no_document_has_are_named(embedder, tmp_path
             ("What is the dose of Warfarin?", ["Warfarin"]),
             ("What is the dose of ibuprofen?", []),
             ("What is the dose of ibuprofen for cats or dogs?", ["cats", "dogs"]),
+            ("Who conducted the ibuprofen study?", []),
+            ("Who was cast as doctor?", []),
+            ("What is warfarin?", ["warfarin"]),
             ("How many doses of ibuprofen?", []),
             ("Who took ibuprofen?", []),
         ):
             terms = question_terms(question, library, sources)
-            assert words_nowhere(question, library, terms) == missing
-            assert words_nowhere(question, None, terms) == []
+            assert topics_nowhere(question, library, terms) == missing
+            assert topics_nowhere(question, None, terms) == []

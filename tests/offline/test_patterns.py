@@ -15,6 +15,7 @@ EXAMPLES = [
     (cell_checks, "_QUALIFIERS", "Income before income taxes", "Income taxes"),
     (tables, "_NO_AMOUNT", "Earnings per share", "Earnings"),
     (confidence, "_WHERE", "In which city was it?", "In which trial was it?"),
+    (confidence, "_TOPIC", "Is there anything on ketamine?", "Who was cast as Hamlet?"),
     (confidence, "_UNITS_ASKED", "How long does it take?", "How many are there?"),
     (tables, "_EXTREME", "Which team has the most cups", "Which team has a cup"),
     (verdicts, "NO_FINDING", "We asked whether zinc works.", "Zinc did shorten the cold."),

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from preflight_rag.models.embedding.embedder import Embedder
 from preflight_rag.models.protocol import Reader
-from preflight_rag.offline.evidence import NOT_FOUND
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.state.reading import Earlier, Extract, Message, Source, Talk
 from preflight_rag.state.values import Usage
+from preflight_rag.text.headers import NOT_ANSWERED
 
 BATS = "Most bats hunt at night. They steer by the echoes of their calls. Some sleep through the winter."
 SATURN_OLD = "Saturn has 82 known moons. The largest is Titan."
@@ -72,7 +72,7 @@ async def test_another_number_is_no_agreement(reader):
 @pytest.mark.parametrize("given_", [sources(BATS, BREAD, SKY), [], sources("", "...", "Why?")])
 async def test_abstains_without_an_answer(reader, given_):
     draft = (await reader.answer(question="Who won the football World Cup in 1998?", sources=given_)).value
-    assert (draft.found, draft.text, draft.quotes, draft.choice) == (False, NOT_FOUND, (), None)
+    assert (draft.found, draft.text, draft.quotes, draft.choice) == (False, NOT_ANSWERED, (), None)
 
 
 async def test_titles_help_sentences_without_a_subject(reader):

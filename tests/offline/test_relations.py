@@ -12,11 +12,11 @@ from value_reader import ValueReader
 
 from preflight_rag.corg.entities import descriptor_of, heading_of
 from preflight_rag.offline import relations as offline_relations
-from preflight_rag.offline.evidence import NOT_FOUND
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.offline.relations import ContextReader
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Source
+from preflight_rag.text.headers import NOT_ANSWERED
 from preflight_rag.text.names import speaks_of, surface_name
 from preflight_rag.text.values import Value, asked_kind, excerpt, same_value, values
 
@@ -156,7 +156,7 @@ async def test_a_group_is_answered_with_one_line_for_each_entity(reader):
 async def test_a_group_that_answers_nothing_says_so(reader):
     for sources in ([], [BREAD]):
         draft = (await reader.answer_group(question=QUESTION, sources=sources, plural=False)).value
-        assert (draft.text, draft.found, draft.quotes) == (NOT_FOUND, False, ())
+        assert (draft.text, draft.found, draft.quotes) == (NOT_ANSWERED, False, ())
 
 
 async def test_what_was_read_is_bounded(embedder, monkeypatch):

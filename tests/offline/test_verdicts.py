@@ -15,13 +15,15 @@ from preflight_rag.offline.found_answers import ReadPassage
 from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.offline.verdicts import ReadSentence, VerdictReader, read_sentence, side_of
 from preflight_rag.state.reading import Source
-from preflight_rag.text.citations import CLOSEST
+from preflight_rag.text.headers import CLOSEST
+from preflight_rag.text.sentence_fit import SentenceFit
 
 QUESTION = "Does zinc shorten the common cold?"
 DESIGN = "Zinc or placebo was given for the common cold, and the days of it were counted."
 ASKED = "We asked whether zinc can shorten the common cold."
 SHORTER = "Zinc did shorten the common cold by two days."
 NOT = "Zinc did not shorten the common cold."
+FITS = SentenceFit(QUESTION, [])
 YES, NO, NEITHER = (0.9, 0.05, 0.05), (0.05, 0.9, 0.05), (0.1, 0.1, 0.8)
 
 
@@ -147,7 +149,7 @@ def read_sentences(draw):
 @given(stated=st.lists(read_sentences(), min_size=1, max_size=5))
 def test_a_verdict_opposite_to_its_own_quote_is_impossible(stated):
     """What is claimed is what reading and words of the finding quoted first say, and what all of them say together."""
-    draft = Given(stated).verdict(QUESTION, [], {}, QuestionTerms({}, frozenset(), frozenset()))
+    draft = Given(stated).verdict(QUESTION, [], {}, QuestionTerms({}, frozenset(), frozenset()), FITS)
     assert draft is not None
     assert draft.quotes
     if not draft.claims:
@@ -181,7 +183,7 @@ def test_no_is_claimed_only_where_no_other_document_answers_otherwise(document, 
         ReadPassage(Source(1, "a", "", text, document_id="own"), PassageReading((), 0.9, None, DENIES)),
         ReadPassage(Source(2, "b", "", "It was.", document_id=document), PassageReading((), answerable, None, verdict)),
     ]
-    draft = Given([finding]).verdict(QUESTION, read, {}, QuestionTerms({}, frozenset(), frozenset()))
+    draft = Given([finding]).verdict(QUESTION, read, {}, QuestionTerms({}, frozenset(), frozenset()), FITS)
     assert draft is not None
     assert (draft.claims, draft.short) == ((True, "No") if claims else (False, ""))
 
@@ -202,7 +204,7 @@ def test_no_is_claimed_only_of_words_that_deny_what_was_asked(sentence, claims):
     terms = QuestionTerms({}, frozenset(), frozenset())
     near = Scored(Sentence(1, sentence, "", frozenset(), frozenset()), 1.0, 1.0, np.zeros(2))
     draft = Given([read_sentence(QUESTION, near, PassageReading((), 1.0, None, DENIES), terms)]).verdict(
-        QUESTION, [], {}, terms
+        QUESTION, [], {}, terms, FITS
     )
     assert draft is not None
     assert draft.claims is claims

@@ -21,6 +21,7 @@ from preflight_rag.text import (
     negation,
     plural,
     question_forms,
+    sentence_fit,
     sentences,
     values,
     words,
@@ -57,6 +58,15 @@ EXAMPLES = [
     (names, "_INTERROGATIVE", "In which year", "Aspirin in which"),
     (negation, "DENIAL", "The trial failed to show it", "The trial showed it"),
     (negation, "TYPED_NEGATION", "dont give it", "a donation to give"),
+    (negation, "_FORWARD", "never", "ever"),
+    (negation, "_WHOLE", "excluded", "included"),
+    (negation, "_MIXED", "all except one", "all accepted one"),
+    (negation, "_CLAUSE_END", "has no lift and serves tea", "bread and butter"),
+    (negation, "_PHRASE_END", "from", "oxygen"),
+    (sentence_fit, "_HEADING", "## Rose garden", "The rose garden"),
+    (sentence_fit, "_POINTS_BACK", "Its cost", "A cost"),
+    (question_forms, "_COMPARED", "sold fewer cars", "sold cars"),
+    (question_forms, "_ONE_OF_TWO", "Which is longer, the Elbe or the Oder?", "Is the Elbe longer, or the Oder?"),
     (question_forms, "_POLITE", "Could you please tell", "Could aspirin help"),
     (question_forms, "_EXPLANATION", "What is the role of the liver", "What is the capital of Peru"),
     (question_forms, "_DEFINITION", "What is a black hole?", "What is the capital?"),
@@ -98,6 +108,9 @@ MATCHED_AT_THE_START = {
     "_BEGINS_QUESTION",
     "_LOG",
     "_SETTING",
+    "_FORWARD",
+    "_WHOLE",
+    "_POINTS_BACK",
 }
 """Patterns that are asked with `match`."""
 

@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from preflight_rag.cache import cache_dir
 from preflight_rag.corg.agreement import same_answer
-from preflight_rag.corg.composition import CONTRADICTED
 from preflight_rag.evaluation.datasets.trust import KINDS, RECORDS, SILENT, TrustDocument, TrustQuestion, TrustSet
 from preflight_rag.evaluation.harness.asking import open_asking
 from preflight_rag.evaluation.intervals import Estimate, bootstrap, share
@@ -34,6 +33,7 @@ from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.samples import check_selection, digest
 from preflight_rag.evaluation.vector_cache import cached_embedder
 from preflight_rag.state.errors import LibraryError, UsageError
+from preflight_rag.text.headers import CONTRADICTED
 from preflight_rag.text.sentences import sentence_spans
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ from broken_bow import QUESTION, documents, relation_calls, script
 from paper_files import answers, passages, prompts
 from value_reader import ValueReader
 
-from preflight_rag.corg.composition import CONTRADICTED
 from preflight_rag.evaluation.bench import given_sources
 from preflight_rag.evaluation.corg_measures import (
     MEASURES,
@@ -47,6 +46,7 @@ from preflight_rag.prompts import answer_group, map_context
 from preflight_rag.prompts.fences import material
 from preflight_rag.state.errors import BadReply, UsageError
 from preflight_rag.testing.scripted_server import Reply, ScriptedServer
+from preflight_rag.text.headers import CONTRADICTED
 
 pytestmark = pytest.mark.slow
 

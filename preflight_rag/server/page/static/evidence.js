@@ -107,7 +107,8 @@ export class Evidence {
     const list = answer.citations.length
       ? answer.citations.map((found) => this.#source(found))
       : [h("p.empty-note", {}, answer.abstained ? "The documents do not answer this question, so there is nothing to cite." : "This answer cites no source.")];
-    return [...(doubted.length ? [doubts(doubted)] : []), ...list];
+    const unclaimed = answer.unclaimed ? [h("p.empty-note.unclaimed", {}, answer.unclaimed)] : [];
+    return [...unclaimed, ...(doubted.length ? [doubts(doubted)] : []), ...list];
   }
 
   #source(found) {
@@ -190,6 +191,7 @@ export class Evidence {
     const size = this.page.partitionSize();
     return [
       h("p.route-sentence", {}, icon(ICONS[route.name] ?? "plain"), sentence(answer, size)),
+      ...(answer.unclaimed ? [h("p.unclaimed", {}, `No answer is claimed: ${answer.unclaimed}`)] : []),
       numbers(route),
       h("h3", {}, "Steps"),
       finished(receipt),

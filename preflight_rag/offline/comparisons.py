@@ -1,0 +1,74 @@
+"""Which of two things has more of something: an answer only where the same is read of both, else what is said of each.
+
+"Which branch sold more bicycles in 2023, north or south?" is claimed where two sentences, each of one of them alone,
+hold all other words of the question and one figure each, of one unit. By rule, in English.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from preflight_rag.offline.evidence import evidence, plain
+from preflight_rag.state.reading import Draft
+from preflight_rag.text.citations import quoted
+from preflight_rag.text.headers import why_unclaimed
+from preflight_rag.text.question_forms import comparison_of
+from preflight_rag.text.sentence_fit import PlacedSentence, SentenceFit
+from preflight_rag.text.values import Amount, figures_of
+from preflight_rag.text.words import words
+
+
+def compare(question: str, fit: SentenceFit, lead: str) -> Draft | None:
+    """The one of two things that a question asks for, or what is said of each; None of another question.
+
+    Args:
+        question: What was asked.
+        fit: The sentences of the passages.
+        lead: What stands above sentences that are shown without a claim.
+    """
+    asked = comparison_of(question)
+    if asked is None:
+        return None
+    names = [frozenset(words(name)) for name in asked.things]
+    shared = frozenset(words(asked.rest))
+    found = [_of_one(fit, name, other, shared) for name, other in (names, names[::-1])]
+    first, second = (item[0] if item else None for item in found)
+    if first is None or second is None:
+        return None
+    quotes = tuple(dict.fromkeys((item.source.n, item.text) for item in (first, second)))
+    figures = [_figure(item.text, question) for item in (first, second)]
+    one, other = figures
+    certain = all(
+        shared <= item.covered and len(items) == 1 for item, items in zip((first, second), found, strict=True)
+    )
+    if not certain or one is None or other is None or one.dimension != other.dimension:
+        return evidence(quotes, lead, why_unclaimed("comparison"))
+    sizes = one.value * one.size, other.value * other.size
+    if sizes[0] == sizes[1] or fit.denying:
+        return evidence(quotes, lead, why_unclaimed("comparison"))
+    winner = asked.things[int((sizes[0] > sizes[1]) != asked.more)]
+    said = "\n\n".join(quoted(n, plain(quote)) for n, quote in quotes)
+    marks = "".join(f"[{n}]" for n in dict.fromkeys(n for n, _ in quotes))
+    return Draft(f"{plain(winner)} {marks}\n\n{said}", quotes, short=plain(winner))
+
+
+def _of_one(
+    fit: SentenceFit, name: Collection[str], other: Collection[str], shared: frozenset[str]
+) -> list[PlacedSentence]:
+    """The sentences about one thing alone that hold most of the question's other words."""
+    own, rival = frozenset(name), frozenset(other)
+    every = [item for items in fit.sentences.values() for item in items]
+    about = [item for item in every if own - rival <= item.covered and not (rival - own) & item.covered]
+
+    def held(item: PlacedSentence) -> tuple[int, int]:
+        return len(shared & item.covered), len(shared & item.terms)
+
+    most = max(map(held, about), default=(0, 0))
+    return [item for item in about if most[0] and held(item) == most]
+
+
+def _figure(text: str, question: str) -> Amount | None:
+    """The only amount of a sentence, beside those that the question names; None where there are none or several."""
+    named = figures_of(question).amounts
+    left = [amount for amount in figures_of(text).amounts if not any(amount.agrees(known) for known in named)]
+    return left[0] if len(left) == 1 else None

@@ -1,0 +1,76 @@
+"""The lines that stand above what is shown from the documents, or in its place: one list, in plain English.
+
+Each says only what the program knows: quotes of which nothing was claimed are "not confirmed"; that no document
+mentions something is said of names and topics alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+CLOSEST = "Most relevant passages (not confirmed as an answer):"
+"""Above quotes of which no answer is claimed."""
+ABOUT_THIS = "What the documents say about this:"
+"""Above quotes where the question asks for an explanation, which is never claimed."""
+SEVERAL = "Several documents speak of this, each in its own words (not confirmed as an answer):"
+"""Above quotes of several documents that were compared."""
+VERSIONS = "Your documents give different answers (newest first):"
+"""Above what documents of different dates say about one rule."""
+OF_VERSIONS = "your documents give different answers (newest first):"
+"""The same behind the name of what they are about."""
+CONTRADICTED = "the sources contradict each other:"
+"""Behind a name, above short answers that surely contradict each other."""
+DIFFERENT = "the sources give different answers:"
+"""Behind a name, above answers that differ in some other way."""
+UNDESCRIBED = "the sources give different answers, and not all say which one of that name they mean:"
+"""Behind a name that several things may have."""
+UNREAD_LANGUAGE = "The reader without a language model reads English, so nothing is claimed; found for the question:"
+"""Above quotes for a question in another language."""
+NOT_ANSWERED = "The documents do not answer this question."
+"""In place of an answer, where documents are near to the question."""
+NOT_IN_DOCUMENTS = "This is not in the documents."
+"""In place of an answer, where nothing in the documents is near to the question."""
+NOTHING_FOUND = "Nothing was found in the documents for this question."
+"""In place of an answer, where the search found no passage at all."""
+
+_NOT_MENTIONED = "No document mentions {words}. Most relevant passages (not confirmed as an answer):"
+
+
+def not_mentioned(names: Sequence[str]) -> str:
+    """The line above quotes where names or topics of the question stand in no document's title or text."""
+    return _NOT_MENTIONED.format(words=" or ".join(f"“{name}”" for name in names))
+
+
+UNCLAIMED = {
+    "explanation": "The question asks for an explanation; without a language model the passages are shown as they are.",
+    "verdict": "A yes or no is claimed only where the passages deny something clearly.",
+    "language": "The question is not in English, which is all that the reader without a language model reads.",
+    "nothing": "No passage holds a short answer to the question.",
+    "unlikely": "The likeliest answer, “{answer}”, is {probability} sure; one is claimed from {least} on.",
+    "subject": "The likeliest answer, “{answer}”, stands in a sentence about something else.",
+    "opposite": "The likeliest answer, “{answer}”, stands in a sentence that does not deny what the question denies.",
+    "compared": "Documents answer differently, or not surely enough for a claim.",
+    "comparison": "What is to be compared was not read as one figure of each.",
+    "wrong_type": "The likeliest answer, “{answer}”, is not of the kind that is asked for.",
+    "name_unseen": "A name or number of the question stands in no document.",
+    "figure_unasked": "The likeliest answer, “{answer}”, is a figure, and none is asked for.",
+    "not_offered": "The likeliest answer, “{answer}”, is none of those that the question offers.",
+    "asked_already": "The likeliest answer, “{answer}”, only repeats the question.",
+    "denied": "The likeliest answer, “{answer}”, stands in a sentence that denies something.",
+    "another_year": "The likeliest answer, “{answer}”, stands in a sentence about another year.",
+    "another_name": "The likeliest answer, “{answer}”, stands in a table's row about something else.",
+}
+"""Why no answer was claimed, as `--explain` and the page say it; the last eight are the `VETOES` of
+`offline/confidence.py`."""
+
+
+def why_unclaimed(reason: str, *, answer: str = "", probability: float = 0.0, least: float = 0.0) -> str:
+    """The sentence that says why nothing was claimed.
+
+    Args:
+        reason: A key of `UNCLAIMED`.
+        answer: The likeliest answer, where the sentence names it.
+        probability: How likely that is right, in [0, 1].
+        least: From which probability on an answer is claimed.
+    """
+    return UNCLAIMED[reason].format(answer=answer[:80], probability=f"{probability:.0%}", least=f"{least:.0%}")

@@ -1,0 +1,220 @@
+"""Whether a sentence says what a question asks for, or says it of something else, or the opposite.
+
+A sentence is read with its document's title, the heading that it stands under, and, where it begins with a pronoun, the
+sentence before it. It is about another subject than the question where a sentence beside it says nearly the same with
+more of the question's words: of "Its largest cost was rent" in the north's report and "Its largest cost was repairs" in
+the south's, the second has the "south" that was asked for. Which words those are need not be known. The opposite is
+said where what is denied in the one is not in the other (`text.negation.polarity`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+from preflight_rag.state.reading import Source
+from preflight_rag.text.negation import denies, polarity
+from preflight_rag.text.question_forms import form_of
+from preflight_rag.text.sentences import sentence_spans
+from preflight_rag.text.values import last_question
+from preflight_rag.text.versions import supersedes
+from preflight_rag.text.words import STOP_WORDS, words_by_token
+
+PARALLEL = 0.5
+"""Least share of the shorter sentence's words that two sentences have in common that say the same of two things; this
+and the next were set on the half of `tests/one_word_pairs.py` that was looked at."""
+MOST_RIVALS = 32
+"""Sentences with most of the question's words that others are compared with."""
+
+_HEADING = re.compile(r"^[ \t]*(?:#{1,6}[ \t]+(?P<marked>[^\n]{1,120})|(?P<ruled>[^\n]{1,120})\n[=-]{3,}[ \t]*$)", re.M)
+_OF_NOW = re.compile(r"^\W*who(?:['’]s|\s(?:is|are))\b|\b(?:now|currently|current|today)\b", re.I)
+_FORMER = re.compile(r"\b(?:former|formerly|previous|previously|was|were|until|ex)\b", re.I)
+_NOW = re.compile(r"\b(?:is|are|since|current|currently)\b", re.I)
+_TOKEN = re.compile(r"\w+(?:[-'’]\w+)*")
+_POINTS_BACK = re.compile(
+    r"(?:it|its|they|their|them|he|his|she|her|this|these|that|those|both|the (?:latter|former|same))\b", re.I
+)
+
+
+@dataclass(frozen=True)
+class PlacedSentence:
+    """A sentence of a passage and what it is read with.
+
+    Attributes:
+        source: The passage.
+        start: Where it begins in the passage's text.
+        end: Where it ends.
+        text: Its words.
+        terms: Its index terms.
+        placed: Those of its heading and its title.
+        covered: The question's terms that it, these, or what it points back to hold.
+    """
+
+    source: Source
+    start: int
+    end: int
+    text: str
+    terms: frozenset[str]
+    placed: frozenset[str]
+    covered: frozenset[str]
+
+
+class SentenceFit:
+    """Which sentences of some passages say what is asked for of what is asked about.
+
+    Args:
+        question: The standalone question.
+        sources: The passages.
+    """
+
+    def __init__(self, question: str, sources: Sequence[Source]) -> None:
+        self.question = last_question(question)
+        self.denying = denies(self.question)
+        self.verdict = form_of(question) == "verdict"
+        self._terms = frozenset(words_by_token(self.question))
+        self._sources = sources
+
+    @cached_property
+    def sentences(self) -> dict[int, list[PlacedSentence]]:
+        """The sentences of each passage, by its number."""
+        return {source.n: list(self._placed(source)) for source in self._sources}
+
+    @cached_property
+    def _rivals(self) -> list[PlacedSentence]:
+        every = [sentence for found in self.sentences.values() for sentence in found]
+        return sorted(every, key=lambda item: (-len(item.covered), item.source.n, item.start))[:MOST_RIVALS]
+
+    def misfits(self, n: int, quote: str) -> bool:
+        """Whether a stretch of a passage is about another subject, or says the opposite.
+
+        To a question for yes or no the opposite is an answer.
+        """
+        return any(self._off(item) for item in self._at(n, quote))
+
+    def outdated(self, n: int, quote: str) -> int:
+        """How many newer versions of the document say something like a stretch of a passage."""
+        newer = [self._newer(item) for item in self._at(n, quote)]
+        return max((len({other.source.document_id for other in found}) for found in newer), default=0)
+
+    def other_subject(self, n: int, quote: str) -> bool:
+        """Whether a stretch of a passage is about another subject."""
+        return any(self.off_subject(item) for item in self._at(n, quote))
+
+    def may_claim(self, n: int, quote: str) -> bool:
+        """Whether an answer that stands in a stretch of a passage may be claimed.
+
+        To a question that denies something, only one from a sentence that denies it too.
+        """
+        found = self._at(n, quote)
+        if any(self._off(item) or self._newer(item) for item in found):
+            return False
+        return not self.denying or any(self._polarity(item) > 0 for item in found)
+
+    def better(self, n: int, quote: str) -> list[PlacedSentence]:
+        """Sentences like a stretch that fit where it does not; those with most of the question's words first."""
+        asked = self._at(n, quote)
+        return [
+            item
+            for item in self._rivals
+            if any(_parallel(item, other, self._terms) for other in asked)
+            and not (self._off(item) or self._newer(item))
+            and (not self.denying or self._polarity(item) > 0)
+        ]
+
+    def off_subject(self, item: PlacedSentence) -> bool:
+        """Whether a sentence says nearly what another one does of something else than what is asked about."""
+        for other in self._rivals:
+            more = other.covered > item.covered
+            if not (more or other.placed & self._terms > item.placed & self._terms):
+                continue
+            missing = (other.covered if more else other.placed & self._terms) - item.covered
+            if not missing or not _parallel(item, other, self._terms):
+                continue
+            if any(_has_another(item, other, term) for term in missing):
+                return True
+        return False
+
+    def _off(self, item: PlacedSentence) -> bool:
+        return self.off_subject(item) or self._opposite(item) or self._former(item)
+
+    def _former(self, item: PlacedSentence) -> bool:
+        """Whether a sentence says who once was what the question asks who is, and another one says who is."""
+        if not _OF_NOW.search(self.question) or not _FORMER.search(item.text):
+            return False
+        return any(
+            _NOW.search(other.text) and not _FORMER.search(other.text) and _parallel(item, other, self._terms)
+            for other in self._rivals
+        )
+
+    def _newer(self, item: PlacedSentence) -> list[PlacedSentence]:
+        """What newer versions of the document say like a sentence, unless another year is asked for."""
+        return [
+            other
+            for other in self._rivals
+            if _parallel(item, other, self._terms)
+            and other.terms != item.terms
+            and supersedes(other.source, item.source)
+            and not self.off_subject(other)
+        ]
+
+    def _opposite(self, item: PlacedSentence) -> bool:
+        return not self.verdict and self._polarity(item) < 0
+
+    def _polarity(self, item: PlacedSentence) -> int:
+        return polarity(self.question, item.text)
+
+    def _at(self, n: int, quote: str) -> list[PlacedSentence]:
+        """The sentences of a passage that a stretch of it is from."""
+        found = [item for item in self.sentences.get(n, []) if quote in item.text]
+        return found[:1] or [item for item in self.sentences.get(n, []) if item.text in quote]
+
+    def _placed(self, source: Source) -> list[PlacedSentence]:
+        headings = [(match.start(), match["marked"] or match["ruled"]) for match in _HEADING.finditer(source.text)]
+        title = frozenset(words_by_token(source.title))
+        found: list[PlacedSentence] = []
+        before: tuple[str, frozenset[str]] = "", frozenset()
+        for start, end in sentence_spans(source.text):
+            text = source.text[start:end].strip()
+            if not text or text.startswith("#"):
+                continue
+            heading = next((own for at, own in reversed(headings) if at <= start), source.heading)
+            terms = frozenset(words_by_token(text))
+            placed = title | frozenset(words_by_token(heading))
+            context = terms | placed
+            if _POINTS_BACK.match(text) and before[0] == heading:
+                context |= before[1]
+            found.append(PlacedSentence(source, start, end, text, terms, placed, self._terms & context))
+            before = heading, context
+        return found
+
+
+def _parallel(a: PlacedSentence, b: PlacedSentence, asked: frozenset[str]) -> bool:
+    """Whether two sentences say nearly the same, but for the words that tell one thing from another."""
+    shared, least = a.terms & b.terms, min(len(a.terms), len(b.terms))
+    return a is not b and bool(shared & asked) and len(shared) >= PARALLEL * least
+
+
+def _has_another(item: PlacedSentence, other: PlacedSentence, term: str) -> bool:
+    """Whether a sentence has something else in the place of a term of another one, as "north" for "south branch".
+
+    What merely says less, as "lies in Abiko" beside "lies in Abiko city", is about the same.
+    """
+    if term not in other.terms:
+        return term not in other.placed or bool(item.placed - other.placed)
+    mine, theirs = _tokens(item.text), _tokens(other.text)
+    for place, token in enumerate(theirs):
+        if term not in words_by_token(token):
+            continue
+        before, behind = theirs[place - 1 : place], theirs[place + 1 : place + 2]
+        instead = [now for then, now in pairwise(mine) if [then] == before]
+        instead += [now for now, then in pairwise(mine) if [then] == behind]
+        if any(now not in theirs and now not in STOP_WORDS for now in instead):
+            return True
+    return False
+
+
+def _tokens(text: str) -> list[str]:
+    return [token.casefold() for token in _TOKEN.findall(text)]
