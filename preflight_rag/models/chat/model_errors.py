@@ -23,7 +23,10 @@ from preflight_rag.state.errors import (
 
 _CLIENTS = ("openai", "langchain_openai", "httpx", "httpx2")
 """Packages whose code fails on what a server sends in the place of a completion."""
-_OVERFLOW = ("context_length", "context length", "maximum context", "too many tokens", "context window")
+_OVERFLOW = (
+    *("context_length", "context length", "maximum context", "too many tokens", "context window"),
+    "context size",  # llama.cpp
+)
 
 
 def in_our_words(error: Exception, model: str, *, base_url: str | None = None) -> ModelError:
