@@ -62,31 +62,37 @@ def read_gguf(path: Path) -> GGUFFile:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             values, tensors = _Head(data, path).read()
         weights = sum(part.stat().st_size for part in parts)
+        return _described(path, values, tensors, weights)
     except LocalModelError:  # an OSError too, as all errors are that may pass
         raise
     except OSError as error:
         problem = f"the model's file {str(path)!r} cannot be read: {error.strerror or error}"
         raise LocalModelError(problem, help="Check the path and its permissions.") from error
-    except (
-        EOFError,
-        ValueError,
-        struct.error,
-        OverflowError,
-        MemoryError,
-    ):  # an empty file cannot be mapped: ValueError
-        raise LocalModelError(f"{str(path)!r} is not a whole GGUF file: it ends too early", help=BROKEN) from None
+    except (EOFError, ValueError, struct.error, OverflowError, MemoryError):  # ValueError also where nothing is in it
+        raise LocalModelError(f"{str(path)!r} is not a whole GGUF file: cut off, or damaged", help=BROKEN) from None
+
+
+def _described(path: Path, values: dict[str, Any], tensors: int, weights: int) -> GGUFFile:
+    """What the values of a file's head say.
+
+    Raises:
+        LocalModelError: It is no language model.
+        ValueError: A value is of the wrong kind.
+    """
     kind, architecture = values.get("general.type", "model"), values.get("general.architecture")
     if kind != "model" or not isinstance(architecture, str) or not tensors:
-        what = kind if isinstance(kind, str) and kind != "model" else "file without a model"
-        raise LocalModelError(f"{str(path)!r} is a {what}, not a language model", help="Name the model's own file.")
+        what = f"its type is {kind!r}" if kind != "model" else "there is none in it"
+        raise LocalModelError(f"{str(path)!r} holds no language model: {what}", help="Name the model's own file.")
 
     def number(name: str, default: int = 0) -> int:
         value = values.get(f"{architecture}.{name}", default)
-        return max(value, default=0) if isinstance(value, tuple) else int(value)
+        each = value if isinstance(value, tuple) else (value,)
+        return max(map(int, each), default=0)
 
-    if not (context := number("context_length")):
-        problem = f"{str(path)!r} does not say how many tokens its model reads"
-        raise LocalModelError(problem, help="It is no language model that writes; name another file.")
+    context = number("context_length")
+    if context <= 0 or values.get(f"{architecture}.attention.causal") is False:
+        help = "It may be an embedder; name a language model's file."
+        raise LocalModelError(f"{str(path)!r} holds no model that writes text", help=help)
     heads = number("attention.head_count", 1) or 1
     size = number("embedding_length") // heads
     keys, numbers = number("attention.key_length", size), number("attention.value_length", size)

@@ -76,6 +76,7 @@ class LoadedModel:
         self.context, self.slots = _sizes(file, context, available_bytes())
         self.threads = threads()
         self._server = _start(file, self.context, self.slots, self.threads)
+        self._calls: set[Future[None]] = set()
         self._threads = ThreadPoolExecutor(self.slots, thread_name_prefix="local-model")
 
     @classmethod
@@ -94,6 +95,10 @@ class LoadedModel:
                 loaded = cls._open[known] = cls(file, context)
             return loaded
 
+    def busy(self) -> int:
+        """How many calls are being answered or wait for a slot."""
+        return sum(not call.done() for call in list(self._calls))
+
     def ask(self, body: dict[str, Any], receive: Callable[[Piece], bool], stopped: threading.Event) -> Future[None]:
         """Have a reply written, as soon as a slot is free.
 
@@ -107,7 +112,10 @@ class LoadedModel:
             if not stopped.is_set():
                 self._server.handle_chat_completions(body, receive)
 
-        return self._threads.submit(run)
+        call = self._threads.submit(run)
+        self._calls.add(call)
+        call.add_done_callback(self._calls.discard)
+        return call
 
 
 class LocalModel(BaseChatModel):
