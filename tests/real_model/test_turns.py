@@ -85,8 +85,8 @@ async def test_an_answer_streams_word_by_word(app):
 
 
 @pytest.mark.parametrize("at", ["the prompt", "the reply"])
-async def test_a_turn_that_is_stopped_frees_its_slot(app, real_model, at):
-    stream = app.astream(QUESTION, thread_id="t", route="plain", k=4)
+async def test_a_turn_that_is_stopped_frees_its_slot(slow_app, real_model, at):
+    stream = slow_app.astream(QUESTION, thread_id="t")
     async for event in stream:
         if at == "the prompt" and isinstance(event, StageEvent) and event.stage == "preflight":
             break
@@ -103,7 +103,7 @@ async def test_a_turn_that_is_stopped_frees_its_slot(app, real_model, at):
         await asyncio.gather(going_on, return_exceptions=True)
     await stream.aclose()
     assert await asyncio.to_thread(real_model.is_free_soon)
-    assert app.ledger.last("t").status == "interrupted"
+    assert slow_app.ledger.last("t").status == "interrupted"
 
 
 async def test_two_questions_at_once_are_two_turns(app):
