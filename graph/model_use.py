@@ -11,6 +11,7 @@ from preflight_rag.state.errors import (
     AllPartitionsFailed,
     BadReply,
     BudgetUsedUp,
+    LocalModelError,
     ModelAuthError,
     ModelRateLimited,
     ModelTimeout,
@@ -20,7 +21,10 @@ from preflight_rag.state.errors import (
 )
 from preflight_rag.state.values import Gap
 
-LOST = (ModelUnavailable, ModelTimeout, ModelRateLimited, ModelAuthError, UnknownModel, AllPartitionsFailed)
+LOST = (
+    *(ModelUnavailable, ModelTimeout, ModelRateLimited, ModelAuthError, UnknownModel, AllPartitionsFailed),
+    LocalModelError,
+)
 """Errors after which a turn can be taken without its model; what is wrong with one reply alone is not among them."""
 
 

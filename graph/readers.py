@@ -31,7 +31,7 @@ def open_reader(
 
     Args:
         model: A LangChain chat model, another Runnable from messages to a message, a `Reader`, `provider:name`,
-            `offline`, or None for what the environment says.
+            `gguf:PATH`, `offline`, or None for what the environment says.
         embedder: The library's embedder, which the offline reader compares sentences with.
         deadline: Seconds that one model call may take.
         temperature: Of a model that is opened here; one that is passed keeps its own.
@@ -53,7 +53,7 @@ def open_reader(
             return OfflineReader(embedder, open_extractive_reader(extractive_reader), library=library)
         from preflight_rag.models.chat.chat_reader import ChatReader
 
-        chat_model = open_chat_model(name, timeout=deadline, temperature=temperature)
+        chat_model = open_chat_model(name, timeout=deadline, temperature=temperature, context_window=context_window)
         return ChatReader(chat_model, deadline=deadline, context_window=context_window)
     if isinstance(model, Reader):
         return model

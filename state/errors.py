@@ -33,6 +33,7 @@
     │   ├── UnknownModel
     │   ├── ModelAuthError
     │   ├── ModelUnavailable       (retryable)
+    │   ├── LocalModelError        (retryable) a model's file is missing, damaged, or larger than the memory there is
     │   ├── ModelTimeout           (retryable)
     │   ├── ModelRateLimited       (retryable)
     │   ├── ContextOverflow
@@ -243,6 +244,10 @@ class ModelAuthError(ModelError):
 
 class ModelUnavailable(ModelError, RetryableError):
     """The server cannot be reached or failed."""
+
+
+class LocalModelError(ModelError, RetryableError):
+    """A model's file is missing, damaged, or larger than the memory there is."""
 
 
 class ModelTimeout(ModelError, RetryableError):

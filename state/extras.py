@@ -10,6 +10,7 @@ from preflight_rag.state.errors import UsageError
 EXTRAS = {
     "eval": ("ir_measures", "jinja2", "matplotlib", "rouge_score", "scipy", "sklearn", "statsmodels"),
     "fast": ("onnx", "openvino"),
+    "local": ("xllamacpp",),
     "mcp": ("mcp", "starlette", "uvicorn"),
     "postgres": ("langgraph.checkpoint.postgres", "psycopg", "psycopg_pool"),
     "office": ("compressed_rtf", "ironcalc", "openpyxl", "oxmsg", "pptx", "striprtf", "xlrd"),

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -20,6 +20,9 @@ from preflight_rag.library.opening import LibraryPlace
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import PreflightError
 from preflight_rag.state.extras import EXTRAS, missing_modules
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
 
 PACKAGES = (
     "preflight-rag",
@@ -37,6 +40,8 @@ PACKAGES = (
 )
 FOR_OTHER_MODELS = ("sentence-transformers", "torch")
 """A light environment (docs/install.md) is without them."""
+SLOW_READING = 40.0
+"""Tokens a second below which the usual 16 passages, some 3,000 tokens, take more than a minute to read."""
 SAFE_SQLITE = (3, 51, 3)  # the first without the WAL-reset bug (sqlite.org/wal.html)
 NCBI_SECONDS = 5.0  # a person waits for it
 PROBE = ("How tall is the tower?", "The tower is 84 metres tall.")
@@ -196,8 +201,11 @@ def language_model(model: str | None) -> Iterator[Finding]:
     if name == OFFLINE:
         yield Finding("model", "ok", "offline", "set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own")
         return
+    local = name.startswith("gguf:")
     try:
-        chat_model = open_chat_model(name, timeout=15)
+        # A file takes its time to load, and its first prompt too.
+        settings = Settings.read()
+        chat_model = open_chat_model(name, timeout=120 if local else 15, context_window=settings.context_window)
         reply = chat_model.bind(max_tokens=16).invoke("Reply with the word ready.")
     except Exception as error:
         from preflight_rag.models.chat.model_errors import in_our_words
@@ -206,6 +214,29 @@ def language_model(model: str | None) -> Iterator[Finding]:
         yield Finding("model", "problem", f"{name}: {failure.message}", failure.help)
         return
     yield Finding("model", "ok", f"{name} replied {str(reply.text)[:40]!r}")
+    yield from local_model(chat_model)
+
+
+def local_model(chat_model: BaseChatModel) -> Iterator[Finding]:
+    """A model in this process: what it has room for, how fast it is, and which forms of a reply can be asked of it."""
+    from preflight_rag.models.chat.local_model import LocalModel
+
+    if not isinstance(chat_model, LocalModel):
+        return
+    loaded = chat_model.loaded
+    trained = loaded.file.trained_context
+    more = f"PREFLIGHT_CONTEXT_WINDOW sets another, up to {trained:,}" if trained > loaded.context else ""
+    found = f"{loaded.context:,} of {trained:,} tokens, at once {loaded.slots} calls, threads {loaded.threads}"
+    yield Finding("model: context", "ok", found, more)
+    if not loaded.file.chat:
+        advice = "a base model continues texts; take one whose name says Instruct, it or Chat"
+        yield Finding("model: template", "note", "none for conversations", advice)
+    read, written = chat_model.speed()
+    slow = "an answer takes minutes; a smaller model or a smaller k is faster" if read < SLOW_READING else ""
+    yield Finding("model: speed", "note" if slow else "ok", f"reads {read:.0f} and writes {written:.0f} tokens/s", slow)
+    schema = chat_model.keeps_to_schemas()
+    found = "a reply's form can be asked for by JSON schema" if schema else "a JSON schema is not kept to"
+    yield Finding("model: forms", "ok" if schema else "note", found)
 
 
 def ncbi(*, wanted: bool) -> Iterator[Finding]:

@@ -75,7 +75,11 @@ ThreadsOption = Annotated[
 ]
 ModelOption = Annotated[
     str | None,
-    typer.Option("--model", "-m", help="provider:name, as in openai:gpt-4.1-mini, or offline (or PREFLIGHT_MODEL)."),
+    typer.Option(
+        "--model",
+        "-m",
+        help="provider:name, as in openai:gpt-4.1-mini, gguf:PATH for a model's file, or offline (or PREFLIGHT_MODEL).",
+    ),
 ]
 EmbedderOption = Annotated[
     str | None,

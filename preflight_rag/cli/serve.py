@@ -21,7 +21,7 @@ from preflight_rag.cli.main import (
 )
 from preflight_rag.cli.options import TURN, with_settings
 from preflight_rag.models.chat.chat_models import OFFLINE, model_name
-from preflight_rag.state.errors import LibraryMissing, ModelError, ModelTimeout, ModelUnavailable
+from preflight_rag.state.errors import LibraryMissing, LocalModelError, ModelError, ModelTimeout, ModelUnavailable
 
 if TYPE_CHECKING:
     from preflight_rag.app import Preflight
@@ -136,7 +136,7 @@ def _opened(library: LibraryPlace, model: str | None, **how: Any) -> tuple[Prefl
 
     try:
         return Preflight.open(library, model, **how), None
-    except (ModelUnavailable, ModelTimeout) as error:
+    except (ModelUnavailable, ModelTimeout, LocalModelError) as error:
         return Preflight.open(library, OFFLINE, **how), error
 
 

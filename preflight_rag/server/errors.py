@@ -32,6 +32,7 @@ STATUS: Mapping[type[PreflightError], int] = {
     ours.LibraryUnavailable: 503,
     ours.ThreadsUnavailable: 503,
     ours.ModelTimeout: 504,
+    ours.LocalModelError: 503,
     ours.ModelUnavailable: 503,
     ours.ModelRateLimited: 503,
     ours.ModelError: 502,

@@ -37,9 +37,8 @@ def model_name(name: str | None, environ: Mapping[str, str] | None = None) -> st
         return OFFLINE
     provider, separator, model = name.partition(":")
     if not separator or not provider or (not model and provider != "openai"):
-        raise UnknownModel(
-            f"model {name!r} is unknown", help="Write provider:name, as in openai:gpt-4.1-mini, or offline."
-        )
+        help = "Write provider:name, as in openai:gpt-4.1-mini, gguf:PATH for a file on this machine, or offline."
+        raise UnknownModel(f"model {name!r} is unknown", help=help)
     return name
 
 
@@ -50,11 +49,13 @@ def open_chat_model(
     temperature: float = 0.0,
     base_url: str | None = None,
     key: str | None = None,
+    context_window: int | None = None,
 ) -> BaseChatModel:
     """A LangChain chat model for `provider:name`.
 
     `openai:` talks to any OpenAI-compatible server through `OPENAI_BASE_URL`; with no model named, the server's first
-    one is taken. Other providers go through `langchain.chat_models.init_chat_model`.
+    one is taken. `gguf:PATH` opens a model's file in this process. Other providers go through
+    `langchain.chat_models.init_chat_model`.
 
     Args:
         name: As `model_name` gives it.
@@ -63,11 +64,18 @@ def open_chat_model(
         base_url: Of an OpenAI-compatible server, in the place of what the environment says; the environment's key is
             never sent there.
         key: For that server; None for one that asks for none.
+        context_window: Tokens that a model in this process is to read and write in one call; servers have their own.
 
     Raises:
         UnknownModel: The provider's integration is not installed.
+        UsageError: The extra `local` is not installed, and the model is a file.
+        LocalModelError: The file is missing, damaged, or larger than the memory there is.
     """
     provider, _, model = name.partition(":")
+    if provider == "gguf":
+        from preflight_rag.models.chat.local_model import LocalModel
+
+        return LocalModel.open(model, context=context_window, temperature=temperature, timeout=timeout)
     if provider != "openai":
         return _other_provider(name, temperature)
     from pydantic import SecretStr
@@ -87,7 +95,13 @@ def open_chat_model(
     model = model or (_first_model(base_url, key) if base_url else DEFAULT_OPENAI_MODEL)
     heat = None if _REASONS.match(model) and not base_url else temperature
     return OpenAIModel(
-        model=model, api_key=secret, base_url=base_url, timeout=timeout, max_retries=MAX_RETRIES, temperature=heat
+        model=model,
+        api_key=secret,
+        base_url=base_url,
+        timeout=timeout,
+        max_retries=MAX_RETRIES,
+        temperature=heat,
+        stream_usage=True,  # langchain-openai asks no server but OpenAI's own for what a streamed reply took
     )
 
 
@@ -123,6 +137,6 @@ def _other_provider(name: str, temperature: float) -> BaseChatModel:
     try:
         chat_model: BaseChatModel = init_chat_model(name, temperature=temperature)
     except (ImportError, ValueError) as error:
-        help = "Check --model: provider:name, as in openai:gpt-4.1-mini, or offline."
+        help = "Check --model: provider:name, as in openai:gpt-4.1-mini, gguf:PATH, or offline."
         raise UnknownModel(f"model {name!r} cannot be opened: {first_line(error)}", help=help) from error
     return chat_model

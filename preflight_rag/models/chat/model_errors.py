@@ -23,7 +23,10 @@ from preflight_rag.state.errors import (
 
 _CLIENTS = ("openai", "langchain_openai", "httpx", "httpx2")
 """Packages whose code fails on what a server sends in the place of a completion."""
-_OVERFLOW = ("context_length", "context length", "maximum context", "too many tokens", "context window")
+_OVERFLOW = (
+    *("context_length", "context length", "maximum context", "too many tokens", "context window"),
+    "context size",  # llama.cpp
+)
 
 
 def in_our_words(error: Exception, model: str, *, base_url: str | None = None) -> ModelError:
@@ -160,6 +163,11 @@ def seconds_asked(headers: Mapping[str, str]) -> float:
     except (TypeError, ValueError):
         return 0.0
     return max(0.0, until.timestamp() - time.time())
+
+
+def refuses_stream_options(error: Exception) -> bool:
+    """Whether a server does not know what asks it to count a streamed reply's tokens, as it says."""
+    return getattr(error, "status_code", None) in (400, 422) and "stream_options" in str(error).lower()
 
 
 def refuses_temperature(error: Exception) -> bool:

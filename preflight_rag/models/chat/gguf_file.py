@@ -1,0 +1,221 @@
+"""What the head of a GGUF file says of its model, read within bounds before native code opens the file.
+
+The format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. The package `gguf` reads it too, but takes the
+lengths that a file claims for true, and a damaged one keeps it busy without end.
+"""
+
+from __future__ import annotations
+
+import mmap
+import re
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from preflight_rag.state.errors import LocalModelError
+
+MAGIC = b"GGUF"
+VERSIONS = (2, 3)
+_NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+"""Codes of `struct` by the format's numbers for types of values."""
+_STRING, _ARRAY = 8, 9
+_KV_BYTES = 2  # of each number that is kept of a token: half precision
+_PART = re.compile(r"-(\d{5})-of-(\d{5})\.gguf$")
+BROKEN = "Download it again, and compare its size or its checksum with what the publisher says."
+
+
+@dataclass(frozen=True)
+class GGUFFile:
+    """A model's file.
+
+    Attributes:
+        path: Where it is; of a model in several files, the first.
+        architecture: As llama.cpp names it, such as `llama`.
+        trained_context: Tokens that the model was trained to read and write in one piece.
+        weight_bytes: The size of all its files.
+        token_bytes: Memory that each token in a context takes; an upper bound for models with a sliding window.
+        chat: Whether it has a template for conversations, as models that follow instructions have.
+    """
+
+    path: Path
+    architecture: str
+    trained_context: int
+    weight_bytes: int
+    token_bytes: int
+    chat: bool
+
+    @property
+    def name(self) -> str:
+        """The file's name without its ending."""
+        return _PART.sub(".gguf", self.path.name).removesuffix(".gguf")
+
+
+def read_gguf(path: Path) -> GGUFFile:
+    """Read what a GGUF file says of its model.
+
+    Raises:
+        LocalModelError: There is no such file, it is damaged, or no language model.
+    """
+    parts = _parts(path)
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            values, tensors = _Head(data, path).read()
+        weights = sum(part.stat().st_size for part in parts)
+        return _described(path, values, tensors, weights)
+    except LocalModelError:  # an OSError too, as all errors are that may pass
+        raise
+    except OSError as error:
+        problem = f"the model's file {str(path)!r} cannot be read: {error.strerror or error}"
+        raise LocalModelError(problem, help="Check the path and its permissions.") from error
+    except (EOFError, ValueError, struct.error, OverflowError, MemoryError):  # ValueError also where nothing is in it
+        raise LocalModelError(f"{str(path)!r} is not a whole GGUF file: cut off, or damaged", help=BROKEN) from None
+
+
+def _described(path: Path, values: dict[str, Any], tensors: int, weights: int) -> GGUFFile:
+    """What the values of a file's head say.
+
+    Raises:
+        LocalModelError: It is no language model.
+        ValueError: A value is of the wrong kind.
+    """
+    kind, architecture = values.get("general.type", "model"), values.get("general.architecture")
+    if kind != "model" or not isinstance(architecture, str) or not tensors:
+        what = f"its type is {kind!r}" if kind != "model" else "there is none in it"
+        raise LocalModelError(f"{str(path)!r} holds no language model: {what}", help="Name the model's own file.")
+
+    def number(name: str, default: int = 0) -> int:
+        value = values.get(f"{architecture}.{name}", default)
+        each = value if isinstance(value, tuple) else (value,)
+        return max(map(int, each), default=0)
+
+    context = number("context_length")
+    if context <= 0 or values.get(f"{architecture}.attention.causal") is False:
+        help = "It may be an embedder; name a language model's file."
+        raise LocalModelError(f"{str(path)!r} holds no model that writes text", help=help)
+    heads = number("attention.head_count", 1) or 1
+    size = number("embedding_length") // heads
+    keys, numbers = number("attention.key_length", size), number("attention.value_length", size)
+    kept = number("attention.head_count_kv", heads) * (keys + numbers)
+    return GGUFFile(
+        path=path,
+        architecture=architecture,
+        trained_context=context,
+        weight_bytes=weights,
+        token_bytes=number("block_count") * kept * _KV_BYTES,
+        chat="tokenizer.chat_template" in values,
+    )
+
+
+def _parts(path: Path) -> list[Path]:
+    """All files of the model whose first file is at the path.
+
+    Raises:
+        LocalModelError: There is none, or not all of them.
+    """
+    if path.is_dir():
+        inside = sorted(found.name for found in path.glob("*.gguf"))
+        shown = ", ".join(inside[:3]) + (", …" if len(inside) > 3 else "")
+        help = f"Name a file in it: {shown}." if inside else "There is no .gguf file in it."
+        raise LocalModelError(f"{str(path)!r} is a folder, not a model's file", help=help)
+    if not path.is_file():
+        help = "Check the path in --model gguf:PATH; docs/install.md says which models are sensible."
+        raise LocalModelError(f"there is no file {str(path)!r}", help=help)
+    if (part := _PART.search(path.name)) is None:
+        return [path]
+    start, count = path.name[: part.start()], int(part[2])
+    if int(part[1]) != 1:
+        first = f"{start}-00001-of-{part[2]}.gguf"
+        raise LocalModelError(f"{path.name!r} is a later part of a model", help=f"Name the first one, {first}.")
+    parts = [path.with_name(f"{start}-{n:05}-of-{part[2]}.gguf") for n in range(1, count + 1)]
+    missing = [found.name for found in parts if not found.is_file()]
+    if missing:
+        problem = f"the model at {str(path)!r} is not whole: {missing[0]!r} is missing"
+        raise LocalModelError(problem, help=f"Put all {count} parts into one folder.")
+    return parts
+
+
+class _Head:
+    """Reads a file's head; every length is held against what there is of the file.
+
+    Args:
+        data: The file's bytes.
+        path: Named in errors.
+    """
+
+    def __init__(self, data: mmap.mmap | bytes, path: Path) -> None:
+        self._data, self._path = data, path
+        self._at = 0
+
+    def read(self) -> tuple[dict[str, Any], int]:
+        """The values by their names, without lists of texts, and how many tensors there are.
+
+        Raises:
+            LocalModelError: It is no GGUF file of a known version.
+            EOFError: It ends too early.
+        """
+        if self._data[:4] != MAGIC:
+            help = "Models of other formats (safetensors, .bin) need a server, such as Ollama or vLLM."
+            raise LocalModelError(f"{str(self._path)!r} is not a GGUF file", help=help)
+        self._at = len(MAGIC)
+        (version,) = self._numbers("I")
+        if version not in VERSIONS:
+            known = " and ".join(map(str, VERSIONS))
+            problem = f"{str(self._path)!r} is a GGUF file of version {version}; {known} are known"
+            raise LocalModelError(problem, help=BROKEN)
+        tensors, count = self._numbers("QQ")
+        values: dict[str, Any] = {}
+        for _ in range(count):
+            name = self._text()
+            (kind,) = self._numbers("I")
+            values[name] = self._value(kind)
+        self._check_tensors(tensors)
+        return values, tensors
+
+    def _check_tensors(self, count: int) -> None:
+        """See that the last tensor begins within the file; llama.cpp itself holds its size against the file's."""
+        last = 0
+        for _ in range(count):
+            self._skip_texts(1)
+            (dimensions,) = self._numbers("I")
+            self._bytes(8 * dimensions)
+            last = max(last, self._numbers("IQ")[1])
+        if self._at + last >= len(self._data):
+            raise EOFError
+
+    def _bytes(self, count: int) -> bytes:
+        self._at += count
+        if self._at > len(self._data):
+            raise EOFError
+        return self._data[self._at - count : self._at]
+
+    def _numbers(self, codes: str) -> tuple[Any, ...]:
+        return struct.unpack(f"<{codes}", self._bytes(struct.calcsize(f"<{codes}")))
+
+    def _text(self) -> str:
+        return self._bytes(self._numbers("Q")[0]).decode()
+
+    def _skip_texts(self, count: int) -> None:
+        """Pass over texts; a vocabulary has up to 300,000."""
+        at, data, length = self._at, self._data, struct.Struct("<Q").unpack_from
+        for _ in range(count):
+            at += 8 + length(data, at)[0]
+        self._at = at
+        self._bytes(0)
+
+    def _value(self, kind: int) -> Any:
+        """A value; None for a list of anything but numbers, which is passed over."""
+        if kind == _STRING:
+            return self._text()
+        if kind in _NUMBERS:
+            return self._numbers(_NUMBERS[kind])[0]
+        if kind != _ARRAY:
+            raise EOFError
+        inner, count = self._numbers("IQ")
+        if inner in _NUMBERS:
+            width = struct.calcsize(f"<{_NUMBERS[inner]}")
+            return struct.unpack(f"<{count}{_NUMBERS[inner]}", self._bytes(width * count))
+        if inner != _STRING:  # lists of lists: the format knows them, no model has any
+            raise EOFError
+        self._skip_texts(count)
+        return None

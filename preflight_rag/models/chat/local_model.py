@@ -1,0 +1,446 @@
+"""A language model in this process: a GGUF file, run by llama.cpp through the package `xllamacpp`.
+
+    model = LocalModel.open("models/SmolLM2-135M-Instruct.gguf")
+
+`LoadedModel` is the file in memory, once a process for all that ask it; `LocalModel` is LangChain's chat model over it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import os
+import queue
+import secrets
+import signal
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar, Self
+from weakref import WeakValueDictionary
+
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+from langchain_core.language_models import BaseChatModel
+from langchain_core.language_models.chat_models import agenerate_from_stream, generate_from_stream
+from langchain_core.messages import AIMessageChunk, BaseMessage, convert_to_openai_messages
+from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
+from langchain_core.outputs import ChatGenerationChunk, ChatResult
+from pydantic import ConfigDict, PrivateAttr
+
+from preflight_rag.models.chat.gguf_file import GGUFFile, read_gguf
+from preflight_rag.state.errors import ContextOverflow, LocalModelError, ModelError, ModelTimeout, first_line
+from preflight_rag.state.extras import require_extra
+from preflight_rag.state.memory import available_bytes
+
+PROVIDER = "gguf"
+USUAL_CONTEXT = 8192
+"""Tokens of one call unless a person says otherwise: 16 passages with their prompt take some 4,000."""
+LEAST_CONTEXT = 2048
+SLOTS = 2
+"""Calls at once. Without a graphics card more of them are not faster together, and each takes a context's memory."""
+BATCH_TOKENS = 64
+"""Prompt tokens that are read in one go on a processor: a call that is given up ends with the batch, so within a second
+from 64 tokens a second on."""
+CARD_BATCH_TOKENS = 1024
+SPEED_LINES = 20  # some 250 tokens
+WORKING_BYTES = 200 << 20
+"""Memory besides weights and contexts. SmolLM2 and Gemma 3 270M took 60 and 150 MB here; a guess for larger ones."""
+_END = None
+Piece = Mapping[str, Any]
+
+
+class LoadedModel:
+    """A model in memory.
+
+    Args:
+        file: Its file.
+        context: Tokens that one call reads and writes; None for the usual number, less where memory is short.
+
+    Attributes:
+        file: Its file.
+        context: Tokens that one call reads and writes.
+        slots: Calls that are answered at once; others wait for their turn.
+        threads: Of a call's calculations.
+
+    Raises:
+        LocalModelError: There is too little memory, or llama.cpp does not take the file.
+    """
+
+    _open: ClassVar[WeakValueDictionary[tuple[Any, ...], LoadedModel]] = WeakValueDictionary()
+    _opening: ClassVar[threading.Lock] = threading.Lock()
+
+    def __init__(self, file: GGUFFile, context: int | None = None) -> None:
+        self.file = file
+        self.context, self.slots = _sizes(file, context, available_bytes())
+        self.threads = threads()
+        self._server = _start(file, self.context, self.slots, self.threads)
+        self._calls: set[Future[None]] = set()
+        self._threads = ThreadPoolExecutor(self.slots, thread_name_prefix="local-model")
+
+    @classmethod
+    def of(cls, path: Path, context: int | None = None) -> LoadedModel:
+        """The model of a file; one that is open in this process with that context is taken.
+
+        Raises:
+            LocalModelError: It cannot be loaded.
+        """
+        with cls._opening:
+            file = read_gguf(path)
+            state = path.stat()
+            known = (path.resolve(), state.st_mtime_ns, state.st_size, context)
+            loaded = cls._open.get(known)
+            if loaded is None:
+                loaded = cls._open[known] = cls(file, context)
+            return loaded
+
+    def busy(self) -> int:
+        """How many calls are being answered or wait for a slot."""
+        return sum(not call.done() for call in list(self._calls))
+
+    def ask(self, body: dict[str, Any], receive: Callable[[Piece], bool], stopped: threading.Event) -> Future[None]:
+        """Have a reply written, as soon as a slot is free.
+
+        Args:
+            body: What OpenAI's API takes for a chat completion that streams.
+            receive: Called with each piece, in a thread of this object; what it returns says whether to stop.
+            stopped: Whether nobody waits for the reply any more.
+        """
+
+        def run() -> None:
+            if not stopped.is_set():
+                self._server.handle_chat_completions(body, receive)
+
+        call = self._threads.submit(run)
+        self._calls.add(call)
+        call.add_done_callback(self._calls.discard)
+        return call
+
+
+class LocalModel(BaseChatModel):
+    """A chat model whose file is open in this process.
+
+    Args:
+        model: How it is named.
+        temperature: Of sampling; None for llama.cpp's own.
+        max_tokens: Of a reply; None for as many as the context has room for.
+        timeout: Seconds that a reply may take in all.
+        loaded: The model in memory.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    model: str
+    temperature: float | None = 0.0
+    max_tokens: int | None = None
+    timeout: float | None = None
+    _loaded: LoadedModel = PrivateAttr()
+
+    def __init__(self, *, loaded: LoadedModel, **values: Any) -> None:
+        super().__init__(**values)
+        self._loaded = loaded
+
+    @classmethod
+    def open(cls, path: str | Path, *, context: int | None = None, **values: Any) -> Self:
+        """The model of a GGUF file.
+
+        Args:
+            path: The file; of a model in several files, the first.
+            context: Tokens that one call reads and writes; None for 8,192, or what model and memory have room for.
+            **values: Of the fields, such as `temperature`.
+
+        Raises:
+            UsageError: The extra `local` is not installed.
+            LocalModelError: The file is missing, damaged, or larger than the memory there is.
+        """
+        require_extra("local", "a model in this process (gguf:)")
+        loaded = LoadedModel.of(Path(path).expanduser(), context)
+        profile = {"max_input_tokens": loaded.context, "structured_output": True}
+        return cls(loaded=loaded, model=loaded.file.name, **{"profile": profile, **values})
+
+    @property
+    def loaded(self) -> LoadedModel:
+        """The model in memory."""
+        return self._loaded
+
+    def speed(self) -> tuple[float, float]:
+        """Tokens that are read and written in a second: of a text that the model has not seen, which takes seconds."""
+        text = " ".join(f"Line {n} of {secrets.token_hex(2)}." for n in range(SPEED_LINES))
+        reply = self.invoke(f"{text}\n\nWhich lines are there?", max_tokens=16)
+        timings = reply.response_metadata["timings"]
+        return timings["prompt_per_second"], timings["predicted_per_second"]
+
+    def keeps_to_schemas(self) -> bool:
+        """Whether a reply to a call with a JSON schema keeps to it, found out by one short call."""
+        schema = {
+            "type": "object",
+            "properties": {"n": {"enum": [7]}},
+            "required": ["n"],
+            "additionalProperties": False,
+        }
+        form = {"type": "json_schema", "json_schema": {"name": "number", "schema": schema}}
+        try:
+            reply = self.invoke("Say a number.", max_tokens=16, response_format=form)
+        except ModelError:
+            return False
+        return str(reply.text).replace(" ", "").replace("\n", "").startswith('{"n":7')
+
+    @property
+    def _llm_type(self) -> str:
+        return PROVIDER
+
+    @property
+    def _identifying_params(self) -> dict[str, Any]:
+        return {"model": self.model, "temperature": self.temperature, "max_tokens": self.max_tokens}
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        return generate_from_stream(self._stream(messages, stop, run_manager, **kwargs))
+
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        return await agenerate_from_stream(self._astream(messages, stop, run_manager, **kwargs))
+
+    def _stream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> Iterator[ChatGenerationChunk]:
+        pieces: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        with self._asked(self._body(messages, stop, kwargs), pieces.put):
+            while True:
+                try:
+                    piece = pieces.get(timeout=self.timeout)
+                except queue.Empty:
+                    raise self._late() from None
+                if (chunk := self._chunk(piece)) is _END:
+                    return
+                if run_manager is not None and chunk.text:
+                    run_manager.on_llm_new_token(chunk.text, chunk=chunk)
+                yield chunk
+
+    async def _astream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> AsyncIterator[ChatGenerationChunk]:
+        pieces: asyncio.Queue[Any] = asyncio.Queue()
+        loop = asyncio.get_running_loop()
+
+        def put(piece: Any) -> None:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(pieces.put_nowait, piece)
+
+        with self._asked(self._body(messages, stop, kwargs), put):
+            while True:
+                try:
+                    async with asyncio.timeout(self.timeout):
+                        piece = await pieces.get()
+                except TimeoutError:
+                    raise self._late() from None
+                if (chunk := self._chunk(piece)) is _END:
+                    return
+                if run_manager is not None and chunk.text:
+                    await run_manager.on_llm_new_token(chunk.text, chunk=chunk)
+                yield chunk
+
+    @contextmanager
+    def _asked(self, body: dict[str, Any], put: Callable[[Any], None]) -> Iterator[None]:
+        """Have a reply written, piece by piece, then `_END` or an exception; it is stopped when the block ends."""
+        stopped = threading.Event()
+
+        def receive(piece: Piece) -> bool:
+            if not stopped.is_set():
+                put(piece)
+            return stopped.is_set()
+
+        def ended(work: Future[None]) -> None:
+            if not work.cancelled() and not stopped.is_set():
+                put(work.exception() or _END)
+
+        work = self._loaded.ask(body, receive, stopped)
+        work.add_done_callback(ended)
+        try:
+            yield
+        finally:
+            stopped.set()
+            work.cancel()
+
+    def _body(self, messages: list[BaseMessage], stop: list[str] | None, given: Mapping[str, Any]) -> dict[str, Any]:
+        """What llama.cpp is asked, in the words of OpenAI's API."""
+        most = given.get("max_completion_tokens") or given.get("max_tokens") or self.max_tokens
+        own = {"temperature": self.temperature, "max_tokens": most, "stop": stop}
+        other = {name: value for name, value in given.items() if name not in ("max_completion_tokens", "stream")}
+        return {
+            **{name: value for name, value in {**own, **other, "max_tokens": most}.items() if value is not None},
+            "messages": convert_to_openai_messages(messages),
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            "return_progress": True,  # a piece after each batch of the prompt: a call can be stopped there
+        }
+
+    def _chunk(self, piece: Any) -> ChatGenerationChunk | None:
+        """A piece as LangChain has it; `_END` where it is the end.
+
+        Raises:
+            ContextOverflow: The prompt is longer than the context.
+            ModelError: llama.cpp does not take the call, or failed.
+        """
+        if piece is _END:
+            return None
+        if isinstance(piece, Exception):
+            problem = f"{self.model} does not accept the call: {first_line(piece)}"
+            raise ModelError(problem, help="An option that llama.cpp does not take, perhaps.") from piece
+        if error := piece.get("error"):
+            raise self._failure(error)
+        choices = piece.get("choices") or [{}]
+        delta = choices[0].get("delta") or {}
+        extra = {"reasoning_content": text} if (text := delta.get("reasoning_content")) else {}
+        message = AIMessageChunk(content=delta.get("content") or "", additional_kwargs=extra, id=piece.get("id"))
+        if counts := piece.get("usage"):
+            message.usage_metadata = _usage(counts)
+        if reason := choices[0].get("finish_reason"):
+            message.response_metadata = {"finish_reason": reason, "model_name": self.model, "model_provider": PROVIDER}
+        if timings := piece.get("timings"):
+            message.response_metadata["timings"] = timings
+        return ChatGenerationChunk(message=message)
+
+    def _failure(self, error: Mapping[str, Any]) -> ModelError:
+        """What llama.cpp says that went wrong, as an error of ours."""
+        if error.get("type") == "exceed_context_size_error":
+            sizes = f"{error.get('n_prompt_tokens', 0):,} tokens, and it reads and writes {self._loaded.context:,}"
+            trained = self._loaded.file.trained_context
+            more = f", or set PREFLIGHT_CONTEXT_WINDOW to up to {trained:,}" if trained > self._loaded.context else ""
+            help = f"Ask with a smaller k{more}."
+            return ContextOverflow(f"the prompt is too long for {self.model}: {sizes}", help=help)
+        return ModelError(f"{self.model} failed: {first_line(Exception(str(error.get('message', error))))}")
+
+    def _late(self) -> ModelTimeout:
+        return ModelTimeout(f"{self.model} did not reply in time", help="Try again, or raise PREFLIGHT_DEADLINE.")
+
+
+def _usage(counts: Mapping[str, Any]) -> UsageMetadata:
+    """What llama.cpp counted."""
+    cached = (counts.get("prompt_tokens_details") or {}).get("cached_tokens", 0)
+    return UsageMetadata(
+        input_tokens=counts["prompt_tokens"],
+        output_tokens=counts["completion_tokens"],
+        total_tokens=counts["total_tokens"],
+        input_token_details=InputTokenDetails(cache_read=cached),
+    )
+
+
+def _sizes(file: GGUFFile, wanted: int | None, available: int | None) -> tuple[int, int]:
+    """The context and the slots that there is memory for.
+
+    Args:
+        file: The model's file.
+        wanted: The context that a person wants; None for the usual one.
+        available: Bytes that the process may still take; None where nobody says it.
+
+    Raises:
+        LocalModelError: There is not enough for one call with the least context.
+    """
+    usual = min(wanted or USUAL_CONTEXT, file.trained_context)
+    contexts = [usual] if wanted else sorted({usual, min(usual, 4096), min(usual, LEAST_CONTEXT)}, reverse=True)
+    choices = [(context, slots) for context in contexts for slots in range(SLOTS, 0, -1)]
+    for context, slots in choices:
+        needed = file.weight_bytes + WORKING_BYTES + context * slots * file.token_bytes
+        if available is None or needed <= available:
+            return context, slots
+    raise LocalModelError(
+        f"{file.name} needs about {_gigabytes(needed)} GB of memory, and {_gigabytes(available or 0)} GB are free",
+        help="Close other programs, or take a smaller model (docs/install.md says which).",
+    )
+
+
+def _gigabytes(count: int) -> str:
+    return f"{count / (1 << 30):.1f}"
+
+
+def _start(file: GGUFFile, context: int, slots: int, threads: int) -> Any:
+    """Load the model.
+
+    xllamacpp opens a port on this machine for every model; nobody knows the key that it asks for.
+
+    Raises:
+        LocalModelError: llama.cpp does not take the file.
+    """
+    # On a machine that has other work, threads that wait for each other in a loop cost more than they give.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    import xllamacpp
+
+    params = xllamacpp.CommonParams()
+    params.model.path = str(file.path)
+    params.model_alias = {file.name}
+    params.n_ctx, params.n_parallel, params.kv_unified = context * slots, slots, False
+    on_card = any(
+        device["type"] != xllamacpp.ggml_backend_dev_type.GGML_BACKEND_DEVICE_TYPE_CPU for device in _devices()
+    )
+    params.n_batch = params.n_ubatch = CARD_BATCH_TOKENS if on_card else BATCH_TOKENS
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
+    params.hostnames, params.port, params.api_keys = ["127.0.0.1"], 0, [secrets.token_urlsafe(32)]
+    params.endpoint_slots = params.endpoint_props = params.ui = False
+    params.verbosity = -1  # nothing on stderr: what is wrong is said by an error
+    try:
+        with _own_signals():
+            return xllamacpp.Server(params)
+    except RuntimeError as error:
+        raise LocalModelError(
+            f"llama.cpp does not load {file.name} (architecture {file.architecture!r})",
+            help="The file may be damaged; or the model is newer than it: pip install --upgrade xllamacpp.",
+        ) from error
+
+
+def _devices() -> Sequence[Mapping[str, Any]]:
+    """What llama.cpp can calculate on."""
+    import xllamacpp
+
+    found: Sequence[Mapping[str, Any]] = xllamacpp.get_device_info()
+    return found
+
+
+def threads() -> int:
+    """Threads that a model is run by: `OMP_NUM_THREADS`, else as many as this process has cores that are not busy.
+
+    A thread waits for the slowest one. Measured on two cores that had other work: 38 tokens a second with one thread,
+    2 with two.
+    """
+    if (given := os.environ.get("OMP_NUM_THREADS", "")).isdecimal() and int(given):
+        return int(given)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    busy = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    return max(1, min(cores, round(cores - busy)))
+
+
+@contextmanager
+def _own_signals() -> Iterator[None]:
+    """Keep the process's answers to Ctrl-C and to being ended: llama.cpp's server puts its own in their place.
+
+    Python's `signal` could do that in the main thread alone.
+    """
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    get, put = ctypes.pythonapi.PyOS_getsig, ctypes.pythonapi.PyOS_setsig
+    get.restype = put.restype = ctypes.c_void_p
+    get.argtypes, put.argtypes = [ctypes.c_int], [ctypes.c_int, ctypes.c_void_p]
+    kept = {number: get(number) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in kept.items():
+            put(number, handler)
