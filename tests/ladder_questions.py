@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from preflight_rag.text.boolean import Expression, Operation, Term, parse
+from preflight_rag.text.boolean import Expression, Term, parse
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,9 @@
 
 No language model and no tagger: concepts are the stretches of words between stop words, verbs, words about the asker,
 and punctuation. A concept is core (what is asked about) or a modifier (whom, how severe, since when); a ladder drops
-modifiers and never a core concept. The lists of words were written for lay and expert questions like those of MedQuAD and
-BioASQ; `tests/ladder_questions.py` has eighty with what each ladder has to hold. The rules for parts are few and sure; a
-question that none of them fits has one part.
+modifiers and never a core concept. The lists of words were written for lay and expert questions like those of MedQuAD
+and BioASQ; `tests/ladder_questions.py` has eighty with what each ladder has to hold. The rules for parts are few and
+sure; a question that none of them fits has one part.
 """
 
 from __future__ import annotations
