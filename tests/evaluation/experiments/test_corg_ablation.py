@@ -13,7 +13,7 @@ from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import Context, DataSet, Sample
 from preflight_rag.testing.scripted_server import ScriptedServer
 
-PLURAL = "How many people live in each Broken Bow?"
+PLURAL = "How many people live in the Broken Bows?"
 FACTS = ["A1", "A1", "A2", "B5", "-5"]
 """Two contexts that say the same, one against them, one of another town, and one that says not which it is about."""
 
