@@ -58,7 +58,8 @@ class Searched:
         """A sentence for notes: what is searched in place of the paper's own collection."""
         documents, source = self.inputs["library"]["documents"], self.inputs["source"]
         found = "by the dense ranking alone" if self.order == "dense" else "as a turn of the product ranks them"
-        return f"The passages are not from the paper's own collection but from {documents:,} documents of {source}, {found}."
+        searched = f"{documents:,} documents of {source}, {found}"
+        return f"The passages are not from the paper's own collection but from {searched}."
 
     def retrieved(self, question: Sample, k: int) -> tuple[Source, ...]:
         """The k passages that a turn retrieves for the question, or the first k of the dense ranking, best first."""
