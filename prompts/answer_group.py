@@ -38,7 +38,8 @@ Question: {question}"""
 PLURAL_SYSTEM = """\
 You put questions in the plural. The name in a question may stand for several things; ask for the answer of each of them
 in one question, change nothing else, and reply with that question alone.
-"Which book did he write?" becomes "Which books did he write?", "When was it built?" becomes "When was each built?\""""
+"Which book did he write?" becomes "Which books did he write?", "When was the fort built?" becomes "When were the forts
+built?\""""
 
 PLURAL_USER = "Question: {question}"
 

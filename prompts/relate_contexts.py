@@ -32,7 +32,8 @@ First write one line for each context, the first one too: entity | descriptor | 
 - Entity: what the context is about, by the name that the question uses.
 - Descriptor: what tells it from others of that name: a place, a kind of work, a field, a time. A year, a group of
   people or a setting for which alone the answer holds belongs to it. Null where the context does not say.
-- Answer: what the context answers to the question, in a few words. Null where it answers nothing.
+- Answer: what the context answers to the question, in a few words. Null where it answers nothing, is about another
+  entity than the question, or has another descriptor than the one that the question names.
 The same entity, descriptor or answer is written in the same words on every line.
 
 Then write one line for each context but the first: its relation to the first context.
@@ -56,6 +57,32 @@ Context4: The Simpsons | Null | December 17, 1989
 Context2 - Counterfactual
 Context3 - None
 Context4 - Duplicated"""
+
+PRINTED = """\
+For a question and a context, three things can be read from the context.
+Answer: the answer to the question from the context
+Entity: what the answer is about, in its simplest form
+Descriptor: what distinguishes this entity from others; "Null" where none is given
+For the question "When was The Simpsons released?" and a context that says that The Simpsons Movie came to theaters on
+July 27, 2007, the answer is "July 27, 2007", the entity "The Simpsons" and the descriptor "Movie". For one that says
+that since The Simpsons debuted on December 17, 1989, 769 episodes have been broadcast, the answer is "December 17,
+1989", the entity "The Simpsons" and the descriptor "Null".
+Contexts that are relevant to the question relate to each other in one of five ways:
+* Ambiguous: different descriptor with either of the two being Null and with same answer
+* None: different descriptor with either of the two being Null and with different answer
+* Distracting: different descriptor with neither of the two being Null
+* Counterfactual: same descriptor with different answer
+* Duplicated: same descriptor with same answer
+Generate the relation from Context1 to each of the other contexts, a line each and nothing else:
+Context2 - None
+Context3 - Counterfactual"""
+"""What `faithful` asks: COrg's Figure 9, its definitions and its form of the reply, without notes."""
+
+PRINTED_USER = """\
+{contexts}
+
+Question: {question}
+Relations:"""
 
 USER = """\
 Question: {question}
@@ -122,12 +149,14 @@ _FIELD = re.compile(
 _MARKUP = re.compile(r"[*_`]{1,3}")
 
 
-def render(*, question: str, contexts: Sequence[Source]) -> list[BaseMessage]:
-    """Messages for the model; the first context is the pivot."""
+def render(*, question: str, contexts: Sequence[Source], printed: bool = False) -> list[BaseMessage]:
+    """Messages for the model; the first context is the pivot. `printed` asks as COrg's Figure 9, relations alone."""
     values = {
         "question": fences.fenced(question),
         "contexts": "\n\n".join(_block(i, source) for i, source in enumerate(contexts, 1)),
     }
+    if printed:
+        return [SystemMessage(PRINTED), HumanMessage(PRINTED_USER.format(**values))]
     return [SystemMessage(SYSTEM), HumanMessage(USER.format(**values))]
 
 

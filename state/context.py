@@ -54,7 +54,7 @@ class Settings(BaseModel):
     pubmed: bool = Field(default=False, description="Also search PubMed and PMC live.")
     pubmed_documents: int = Field(default=20, ge=1, le=200, description="Documents fetched from each NCBI database.")
     pubmed_sources: PubMedSources = Field(
-        default="D1+D2+D3",
+        default="D1+D2",
         description="Which kinds are asked of NCBI: D1 abstracts, D2 PMC's reviews in full, D3 other PMC articles.",
     )
     instructions: str = Field(

@@ -1,4 +1,4 @@
-"""Forty questions as people ask them, and what a search for each has to hold on to: written by reading the questions.
+"""Eighty questions as people ask them, and what a search for each has to hold on to: written by reading the questions.
 
 Attributes of a row: who asks; the question; its core concepts, which stay whole and stay in every rung that joins by
 AND; modifiers, which may be in the first rungs and leave before any core concept does; words that are no subject
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from preflight_rag.text.boolean import Expression, Operation, Term, parse
+from preflight_rag.text.boolean import Expression, Term, parse
 
 
 @dataclass(frozen=True)
@@ -210,24 +210,167 @@ _EXPERT = (
 )
 
 
+_NEW_LAY = (
+    (
+        "Does aspirin prevent colorectal cancer in people with Lynch syndrome?",
+        "aspirin; colorectal cancer; Lynch syndrome",
+        "people",
+        "prevent",
+    ),
+    ("What causes lung cancer?", "lung cancer", "", "causes"),
+    ("Can stress make my eczema worse?", "stress; eczema", "", "make; worse"),
+    ("Is it safe to fly with a blood clot in the leg?", "fly; blood clot; leg", "", "safe"),
+    (
+        "My grandmother forgets everything since her stroke, is this dementia?",
+        "stroke; dementia",
+        "",
+        "grandmother; everything",
+    ),
+    ("Will chemotherapy make me infertile?", "chemotherapy; infertile", "", "make"),
+    ("Are there natural ways to bring down high blood pressure?", "high blood pressure", "natural", "ways; bring"),
+    ("Which painkiller can I take with warfarin?", "painkiller; warfarin", "", "take"),
+    ("Why do my ankles swell when I take amlodipine?", "ankles; amlodipine", "", "take"),
+    ("How soon after a heart attack can you drive again?", "heart attack; drive", "", "soon"),
+    ("Does removing the ovaries lower the risk of breast cancer?", "ovaries; breast cancer", "risk", "lower"),
+    ("Should toddlers with a peanut allergy carry an EpiPen?", "peanut allergy; EpiPen", "toddlers", "carry"),
+    ("What happens if kidney stones are left untreated?", "kidney stones", "untreated", "happens"),
+    ("I was told my PSA is 9, do I need a biopsy?", "PSA; biopsy", "9", "told; need"),
+    ("Can turmeric interfere with chemotherapy?", "turmeric; chemotherapy", "", ""),
+    ("Is bladder cancer hereditary?", "bladder cancer", "", ""),
+    ("How many hours of sleep does a teenager with epilepsy need?", "sleep; epilepsy", "teenager; hours", "many; need"),
+    ("Does green tea help with weight loss?", "green tea; weight loss", "", "help"),
+    ("What are the symptoms of thyroid cancer in men?", "thyroid cancer", "symptoms; men", ""),
+    ("Can I breastfeed while taking antidepressants?", "breastfeed; antidepressants", "", "taking"),
+)
+_NEW_EXPERT = (
+    (
+        "Does semaglutide reduce cardiovascular events in obese patients without diabetes?",
+        "semaglutide; cardiovascular events; diabetes",
+        "obese; patients",
+        "reduce",
+    ),
+    (
+        "Is circulating tumor DNA predictive of recurrence in stage II colon cancer?",
+        "circulating tumor DNA; recurrence; colon cancer",
+        "stage II",
+        "",
+    ),
+    ("Which BRAF inhibitors cross the blood-brain barrier?", "BRAF inhibitors; blood-brain barrier", "", ""),
+    (
+        "What is the effect of vitamin D supplementation on fracture risk in elderly women?",
+        "vitamin D supplementation; fracture",
+        "elderly; women",
+        "effect",
+    ),
+    (
+        "Does neoadjuvant nivolumab improve event-free survival in resectable non-small cell lung cancer?",
+        "nivolumab; event-free survival; non-small cell lung cancer",
+        "neoadjuvant; resectable",
+        "improve",
+    ),
+    ("What is the target of the drug olaparib?", "olaparib", "", ""),
+    ("Is TP53 mutated in Li-Fraumeni syndrome?", "TP53; Li-Fraumeni syndrome", "", ""),
+    (
+        "Does intraoperative radiotherapy compare with whole breast irradiation in early breast cancer?",
+        "intraoperative radiotherapy; whole breast irradiation; breast cancer",
+        "early",
+        "compare",
+    ),
+    (
+        "Which microRNAs regulate epithelial-mesenchymal transition in hepatocellular carcinoma?",
+        "microRNAs; epithelial-mesenchymal transition; hepatocellular carcinoma",
+        "",
+        "regulate",
+    ),
+    (
+        "Can ctDNA monitoring guide adjuvant chemotherapy after resection of pancreatic cancer?",
+        "ctDNA monitoring; chemotherapy; pancreatic cancer",
+        "adjuvant",
+        "guide",
+    ),
+    (
+        "What is the incidence of febrile neutropenia with docetaxel in metastatic prostate cancer?",
+        "febrile neutropenia; docetaxel; prostate cancer",
+        "incidence; metastatic",
+        "",
+    ),
+    (
+        "Does Helicobacter pylori eradication prevent gastric cancer?",
+        "Helicobacter pylori eradication; gastric cancer",
+        "",
+        "prevent",
+    ),
+    (
+        "How does obesity affect response to anti-PD-1 therapy in melanoma?",
+        "obesity; anti-PD-1 therapy; melanoma",
+        "response",
+        "affect",
+    ),
+    (
+        "What are the resistance mechanisms to imatinib in gastrointestinal stromal tumors?",
+        "resistance; imatinib; gastrointestinal stromal tumors",
+        "",
+        "",
+    ),
+    (
+        "Is sentinel lymph node biopsy necessary in elderly patients with breast cancer?",
+        "sentinel lymph node biopsy; breast cancer",
+        "elderly; patients",
+        "necessary",
+    ),
+    (
+        "Does low-molecular-weight heparin reduce venous thromboembolism in ambulatory cancer patients?",
+        "low-molecular-weight heparin; venous thromboembolism; cancer",
+        "ambulatory; patients",
+        "reduce",
+    ),
+    (
+        "What is the role of MGMT methylation in glioblastoma treated with temozolomide?",
+        "MGMT methylation; glioblastoma; temozolomide",
+        "",
+        "role; treated",
+    ),
+    ("Which gene fusions are targetable in thyroid cancer?", "gene fusions; thyroid cancer", "", ""),
+    (
+        "Does preoperative anemia worsen survival after esophagectomy?",
+        "anemia; esophagectomy",
+        "preoperative; survival",
+        "",
+    ),
+    (
+        "Are checkpoint inhibitors safe in patients with autoimmune hepatitis?",
+        "checkpoint inhibitors; autoimmune hepatitis",
+        "patients",
+        "safe",
+    ),
+)
+
+
 def _listed(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(";") if part.strip())
 
 
-QUESTIONS = tuple(
-    LadderQuestion(asker, question, _listed(core), _listed(modifiers), _listed(gone))
-    for asker, rows in (("lay", _LAY), ("expert", _EXPERT))
-    for question, core, modifiers, gone in rows
-)
+def _rows(**groups: tuple[tuple[str, str, str, str], ...]) -> tuple[LadderQuestion, ...]:
+    return tuple(
+        LadderQuestion(asker, question, _listed(core), _listed(modifiers), _listed(gone))
+        for asker, rows in groups.items()
+        for question, core, modifiers, gone in rows
+    )
+
+
+QUESTIONS = _rows(lay=_LAY, expert=_EXPERT)
+"""The rules' words were chosen with these in view."""
+NEW_QUESTIONS = _rows(lay=_NEW_LAY, expert=_NEW_EXPERT)
+"""Nothing was chosen on these, but for the first two of the lay ones, which were reported as faults."""
 
 
 RULES = (
     "every core concept is in the first rung",
     "core concepts stay whole",
     "modifiers leave before core concepts",
-    "two core concepts stay in every AND",
+    "every core concept stays in every rung",
     "no verbs, askers or courtesy",
-    "the last rung is an OR of the core",
+    "the last rung is an OR of the core, or the one core concept",
     "no quotation marks",
 )
 
@@ -239,6 +382,7 @@ def rules_kept(row: LadderQuestion, ladder: tuple[str, ...]) -> dict[str, bool]:
     trees = [parse(text) for text in ladder]
     *joined, last = [[_words(term.text) for term in _terms(tree)] for tree in trees]
     joined = joined or [last]
+    needed_terms = [[_words(term.text) for term in _needed(tree)] for tree in trees[:-1] or trees]
     core, modifiers = ([_words(text) for text in part] for part in (row.core, row.modifiers))
     words_of_core = {word for phrase in core for word in phrase}
     every = [word for terms in (*joined, last) for term in terms for word in term]
@@ -251,9 +395,7 @@ def rules_kept(row: LadderQuestion, ladder: tuple[str, ...]) -> dict[str, bool]:
         own = [word for word in phrase if word not in others]
         return not held(phrase, terms) and any(word in term for word in own for term in terms)
 
-    least = min(2, len(core))
     gone = [word for text in row.gone for word in _words(text) if word not in words_of_core]
-    single = len(core) == 1 and len(joined[-1]) == 1
     return dict(
         zip(
             RULES,
@@ -261,15 +403,14 @@ def rules_kept(row: LadderQuestion, ladder: tuple[str, ...]) -> dict[str, bool]:
                 all(held(phrase, joined[0]) for phrase in core),
                 not any(cut(phrase, terms) for phrase in core for terms in joined),
                 not any(
-                    held(modifier, terms) and not all(held(phrase, terms) for phrase in core)
+                    held(modifier, terms) and not all(held(phrase, needed) for phrase in core)
                     for modifier in modifiers
-                    for terms in joined
+                    for terms, needed in zip(joined, needed_terms, strict=True)
                 ),
-                all(sum(held(phrase, terms) for phrase in core) >= least for terms in joined),
+                all(held(phrase, terms) for phrase in core for terms in (*joined, last)),
                 not any(word in every for word in gone),
-                isinstance(trees[-1], Operation)
-                and trees[-1].operator == "OR"
-                and (single or all(held(phrase, last) for phrase in core)),
+                all(held(phrase, last) for phrase in core)
+                and (len(core) == len(last) == 1 or getattr(trees[-1], "operator", "") == "OR"),
                 not any(term.phrase and len(term.text.split()) > 1 for tree in trees for term in _terms(tree)),
             ),
             strict=True,
@@ -289,3 +430,10 @@ def _terms(tree: Expression) -> list[Term]:
     if isinstance(tree, Term):
         return [tree]
     return [term for part in tree.parts for term in _terms(part)]
+
+
+def _needed(tree: Expression) -> list[Term]:
+    """The terms that every match holds, none of which is an alternative to another."""
+    if isinstance(tree, Term):
+        return [tree]
+    return [term for part in tree.parts for term in _needed(part)] if tree.operator == "AND" else []

@@ -20,7 +20,7 @@ from preflight_rag.evaluation.datasets.files import json_lines
 from preflight_rag.evaluation.experiments import EXPERIMENTS, OWN, dataset_names
 from preflight_rag.evaluation.harness.budget import Budget, Price
 from preflight_rag.evaluation.rows import Row
-from preflight_rag.evaluation.runs import Progress, Run
+from preflight_rag.evaluation.runs import Order, Progress, Run
 from preflight_rag.state.errors import BudgetUsedUp, UsageError
 
 if TYPE_CHECKING:
@@ -238,7 +238,40 @@ ExtractiveOption = Annotated[
 ]
 RerankerOption = Annotated[
     list[str] | None,
-    typer.Option("--reranker", help="For pairs: a reranker, as ask takes it; repeat. Without it: those built in."),
+    typer.Option(
+        "--reranker",
+        help="For pairs (repeat it), sources and cpqa…: a reranker, as ask takes it. Without it: those built in.",
+    ),
+]
+DocumentEmbedderOption = Annotated[
+    str | None,
+    typer.Option("--document-embedder", help="For sources and cpqa…: embeds whole documents. Without it: --embedder."),
+]
+PassageEmbedderOption = Annotated[
+    str | None,
+    typer.Option(
+        "--passage-embedder",
+        help="For cpqa…: embeds passages; cpqa-splitters takes two, with a comma between. Without it: --embedder.",
+    ),
+]
+OrderOption = Annotated[
+    Order,
+    typer.Option(
+        "--order",
+        help="For BriefContext's experiments: the passages as a turn ranks them, or by the dense ranking alone.",
+    ),
+]
+RepeatsOption = Annotated[
+    int,
+    typer.Option(
+        "--repeats", min=1, help="For positions and integration: runs of a language model over the questions."
+    ),
+]
+FillOption = Annotated[
+    bool,
+    typer.Option(
+        "--fill", help="For diversity and pooled-levels: fill a budget with what still fits, behind what does not."
+    ),
 ]
 SeedOption = Annotated[int, typer.Option("--seed", help="Of every random number.")]
 ModelOption = Annotated[
@@ -283,8 +316,13 @@ def evaluate(
     out: OutOption = None,
     library_cache: LibraryCacheOption = None,
     embedder: EmbedderOption = None,
+    document_embedder: DocumentEmbedderOption = None,
+    passage_embedder: PassageEmbedderOption = None,
     reranker: RerankerOption = None,
     extractive_reader: ExtractiveOption = "default",
+    order: OrderOption = "turn",
+    repeats: RepeatsOption = 1,
+    fill: FillOption = False,
     seed: SeedOption = 0,
     model: ModelOption = None,
     concurrency: ConcurrencyOption = 16,
@@ -305,6 +343,11 @@ def evaluate(
             documents=documents,
             seed=seed,
             embedder=embedder,
+            document_embedder=document_embedder,
+            passage_embedder=passage_embedder,
+            order=order,
+            repeats=repeats,
+            fill=fill,
             rerankers=tuple(reranker or ()),
             library_cache=library_cache,
             extractive_reader=extractive_reader,

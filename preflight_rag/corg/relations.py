@@ -19,7 +19,8 @@ about. There are three ways to go on:
   asked about as in `careful`.
 - `careful`: Algorithm 1, which infers only what the table makes certain; contexts that are both counterfactual to the
   pivot may be duplicates of each other, so they are settled by the notes or, where a note is missing, asked about.
-- `faithful`: Algorithm 1 as printed, in its loop order and until no context is left; see `PrintedGraph`.
+- `faithful`: Algorithm 1 in its loop order and until no context is left, with the edges of two lines as the text
+  describes them, and Figure 9's prompt; see `PrintedGraph`.
 
 In the first two, for contexts of c descriptors, no descriptor being one of them, there are at most c + 1 calls,
 whatever the replies say. A pivot relates its class (contexts of one descriptor) to all others, and each further pivot
@@ -113,7 +114,8 @@ async def relate_all(
 
     async def compare(pivot: int, others: Sequence[int]) -> Reply[RelationReply]:
         async with at_once:
-            return await _compare(reader, question, sources[pivot], [sources[n] for n in others])
+            rest = [sources[n] for n in others]
+            return await _compare(reader, question, sources[pivot], rest, printed=settings.corg_mode == "faithful")
 
     while step := graph.next():
         pivot, others = step
@@ -141,10 +143,12 @@ def _graph(contexts: Sequence[int], mode: CorgMode, *, by_rule: bool) -> Relatio
     return RelationGraph(contexts, mode="careful" if by_rule else mode)
 
 
-async def _compare(reader: Reader, question: str, pivot: Source, others: Sequence[Source]) -> Reply[RelationReply]:
+async def _compare(
+    reader: Reader, question: str, pivot: Source, others: Sequence[Source], *, printed: bool
+) -> Reply[RelationReply]:
     """What the reader says; a call that fails says nothing, and its cost and error are kept."""
     try:
-        return await reader.relate(question=question, pivot=pivot, others=others)
+        return await reader.relate(question=question, pivot=pivot, others=others, printed=printed)
     except ModelError as error:
         return Reply(RelationReply({}, {}), Usage.of_failed(error.spent), (str(error),))
 
@@ -384,7 +388,9 @@ class RelationGraph:
 
 
 class PrintedGraph(RelationGraph):
-    """Algorithm 1 as the paper prints it: `C`, the pivot `C[0]`, and the edges in its order, until `C` is empty.
+    """Algorithm 1 as the paper prints it, but for the edges of two lines.
+
+    `C`, the pivot `C[0]`, and the edges are in its order, until `C` is empty.
 
     A context that is counterfactual to or duplicated with the pivot takes over the pivot's other relations (lines 8 to
     11); to it, every other context relates as to the pivot (lines 13 to 15). Whatever else was compared is in the next

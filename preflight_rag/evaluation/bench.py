@@ -13,11 +13,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from statistics import fmean, stdev
 from typing import Any
 
 from preflight_rag.evaluation.harness.arms import Arm, run_arms
 from preflight_rag.evaluation.harness.asking import Asking, open_asking
+from preflight_rag.evaluation.harness.replies import REPEAT
 from preflight_rag.evaluation.plots import Plot
 from preflight_rag.evaluation.report import Report, Table, checksums
 from preflight_rag.evaluation.rows import Row, complete, samples_of
@@ -70,9 +72,56 @@ class Bench:
         passages: Callable[[Sample], Sequence[Source] | Mapping[str, Sequence[Source]]],
         questions: Sequence[Sample] | None = None,
     ) -> list[Row]:
-        """Put the questions to the arms, under each condition with the same passages; a row an answer."""
+        """Put the questions to the arms, under each condition with the same passages; a row an answer.
+
+        With `repeats` of the run all of it once more, so often, by a model that may answer otherwise; each row's
+        details say in which repetition it was answered, and measures take the mean of a question's.
+
+        Raises:
+            UsageError: Repeats are asked for without a language model, which answers alike each time.
+        """
         chosen = self.questions if questions is None else questions
-        return asyncio.run(run_arms(arms, chosen, passages, self.asking, f"{self.found.name}: questions"))
+        if self.run.repeats > 1 and self.offline:
+            raise UsageError(
+                f"{self.run.repeats} repeats of a reader without a model would be the same",
+                help="Name a model (--model), or leave --repeats out.",
+            )
+        rows: list[Row] = []
+        for repeat in range(self.run.repeats):
+            mark = REPEAT.set(repeat)
+            try:
+                asked = run_arms(arms, chosen, passages, self.asking, f"{self.found.name}: questions")
+                made = asyncio.run(asked)
+            finally:
+                REPEAT.reset(mark)
+            rows += [replace(row, details={**row.details, "repeat": repeat + 1}) if repeat else row for row in made]
+        return rows
+
+    def over_repeats(
+        self, rows: Sequence[Row], named: Callable[[Row], str]
+    ) -> tuple[tuple[Table, ...], dict[str, Any]]:
+        """Mean and standard deviation over the repetitions of the share of right answers, by what `named` says.
+
+        Without repetitions there are none.
+        """
+        if self.run.repeats < 2:
+            return (), {}
+        scores: dict[str, dict[int, list[float]]] = {}
+        for row in complete(rows):
+            by_repeat = scores.setdefault(named(row), {})
+            by_repeat.setdefault(int(row.details.get("repeat", 1)), []).append(row.score or 0.0)
+        numbers = {
+            name: {"mean": fmean(shares), "sd": stdev(shares) if len(shares) > 1 else None, "runs": shares}
+            for name, by_repeat in scores.items()
+            for shares in ([fmean(values) for _, values in sorted(by_repeat.items())],)
+        }
+        lines = tuple(
+            (name, f"{100 * one['mean']:.2f}", "–" if one["sd"] is None else f"{100 * one['sd']:.2f}",
+             " / ".join(f"{100 * share:.2f}" for share in one["runs"]))
+            for name, one in numbers.items()
+        )  # fmt: skip
+        note = f"Standard deviation (n − 1) over {self.run.repeats} runs of the model over the same questions."
+        return (Table("Over repeated runs", ("", "right %", "SD", "each run"), lines, note),), numbers
 
     def report(
         self,

@@ -4,7 +4,7 @@
   same asked in the plural, as COrg asks a group (Base with COrg's prompt), which is COrg without its organiser;
 - Random and KMeans: as many groups as COrg made, by chance or by the contexts' vectors, one answer each;
 - Separate: each context on its own, once with the reader's answer and once with its one best sentence;
-- Retrieve: one answer over the five contexts that are nearest to the question and differ most (MMR);
+- Retrieve: one answer over the five contexts that are nearest to the question and differ most (MMR), in that order;
 - Summarize: one summary of all contexts for the question, and one answer from that;
 - COrg: the product's own stages: related (section 4, Algorithm 1), organised, answered group by group, aggregated.
 
@@ -220,7 +220,7 @@ class Systems:
         vectors = np.asarray([self._vector(asked.question, source) for source in asked.sources])
         relevance = unit_scaled([self._similarity(asked.question, source) for source in asked.sources])
         picked = mmr(vectors, None, alpha=RELEVANCE, k=RETRIEVED, relevance=relevance)
-        return await asked.answers([[asked.sources[at] for at in sorted(picked)]])
+        return await asked.answers([[asked.sources[at] for at in picked]])
 
     async def _summarize(self, asked: Asked, _: str) -> list[Draft]:
         summary = (await asked.reader.extract(question=asked.question, sources=asked.sources)).value

@@ -7,21 +7,21 @@ orders the first of them. In the place of NCBI stands a search over the collecti
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from preflight_rag.conversation.rewriter import QueryRewriter
 from preflight_rag.evaluation.bench import SearchBench
 from preflight_rag.evaluation.experiments.sources import (
     DocumentSearch,
     boolean_documents,
     known_documents,
+    ladders_of,
+    second_stage,
     semantic_candidates,
     stand_in,
 )
@@ -31,11 +31,9 @@ from preflight_rag.evaluation.searched import corpus_of
 from preflight_rag.evaluation.vector_cache import cached_embedder
 from preflight_rag.library.library import Library
 from preflight_rag.library.search.merging import rank_pool
-from preflight_rag.models.reranking.feature_reranker import FeatureReranker
-from preflight_rag.models.reranking.rerankers import rerank
+from preflight_rag.models.reranking.rerankers import Reranker, rerank
 from preflight_rag.state.reading import Source
 from preflight_rag.state.values import Document, Passage
-from preflight_rag.text.concepts import rewrite_by_rules
 
 TOP = 5
 """Passages, or whole documents, of a prompt, as in CPQA."""
@@ -44,7 +42,7 @@ POOL = 10
 CANDIDATES = 20
 """Chunks that the second stage reads (a guess)."""
 NAIVE_SPLITTER = "fixed 512, overlap 0"
-DENSE, LEXICAL, FUSED = "dense", "BM25", "fused"
+DENSE, SECOND, LEXICAL, FUSED = "dense", "second dense", "BM25", "fused"
 _OPERATORS = frozenset({"AND", "OR", "NOT"})
 
 
@@ -56,7 +54,7 @@ class Parts:
         rewriting: A ladder of the question's concepts; without it, the question's words are searched for as they are.
         hybrid: Boolean search beside semantic search.
         splitter: How documents are cut, by the names of `splitters.methods`.
-        retriever: What ranks chunks: vectors, BM25 or both.
+        retriever: What ranks chunks: vectors, those of a second embedder, BM25 or both.
         second_stage: Whether the first chunks are ordered anew.
         origins: Kinds of documents that are read (D1, D2, D3); None: all, also those of neither PubMed nor PMC.
     """
@@ -79,7 +77,8 @@ class QueryPipeline:
         client: What stands in NCBI's place.
         ids: From its keys to the documents' ids.
         origins: Document to its kind.
-        splitters: Name to splitter with the embedder of its chunks.
+        splitters: Retriever to name to splitter with the embedder of its chunks; those of the first embedder are
+            `DENSE`, of a second one `SECOND`.
         reranker: The second stage.
         ladders: Question id to expressions.
     """
@@ -89,10 +88,10 @@ class QueryPipeline:
     client: DocumentSearch[Any]
     ids: Mapping[tuple[str, str], str]
     origins: Mapping[str, str]
-    splitters: Mapping[str, Method]
-    reranker: FeatureReranker
+    splitters: Mapping[str, Mapping[str, Method]]
+    reranker: Reranker
     ladders: Mapping[str, Sequence[str]]
-    _cut: dict[tuple[str, str], tuple[list[Passage], np.ndarray]] = field(default_factory=dict)
+    _cut: dict[tuple[str, str, str], tuple[list[Passage], np.ndarray]] = field(default_factory=dict)
 
     def naive(self, question: Sample) -> tuple[Source, ...]:
         """CPQA's baseline 2: the whole texts of the first documents of semantic search."""
@@ -113,15 +112,19 @@ class QueryPipeline:
 
     def passages(self, question: Sample, parts: Parts) -> tuple[Source, ...]:
         """The passages of a prompt."""
-        method = self.splitters[parts.splitter]
-        cut = [self._chunks(parts.splitter, self.documents[name]) for name in self.pool(question, parts)]
+        embedded = SECOND if parts.retriever == SECOND else DENSE
+        method = self.splitters[embedded][parts.splitter]
+        cut = [
+            self._chunks(method, (embedded, parts.splitter, name), self.documents[name])
+            for name in self.pool(question, parts)
+        ]
         chunks = [chunk for passages, _ in cut for chunk in passages]
         if not chunks:
             return ()
         similar = np.concatenate([vectors for _, vectors in cut]) @ method.embedder.encode_query(question.question)
         cosine = {chunk.id: float(value) for chunk, value in zip(chunks, similar, strict=True)}
         order = rank_pool(question.question, [], chunks, cosine)
-        if parts.retriever == DENSE:
+        if parts.retriever in (DENSE, SECOND):
             order.sort(key=lambda candidate: candidate.dense_rank or len(chunks))
         elif parts.retriever == LEXICAL:
             order.sort(key=lambda candidate: candidate.lexical_rank or len(chunks) + (candidate.dense_rank or 0))
@@ -134,11 +137,11 @@ class QueryPipeline:
         found = semantic_candidates(self.library, question.question, count)
         return list(dict.fromkeys(candidate.passage.document_id for candidate in found))
 
-    def _chunks(self, splitter: str, document: Document) -> tuple[list[Passage], np.ndarray]:
+    def _chunks(
+        self, method: Method, key: tuple[str, str, str], document: Document
+    ) -> tuple[list[Passage], np.ndarray]:
         """A document's chunks with their vectors, cut once."""
-        key = (splitter, document.id)
         if key not in self._cut:
-            method = self.splitters[splitter]
             spans = method.split(document, word_pieces(method.embedder, document.text))
             passages = [
                 Passage(
@@ -163,19 +166,23 @@ def open_pipeline(bench: SearchBench) -> Iterator[QueryPipeline]:
     held = {row["id"] for row in library.documents()}
     documents = {document.id: document for document in corpus_of(bench.found)[0].documents() if document.id in held}
     known = known_documents(documents.values())
+    names = (bench.run.passage_embedder or "").split(",")
     with ExitStack() as stack:
-        embedder = stack.enter_context(cached_embedder(bench.run))
-        long = long_embedder(embedder, bench.run)
-        kept = stack.enter_context(cached_embedder(bench.run, long)) if long else None
+        made: list[Mapping[str, Method]] = []
+        for name in names:
+            run = replace(bench.run, embedder=name.strip() or None)
+            embedder = stack.enter_context(cached_embedder(run))
+            long = long_embedder(embedder, run)
+            made.append(methods(embedder, stack.enter_context(cached_embedder(run, long)) if long else None))
         yield QueryPipeline(
             library=library,
             documents=documents,
             client=stand_in(known),
             ids={(record.database, record.id): name for name, (record, _) in known.items()},
             origins={name: origin for name, (_, origin) in known.items()},
-            splitters=methods(embedder, kept),
-            reranker=FeatureReranker.shipped(bench.searched.reranker.partition(":")[2]),
-            ladders=_ladders(bench),
+            splitters={DENSE: made[0], **({SECOND: made[1]} if len(made) > 1 else {})},
+            reranker=second_stage(bench.run, bench.searched.reranker),
+            ladders=ladders_of(bench.questions, library, bench.asking, bench.found.name),
         )
 
 
@@ -183,19 +190,3 @@ def as_it_is(question: str) -> str:
     """A question's words as one search term, which PubMed joins by AND."""
     words = re.findall(r"[^\W_]+(?:-[^\W_]+)*", question)
     return " ".join(word.lower() if word in _OPERATORS else word for word in words)
-
-
-def _ladders(bench: SearchBench) -> dict[str, Sequence[str]]:
-    by_rules: dict[str, Sequence[str]] = {}
-    for question in bench.questions:
-        by_rules[question.id] = rewrite_by_rules(question.question).expressions
-    if bench.offline:
-        return by_rules
-    rewriter = QueryRewriter(bench.searched.library, reader=bench.reader, mode="model", pubmed=True)
-
-    async def rewrite(question: Sample) -> Sequence[str]:
-        return (await rewriter.rewritten(question.question)).value.expressions
-
-    asked = bench.asking.gather(bench.questions, rewrite, f"{bench.found.name}: rewriting")
-    outcomes = zip(bench.questions, asyncio.run(asked), strict=True)
-    return by_rules | {question.id: outcome.value for question, outcome in outcomes if outcome.value}

@@ -6,12 +6,13 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import Literal, TypeAlias, TypeVar
 
 from preflight_rag.evaluation.harness.budget import Budget
 
 Progress: TypeAlias = Callable[[str, int, int], None]
 T = TypeVar("T")
+Order = Literal["turn", "dense"]
 
 
 def no_progress(stage: str, done: int, total: int) -> None:
@@ -32,7 +33,16 @@ class Run:
         limit: How many of them, or None for all.
         seed: Of every random number.
         embedder: As `open_embedder` takes it; None is the default one. `pairs` takes several, with commas between.
-        rerankers: Of `pairs`, as `open_reranker` takes them; none stands for those that need no other model.
+        document_embedder: Of CPQA's search for documents; None is `embedder`.
+        passage_embedder: Of CPQA's search for passages in them; None is `embedder`. `cpqa-splitters` takes two, with a
+            comma between.
+        rerankers: Second stages, as `open_reranker` takes them: those of `pairs`, the one of `sources` and `cpqa…`;
+            none stands for those that need no other model.
+        order: Which order the passages of BriefContext's experiments come in: a turn's (`turn`), or the dense ranking's
+            alone (`dense`), as the paper has it.
+        repeats: How often each question is put to a language model by BriefContext's experiments.
+        fill: Whether the experiments on diversity fill a budget with units that still fit, behind the first that does
+            not.
         documents: How many documents of a collection are searched: those that answer, and a sample of the others; None
             is all. Selections from a long document of the question's own are made from the whole.
         library_cache: Where libraries of collections are kept; None is the user's cache.
@@ -49,8 +59,13 @@ class Run:
     limit: int | None = None
     seed: int = 0
     embedder: str | None = None
+    document_embedder: str | None = None
+    passage_embedder: str | None = None
     rerankers: tuple[str, ...] = ()
     documents: int | None = None
+    order: Order = "turn"
+    repeats: int = 1
+    fill: bool = False
     library_cache: Path | None = None
     extractive_reader: str = "default"
     progress: Progress = no_progress

@@ -12,7 +12,7 @@ from typing import Any
 from preflight_rag.conversation.questions import normalised
 from preflight_rag.evaluation.datasets import RETRIEVAL, ROLES, open_dataset
 from preflight_rag.evaluation.reading_metrics import holds
-from preflight_rag.evaluation.runs import Run
+from preflight_rag.evaluation.runs import Order, Run
 from preflight_rag.evaluation.samples import DataSet, Sample, check_selection, sampled
 from preflight_rag.evaluation.searching import collection_library, inputs, left_out
 from preflight_rag.library.library import Library
@@ -43,6 +43,7 @@ class Searched:
         prefixes: What stands before a gold document's name in the library's ids.
         seed: Of random passages.
         reranker: The second stage, as `open_reranker` takes it: with weights that were not trained on this corpus.
+        order: Whether passages, and distractors, come as a turn ranks them or by the dense ranking alone.
     """
 
     library: Library
@@ -50,15 +51,20 @@ class Searched:
     prefixes: tuple[str, ...]
     seed: int
     reranker: str = SETTINGS.reranker
+    order: Order = "turn"
 
     @property
     def where(self) -> str:
         """A sentence for notes: what is searched in place of the paper's own collection."""
         documents, source = self.inputs["library"]["documents"], self.inputs["source"]
-        return f"The passages are not from the paper's own collection but from {documents:,} documents of {source}."
+        found = "by the dense ranking alone" if self.order == "dense" else "as a turn of the product ranks them"
+        searched = f"{documents:,} documents of {source}, {found}"
+        return f"The passages are not from the paper's own collection but from {searched}."
 
     def retrieved(self, question: Sample, k: int) -> tuple[Source, ...]:
-        """The k passages that a turn retrieves for the question, best first."""
+        """The k passages that a turn retrieves for the question, or the first k of the dense ranking, best first."""
+        if self.order == "dense":
+            return tuple(Source.of(passage, n) for n, passage in enumerate(self._ranking(question)[:k], 1))
         settings = SETTINGS.model_copy(update={"k": k, "reranker": self.reranker})
         return tuple(retrieve_passages(self.library, [normalised(question.question)], settings).sources())
 
@@ -118,7 +124,8 @@ class Searched:
 
     def _ranking(self, question: Sample) -> list[Passage]:
         found = self.library.search(question.question, k=DEPTH, candidates=DEPTH)
-        return self.library.passages([hit.passage_id for hit in found.fused])
+        ranked = found.dense if self.order == "dense" else found.fused
+        return self.library.passages([hit.passage_id for hit in ranked])
 
     def _distractors(self, question: Sample, key: Passage, count: int, passages: Sequence[Passage]) -> list[Passage]:
         """The first passages of other documents with a text of their own; of short answers, that do not hold one."""
@@ -156,7 +163,8 @@ def open_searched(found: DataSet, run: Run) -> Iterator[Searched]:
     collection = sampled(collection, answering_first(found, prefixes, run), run.documents)
     with collection_library(collection, run) as library:
         reranker = left_out(collection.name)
-        yield Searched(library, inputs(collection, library, reranker=reranker), prefixes, run.seed, reranker)
+        given = inputs(collection, library, reranker=reranker, order=run.order)
+        yield Searched(library, given, prefixes, run.seed, reranker, run.order)
 
 
 def answering_first(found: DataSet, prefixes: Sequence[str], run: Run) -> Iterator[str]:

@@ -72,6 +72,7 @@ class Metered:
         spent: The same by method.
         calls: How many there were of each method.
         failures: Of those that failed, in order.
+        unread: The pairs of contexts, by their numbers, whose relation a reply that was asked for it left out.
     """
 
     reader: Reader
@@ -80,6 +81,7 @@ class Metered:
     spent: dict[str, Usage] = field(default_factory=dict)
     calls: Counter[str] = field(default_factory=Counter)
     failures: list[ModelError] = field(default_factory=list)
+    unread: set[frozenset[int]] = field(default_factory=set)
 
     @property
     def by_rule(self) -> bool:
@@ -101,10 +103,14 @@ class Metered:
         asked = self.reader.reduce(question=question, extracts=extracts, options=options)
         return await self._count("reduce", asked, [question, *options, *(extract.text for extract in extracts)])
 
-    async def relate(self, *, question: str, pivot: Source, others: Sequence[Source]) -> Reply[RelationReply]:
+    async def relate(
+        self, *, question: str, pivot: Source, others: Sequence[Source], printed: bool = False
+    ) -> Reply[RelationReply]:
         """As `Reader.relate`."""
-        asked = self.reader.relate(question=question, pivot=pivot, others=others)
-        return await self._count("relate", asked, [question, *texts([pivot, *others])])
+        asked = self.reader.relate(question=question, pivot=pivot, others=others, printed=printed)
+        reply = await self._count("relate", asked, [question, *texts([pivot, *others])])
+        self.unread |= {frozenset({pivot.n, other.n}) for other in others if other.n not in reply.value.kinds}
+        return reply
 
     async def answer_group(self, *, question: str, sources: Sequence[Source], plural: bool) -> Reply[Draft]:
         """As `Reader.answer_group`."""

@@ -48,8 +48,13 @@ class Reader(Protocol):
         """Make one answer of the partitions' extracts; quotes are those of the extracts."""
         ...
 
-    async def relate(self, *, question: str, pivot: Source, others: Sequence[Source]) -> Reply[RelationReply]:
-        """Compare one context with others (COrg, Algorithm 1), and say what each is about."""
+    async def relate(
+        self, *, question: str, pivot: Source, others: Sequence[Source], printed: bool = False
+    ) -> Reply[RelationReply]:
+        """Compare one context with others (COrg, Algorithm 1), and say what each is about.
+
+        With `printed` a language model is asked as COrg's Figure 9 asks: for relations alone.
+        """
         ...
 
     async def answer_group(self, *, question: str, sources: Sequence[Source], plural: bool) -> Reply[Draft]:

@@ -85,7 +85,9 @@ class OfflineReader:
         """What `answer` makes of the passages that the extracts are from."""
         return Reply(await self._in_thread(lambda drafts: drafts.reduce(question, extracts, options)))
 
-    async def relate(self, *, question: str, pivot: Source, others: Sequence[Source]) -> Reply[RelationReply]:
+    async def relate(
+        self, *, question: str, pivot: Source, others: Sequence[Source], printed: bool = False
+    ) -> Reply[RelationReply]:
         """Relations by small trained models over features of the contexts; see `relations.py`."""
         return Reply(await self._in_thread(lambda drafts: drafts.relate(question, pivot, others)))
 

@@ -63,13 +63,25 @@ def cost(
     passage_tokens: Sequence[int],
     partition_size: int,
     written: Written = USUAL,
+    *,
+    reduce_prompt: bool = True,
 ) -> Cost:
-    """What a route over these passages costs."""
+    """What a route over these passages costs.
+
+    Args:
+        route: plain or map_reduce.
+        overhead: Tokens that the plain, map and reduce prompts take without passages or extracts.
+        passage_tokens: Of each passage.
+        partition_size: Passages of one map prompt.
+        written: Mean tokens that are written.
+        reduce_prompt: Whether the reduce prompt with its extracts is read, which equation 5 leaves out.
+    """
     plain, mapped, reduced = overhead
     if route == "plain":
         return Cost(1, plain + sum(passage_tokens), round(written.answer))
     partitions = ceil(len(passage_tokens) / partition_size)
-    read = partitions * (mapped + written.extract) + reduced + sum(passage_tokens)
+    read = partitions * mapped + sum(passage_tokens)
+    read += reduced + partitions * written.extract if reduce_prompt else 0
     return Cost(partitions + 1, round(read), round(partitions * written.extract + written.answer))
 
 

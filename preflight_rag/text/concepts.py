@@ -2,9 +2,9 @@
 
 No language model and no tagger: concepts are the stretches of words between stop words, verbs, words about the asker,
 and punctuation. A concept is core (what is asked about) or a modifier (whom, how severe, since when); a ladder drops
-modifiers before core concepts. The lists of words were written for lay and expert questions like those of MedQuAD and
-BioASQ; `tests/ladder_questions.py` has forty with what each ladder has to hold. The rules for parts are few and sure; a
-question that none of them fits has one part.
+modifiers and never a core concept. The lists of words were written for lay and expert questions like those of MedQuAD
+and BioASQ; `tests/ladder_questions.py` has eighty with what each ladder has to hold. The rules for parts are few and
+sure; a question that none of them fits has one part.
 """
 
 from __future__ import annotations
@@ -21,9 +21,6 @@ MOST_CONCEPTS = 6
 """Concepts of one question; a guess."""
 MOST_PARTS = 4
 """Parts of one question; what has more is not taken apart. A guess."""
-LEAST_CORE = 2
-"""Core concepts that every rung keeps that joins by AND: one alone finds what is about half of the question."""
-
 SHORTEST_DRUG = 7
 """Letters of a word that is taken for a drug by its ending; a guess."""
 
@@ -222,12 +219,12 @@ def subquestions(question: str) -> tuple[str, ...]:
 
 
 def expressions(concepts: Sequence[str], *, terms: Collection[str] = ()) -> tuple[str, ...]:
-    """Boolean expressions in PubMed's syntax, most specific first, the last one an OR.
+    """Boolean expressions in PubMed's syntax, most specific first, the last one an OR of the core concepts.
 
-    AND of all concepts; without the modifiers one after another, the last first; without the least important core
-    concepts, as long as two are left; at last OR of all. A concept of several words is in parentheses, so that PubMed
-    maps it to what it knows by that name; in quotation marks, which switch that off, only where it is one term. A
-    concept that is alone is relaxed to OR of its words.
+    AND of all concepts; without the modifiers one after another, the last first; then OR in the place of AND between
+    the core concepts, from the least important on. So every rung finds what the one above it finds, and no core concept
+    leaves. A concept of several words is in parentheses, so that PubMed maps it to what it knows by that name; in
+    quotation marks, which switch that off, only where it is one term. It is never taken apart into its words.
 
     Args:
         concepts: Most important first.
@@ -235,15 +232,17 @@ def expressions(concepts: Sequence[str], *, terms: Collection[str] = ()) -> tupl
     """
     single = {term.casefold() for term in terms}
     written = {text: _term(text, one_term=text.casefold() in single) for text in concepts}
-    core = [written[text] for text in concepts if written[text] and not _is_modifier(text)]
+    core = list(dict.fromkeys(written[text] for text in concepts if written[text] and not _is_modifier(text)))
     modifiers = [written[text] for text in concepts if written[text] and _is_modifier(text)]
+    if not core:
+        core, modifiers = list(dict.fromkeys(modifiers)), []
     every = list(dict.fromkeys([*core, *modifiers]))
-    if len(every) < 2:
-        words = re.findall(r"[^\W_][^\s]*", every[0].strip("()")) if every and every[0].startswith("(") else []
-        return (*every, " OR ".join(words)) if len(words) > 1 else tuple(every)
-    fewest = min(LEAST_CORE, len(core)) or 1
-    ladder = [" AND ".join(every[:count]) for count in range(len(every), fewest - 1, -1)]
-    return tuple(dict.fromkeys([*ladder, " OR ".join(core if len(core) > 1 else every)]))
+    ladder = [" AND ".join(every[:count]) for count in range(len(every), max(len(core), 1) - 1, -1)]
+    for alternatives in range(2, len(core) + 1):
+        either = " OR ".join(core[-alternatives:])
+        needed = core[:-alternatives]
+        ladder.append(" AND ".join([*needed, f"({either})"]) if needed else either)
+    return tuple(dict.fromkeys(rung for rung in ladder if rung))
 
 
 def relaxed(ladder: Sequence[str], concepts: Sequence[str], terms: Collection[str] = ()) -> tuple[str, ...]:

@@ -31,7 +31,9 @@ _NOT_BARE = re.compile(
 )
 _ASKED = re.compile(r"\s*(?:who|what|which|when|where|how)\b", re.IGNORECASE)
 _ARTICLE = re.compile(r"\b(?:the|a|an)\s+(?P<kind>(?:[a-z-]+ ){0,2}[\"“']?)$", re.IGNORECASE)
-_QUOTED = re.compile(r"(?P<before>.*?)(?P<quote>[\"“])$", re.DOTALL)
+_QUOTED = re.compile(r"[\"“'‘]$")
+_BEFORE = re.compile(r"\b(?P<verb>is|was|has|does) $", re.IGNORECASE)
+_OF_NAME = re.compile(rf" (?P<noun>{_NOUN}) (?:[a-z]+ed|born|built|made|held|won|shot|set|written|sung|led)\b")
 _NOT_NOUNS = frozenset({"one", "is", "was", "did", "do", "does", "kind", "sort", "type"})
 
 
@@ -39,7 +41,8 @@ def plural_question(question: str) -> str | None:
     """The question in the plural; None where no rule knows how.
 
     What is asked for takes the plural ("What are the populations of Springfield?"); where there is no such noun, the
-    name is asked about one by one ("When was each Springfield founded?").
+    name does ("When were the Springfields founded?"), or what it is the name of ("When were the Simpsons games
+    released?").
     """
     asked = question.strip()
     if match := _OPENING.match(asked):
@@ -56,11 +59,28 @@ def plural_question(question: str) -> str | None:
     if not name or not _ASKED.match(asked) or asked.count(name) != 1:
         return None
     before, _, after = asked.partition(name)
+    if after[:1] in ("'", "’") or re.search("['’]s$", name):
+        return None
+    return _with_many(before, name, after)
+
+
+def _with_many(before: str, name: str, after: str) -> str | None:
+    """The question with its name in the plural, and the verb before it; what kind of thing it is says so instead."""
+    many = f"{_plural(re.sub(r'^(?:The|A|An) ', '', name))}"
     if article := _ARTICLE.search(before):
-        return f"{before[: article.start()]}each {article['kind']}{name}{after}"
-    if quoted := _QUOTED.match(before):
-        return f"{quoted['before']}each {quoted['quote']}{name}{after}"
-    return f"{before}each {re.sub(r'^(?:The|A|An) ', '', name)}{after}"
+        before, kind = before[: article.start()], article["kind"].rstrip("\"“' ")
+        quote = article["kind"][len(kind) :]
+        many = f"{_plural(kind)}{quote}{name}" if kind and quote else f"{article['kind']}{many}"
+        if quote and not kind:
+            return None
+    elif _QUOTED.search(before):
+        return None
+    elif noun := _OF_NAME.match(after):
+        # "The Simpsons game released": what is many are the games.
+        many, after = re.sub(r"^(?:The|A|An) ", "", name), f" {_plural(noun['noun'])}{after[noun.end('noun') :]}"
+    if verb := _BEFORE.search(before):
+        before = f"{before[: verb.start('verb')]}{_VERBS[verb['verb'].casefold()]} "
+    return f"{before}the {many}{after}"
 
 
 def _plural(noun: str) -> str:
@@ -74,7 +94,7 @@ def _plural(noun: str) -> str:
         many = last
     elif low in _IRREGULAR:
         many = _IRREGULAR[low]
-    elif low.endswith("y") and low[-2:-1] not in "aeiou":
+    elif low.endswith("y") and low[-2:-1] not in "aeiou" and last[0].islower():
         many = f"{last[:-1]}ies"
     elif low.endswith(("s", "x", "z", "ch", "sh")):
         many = f"{last}es"

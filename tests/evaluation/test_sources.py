@@ -14,6 +14,8 @@ from preflight_rag.evaluation.experiments.sources import ORIGINS, entropy, rrf_s
 from preflight_rag.evaluation.published import PUBLISHED
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import half_of
+from preflight_rag.evaluation.searching import searched_part
+from preflight_rag.testing.scripted_server import ScriptedServer
 
 
 @pytest.mark.parametrize(("questions", "published"), [(44, (20.848, 6.202, 1.358)), (50, (19.473, 11.319, 1.490))])
@@ -89,3 +91,24 @@ def test_the_experiment_groups_what_both_paths_find(tmp_path, embedder):
     assert sum(sums) == pytest.approx(sum(places), abs=0.002)
     relevant = {row.arm: row.score for row in report.rows if row.measure == "relevant" and row.sample == names[0]}
     assert relevant["E3 both"] > 0
+
+
+def test_a_model_makes_the_ladder_where_there_is_one(data_dir, tmp_path, monkeypatch):
+    """CPQA's rewriting is a model's; the table's caption says whose it was, and which embedder found E1."""
+    asked = []
+
+    def reply(prompt: str) -> str:
+        asked.append(prompt)
+        return "QUESTION: What is it?\nCONCEPTS: zzzz\nSEARCH: zzzz"
+
+    with ScriptedServer(reply) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        settings = Run(limit=2, documents=60, library_cache=tmp_path, model="openai:scripted",
+                       reply_cache=tmp_path / "replies.db")  # fmt: skip
+        report = run(searched_part(open_dataset("bioasq", data_dir), settings), settings)
+    assert len(asked) == 2
+    # What no document holds finds nothing, so that all is of semantic search.
+    assert {row.arm for row in report.rows if row.measure == "RRF share" and row.score} == {"E1 semantic"}
+    note = report.tables[1].note
+    assert "all-MiniLM-L6-v2" in note
+    assert "scripted" in note

@@ -7,7 +7,7 @@ from preflight_rag.nodes.answer_group import answer_group
 from preflight_rag.state.context import Context, Settings
 from preflight_rag.testing.scripted_server import Reply, ScriptedServer
 
-PLURAL = "How many people live in each Broken Bow?"
+PLURAL = "How many people live in the Broken Bows?"
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ async def test_the_plural_is_another_question_in_the_same_prompt(answered):
         with ScriptedServer(default="3,559 [1]") as server:
             await answered(server, [1, 2], **settings)
         prompts.append(server.requests[0].prompt)
-    assert prompts[0].replace("in each Broken Bow?", "in Broken Bow?") == prompts[1] != prompts[0]
+    assert prompts[0].replace("in the Broken Bows?", "in Broken Bow?") == prompts[1] != prompts[0]
 
 
 @pytest.mark.parametrize(

@@ -189,3 +189,21 @@ def test_any_reply_is_read_without_an_error(reply, count):
 def test_any_mix_of_the_forms_pieces_is_read_without_an_error(pieces):
     told = parse("".join(pieces), 3)
     assert set(told.kinds) <= {2, 3}
+
+
+def test_the_papers_prompt_asks_for_relations_alone():
+    """COrg, Figure 9: five definitions, the contexts by number, the question behind them, no notes."""
+    contexts = [Source(n, f"p{n}", "Springfield", f"It is town {n}.") for n in (1, 2)]
+    system, user = (m.content for m in relate_contexts.render(question="Where?", contexts=contexts, printed=True))
+    for line in (
+        "* Ambiguous: different descriptor with either of the two being Null and with same answer",
+        "* None: different descriptor with either of the two being Null and with different answer",
+        "* Distracting: different descriptor with neither of the two being Null",
+        "* Counterfactual: same descriptor with different answer",
+        "* Duplicated: same descriptor with same answer",
+    ):
+        assert line in system
+    assert " | " not in system
+    assert "Irrelevant" not in system
+    assert user.index("Context1") < user.index("Context2") < user.index("Question: ") < user.index("Relations:")
+    assert parse("Context2 - Counterfactual", 2).kinds == {2: "counterfactual"}

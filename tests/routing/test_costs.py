@@ -22,6 +22,12 @@ def test_map_reduce_is_equation_5_with_the_reading_of_its_extracts():
     assert mapped.price(2, 8) == pytest.approx((800 + 220 + 90 + 64) * 2 + 247 * 8)
 
 
+def test_equation_5_as_printed_reads_no_reduce_prompt():
+    """N_con + M N_ins with M = 2: 800 + 2 · 110; what is written stays (M + 1) N_out."""
+    mapped = cost("map_reduce", OVERHEAD, [100] * 8, 4, Written(extract=32, answer=32), reduce_prompt=False)
+    assert mapped == Cost(3, 1020, 3 * 32)
+
+
 @pytest.mark.parametrize(("passages", "calls"), [(4, 2), (5, 3), (16, 5)])
 def test_there_is_a_call_for_each_partition_and_one_more(passages, calls):
     assert cost("map_reduce", OVERHEAD, [10] * passages, 4).calls == calls

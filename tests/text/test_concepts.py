@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ladder_questions import QUESTIONS, RULES, rules_kept
+from ladder_questions import NEW_QUESTIONS, QUESTIONS, RULES, rules_kept
 
 from preflight_rag.text.boolean import parse
 from preflight_rag.text.concepts import expressions, key_concepts, relaxed, rewrite_by_rules, subquestions
@@ -70,16 +70,16 @@ def test_the_ladder_goes_from_all_to_any():
     assert expressions(["muscle pain", "statins", "IL-6", "older patients"]) == (
         "(muscle pain) AND statins AND IL-6 AND (older patients)",
         "(muscle pain) AND statins AND IL-6",
-        "(muscle pain) AND statins",
+        "(muscle pain) AND (statins OR IL-6)",
         "(muscle pain) OR statins OR IL-6",
     )
-    assert expressions(["Keytruda", "side effects"]) == (
-        "Keytruda AND (side effects)",
-        "Keytruda",
-        "Keytruda OR (side effects)",
+    assert expressions(["Keytruda", "side effects"]) == ("Keytruda AND (side effects)", "Keytruda")
+    assert expressions(["side effects", "older patients"]) == (
+        "(side effects) AND (older patients)",
+        "(side effects) OR (older patients)",
     )
     assert expressions(["statins"]) == ("statins",)
-    assert expressions(["toenail fungus"]) == ("(toenail fungus)", "toenail OR fungus")
+    assert expressions(["toenail fungus"]) == ("(toenail fungus)",)
     assert expressions([]) == ()
 
 
@@ -117,15 +117,49 @@ def test_a_models_ladder_ends_in_an_or_too(ladder, expected):
     assert relaxed(ladder, ["muscle pain", "statins"], ["muscle pain"]) == expected
 
 
-def test_forty_questions_keep_their_core():
-    """What each ladder has to hold was written by reading the questions."""
-    kept = {row.question: rules_kept(row, rewrite_by_rules(row.question).expressions) for row in QUESTIONS}
-    assert len(kept) == 40
-    broken = {question: [rule for rule in RULES if not rules[rule]] for question, rules in kept.items()}
+BROKEN = {
     # "chronic" narrows hepatitis C down, but it is part of the names of too many diseases to be cut off by rule.
-    (question,) = (question for question, rules in broken.items() if rules)
-    assert "chronic hepatitis C" in question
-    assert broken[question] == ["modifiers leave before core concepts"]
+    "Does metformin lower the incidence of hepatocellular carcinoma in patients with chronic hepatitis C?": (
+        "modifiers leave before core concepts",
+    ),
+    "My grandmother forgets everything since her stroke, is this dementia?": ("no verbs, askers or courtesy",),
+    "Should toddlers with a peanut allergy carry an EpiPen?": ("modifiers leave before core concepts",),
+    "Does low-molecular-weight heparin reduce venous thromboembolism in ambulatory cancer patients?": (
+        "modifiers leave before core concepts",
+    ),
+    "How many hours of sleep does a teenager with epilepsy need?": ("modifiers leave before core concepts",),
+    "Can ctDNA monitoring guide adjuvant chemotherapy after resection of pancreatic cancer?": (
+        "no verbs, askers or courtesy",
+        "modifiers leave before core concepts",
+    ),
+}
+"""The rules that ladders of a few questions break; none of the rules that say the core is kept is among them."""
+
+
+@pytest.mark.parametrize("row", [*QUESTIONS, *NEW_QUESTIONS], ids=lambda row: row.question)
+def test_every_rung_keeps_the_core(row):
+    """What each ladder has to hold was written by reading the questions; nothing was chosen on the second forty."""
+    kept = rules_kept(row, rewrite_by_rules(row.question).expressions)
+    assert {rule for rule in RULES if not kept[rule]} == set(BROKEN.get(row.question, ()))
+
+
+def test_there_are_forty_questions_of_each():
+    assert len({row.question for row in QUESTIONS}) == len({row.question for row in NEW_QUESTIONS}) == 40
+
+
+@pytest.mark.parametrize(
+    ("question", "last"),
+    [
+        (
+            "Does aspirin prevent colorectal cancer in people with Lynch syndrome?",
+            ("(Lynch syndrome) AND ((colorectal cancer) OR aspirin)",
+             "(Lynch syndrome) OR (colorectal cancer) OR aspirin"),
+        ),
+        ("What causes lung cancer?", ("(lung cancer)",)),
+    ],
+)  # fmt: skip
+def test_the_last_rungs_put_or_in_the_place_of_and_and_take_no_concept_apart(question, last):
+    assert rewrite_by_rules(question).expressions[-2:] == last
 
 
 @given(st.text(max_size=200) | st.text(alphabet='ab "\ue0001', max_size=20))

@@ -19,15 +19,32 @@ PAPER = "2019 World Ice Hockey Championships host country?", "2019 World Ice Hoc
         ("What sport is Bobby Carpenter associated with?", "What sports is Bobby Carpenter associated with?"),
         ("Which person was elected?", "Which people were elected?"),
         ("What type of music is associated with Doak?", "What types of music are associated with Doak?"),
-        ("When was the Bonner House built?", "When was each Bonner House built?"),
-        ("When was the album \"Heat\" released?", "When was each album \"Heat\" released?"),
-        ("How many people live in Broken Bow?", "How many people live in each Broken Bow?"),
+        ("When was the Bonner House built?", "When were the Bonner Houses built?"),
+        ("When was the album \"Heat\" released?", "When were the albums \"Heat\" released?"),
+        ("How many people live in Broken Bow?", "How many people live in the Broken Bows?"),
+        ("When was The Simpsons game released?", "When were the Simpsons games released?"),
+        ("When was The Simpsons released?", "When were the Simpsons released?"),
+        ("When was Springfield founded?", "When were the Springfields founded?"),
+        ("Where does Mercury orbit?", "Where do the Mercurys orbit?"),
+        ("When did Georgia join the union?", "When did the Georgias join the union?"),
+        ("Who wrote The Jungle Book?", "Who wrote the Jungle Books?"),
     ],
 )  # fmt: skip
 def test_a_question_is_put_in_the_plural(question, plural):
     assert plural_question(question) == plural
 
 
-@pytest.mark.parametrize("question", ["", "What is mercury?", "Does aspirin help?", "where is the tower", "Aspirin"])
+@pytest.mark.parametrize(
+    "question",
+    [
+        "",
+        "What is mercury?",
+        "Does aspirin help?",
+        "where is the tower",
+        "Aspirin",
+        'Who directed "Heat"?',
+        "When did Springfield's mayor die?",
+    ],
+)
 def test_what_no_rule_fits_is_left_to_the_model(question):
     assert plural_question(question) is None

@@ -111,6 +111,7 @@ ROLES: dict[str, dict[str, str]] = {
         "mediqa2021_mas": "mediqa.summaries",
         "qmsum": "qmsum.summaries",
         "gov_report": "gov_report.summaries",
+        "legal": "legal.summaries",
     },
     ANSWERS: {"biomix-bioasq": "biomix.answers", "ramdocs": "ramdocs.answers"},
     SHORT_ANSWERS: {"nq_open_oracle": "nq_open_oracle.short_answers", "biomix-bioasq": "biomix.short_answers"},

@@ -72,7 +72,10 @@ EXPERIMENTS = {
         ".preflight", "how well the preflight predicts that the key passage would be lost", paper="BriefContext"
     ),
     "sources": Experiment(
-        ".sources", "what semantic search, Boolean search and both find, and where it comes to stand", paper="CPQA"
+        ".sources",
+        "what semantic search, Boolean search and both find, and where it comes to stand",
+        asks=True,
+        paper="CPQA",
     ),
     "calibration": Experiment(
         ".calibration", "the calibrated preflight beside the IoU rule, on collections it never saw"

@@ -2,8 +2,10 @@
 
 Contexts that come with the questions are counted by the data set's labels, where it has some, and as the reader relates
 them; so are the ten that a search over the set's corpus retrieves first, where it has one. As in appendix A.3, the
-composition is that of each question, averaged over the questions; its kinds are the four of section 2.1, which sum to
-100 %: of two descriptors one of which is missing the pair is ambiguous, whatever it answers. Coverage is the share of a
+composition is that of each question, averaged over the questions. Its kinds are the five that the graph constructor
+tells apart (Figure 9); `none`, where one descriptor is missing and the answers differ, is one of them. A pair whose
+relation no reply gave is unreadable and none of the five; its share stands apart. The paper's four kinds sum to 100 %
+and `none` is not among them, so beside them stand the shares of the four among themselves. Coverage is the share of a
 question's annotated answers that stand in a retrieved context. Intervals are over questions.
 """
 
@@ -11,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import chain, combinations
 from statistics import fmean
@@ -33,18 +35,15 @@ from preflight_rag.evaluation.searched import open_searched
 from preflight_rag.evaluation.stages import Metered
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Source
-from preflight_rag.state.values import RelationKind
+from preflight_rag.state.values import Relation, RelationKind
 
-KINDS: dict[str, frozenset[RelationKind]] = {
-    "ambiguous": frozenset({"ambiguous", "none"}),
-    "duplicated": frozenset({"duplicated"}),
-    "counterfactual": frozenset({"counterfactual"}),
-    "distracting": frozenset({"distracting"}),
-}
-"""The four kinds of section 2.1, by the relations of the graph: of its two for one missing descriptor, `none` says that
-the answers differ (appendix C.1)."""
+FOUR: tuple[RelationKind, ...] = ("ambiguous", "duplicated", "counterfactual", "distracting")
+"""The kinds of section 2.1, as section 2.2 reports them."""
+KINDS: tuple[RelationKind, ...] = (*FOUR, "none")
+"""Those of the graph (appendix C.1)."""
 RETRIEVED_CONTEXTS = 10
 """As the paper takes of a web search."""
+UNREADABLE = "unreadable"
 LABELLED, GIVEN, RETRIEVED = "given, by the data set", "given, by the reader", "retrieved, by the reader"
 
 
@@ -53,11 +52,12 @@ class Composition:
     """The relations between a question's contexts.
 
     Attributes:
-        pairs: The relation of every two contexts that answer, by their ids.
+        pairs: The relation of every two contexts that answer, by their ids; without the unreadable ones.
         relevant: How many contexts answer.
         contexts: How many there are.
         calls: Reader calls that compared them.
         covered: Share of the question's right answers that stand in a context; None where none are known.
+        unreadable: How many pairs have a relation that no reply gave.
     """
 
     pairs: tuple[tuple[str, str, RelationKind], ...]
@@ -65,6 +65,7 @@ class Composition:
     contexts: int
     calls: int = 0
     covered: float | None = None
+    unreadable: int = 0
 
     @property
     def kinds(self) -> Counter[str]:
@@ -84,11 +85,15 @@ def run(collection: DataSet, run: Run) -> Report:
 
         async def relate(case: tuple[Sample, list[Source]]) -> Composition:
             question, sources = case
-            made = await organised(Asked(Metered(bench.reader), question.question, tuple(sources)))
+            meter = Metered(bench.reader)
+            made = await organised(Asked(meter, question.question, tuple(sources)))
             ids = {source.n: source.passage_id for source in sources}
-            pairs = tuple((ids[pair.a], ids[pair.b], pair.kind) for pair in made.relations)
+            noted = {note.rank for note in made.contexts if note.told}
+            unread = [pair for pair in made.relations if unreadable(pair, meter.unread, noted)]
+            pairs = tuple((ids[pair.a], ids[pair.b], pair.kind) for pair in made.relations if pair not in unread)
             relevant = sum(note.relevant for note in made.contexts)
-            return Composition(pairs, relevant, len(sources), made.calls, coverage(question, sources))
+            covered = coverage(question, sources)
+            return Composition(pairs, relevant, len(sources), made.calls, covered, len(unread))
 
         for way, by_id in shown.items():
             cases = [(question, by_id[question.id]) for question in questions]
@@ -97,7 +102,7 @@ def run(collection: DataSet, run: Run) -> Report:
             found[way] = {question.id: outcome.value for question, outcome in answered if outcome.value is not None}
             rows += [row(q, way, outcome.value, outcome.error) for q, outcome in zip(questions, outcomes, strict=True)]
     numbers = {way: composed(list(by_id.values()), seed=run.seed) for way, by_id in found.items()}
-    ours = {kind: {way: recorded(counted["kinds"][kind]) for way, counted in numbers.items()} for kind in KINDS}
+    ours = {kind: {way: recorded(counted["of_four"][kind]) for way, counted in numbers.items()} for kind in FOUR}
     ours["coverage"] = {way: recorded(counted["covered"]) for way, counted in numbers.items()}
     about = f"{len(questions):,} questions ({run.part} part), {k} contexts retrieved for each; model: {bench.model}."
     return bench.report(
@@ -112,6 +117,12 @@ def run(collection: DataSet, run: Run) -> Report:
         about=about,
         settings={"k": k, "embedder": bench.sentences.embedder.name},
     )
+
+
+def unreadable(pair: Relation[int], unread: Set[frozenset[int]], noted: Set[int]) -> bool:
+    """Whether a pair is `none` only since no reply gave its relation, and the contexts' notes do not give it either."""
+    both = {pair.a, pair.b}
+    return pair.kind == "none" and pair.inferred and frozenset(both) in unread and not both <= noted
 
 
 def contexts(collection: DataSet, questions: Sequence[Sample], run: Run, k: int) -> dict[str, dict[str, list[Source]]]:
@@ -164,10 +175,17 @@ def composed(parts: Sequence[Composition], *, seed: int = 0) -> dict[str, Any]:
     """The mean composition of the questions that have pairs, the share that has each kind, coverage, and counts."""
     having = [part for part in parts if part.pairs]
     kinds = {}
-    for kind, relations in KINDS.items():
-        shares = [sum(part.kinds[one] for one in relations) / len(part.pairs) for part in having]
-        with_one = wilson(sum(any(part.kinds[one] for one in relations) for part in parts), len(parts))
+    for kind in KINDS:
+        shares = [part.kinds[kind] / len(part.pairs) for part in having]
+        with_one = wilson(sum(part.kinds[kind] > 0 for part in parts), len(parts))
         kinds[kind] = {**average(shares, seed=seed).as_json(), "of_questions": with_one.as_json()}
+    fours = [(part, sum(part.kinds[kind] for kind in FOUR)) for part in having]
+    of_four = {
+        kind: average([part.kinds[kind] / count for part, count in fours if count], seed=seed).as_json()
+        for kind in FOUR
+    }
+    asked = [(part.unreadable, part.unreadable + len(part.pairs)) for part in parts]
+    unread = average([missing / count for missing, count in asked if count], seed=seed)
     covered = [part.covered for part in parts if part.covered is not None]
     return {
         "questions": len(parts),
@@ -178,6 +196,8 @@ def composed(parts: Sequence[Composition], *, seed: int = 0) -> dict[str, Any]:
         "calls": sum(part.calls for part in parts),
         "covered": average(covered, seed=seed).as_json(),
         "kinds": kinds,
+        "of_four": of_four,
+        "unreadable": unread.as_json(),
     }
 
 
@@ -189,12 +209,15 @@ def kinds_table(numbers: Mapping[str, dict[str, Any]], name: str) -> Table:
         return [number(recorded(part), percent=True) for own in found for part in (own, own["of_questions"])]
 
     rows = [(kind, *cells(kind)) for kind in KINDS]
+    unread = [(number(recorded(counted["unreadable"]), percent=True), "") for counted in numbers.values()]
+    rows.append((UNREADABLE, *chain.from_iterable(unread)))
     covered = [(number(recorded(counted["covered"]), percent=True), "") for counted in numbers.values()]
     rows.append(("coverage", *chain.from_iterable(covered)))
     head = (column for way in numbers for column in (f"{way}: of a question's pairs %", "questions with it %"))
     note = (
         "Pairs: every two contexts that answer. The shares are those of each question, averaged over the questions "
-        "that have pairs; they sum to 100 %. Coverage: the share of a question's right answers that a context holds. "
+        "that have pairs; they sum to 100 %. Unreadable: of all pairs those whose relation no reply gave; they are not "
+        "among the others. Coverage: the share of a question's right answers that a context holds. "
         "[95 %: bootstrap over questions; Wilson for the share of questions.]"
     )
     return Table(f"Relations, {name}", ("relation", *head), tuple(rows), note)

@@ -49,6 +49,7 @@ from preflight_rag.state.reading import Source
 MEASURED = 50
 """Most questions whose extracts and answers are measured; enough for a mean of lengths (a guess)."""
 ROUTER = "router: RAG or BriefContext"
+EQUATION = "BriefContext by equation 5, without the reduce prompt"
 TWO_WAYS = SETTINGS.model_copy(update={"corg": False})
 MEASURES = {"calls": "calls", "input_tokens": "tokens read", "output_tokens": "tokens written"}
 Columns = Mapping[str, Mapping[str, Sequence[float]]]
@@ -81,7 +82,7 @@ def run(found: DataSet, run: Run) -> Report:
     plans = [planned[name] for name in compared.scores[RAG]["all"]]
     spent: Columns = {
         arm: {name: [getattr(one.costs[arm], name) for one in plans] for name in MEASURES}
-        for arm in (RAG, MAP_REDUCE, ROUTER)
+        for arm in (RAG, MAP_REDUCE, EQUATION, ROUTER)
     }
     title = "By the cost model (section 5.2, equations 4 and 5)"
     lengths = f"Measured: {written.extract:.0f} tokens an extract, {written.answer:.0f} an answer. {_routes(plans)}"
@@ -136,6 +137,7 @@ def plan(question: Sample, bench: SearchBench, extractive: ExtractiveReader | No
     costs = {
         RAG: cost("plain", overhead, tokens, PARTITION, written),
         MAP_REDUCE: cost("map_reduce", overhead, tokens, PARTITION, written),
+        EQUATION: cost("map_reduce", overhead, tokens, PARTITION, written, reduce_prompt=False),
     }
     return Planned(decision.name, {**costs, ROUTER: costs[RAG if decision.name == "plain" else MAP_REDUCE]})
 

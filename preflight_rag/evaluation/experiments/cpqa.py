@@ -5,7 +5,8 @@ the first five documents of semantic search (baseline 2); and its pipeline of re
 second stage. Here the pipeline without each of its parts stands beside it. What the parts are worth is asked of the
 questions that both baselines answer wrongly, CPQA's "negative" set: there also which kinds of documents are read (Table
 III), and which splitter goes with which retriever (Table IV). Only questions about cancer are asked: of PubMedQA those
-whose article has a heading of neoplasms, of others those that name one.
+whose article has a heading of neoplasms, of others those that name one: by MeSH's tree where
+`PREFLIGHT_MESH` names its file, as in the paper, else by a list of words.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from preflight_rag.evaluation.query_pipeline import (
     LEXICAL,
     NAIVE_SPLITTER,
     POOL,
+    SECOND,
     TOP,
     Parts,
     QueryPipeline,
@@ -40,6 +42,8 @@ from preflight_rag.evaluation.rows import Row, complete
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet, Sample
 from preflight_rag.evaluation.stages import NO_CLOSED_BOOK, closed_book, on_passages, plain
+from preflight_rag.library.query.mesh import Mesh
+from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Source
 
@@ -57,16 +61,21 @@ SOURCES = {
     "D1+D2+D3": Parts(origins=frozenset({"D1", "D2", "D3"})),
 }
 SPLITTERS = (NAIVE_SPLITTER, "fixed 512, overlap 32", "fixed 512, overlap 128", OURS)
-RETRIEVERS = (DENSE, LEXICAL, FUSED)
+RETRIEVERS = (DENSE, LEXICAL, SECOND, FUSED)
+CHUNKS = (
+    "The fixed chunks hold 512 tokens of text; the paper's hold about 128, and some 384 of metadata that are embedded "
+    "with them."
+)
 SUBSETS = {"mmlu": "MMLU", "medqa": "MedQA", "medmcqa": "MedMCQA", "pubmedqa": "PubMedQA", "bioasq": "BioASQ"}
 CHOICES = ("choice", "yes/no", "claim")
 SUBJECT = "neoplasms"
+TREE = "Neoplasms"
 _CANCER = re.compile(
     r"neoplas|carcino|cancer|tumou?r|leuk[a]?emia|lymphoma|melanoma|sarcoma|glioma|glioblastoma|myeloma|adenoma"
     r"|blastoma|metastas",
     re.IGNORECASE,
 )
-"""Names of neoplasms: MeSH's tree of them is in a file of NLM's that need not be there."""
+"""Names of neoplasms where `PREFLIGHT_MESH` names no file with MeSH's tree of them."""
 
 Passages = Mapping[str, Mapping[str, tuple[Source, ...]]]
 """Arm to question id to the passages that it reads."""
@@ -75,6 +84,7 @@ Passages = Mapping[str, Mapping[str, tuple[Source, ...]]]
 def run(found: DataSet, run: Run) -> Report:
     """Both baselines and the pipeline on all questions; the pipeline without its parts on the negative ones."""
     subject, filtered = on_subject(found)
+    run = with_embedders(run)
     with open_bench(filtered, run, lambda _: of_kinds(filtered, run, CHOICES)) as bench, open_pipeline(bench) as made:
         given = {NAIVE: _read(bench, made.naive), **_passages(bench, made, PARTS)}
         rows = _asked(bench, {name: given[name] for name in (NAIVE, PIPELINE)}, bench.questions, baseline=True)
@@ -110,6 +120,7 @@ def run(found: DataSet, run: Run) -> Report:
 def sources(found: DataSet, run: Run) -> Report:
     """Which kinds of documents are read (Table III), on the negative questions."""
     subject, filtered = on_subject(found)
+    run = with_embedders(run)
     with open_bench(filtered, run, lambda _: of_kinds(filtered, run, CHOICES)) as bench, open_pipeline(bench) as made:
         negative, told = negatives(bench, _baselines(bench, made))
         rows = _asked(bench, _passages(bench, made, SOURCES, negative), negative)
@@ -139,10 +150,16 @@ def sources(found: DataSet, run: Run) -> Report:
 def splitting(found: DataSet, run: Run) -> Report:
     """Each splitter with each retriever behind the same second stage (Table IV), on the negative questions."""
     subject, filtered = on_subject(found)
-    pairs = {(name, by): Parts(splitter=name, retriever=by) for name in SPLITTERS for by in RETRIEVERS}
+    run = with_embedders(run)
     with open_bench(filtered, run, lambda _: of_kinds(filtered, run, CHOICES)) as bench, open_pipeline(bench) as made:
         negative, told = negatives(bench, _baselines(bench, made))
-        named = {f"{name} | {by}": parts for (name, by), parts in pairs.items() if name in made.splitters}
+        retrievers = [by for by in RETRIEVERS if by != SECOND or SECOND in made.splitters]
+        named = {
+            f"{name} | {by}": Parts(splitter=name, retriever=by)
+            for name in SPLITTERS
+            for by in retrievers
+            if name in made.splitters[SECOND if by == SECOND else DENSE]
+        }
         rows = _asked(bench, _passages(bench, made, named, negative), negative)
     cells = [
         replace(row, arm=splitter, condition=retriever)
@@ -150,11 +167,11 @@ def splitting(found: DataSet, run: Run) -> Report:
         for splitter, _, retriever in (row.arm.partition(" | "),)
     ]
     others = [name for name in dict.fromkeys(row.arm for row in cells) if name != OURS]
-    compared = compare(cells, columns=RETRIEVERS, pairs=[(OURS, name) for name in others], seed=run.seed)
+    compared = compare(cells, columns=retrievers, pairs=[(OURS, name) for name in others], seed=run.seed)
     return bench.report(
         "cpqa-splitters",
         (
-            compared.means("Splitter and retriever", f"On {told}.", head="splitter"),
+            compared.means("Splitter and retriever", f"On {told}. {_read_by(made)} {CHUNKS}", head="splitter"),
             *beside("cpqa-splitters", compared.estimates, here=_here(bench)),
             compared.differences("SEOS and the others, paired"),
         ),
@@ -165,6 +182,21 @@ def splitting(found: DataSet, run: Run) -> Report:
     )
 
 
+def with_embedders(run: Run) -> Run:
+    """The run with the embedder of documents as its own, and that of passages beside it."""
+    return replace(
+        run,
+        embedder=run.document_embedder or run.embedder,
+        passage_embedder=run.passage_embedder or run.embedder,
+    )
+
+
+def _read_by(made: QueryPipeline) -> str:
+    """Which models retrieve, in a sentence."""
+    by = ", ".join(f"{name}: {methods[OURS].embedder.name}" for name, methods in made.splitters.items())
+    return f"Documents: {made.library.embedder.name}; chunks, {by}; second stage: {made.reranker.name}."
+
+
 def on_subject(found: DataSet) -> tuple[str, DataSet]:
     """The questions about neoplasms, and how they were told, in words.
 
@@ -173,10 +205,17 @@ def on_subject(found: DataSet) -> tuple[str, DataSet]:
     """
     headings = _headings(found) if found.name == "pubmedqa" else None
     texts = {q.id: [q.question] if headings is None else headings.get(q.id, []) for q in found.samples}
-    chosen = tuple(q for q in found.samples if any(_CANCER.search(text) for text in texts[q.id]))
+    file = Settings.read().mesh
+    mesh = Mesh.open(file) if file else None
+
+    def about(text: str) -> bool:
+        return mesh.about(text, TREE) if mesh else _CANCER.search(text) is not None
+
+    chosen = tuple(q for q in found.samples if any(about(text) for text in texts[q.id]))
     if not chosen:
         raise UsageError(f"no question of {found.name} is about {SUBJECT}", help="Take pubmedqa or mirage.")
     by = "their words" if headings is None else "their MeSH headings"
+    by += f", as MeSH's tree of {TREE} has them" if mesh else ", as a list of words has them"
     return f"on {SUBJECT} by {by}", replace(found, samples=chosen)
 
 

@@ -4,9 +4,12 @@ Diversity, sections 2 to 3.2: recall of what is relevant among the selected, bef
 alone, by MMR, by farthest point sampling and by the modified one; α and w are searched coarse to fine on the
 development half, and the paper's own best stand beside them. What is reported is the part asked for, by default the
 test half. Sentences of one document are selected up to the paper's compression ratios c_r, passages of many up to its
-T_max, as far as the model's context window goes. Where the answers are known in words, it is also measured whether one
+T_max, as far as the model's context window goes. A selection ends at the first unit that does not fit, as in the paper;
+`--fill` goes on with those that do. Where the answers are known in words, it is also measured whether one
 is present in what was selected (Table 1), and with a language model in its reply to each selection in each ordering
-(Table 2); for chunks of many documents `pooled-levels` does (Tables 3 to 8).
+(Table 2); there α and w are those with the highest recall of answers at the limits that are reported, a pair for the
+shares of one document and a pair each for T_max up to 10,000 and from 20,000. For chunks of many documents
+`pooled-levels` does (Tables 3 to 8).
 """
 
 from __future__ import annotations
@@ -58,11 +61,13 @@ PROMPT_SHARE = 0.85
 """Of a context window, for the passages; the rest is for tokens that the model counts otherwise, prompt and reply."""
 PRESENT = "answer present"
 MMR, FPS = "MMR", "modified FPS"
-PAPERS = {
-    True: ("paper-nq-sentences", "paper-nq-sentences-fps"),
-    False: ("paper-nq-chunks-to-10k", "paper-nq-chunks-from-20k"),
+OWN_PRESETS = {"natural_questions": "nq", "triviaqa": "triviaqa", "narrativeqa": "narrativeqa"}
+SHORT_LIMIT = 10_000
+"""T_max up to which the paper has one pair of α and w (GPT-3.5), and beyond which another (GPT-4)."""
+ENDS = {
+    False: "A selection ends at the first unit that does not fit into what is left of the budget.",
+    True: "A unit that does not fit into what is left of the budget is passed over (--fill).",
 }
-"""The paper's presets that stand beside ours: for sentences of one document, and for chunks of many."""
 SORTS = {"index": "index sort", "score": "sort"}
 """What the paper calls these orderings."""
 
@@ -82,6 +87,7 @@ class Case:
         asked: The question's vector, (d,).
         shown: Text of each, as a model reads it.
         fused: Fused score of each, where they come from a search; they are then in its order.
+        fill: Whether a budget is filled with what fits, behind what does not.
     """
 
     query: Sample
@@ -94,6 +100,7 @@ class Case:
     asked: np.ndarray
     shown: Sequence[str]
     fused: Sequence[float] | None = None
+    fill: bool = False
 
     @property
     def details(self) -> dict[str, str]:
@@ -169,6 +176,7 @@ def candidates(collection: DataSet, run: Run) -> Iterator[tuple[CasesOf, dict[st
                         asked=library.embedder.encode_query(text),
                         shown=[passage.text for passage in passages],
                         fused=[candidate.score for candidate in found],
+                        fill=run.fill,
                     )
                 )
             return cases
@@ -202,6 +210,7 @@ def _units(collection: DataSet, embedder: Embedder, run: Run) -> tuple[CasesOf, 
                     vectors=vectors,
                     asked=embedder.encode_query(query.question),
                     shown=[unit.text for unit in units[name]],
+                    fill=run.fill,
                 )
             )
         return cases
@@ -214,10 +223,11 @@ def run(found: DataSet, run: Run) -> Report:
     samples = found.select(run.part, run.limit)
     tuning = found.select("development", min(TUNED_ON, run.limit or TUNED_ON))
     with candidates(found, run) as (cases_of, given):
-        tuned = tuned_on(cases_of(tuning))
+        tuning_cases = cases_of(tuning)
+        tuned = tuned_on(tuning_cases)
         cases = cases_of(samples)
     one_document = bool(samples[0].document)
-    systems = systems_of(cases, tuned, one_document)
+    systems = systems_of(cases, tuned, presets_of(found.name, one_document))
     rows = [
         Row(case.query.id, str(budget), name, case.recall(pick(case, None, budget)), details=case.details)
         for case in cases
@@ -229,12 +239,12 @@ def run(found: DataSet, run: Run) -> Report:
     passage_rows = _passages(found, cases, systems)
     passages = compare(passage_rows, by="measure", pairs=pairs, seed=run.seed, wilson=False)
     orderings, ordering_figures = _orderings(cases, systems, run.seed)
-    papers = as_in_the_paper(cases, systems, named(tuned), one_document, run)
+    papers = as_in_the_paper(cases, tuning_cases, one_document, run)
     unit = "turns or sentences" if one_document else "documents"
     evaluations = sum(len(best.trace) for best in tuned.values())
     note = (
-        "Mean over questions [95 % bootstrap interval, differences paired]. A candidate that does not fit into what "
-        f"is left of the budget is passed over. The searches tried {evaluations} settings."
+        f"Mean over questions [95 % bootstrap interval, differences paired]. {ENDS[run.fill]} The searches tried "
+        f"{evaluations} settings."
     )
     recall = budgets.means(
         "Recall within a token budget", note, head="selection", percent=False, intervals="", differences=True
@@ -282,12 +292,12 @@ def run(found: DataSet, run: Run) -> Report:
 
 def _by_similarity(case: Case, k: int | None, budget: int | None) -> list[int]:
     order = np.argsort(-_cosines(case), kind="stable")
-    picks = within_budget([case.tokens[index] for index in order], budget, k=k)
+    picks = within_budget([case.tokens[index] for index in order], budget, k=k, fill=case.fill)
     return [int(order[pick]) for pick in picks]
 
 
 def _by_fusion(case: Case, k: int | None, budget: int | None) -> list[int]:
-    return within_budget(case.tokens, budget, k=k)
+    return within_budget(case.tokens, budget, k=k, fill=case.fill)
 
 
 def _by_mmr(alpha: float, window: int | None, *, fused: bool = False) -> Pick:
@@ -304,6 +314,7 @@ def _by_mmr(alpha: float, window: int | None, *, fused: bool = False) -> Pick:
             tokens=case.tokens,
             budget=budget,
             relevance=relevance,
+            fill=case.fill,
         )
 
     return pick
@@ -311,7 +322,7 @@ def _by_mmr(alpha: float, window: int | None, *, fused: bool = False) -> Pick:
 
 def _by_fps(alpha: float, window: int | None = None) -> Pick:
     return lambda case, k, budget: fps(
-        case.vectors, case.asked, alpha=alpha, window=window, k=k, tokens=case.tokens, budget=budget
+        case.vectors, case.asked, alpha=alpha, window=window, k=k, tokens=case.tokens, budget=budget, fill=case.fill
     )
 
 
@@ -341,7 +352,14 @@ def tuned_on(
     return tuned
 
 
-def systems_of(cases: Sequence[Case], tuned: Mapping[str, Best], one_document: bool) -> dict[str, Pick]:
+def presets_of(name: str, one_document: bool) -> tuple[str, ...]:
+    """The paper's presets of a data set, else those of Natural Questions: for sentences of one document, or chunks."""
+    own = next((short for known, short in OWN_PRESETS.items() if name.startswith(known)), "nq")
+    ends = ("sentences", "sentences-fps") if one_document else ("chunks-to-10k", "chunks-from-20k")
+    return tuple(f"paper-{own}-{end}" for end in ends)
+
+
+def systems_of(cases: Sequence[Case], tuned: Mapping[str, Best], presets: Sequence[str]) -> dict[str, Pick]:
     """The selections by name; those over the fused ranking only where candidates come from a search."""
     best = tuned[MMR]
     systems: dict[str, Pick] = {
@@ -352,7 +370,7 @@ def systems_of(cases: Sequence[Case], tuned: Mapping[str, Best], one_document: b
     }
     if FPS in tuned:
         systems[f"modified FPS, {_setting(tuned[FPS])}"] = _by_fps(tuned[FPS].alpha, tuned[FPS].window)
-    for name in PAPERS[one_document]:
+    for name in presets:
         preset = PAPER_PRESETS[name]
         pick = (_by_mmr if preset.diversity == "mmr" else _by_fps)(preset.alpha, preset.window)
         kind = "MMR" if preset.diversity == "mmr" else "modified FPS"
@@ -364,10 +382,75 @@ def systems_of(cases: Sequence[Case], tuned: Mapping[str, Best], one_document: b
     return systems
 
 
-def named(tuned: Mapping[str, Best]) -> dict[str, str]:
-    """The selections that the paper's tables compare, by its names: similarity alone, and what was tuned."""
-    names = {"SB": SIMILARITY, "SB+MMR": f"MMR {_setting(tuned[MMR])}"}
-    return names if FPS not in tuned else {**names, "SB+FPS": f"modified FPS, {_setting(tuned[FPS])}"}
+Lengths = dict[str, dict[str, Best]]
+"""Name of a limit to selector to the best setting for all limits of its length."""
+
+
+def lengths_of(limits: Sequence[Limit]) -> list[tuple[Limit, ...]]:
+    """The limits that share a pair of α and w: all shares of a document, T_max up to 10,000, and T_max beyond."""
+    groups = (
+        tuple(limit for limit in limits if limit.tokens is None),
+        tuple(limit for limit in limits if limit.tokens is not None and limit.tokens <= SHORT_LIMIT),
+        tuple(limit for limit in limits if limit.tokens is not None and limit.tokens > SHORT_LIMIT),
+    )
+    return [group for group in groups if group]
+
+
+def tuned_for_answers(cases: Sequence[Case], limits: Sequence[Limit], selectors: Sequence[str] = (MMR, FPS)) -> Lengths:
+    """For each length the settings that select an answer most often, mean over its limits (Diversity, section 3.1)."""
+    most = max(len(case.tokens) for case in cases)
+    windows = [window for window in WINDOWS if window is None or window < most]
+    makers: dict[str, Callable[[float, int | None], Pick]] = {MMR: _by_mmr, FPS: _by_fps}
+    found: Lengths = {}
+    for group in lengths_of(limits):
+
+        def value(pick: Pick, group: tuple[Limit, ...] = group) -> float:
+            shares = [case.present(cut) for case in cases for cut in _cuts(case, pick, group)]
+            return sum(shares) / len(shares)
+
+        best = {
+            name: search(lambda alpha, window, make=makers[name]: value(make(alpha, window)), windows=windows)  # type: ignore[misc]
+            for name in selectors
+        }
+        found |= {limit.name: best for limit in group}
+    return found
+
+
+def _cuts(case: Case, pick: Pick, limits: Sequence[Limit]) -> list[list[int]]:
+    """What is picked under each limit; without filling, a smaller limit's picks are the first of a larger one's."""
+    budgets = [limit.budget(case) for limit in limits]
+    shortest = min(budgets)
+    if case.fill or any(length > shortest for length in case.tokens):
+        return [pick(case, None, budget) for budget in budgets]
+    longest = pick(case, None, max(budgets))
+    lengths = np.cumsum([case.tokens[index] for index in longest])
+    return [longest[: int(np.searchsorted(lengths, budget, side="right"))] for budget in budgets]
+
+
+def selections(tuned: Lengths) -> dict[str, Callable[[Limit], Pick]]:
+    """The selections that the paper's tables compare, by its names and for a limit: similarity, and what was tuned."""
+    found: dict[str, Callable[[Limit], Pick]] = {"SB": lambda _: _by_similarity}
+    makers: dict[str, tuple[str, Callable[[float, int | None], Pick]]] = {
+        "SB+MMR": (MMR, _by_mmr), "SB+FPS": (FPS, _by_fps),
+    }  # fmt: skip
+    for paper, (selector, make) in makers.items():
+        if all(selector in best for best in tuned.values()):
+
+            def of(limit: Limit, selector: str = selector, make: Callable[..., Pick] = make) -> Pick:
+                best = tuned[limit.name][selector]
+                return make(best.alpha, best.window)
+
+            found[paper] = of
+    return found
+
+
+def _shown_settings(tuned: Lengths) -> str:
+    """Which settings were taken for which limits, in words."""
+    by_setting: dict[str, list[str]] = {}
+    for limit, best in tuned.items():
+        told = ", ".join(f"{name} {_setting(one)}" for name, one in best.items())
+        by_setting.setdefault(told, []).append(limit)
+    return "; ".join(f"{', '.join(limits)}: {told}" for told, limits in by_setting.items())
 
 
 def _setting(best: Best) -> str:
@@ -485,22 +568,22 @@ class AsInThePaper:
 
 def as_in_the_paper(
     cases: Sequence[Case],
-    systems: Mapping[str, Pick],
-    names: Mapping[str, str],
+    tuning: Sequence[Case],
     one_document: bool,
     run: Run,
     *,
     of: str = "",
+    selectors: Sequence[str] = (MMR, FPS),
 ) -> AsInThePaper:
     """Measure the paper's selections under its limits, and have the model read each of them in each ordering.
 
     Args:
         cases: The questions with their candidates; those without an answer in words are left out.
-        systems: Selections by name.
-        names: The paper's names of those that its tables compare.
+        tuning: Those that α and w are searched on, for recall of answers at the limits that are reported.
         one_document: Whether the limits are shares of one document's tokens.
         run: Its model reads.
         of: What the units are, behind which the limits are named; nothing where there is one kind.
+        selectors: What is tuned beside similarity alone.
     """
     asked = [case for case in cases if case.query.answers]
     if not asked:
@@ -509,9 +592,11 @@ def as_in_the_paper(
     with open_asking(run, questions) as asking:
         window = None if asking.chat_model is None else asking.prompts.context_window()
         limits = limits_of(one_document, window)
+        tuned = tuned_for_answers([case for case in tuning if case.query.answers] or asked, limits, selectors)
+        names = selections(tuned)
         picks = {
-            (paper, limit.name): {case.query.id: systems[name](case, None, limit.budget(case)) for case in asked}
-            for paper, name in names.items()
+            (paper, limit.name): {case.query.id: made(limit)(case, None, limit.budget(case)) for case in asked}
+            for paper, made in names.items()
             for limit in limits
         }
         rows = [
@@ -522,10 +607,17 @@ def as_in_the_paper(
         ]  # fmt: skip
         base, *others = names
         before = compare(rows, pairs=[(other, base) for other in others], seed=run.seed, wilson=False)
-        note = "Share of questions with an answer, word for word, in what is selected [95 %: bootstrap, paired]."
+        note = (
+            "Share of questions with an answer, word for word, in what is selected [95 %: bootstrap, paired]. "
+            f"{ENDS[run.fill]} α and w by recall of answers at these limits: {_shown_settings(tuned)}."
+        )
         title = f"Answer present before reading{f': {of[:-2]}' if of else ''}"
         tables = [before.means(title, note, head="selection", intervals="", differences=True)]
         figures: dict[str, Any] = {f"{of}{PRESENT}": before.figures}
+        figures[f"{of}tuned for answers"] = {
+            limit: {name: {"alpha": one.alpha, "window": one.window, "value": one.value} for name, one in best.items()}
+            for limit, best in tuned.items()
+        }
         estimates: dict[str, dict[str, Estimate]] = {name: dict(row) for name, row in before.estimates.items()}
         model = ""
         for limit in limits if asking.chat_model is not None else ():

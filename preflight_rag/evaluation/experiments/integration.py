@@ -1,8 +1,9 @@
 """Experiment `integration`: closed-book CoT, RAG, BriefContext, and the auto route, on each subset of MIRAGE.
 
 BriefContext, Fig. 3 and Supplementary Table 3. All arms but the closed book read the passages that a turn retrieves;
-`auto route` is a whole turn, whose preflight chooses the way of reading. Where a set has several subsets, the limit is
-spread over them evenly.
+`auto route` is a whole turn, whose preflight chooses the way of reading. With `--order dense` the others read the first
+passages of the dense ranking, in its order, as in the paper; a turn's own stay as they are. Where a set has several
+subsets, the limit is spread over them evenly.
 """
 
 from __future__ import annotations
@@ -58,9 +59,11 @@ def run(found: DataSet, run: Run) -> Report:
     if any(question.options for question in bench.questions):
         tables.append(loose.means("As MIRAGE's scorer counts", FALLBACK))
     tables += [strict.differences("Paired"), strict.costs("Beside the answers"), routes]
+    repeated, of_repeats = bench.over_repeats(rows, lambda row: row.arm)
+    tables += repeated
     plot = strict.bars("Right answers by subset", note=f"{bench.model}. Intervals: 95 %, Wilson's.")
     fallback = {arm: figures(row) for arm, row in loose.estimates.items()}
-    numbers = {**strict.figures, "fallback": fallback, "routes": taken}
+    numbers = {**strict.figures, "fallback": fallback, "routes": taken, "repeats": of_repeats}
     about = f"{strict.samples:,} questions ({run.part} part), {bench.model}, {SETTINGS.k} passages."
     tables += beside("integration", strict.estimates, here=f"{found.title}, {about.removesuffix('.')}")
     return bench.report("integration", tables, rows, numbers, (plot,), about=about, k=SETTINGS.k)

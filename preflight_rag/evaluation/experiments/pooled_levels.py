@@ -3,9 +3,9 @@
 Diversity (sections 3.2 and 3.3, Tables 3 to 8): documents are split into sentences, or into chunks of 256 or 512 tokens
 with 50 % overlap; the units of all documents are mixed, and a question selects among them up to T_max. Measured is
 whether an answer is present in what is selected and, with a language model, in its reply under each ordering. α and w
-are searched on other questions of the same pool. Chunks that the run's embedder does not read to their end are
-embedded by one that reads 512 tokens, where there is one. The paper takes all levels of SQuAD, and chunks of 512 tokens
-of Natural Questions, NarrativeQA and TriviaQA.
+are searched on other questions of the same pool, at the limits that are reported. Chunks that the run's embedder does
+not read to their end are embedded by one that reads 512 tokens, where there is one. The paper takes all levels of SQuAD,
+and chunks of 512 tokens of Natural Questions, NarrativeQA and TriviaQA.
 """
 
 from __future__ import annotations
@@ -20,11 +20,7 @@ from preflight_rag.evaluation.experiments.diversity import (
     MMR,
     AsInThePaper,
     Case,
-    Limit,
     as_in_the_paper,
-    named,
-    systems_of,
-    tuned_on,
 )
 from preflight_rag.evaluation.experiments.splitters import long_embedder, word_pieces
 from preflight_rag.evaluation.intervals import Estimate
@@ -48,8 +44,8 @@ OVERLAP = 0.5
 """Of a chunk with the next."""
 SHOWN = {"natural_questions": "4", "narrativeqa": "5", "triviaqa": "6"}
 """The paper's tables beside which a set's figures stand, beside Table 3; those of any other beside 7 and 8."""
-TUNED_ON, TUNED_AT = 25, (Limit(tokens=2_000), Limit(tokens=5_000))
-"""Questions and limits that α and w are searched on: a selection of sentences takes hundreds of picks."""
+TUNED_ON = 25
+"""Questions that α and w are searched on: a selection of sentences takes hundreds of picks."""
 NEAREST = 2_000
 """Units of the pool that a question selects among: nearest by cosine, where the paper searches clusters of PCA."""
 
@@ -64,21 +60,17 @@ def run(found: DataSet, run: Run) -> Report:
         raise UsageError(f"{found.name} has no short answers or nothing to search", help="Take xquad_en.")
     made: list[AsInThePaper] = []
     counts: dict[str, int] = {}
-    tuned: dict[str, dict[str, float | None]] = {}
     with ExitStack() as stack:
         embedder = stack.enter_context(cached_embedder(run))
         long = long_embedder(embedder, run)
         reads_more = stack.enter_context(cached_embedder(run, long)) if long else embedder
         for level, size in SIZES.items():
             reader = embedder if size is None or size <= embedder.max_tokens else reads_more
-            pool = Pool(documents, reader, size)
+            pool = Pool(documents, reader, size, fill=run.fill)
             counts[level] = len(pool.units)
             cases = [pool.case(sample) for sample in samples]
-            best = tuned_on([case for case in map(pool.case, tuning) if case.relevant] or cases, TUNED_AT, (MMR,))
-            systems = systems_of(cases, best, False)
-            names = {name: own for name, own in named(best).items() if own in systems}
-            tuned[level] = {"alpha": best[MMR].alpha, "window": best[MMR].window}
-            made.append(as_in_the_paper(cases, systems, names, False, run, of=f"{level}, "))
+            tried = [case for case in map(pool.case, tuning) if case.relevant]
+            made.append(as_in_the_paper(cases, tried or cases, False, run, of=f"{level}, ", selectors=(MMR,)))
             run.progress(f"{found.name}: levels", len(made), len(SIZES))
         given = described(found, embedder, units=counts, overlap=OVERLAP, long=reads_more.name)
     estimates: dict[str, dict[str, Estimate]] = {}
@@ -99,7 +91,7 @@ def run(found: DataSet, run: Run) -> Report:
             *beside("pooled-levels", estimates, here=here, only=only),
         ),
         rows=tuple(row for one in made for row in one.rows),
-        figures={"tuned": tuned} | {name: value for one in made for name, value in one.figures.items()},
+        figures={name: value for one in made for name, value in one.figures.items()},
         inputs={**given, "model": model or OFFLINE},
     )
 
@@ -122,9 +114,13 @@ class Pool:
         documents: What is split.
         embedder: Embeds the units and counts their tokens.
         size: Tokens of a chunk, special ones included; None: sentences.
+        fill: Whether a budget is filled with what fits, behind what does not.
     """
 
-    def __init__(self, documents: Sequence[Document], embedder: Embedder, size: int | None) -> None:
+    def __init__(
+        self, documents: Sequence[Document], embedder: Embedder, size: int | None, *, fill: bool = False
+    ) -> None:
+        self._fill = fill
         spans = [(document, start, end) for document in documents for start, end in split(document, embedder, size)]
         self.units = [document.text[start:end] for document, start, end in spans]
         self._sources = [document.id for document, _, _ in spans]
@@ -150,6 +146,7 @@ class Pool:
             vectors=self._vectors[near],
             asked=asked,
             shown=[self.units[i] for i in near],
+            fill=self._fill,
         )
 
 

@@ -2,7 +2,8 @@
 
 BriefContext, Fig. 2 and Supplementary Table 1: the key passage is put at the 0th, 25th, 50th, 75th and 100th percentile
 of 8 and of 16 passages; plain RAG and BriefContext's map/reduce read identical passages. The others are those that the
-corpus' search ranks highest for the question and that do not answer it.
+corpus' search ranks highest for the question and that do not answer it; by the dense ranking alone, as in the paper,
+with `--order dense`. `--repeats` puts every question to the model so often, and gives the standard deviation.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ def run(found: DataSet, run: Run) -> Report:
     where, seed = bench.searched.where, run.seed
     tables, plots, accuracy = [], [], {}
     measured: dict[str, dict[str, Estimate]] = {f"{at} %": {} for at in PERCENTILES}
+    by_arm: dict[str, dict[str, Estimate]] = {}
     for size in SIZES:
         columns = {f"{at} %": [condition(size, at)] for at in PERCENTILES}
         found_at = compare(rows, columns={**columns, "all": [condition(size, at) for at in PERCENTILES]}, seed=seed)
@@ -42,6 +44,7 @@ def run(found: DataSet, run: Run) -> Report:
         tables.append(found_at.means(f"{size} passages (top_k = {size})", note))
         accuracy[f"k={size}"] = {arm: figures(row) for arm, row in found_at.estimates.items()}
         for arm, row in found_at.estimates.items():
+            by_arm.setdefault(arm, {})[f"{size}, mean of the places"] = row["all"]
             for name, here in measured.items():
                 here[f"{size}, {arm}"] = row[name]
         at = {f"{at} %": float(at) for at in PERCENTILES}
@@ -65,13 +68,16 @@ def run(found: DataSet, run: Run) -> Report:
         },
         seed=seed,
     )
+    repeated, of_repeats = bench.over_repeats(rows, _named)
     tables += [
         dips.differences("The dip: key at the ends − in the middle", "Ends: mean of 0 and 100 %."),
         arms.differences(f"{MAP_REDUCE} − {RAG} on identical passages"),
         arms.costs("Beside the answers, all positions", label=_named),
-        *beside("positions", measured, here=f"{found.title}, {arms.samples:,} questions, {bench.model}"),
+        *repeated,
+        *beside("positions", {**measured, **by_arm}, here=f"{found.title}, {arms.samples:,} questions, {bench.model}"),
     ]
     numbers = {
+        "repeats": of_repeats,
         "questions": arms.samples,
         "failed": arms.failed,
         "accuracy": accuracy,

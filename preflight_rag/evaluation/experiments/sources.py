@@ -17,22 +17,25 @@ evidence, as shares (softmax, which the stage is trained with), for each questio
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, reduce
 from math import exp, fsum, log1p, log2
 from operator import and_, or_, sub
 from typing import Generic, Protocol, TypeVar
 
+from preflight_rag.conversation.rewriter import QueryRewriter
 from preflight_rag.evaluation.compare import Comparison, compare
+from preflight_rag.evaluation.harness.asking import Asking, open_asking
 from preflight_rag.evaluation.metrics import RANKING_MEASURES, ranking_rows
 from preflight_rag.evaluation.published import beside
 from preflight_rag.evaluation.report import Report, Table, number
 from preflight_rag.evaluation.rows import Row
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import DataSet, Sample
-from preflight_rag.evaluation.searching import collection_library, group_of, inputs
+from preflight_rag.evaluation.searching import collection_library, group_of, inputs, left_out
 from preflight_rag.library.library import Library
 from preflight_rag.library.pubmed import SearchReply
 from preflight_rag.library.pubmed.client import Database
@@ -40,9 +43,11 @@ from preflight_rag.library.query.ladder import Search, search_together
 from preflight_rag.library.query.mesh import LONGEST_TERM, MESH_TAG, Descriptor, Mesh
 from preflight_rag.library.search.fusion import RRF_K
 from preflight_rag.library.search.merging import merge
-from preflight_rag.models.reranking.feature_reranker import FeatureReranker
-from preflight_rag.models.reranking.rerankers import rerank
+from preflight_rag.models.chat.chat_models import OFFLINE
+from preflight_rag.models.opening import open_reranker
+from preflight_rag.models.reranking.rerankers import Reranker, rerank
 from preflight_rag.state.context import Settings
+from preflight_rag.state.errors import UsageError
 from preflight_rag.state.retrieval import Candidate
 from preflight_rag.state.values import Document
 from preflight_rag.text.boolean import Expression, Operation, Term, parse
@@ -246,15 +251,20 @@ class _Ranked:
 def run(found: DataSet, run: Run) -> Report:
     """Search both ways for each question, rank what was found together, and measure the groups."""
     samples, fold = found.select(run.part, run.limit), group_of(found.name)
-    with collection_library(found, run) as library:
+    run = replace(run, embedder=run.document_embedder or run.embedder)
+    stage = second_stage(run, left_out(found.name))
+    with collection_library(found, run) as library, open_asking(run, samples) as asking:
         known = known_documents(found.documents())
         client = stand_in(known)
         ids = {(record.database, record.id): name for name, (record, _) in known.items()}
         origins = {name: ORIGINS[origin] for name, (_, origin) in known.items()}
-        ranked = {}
+        ladders = ladders_of(samples, library, asking, found.name)
+        ranked: dict[str, _Ranked] = {}
         for sample in run.each(samples, f"{found.name}: questions"):
-            ranked[sample.id] = _ranked(library, client, sample, ids, FeatureReranker.shipped(fold))
+            ranked[sample.id] = _ranked(library, client, sample, ids, stage, ladders[sample.id])
         given = inputs(found, library, depth=DEPTH, rrf_k=RRF_K, served=len(known), fold=fold)
+        given |= {"model": asking.name, "reranker": stage.name}
+        semantic, rewriter = library.embedder.name, asking.name
     grouped = [row for s in samples for row in _measured(s, ranked[s.id], origins, found.relevant(s.id))]
     groups = compare(grouped, by="measure", columns=MEASURES, lines=GROUPS, pairs=[], seed=run.seed, wilson=False)
     rankings = {
@@ -267,7 +277,8 @@ def run(found: DataSet, run: Run) -> Report:
     quality = compare(rows, by="measure", pairs=pairs, seed=run.seed, wilson=False)
     note = f"By document; each path gives at most {DEPTH} documents, the hybrid ranking holds those of both."
     length = fsum(len(sample.question.split()) for sample in samples) / max(1, len(samples))
-    here = f"{found.title}, {len(samples):,} questions of {length:.1f} words, all-MiniLM-L6-v2 in MedCPT's place"
+    here = f"{found.title}, {len(samples):,} questions of {length:.1f} words; {semantic} finds E1, "
+    here += f"the ladder is of {_by(rewriter)}"
     return Report(
         experiment="sources",
         dataset=found.title,
@@ -310,10 +321,15 @@ def stand_in(known: Mapping[str, tuple[Record, str]]) -> DocumentSearch[Record]:
 
 
 def _ranked(
-    library: Library, client: SearchClient, query: Sample, ids: Mapping[tuple[str, str], str], stage: FeatureReranker
+    library: Library,
+    client: SearchClient,
+    query: Sample,
+    ids: Mapping[tuple[str, str], str],
+    stage: Reranker,
+    ladder: Sequence[str],
 ) -> _Ranked:
     semantic = semantic_candidates(library, query.question, DEPTH)
-    term = boolean_documents(client, rewrite_by_rules(query.question).expressions, ids, DEPTH)
+    term = boolean_documents(client, ladder, ids, DEPTH)
     passages = [passage for name in term for passage in library.document_passages(name)]
     pool = merge(library, query.question, semantic, passages, depth=len(semantic) + len(passages))
     second = rerank(stage, query.question, pool, limit=max(1, len(pool)), deadline=float("inf"))
@@ -326,6 +342,47 @@ def _ranked(
         semantic=first,
         term=tuple(term),
     )
+
+
+def second_stage(run: Run, usual: str) -> Reranker:
+    """The run's second stage, or the usual one.
+
+    Raises:
+        UsageError: The run has more than one, or none at all.
+    """
+    if len(run.rerankers) > 1:
+        raise UsageError(f"{len(run.rerankers)} rerankers are given", help="Give one; pairs compares several.")
+    stage = open_reranker(run.rerankers[0] if run.rerankers else usual)
+    if stage is None:
+        raise UsageError("the reranker 'none' leaves no second stage", help="Name one, or leave --reranker out.")
+    return stage
+
+
+def ladders_of(questions: Sequence[Sample], library: Library, asking: Asking, name: str) -> dict[str, Sequence[str]]:
+    """Question id to its search expressions: of the run's model where there is one, else by rules.
+
+    Args:
+        questions: What is searched for.
+        library: Its vocabulary is known to the rewriter.
+        asking: The run's model.
+        name: Of the data set, for progress.
+    """
+    by_rules: dict[str, Sequence[str]] = {q.id: rewrite_by_rules(q.question).expressions for q in questions}
+    if asking.chat_model is None:
+        return by_rules
+    rewriter = QueryRewriter(library, reader=asking.prompts, mode="model", pubmed=True)
+
+    async def rewrite(question: Sample) -> Sequence[str]:
+        return (await rewriter.rewritten(question.question)).value.expressions
+
+    outcomes = asyncio.run(asking.gather(questions, rewrite, f"{name}: rewriting"))
+    made = zip(questions, outcomes, strict=True)
+    return by_rules | {question.id: outcome.value for question, outcome in made if outcome.value}
+
+
+def _by(rewriter: str) -> str:
+    """Who made the ladder, in words."""
+    return "rules" if rewriter == OFFLINE else rewriter
 
 
 def semantic_candidates(library: Library, question: str, depth: int) -> list[Candidate]:

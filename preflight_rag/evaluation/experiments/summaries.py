@@ -52,12 +52,8 @@ SELECTED = 8_000
 SHORTER = 15_000
 """Tokens above which a document is left out there."""
 WIN_RATE = "win rate"
-WRITTEN: dict[str, tuple[float, int | None]] = {
-    "SB+MMR": (PAPER_PRESETS["paper-gov-report"].alpha, PAPER_PRESETS["paper-gov-report"].window),
-    "SB": (1.0, None),
-    "SB+MMR, ours": (summary.SUMMARY_ALPHA, summary.SUMMARY_WINDOW),
-}
-"""α and w of the selections that a model summarises: the paper's best for GovReport, no diversity, and ours."""
+WRITTEN = ("SB+MMR", "SB", "SB+MMR, ours")
+"""The selections that a model summarises: the paper's best for the data set, no diversity, and ours."""
 SYSTEM = """\
 You summarise documents.
 - Say what they are about, which lines run through them and what changes, and which of it matters most.
@@ -155,7 +151,8 @@ def _written(found: DataSet, samples: Sequence[Sample], run: Run) -> Written:
             return Written()
         window = asking.prompts.context_window()
         budget = min(SELECTED, int(PROMPT_SHARE * window)) if window else SELECTED
-        chosen = {s.id: selected(s, embedder, budget) for s in samples}
+        own = settings_of(found.name)
+        chosen = {s.id: selected(s, embedder, budget, own, fill=run.fill) for s in samples}
         cases = [(name, arm, text) for name, texts in chosen.items() for arm, text in texts.items()]
 
         async def write(case: tuple[str, str, str]) -> str:
@@ -192,7 +189,16 @@ def _written(found: DataSet, samples: Sequence[Sample], run: Run) -> Written:
     return Written(tables, tuple(rows), {"written": compared.figures, "written, judged": verdicts.figures})
 
 
-def selected(sample: Sample, embedder: Embedder, budget: int) -> dict[str, str]:
+def settings_of(name: str) -> dict[str, tuple[float, int | None]]:
+    """α and w of each of `WRITTEN`; the paper has a pair for legal documents, and one for GovReport, which others take."""
+    paper = PAPER_PRESETS["paper-legal" if name.startswith("legal") else "paper-gov-report"]
+    ours = (summary.SUMMARY_ALPHA, summary.SUMMARY_WINDOW)
+    return dict(zip(WRITTEN, ((paper.alpha, paper.window), (1.0, None), ours), strict=True))
+
+
+def selected(
+    sample: Sample, embedder: Embedder, budget: int, settings: Mapping[str, tuple[float, int | None]], *, fill: bool
+) -> dict[str, str]:
     """Arm to the sentences that it takes of the document, in its order; nothing of a document that is too long."""
     text = sample.passage.text
     sentences = [text[start:end] for start, end in sentence_spans(text)]
@@ -204,10 +210,10 @@ def selected(sample: Sample, embedder: Embedder, budget: int) -> dict[str, str]:
         arm: " ".join(
             sentences[place]
             for place in sorted(
-                mmr(vectors, vectors.mean(axis=0), alpha=alpha, window=window, tokens=tokens, budget=budget)
+                mmr(vectors, vectors.mean(axis=0), alpha=alpha, window=window, tokens=tokens, budget=budget, fill=fill)
             )
         )
-        for arm, (alpha, window) in WRITTEN.items()
+        for arm, (alpha, window) in settings.items()
     }
 
 

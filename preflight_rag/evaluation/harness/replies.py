@@ -37,6 +37,8 @@ REFUSED = ("content_filter", "refusal", "safety")
 """Finish reasons of a reply that was withheld."""
 _BUSY_SECONDS = 10
 _RETRY_SECONDS = 5.0
+REPEAT: ContextVar[int] = ContextVar("repeat", default=0)
+"""Which repetition of its questions a run is at: a reply of one is no reply of another."""
 _TABLE = """CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, model TEXT, text TEXT, finish_reason TEXT,
 refusal TEXT, input_tokens INTEGER, output_tokens INTEGER, estimated INTEGER, seconds REAL,
 created TEXT DEFAULT CURRENT_TIMESTAMP)"""
@@ -251,7 +253,8 @@ class CachedChatModel(BaseChatModel):
     async def _agenerate(
         self, messages: list[BaseMessage], stop: list[str] | None = None, run_manager: Any = None, **kwargs: Any
     ) -> ChatResult:
-        key = request_key(messages, self.model, {**self.parameters, **kwargs, "stop": stop})
+        again = {"repeat": REPEAT.get()} if REPEAT.get() else {}
+        key = request_key(messages, self.model, {**self.parameters, **kwargs, "stop": stop, **again})
         reply = self.replies.get(key)
         known = reply is not None
         if reply is None:

@@ -83,7 +83,7 @@ def fetch_documents(
     until: str | None = None,
     deadline: float = DEADLINE,
     full_text: bool = False,
-    sources: PubMedSources = "D1+D2+D3",
+    sources: PubMedSources = "D1+D2",
 ) -> Fetched:
     """The documents that a ladder finds in PubMed and PMC; NCBI's failures are among its problems and raise nothing.
 
@@ -95,8 +95,9 @@ def fetch_documents(
         since: Publication date, a year, month or day, from which on documents count.
         until: The last one that counts.
         deadline: Seconds for all of it. The last reply may overrun it by the client's `timeout`.
-        full_text: Articles that are no reviews in full, too: open-access ones.
-        sources: Which kinds are asked for: abstracts, and reviews, and other articles (CPQA, Table III).
+        full_text: Articles that are no reviews, too, in full: open-access ones.
+        sources: Which kinds are asked for: abstracts, and reviews, and other articles; the default is what CPQA found
+            best (Table III).
 
     Raises:
         UsageError: A date is in no known form, or there are no such kinds of documents.
@@ -107,7 +108,8 @@ def fetch_documents(
     end = time.monotonic() + deadline
     ladder = [expression for expression in expressions if expression.strip()]
 
-    asked = [source for source in _SOURCES if source.origin in sources]
+    wanted = {*sources.split("+"), *([PMC_OTHER] if full_text else [])}
+    asked = [source for source in _SOURCES if source.origin in wanted]
     harvests = {source.origin: _Harvest() for source in asked}
     searches = {
         source.origin: _Search(client, source, full_text, per_database, since, until, end, harvests[source.origin])

@@ -43,9 +43,9 @@ class PubMedRetriever(BaseRetriever):
     k: int = Field(default=20, ge=1, le=MOST, description="Most documents of each kind.")
     since: str | None = Field(default=None, description="Only documents published from this year, month or day on.")
     until: str | None = Field(default=None, description="Only documents published until then.")
-    full_text: bool = Field(default=False, description="Open-access articles that are no reviews in full, too.")
+    full_text: bool = Field(default=False, description="Open-access articles that are no reviews, too, in full.")
     sources: PubMedSources = Field(
-        default="D1+D2+D3", description="Abstracts (D1), PMC's reviews (D2), other articles (D3)."
+        default="D1+D2", description="Abstracts (D1), PMC's reviews (D2), other articles (D3)."
     )
     deadline: float = Field(default=DEADLINE, gt=0, description="Seconds that a search may take.")
     ladder: Callable[[str], Sequence[str]] = Field(

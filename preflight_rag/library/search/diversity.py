@@ -43,6 +43,7 @@ def mmr(
     tokens: Sequence[int] | None = None,
     budget: int | None = None,
     relevance: ArrayLike | None = None,
+    fill: bool = True,
 ) -> list[int]:
     """Maximal marginal relevance (Carbonell and Goldstein 1998) with a window (Diversity, eq. 1).
 
@@ -57,6 +58,7 @@ def mmr(
             the best that fits is taken, until none does.
         relevance: What stands for the cosine with the query, shape (n,), such as a reranker's scores; `unit_scaled`
             brings them to the range of the cosines that they are weighed against.
+        fill: False ends at the first pick that does not fit into what is left, as Diversity does.
 
     Returns:
         Indices of the picks, in the order of picking.
@@ -64,7 +66,7 @@ def mmr(
     Raises:
         UsageError: A number is out of range, shapes do not agree, or no candidate fits into the budget.
     """
-    return _select(vectors, query, alpha, window, k, tokens, budget, relevance, _negative)
+    return _select(vectors, query, alpha, window, k, tokens, budget, relevance, _negative, fill)
 
 
 def fps(
@@ -77,6 +79,7 @@ def fps(
     tokens: Sequence[int] | None = None,
     budget: int | None = None,
     relevance: ArrayLike | None = None,
+    fill: bool = True,
 ) -> list[int]:
     """Farthest point sampling (Diversity, eq. 2), and the modified one where `alpha` is above 0.
 
@@ -89,6 +92,7 @@ def fps(
         tokens: As in `mmr`.
         budget: As in `mmr`.
         relevance: As in `mmr`.
+        fill: As in `mmr`.
 
     Returns:
         Indices of the picks, in the order of picking.
@@ -96,16 +100,19 @@ def fps(
     Raises:
         UsageError: As `mmr`.
     """
-    return _select(vectors, query, alpha, window, k, tokens, budget, relevance, _distance)
+    return _select(vectors, query, alpha, window, k, tokens, budget, relevance, _distance, fill)
 
 
-def within_budget(tokens: Sequence[int], budget: int | None, *, k: int | None = None) -> list[int]:
+def within_budget(tokens: Sequence[int], budget: int | None, *, k: int | None = None, fill: bool = True) -> list[int]:
     """The first candidates that fit together into `budget` tokens, one that does not fit being passed over.
+
+    Without `fill` the first that does not fit into what is left is the end; only what is longer than the whole budget
+    is passed over.
 
     Raises:
         UsageError: As `mmr`.
     """
-    basket = _Basket(len(tokens), k, _lengths(tokens, len(tokens)), budget)
+    basket = _Basket(len(tokens), k, _lengths(tokens, len(tokens)), budget, fill)
     for index in range(len(tokens)):
         if basket.full:
             break
@@ -185,9 +192,15 @@ def in_order(cosines: ArrayLike) -> np.ndarray:
 
 
 class _Basket:
-    """What is taken, and which candidates may still be: not taken yet, and short enough for the rest of the budget."""
+    """What is taken, and which candidates may still be: not taken yet, and short enough for the rest of the budget.
 
-    def __init__(self, count: int, k: int | None, tokens: np.ndarray | None, budget: int | None) -> None:
+    Without `fill` they need only be short enough for the whole of it, and one that does not fit into the rest is the
+    end.
+    """
+
+    def __init__(
+        self, count: int, k: int | None, tokens: np.ndarray | None, budget: int | None, fill: bool = True
+    ) -> None:
         import numpy as np
 
         check_limits(k=k, budget=budget)
@@ -198,6 +211,7 @@ class _Basket:
         self._most = count if k is None else k
         self._left = budget
         self._tokens = tokens
+        self._fill, self._ended = fill, False
         if budget is not None and tokens is not None and count:
             self.open = tokens <= budget
             if not self.open.any():
@@ -209,15 +223,19 @@ class _Basket:
     @property
     def full(self) -> bool:
         """Whether nothing more can be taken."""
-        return len(self.taken) >= self._most or not self.open.any()
+        return self._ended or len(self.taken) >= self._most or not self.open.any()
 
     def take(self, index: int) -> None:
-        """Take an open candidate."""
+        """Take an open candidate; without filling, end before one that does not fit."""
+        if self._tokens is not None and self._left is not None and self._tokens[index] > self._left:
+            self._ended = True
+            return
         self.taken.append(index)
         self.open[index] = False
         if self._tokens is not None and self._left is not None:
             self._left -= int(self._tokens[index])
-            self.open &= self._tokens <= self._left
+            if self._fill:
+                self.open &= self._tokens <= self._left
 
 
 @dataclass(frozen=True)
@@ -285,6 +303,7 @@ def _select(
     budget: int | None,
     relevance: ArrayLike | None,
     novelty: Callable[[np.ndarray], np.ndarray],
+    fill: bool = True,
 ) -> list[int]:
     """Check what is given, then pick."""
     import numpy as np
@@ -292,7 +311,7 @@ def _select(
     check_limits(alpha=alpha, window=window)
     space = _Space.of(vectors)
     count = len(space.norms)
-    basket = _Basket(count, k, None if tokens is None else _lengths(tokens, count), budget)
+    basket = _Basket(count, k, None if tokens is None else _lengths(tokens, count), budget, fill)
     if not count:
         return []
     worth = _relevance(space, query, relevance)

@@ -168,10 +168,12 @@ class ChatReader:
         quotes = draft.quotes or tuple(quote for extract in extracts for quote in extract.quotes)
         return Reply(replace(draft, quotes=quotes), reply.usage, reply.notes)
 
-    async def relate(self, *, question: str, pivot: Source, others: Sequence[Source]) -> Reply[RelationReply]:
+    async def relate(
+        self, *, question: str, pivot: Source, others: Sequence[Source], printed: bool = False
+    ) -> Reply[RelationReply]:
         """How the pivot relates to each other context; relations that are missing are asked for once more, together."""
         contexts = [pivot, *others]
-        prompt = relate_contexts.render(question=question, contexts=contexts)
+        prompt = relate_contexts.render(question=question, contexts=contexts, printed=printed)
         # A model may well copy the example's lines; what is shown of a reply are the notes, which are looked at below.
         text, usage = await self._call(prompt, guarded=False)
         reply = relate_contexts.parse(text, len(contexts))

@@ -262,7 +262,7 @@ def test_all_systems_are_asked_with_one_prompt(as_set, scripted):
                 asked.setdefault(name, set()).add((system, question))
     assert set(asked) == set(SYSTEMS)
     assert {system for prompts in asked.values() for system, _ in prompts} == {answer_group.SYSTEM}
-    plural = "Question: How many people live in each Broken Bow?"
+    plural = "Question: How many people live in the Broken Bows?"
     assert {name for name, prompts in asked.items() if plural in {line for _, line in prompts}} == {CORG, BASE_PLURAL}
 
 

@@ -15,7 +15,7 @@ from preflight_rag.testing.scripted_server import ScriptedServer
 
 pytestmark = pytest.mark.slow
 
-PLURAL = "How many people live in each Broken Bow?"
+PLURAL = "How many people live in the Broken Bows?"
 FACTS = ["A1", "A1", "A2", "B5", "-5"]
 """Two contexts that say the same, one against them, one of another town, and one that says not which it is about."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -18,10 +19,13 @@ from preflight_rag.evaluation.experiments.corg_stats import (
     composed,
     coverage,
     labelled,
+    unreadable,
 )
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import Context, DataSet, Sample, passages_as_corpus
 from preflight_rag.state.errors import UsageError
+from preflight_rag.state.values import Relation
+from preflight_rag.testing.scripted_server import ScriptedServer
 
 pytestmark = pytest.mark.slow
 
@@ -55,8 +59,10 @@ def test_the_composition_is_of_each_question_and_then_averaged():
     told = composed([first, Composition((("a", "b", "distracting"),), 2, 2, 1, 0.5), Composition((), 0, 1, 1, 0.0)])
     assert (told["pairs"], told["relevant"], told["contexts"], told["calls"]) == (4, 5, 7, 4)
     assert {kind: part["value"] for kind, part in told["kinds"].items()} == pytest.approx(
-        {"distracting": 2 / 3, "ambiguous": 1 / 3, "duplicated": 0, "counterfactual": 0}, abs=1e-6
+        {"distracting": 2 / 3, "ambiguous": 1 / 6, "none": 1 / 6, "duplicated": 0, "counterfactual": 0}, abs=1e-6
     )
+    # Of the paper's four kinds: (1/2 + 1) / 2 distracting.
+    assert told["of_four"]["distracting"]["value"] == 0.75
     assert told["kinds"]["ambiguous"]["of_questions"]["value"] == pytest.approx(1 / 3, abs=1e-6)
     assert told["covered"]["value"] == 0.5
 
@@ -91,7 +97,7 @@ def test_labels_with_descriptors_tell_all_four_kinds():
 def test_given_and_retrieved_contexts_are_told_apart(small, library_cache, model):
     report = corg_stats.run(small, Run(library_cache=library_cache, model=model))
     assert list(report.figures) == [LABELLED, GIVEN, RETRIEVED]
-    assert [row[0] for row in report.tables[0].rows] == [*KINDS, "coverage"]
+    assert [row[0] for row in report.tables[0].rows] == [*KINDS, "unreadable", "coverage"]
     paper = {row[0]: row[1] for row in report.tables[2].rows}
     assert paper == {"ambiguous": "25.2", "duplicated": "34.7", "counterfactual": "12.4", "distracting": "27.7",
                      "coverage": "32.7"}  # fmt: skip
@@ -116,3 +122,35 @@ def test_a_set_without_contexts_or_corpus_is_refused(as_set):
     found = as_set(Sample("q", "Why?", "short"))
     with pytest.raises(UsageError, match="Made has neither contexts nor documents to search"):
         corg_stats.run(found, Run(part="all"))
+
+
+def test_a_pair_that_no_reply_gave_is_not_among_the_kinds(small, library_cache, monkeypatch, tmp_path):
+    """Every reply leaves the second context out and notes nothing: by hand, it has no relation to the first."""
+
+    def reply(prompt: str) -> str:
+        shown = sorted(set(map(int, re.findall(r"^Context(\d+)$", prompt, re.MULTILINE))))
+        return "\n".join(f"Context{n} - Distracting" for n in shown if n > 2) or "nothing"
+
+    one = replace(small, samples=small.samples[:1], corpus=None)
+    with ScriptedServer(reply) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        settings = Run(library_cache=library_cache, model="openai:scripted", reply_cache=tmp_path / "replies.db")
+        report = corg_stats.run(one, settings)
+    assert report.figures[GIVEN]["unreadable"]["value"] > 0
+    (row,) = (row for row in report.rows if row.condition == GIVEN)
+    first, second = (passage.id for passage in one.samples[0].given[:2])
+    assert not any({first, second} == set(pair[:2]) for pair in row.details["relations"])
+
+
+@pytest.mark.parametrize(
+    ("pair", "noted", "is_unreadable"),
+    [
+        (Relation[int](a=1, b=2, kind="none", inferred=True), set(), True),
+        (Relation[int](a=1, b=2, kind="none", inferred=True), {1, 2}, False),
+        (Relation[int](a=1, b=2, kind="none"), set(), False),
+        (Relation[int](a=1, b=3, kind="none", inferred=True), set(), False),
+        (Relation[int](a=1, b=2, kind="duplicated", inferred=True), set(), False),
+    ],
+)
+def test_what_follows_from_notes_or_was_said_can_be_read(pair, noted, is_unreadable):
+    assert unreadable(pair, {frozenset({1, 2})}, noted) is is_unreadable

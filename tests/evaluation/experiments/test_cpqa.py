@@ -7,18 +7,30 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from mesh_sample import xml
 from paper_files import passages
 from sklearn.metrics import accuracy_score, precision_recall_fscore_support
 
 from preflight_rag.evaluation.bench import of_kinds, open_bench
 from preflight_rag.evaluation.datasets import QUESTIONS, open_dataset
 from preflight_rag.evaluation.experiments import cpqa
-from preflight_rag.evaluation.experiments.cpqa import NAIVE, PARTS, SOURCES, SPLITTERS, macro, on_subject, subset
+from preflight_rag.evaluation.experiments.cpqa import (
+    NAIVE,
+    PARTS,
+    SOURCES,
+    SPLITTERS,
+    macro,
+    on_subject,
+    subset,
+    with_embedders,
+)
+from preflight_rag.evaluation.experiments.sources import second_stage
 from preflight_rag.evaluation.published import PUBLISHED
 from preflight_rag.evaluation.query_pipeline import POOL, TOP, Parts, as_it_is, open_pipeline
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.evaluation.samples import passages_as_corpus
 from preflight_rag.evaluation.stages import CLOSED_BOOK, NO_CLOSED_BOOK
+from preflight_rag.state.errors import UsageError
 from preflight_rag.testing.scripted_server import ScriptedServer
 
 pytestmark = pytest.mark.slow
@@ -102,7 +114,7 @@ def test_a_retriever_orders_by_its_own_scores(pipeline):
     bench, made = pipeline
     question = bench.questions[1]
     parts = Parts(second_stage=False)
-    method = made.splitters[parts.splitter]
+    method = made.splitters["dense"][parts.splitter]
     asked = method.embedder.encode_query(question.question)
     cosines = {}
     for name in made.pool(question, parts):
@@ -183,6 +195,43 @@ def test_table_iii_and_table_iv_are_of_the_negative_questions(pubmedqa, settings
     assert {row.arm for row in split.rows} == set(SPLITTERS)
     assert {row.condition for row in split.rows} == {"dense", "BM25", "fused"}
     assert split.tables[1].title == "Beside CPQA, Table IV"
+
+
+def test_documents_and_passages_have_embedders_of_their_own():
+    run = with_embedders(Run(embedder="a", document_embedder="b", passage_embedder="c,d"))
+    assert (run.embedder, run.passage_embedder) == ("b", "c,d")
+    run = with_embedders(Run(embedder="a"))
+    assert (run.embedder, run.passage_embedder) == ("a", "a")
+
+
+def test_table_iv_has_a_column_for_a_second_embedder_and_names_what_ran(pubmedqa, settings):
+    run = replace(settings, limit=1, passage_embedder="default, default", rerankers=("reader",))
+    report = cpqa.splitting(pubmedqa, run)
+    assert {row.condition for row in report.rows} == {"dense", "second dense", "BM25", "fused"}
+    assert "second stage: reader" in report.tables[0].note
+    assert "here: second dense" in report.tables[1].columns
+
+
+def test_a_second_stage_is_one():
+    with pytest.raises(UsageError, match="2 rerankers"):
+        second_stage(Run(rerankers=("reader", "features")), "features")
+    with pytest.raises(UsageError, match="no second stage"):
+        second_stage(Run(rerankers=("none",)), "features")
+    assert second_stage(Run(), "features:bioasq").name.startswith("features")
+
+
+def test_mesh_tells_which_questions_are_on_neoplasms_where_its_file_is_there(data_dir, tmp_path, monkeypatch):
+    """MeSH's tree knows entry terms that no list of words has, as "leucocythaemia" for leukemia."""
+    path = tmp_path / "desc2026.xml"
+    path.write_text(xml(), encoding="utf-8")
+    monkeypatch.setenv("PREFLIGHT_CACHE", str(tmp_path))
+    found = open_dataset("mirage", data_dir, QUESTIONS)
+    asked = ["Is leucocythaemia curable?", "Does aspirin thin blood?", "Is NSCLC curable?"]
+    samples = tuple(replace(found.samples[0], id=str(n), question=text) for n, text in enumerate(asked))
+    monkeypatch.setenv("PREFLIGHT_MESH", str(path))
+    told, chosen = on_subject(replace(found, samples=samples))
+    assert "tree of Neoplasms" in told
+    assert [sample.id for sample in chosen.samples] == ["0", "2"]
 
 
 def test_the_papers_average_is_over_questions():

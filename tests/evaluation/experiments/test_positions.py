@@ -9,10 +9,16 @@ import pytest
 from paper_files import answers, passages, prompts, report_of
 
 from preflight_rag.evaluation.datasets import QUESTIONS, open_dataset
+from preflight_rag.evaluation.experiments import positions
 from preflight_rag.evaluation.experiments.positions import PERCENTILES, SIZES, condition, place_of
 from preflight_rag.evaluation.harness.simulated import Bias
+from preflight_rag.evaluation.published import PUBLISHED
 from preflight_rag.evaluation.reading_metrics import holds
+from preflight_rag.evaluation.runs import Run
+from preflight_rag.evaluation.searched import open_searched
 from preflight_rag.evaluation.stages import MAP_REDUCE, RAG
+from preflight_rag.state.errors import UsageError
+from preflight_rag.testing.scripted_server import ScriptedServer
 
 pytestmark = pytest.mark.slow
 
@@ -93,3 +99,53 @@ def test_it_runs_on_each_data_set(small, library_cache, dataset, model) -> None:
     assert report.figures["questions"] == 2
     assert {at for _, at in answers(report)} == {condition(size, at) for size in SIZES for at in PERCENTILES}
     assert "not from the paper's own collection" in report.tables[0].note
+
+
+def test_distractors_come_by_the_dense_ranking_where_that_is_asked_for(small, library_cache) -> None:
+    """BriefContext: the order of the dense ranking is kept, and its passages are the ones around the key."""
+    found = open_dataset("nq_open_oracle", small, QUESTIONS)
+    with open_searched(found, Run(library_cache=library_cache, order="dense")) as searched:
+        question = next(q for q in found.samples if searched.documents(q))
+        dense = [hit.passage_id for hit in searched.library.search(question.question, k=100, candidates=100).dense]
+        assert [source.passage_id for source in searched.retrieved(question, 5)] == dense[:5]
+        near = [passage.id for passage in searched.nearest(question, searched.key(question), 7)]
+        assert [name for name in dense if name in near] == near
+        assert "dense ranking" in searched.where
+
+
+def test_repeats_are_asked_anew_and_have_a_standard_deviation(small, library_cache, monkeypatch, tmp_path) -> None:
+    """The model answers rightly in the first run and not in the second: 100 and 0 %, so mean 50, SD 70.71 by hand."""
+    found = open_dataset("nq_open_oracle", small, QUESTIONS)
+    with open_searched(found, Run(library_cache=library_cache)) as searched:
+        (question,) = searched.with_key(found, Run(limit=1))
+    right = question.answers[0][0]
+    asked: list[str] = []
+
+    def reply(prompt: str) -> str:
+        asked.append(prompt)
+        # Each of RAG's prompts comes once a run; what comes again is of the second.
+        return f"ANSWER: {right if asked.count(prompt) == 1 else 'nobody knows'}"
+
+    with ScriptedServer(reply) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        report = positions.run(
+            found,
+            Run(limit=1, repeats=2, library_cache=library_cache, model="openai:scripted",
+                reply_cache=tmp_path / "replies.db", concurrency=1),
+        )  # fmt: skip
+    assert report.figures["repeats"][f"{RAG}, k = 8"]["runs"] == [1.0, 0.0]
+    (table,) = (table for table in report.tables if table.title == "Over repeated runs")
+    assert (f"{RAG}, k = 8", "50.00", "70.71", "100.00 / 0.00") in table.rows
+
+
+def test_repeats_without_a_model_are_refused(small, library_cache) -> None:
+    found = open_dataset("nq_open_oracle", small, QUESTIONS)
+    with pytest.raises(UsageError, match="2 repeats"):
+        positions.run(found, Run(limit=1, repeats=2, library_cache=library_cache))
+
+
+def test_the_preprints_places_average_as_its_row_says() -> None:
+    """The journal's text and the preprint's Supplementary Table 1 disagree; the latter's means by hand."""
+    places, _ = PUBLISHED["positions"]
+    means = [round(fmean(column), 2) for column in zip(*places.rows.values(), strict=True)]
+    assert [means[2:4], means[4:6], means[6:8]] == [[56.38, 60.0], [53.33, 59.51], [52.0, 58.86]]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from ncbi_server import DOWN, REFUSED, Fault, HttpReply, NcbiServer, abstract, article, chapter, real_records
 
-from preflight_rag.library.pubmed import fetch_documents
+from preflight_rag.library.pubmed import fetch_documents as fetch
 from preflight_rag.state.errors import UsageError
 
+fetch_documents = partial(fetch, sources="D1+D2+D3")
 LADDER = ['metformin AND "heart failure"', "metformin", "metformin OR statins"]
 
 
@@ -184,3 +186,12 @@ def test_real_records(client_of, data_dir):
     assert abstract.metadata["mesh"]
     assert trial.text.startswith("Abstract")
     assert found.problems == ()
+
+
+def test_abstracts_and_reviews_are_asked_for_where_nothing_else_is_said(client_of):
+    """CPQA, section IV.A: these two are its best; other articles in full are asked for by name."""
+    with NcbiServer() as server:
+        usual = fetch(client_of(server), ["worms", *LADDER], enough=30)
+        full = fetch(client_of(server), ["worms", *LADDER], enough=30, full_text=True)
+    assert {document.metadata["origin"] for document in usual.documents} == {"D1", "D2"}
+    assert {document.metadata["origin"] for document in full.documents} == {"D1", "D2", "D3"}

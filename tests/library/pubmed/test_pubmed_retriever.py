@@ -11,7 +11,7 @@ from preflight_rag.state.errors import PubMedUnavailable, UsageError
 
 async def test_documents_of_all_kinds(client_of):
     with NcbiServer() as server:
-        retriever = PubMedRetriever(client=client_of(server), k=2)
+        retriever = PubMedRetriever(client=client_of(server), k=2, sources="D1+D2+D3")
         documents = retriever.invoke("Does metformin help in heart failure?")
         assert await retriever.ainvoke("Does metformin help in heart failure?") == documents
     assert {document.metadata["origin"] for document in documents} == {"D1", "D2", "D3"}
