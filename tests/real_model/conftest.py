@@ -25,15 +25,19 @@ went on would take minutes."""
 
 @dataclass(frozen=True)
 class RealModel:
-    """A model to ask, how many calls it works on, and its settings in the environment of another process."""
+    """A model to ask, how many calls it works on, and its settings in the environment of another process.
+
+    llama.cpp's server reads a prompt to its end before it notices that nobody waits for the reply: `notices` seconds.
+    """
 
     chat_model: object
     busy: Callable[[], int]
     environment: dict[str, str]
+    notices: float = SOON
 
-    def is_free_soon(self) -> bool:
-        """Whether its slots are free after a moment."""
-        until = time.monotonic() + SOON
+    def is_free_soon(self, *, reading: bool = False) -> bool:
+        """Whether its slots are free after a moment, or after what it takes to notice while it is reading a prompt."""
+        until = time.monotonic() + (self.notices if reading else SOON)
         while (busy := self.busy()) and time.monotonic() < until:
             time.sleep(0.05)
         return not busy
@@ -50,8 +54,9 @@ def real_model(request) -> RealModel:
     if request.param == "http":
         server = request.getfixturevalue("http_server")
         chat = open_chat_model("openai:", base_url=server.url)
+        changes = {"max_tokens": REPLY_TOKENS, "stream_usage": True}
         environment = {"OPENAI_BASE_URL": server.url, "PREFLIGHT_MODEL": "openai:"}
-        return RealModel(chat.model_copy(update={"max_tokens": REPLY_TOKENS}), server.busy, environment)
+        return RealModel(chat.model_copy(update=changes), server.busy, environment, notices=60.0)
     name = f"gguf:{model_path()}"
     chat = open_chat_model(name, context_window=CONTEXT)
     # In another process nothing but the context ends a reply that goes on and on.

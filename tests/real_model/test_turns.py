@@ -102,7 +102,7 @@ async def test_a_turn_that_is_stopped_frees_its_slot(slow_app, real_model, at):
         going_on.cancel()
         await asyncio.gather(going_on, return_exceptions=True)
     await stream.aclose()
-    assert await asyncio.to_thread(real_model.is_free_soon)
+    assert await asyncio.to_thread(real_model.is_free_soon, reading=at == "the prompt")
     assert slow_app.ledger.last("t").status == "interrupted"
 
 

@@ -95,13 +95,7 @@ def open_chat_model(
     model = model or (_first_model(base_url, key) if base_url else DEFAULT_OPENAI_MODEL)
     heat = None if _REASONS.match(model) and not base_url else temperature
     return OpenAIModel(
-        model=model,
-        api_key=secret,
-        base_url=base_url,
-        timeout=timeout,
-        max_retries=MAX_RETRIES,
-        temperature=heat,
-        stream_usage=True,  # langchain-openai asks no server but OpenAI's own for what a streamed reply took
+        model=model, api_key=secret, base_url=base_url, timeout=timeout, max_retries=MAX_RETRIES, temperature=heat
     )
 
 

@@ -27,7 +27,7 @@ from langchain_core.language_models.chat_models import agenerate_from_stream, ge
 from langchain_core.messages import AIMessageChunk, BaseMessage, convert_to_openai_messages
 from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
-from pydantic import ConfigDict, PrivateAttr
+from pydantic import PrivateAttr
 
 from preflight_rag.models.chat.gguf_file import GGUFFile, read_gguf
 from preflight_rag.state.errors import ContextOverflow, LocalModelError, ModelError, ModelTimeout, first_line
@@ -129,7 +129,8 @@ class LocalModel(BaseChatModel):
         loaded: The model in memory.
     """
 
-    model_config = ConfigDict(arbitrary_types_allowed=True)
+    always_streams: ClassVar[bool] = True
+    """A stream says all that a whole reply does, and what has streamed of one that is given up is known."""
 
     model: str
     temperature: float | None = 0.0

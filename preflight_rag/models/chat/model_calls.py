@@ -15,7 +15,7 @@ from langchain_core.messages.utils import count_tokens_approximately
 from langchain_core.outputs import ChatGenerationChunk
 
 from preflight_rag.models.chat.loop_clients import LoopLocalClients
-from preflight_rag.models.chat.model_errors import in_our_words, refuses_stream_options, refuses_temperature
+from preflight_rag.models.chat.model_errors import in_our_words, refuses_temperature
 from preflight_rag.models.chat.reply_checks import LONGEST_REPLY, too_long, unread_note, whole_text
 from preflight_rag.models.chat.runnables import (
     AnyModel,
@@ -25,7 +25,6 @@ from preflight_rag.models.chat.runnables import (
     is_openais,
     takes_options,
     with_handler,
-    without_stream_usage,
     without_temperature,
 )
 from preflight_rag.prompts.leaks import NOTE, without_leaks
@@ -174,14 +173,10 @@ class ModelCalls:
         return Received(text, usage, (*notes, *unread_note(self.name, prompt, usage)))
 
     async def _invoke(self, prompt: list[BaseMessage], written: _Written) -> AIMessage:
-        """The model's message; what it does not take (a temperature, a count of streams) it is not sent again."""
+        """The model's message; one that takes no temperature is asked without from then on."""
         try:
             return await self._reply(prompt, written)
         except Exception as error:
-            uncounted = without_stream_usage(self.chat_model)
-            if refuses_stream_options(error) and uncounted is not self.chat_model:
-                self._shared.model = uncounted
-                return await self._invoke(prompt, written)
             plain = without_temperature(self.chat_model)
             asked = "temperature" in self._sampling
             if not refuses_temperature(error) or (plain is self.chat_model and not asked):

@@ -165,11 +165,6 @@ def seconds_asked(headers: Mapping[str, str]) -> float:
     return max(0.0, until.timestamp() - time.time())
 
 
-def refuses_stream_options(error: Exception) -> bool:
-    """Whether a server does not know what asks it to count a streamed reply's tokens, as it says."""
-    return getattr(error, "status_code", None) in (400, 422) and "stream_options" in str(error).lower()
-
-
 def refuses_temperature(error: Exception) -> bool:
     """Whether a model takes no temperature but its own, as its server says."""
     return getattr(error, "status_code", None) == 400 and "temperature" in str(error).lower()

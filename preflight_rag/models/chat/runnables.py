@@ -78,16 +78,6 @@ def without_temperature(model: AnyModel) -> AnyModel:
     return with_models(model, plain)
 
 
-def without_stream_usage(model: AnyModel) -> AnyModel:
-    """The model whose servers are not asked to count streamed replies; itself where none is asked to."""
-
-    def plain(inner: BaseChatModel) -> BaseChatModel:
-        asked = getattr(inner, "stream_usage", None)
-        return inner.model_copy(update={"stream_usage": False}) if asked else inner
-
-    return with_models(model, plain)
-
-
 def is_openais(model: AnyModel, provider: str | None = None) -> bool:
     """Whether the model is asked by OpenAI's client; a reply's own word for its provider comes first."""
     if provider is not None:

@@ -6,7 +6,6 @@ from time import perf_counter
 
 import pytest
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
-from langchain_core.messages import HumanMessage
 from langchain_openai import ChatOpenAI
 
 from preflight_rag.graph.readers import open_reader
@@ -279,19 +278,6 @@ async def test_the_temperature_is_zero_unless_it_is_set(monkeypatch, given, sent
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         await ChatReader(open_chat_model("openai:m", **given)).answer(question=QUESTION, sources=SOURCES)
     assert server.requests[0].body["temperature"] == sent
-
-
-async def test_a_streamed_reply_is_counted_by_its_server_unless_that_does_not_know_how():
-    def older(body):
-        return Reply("Unknown field: stream_options", status=400) if "stream_options" in body else "Hot [1]."
-
-    for script, estimated, calls in ((lambda _: "Hot [1].", False, 1), (older, True, 2)):
-        with ScriptedServer(script) as server:
-            reader = ChatReader(open_chat_model("openai:m", base_url=server.url).model_copy(update={"streaming": True}))
-            _, usage = await reader.complete([HumanMessage("How hot?")])
-            assert (usage.estimated, server.count()) == (estimated, calls)
-            await reader.complete([HumanMessage("How hot?")])
-            assert server.count() == calls + 1
 
 
 async def test_a_model_that_takes_no_temperature_is_asked_without():
