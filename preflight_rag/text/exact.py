@@ -13,7 +13,7 @@ _CALLED = re.compile(
     r"\b(?:jobs?|tickets?|orders?|invoices?|cases?|errors?|codes?|parts?|items?|articles?|numbers?|no\.?|nr\.?|ids?|issues?"
     r"|bugs?|records?|rows?|serial|accounts?|customers?|requests?|contracts?|batch|lots?|skus?|models?|events?|pids?|ports?"
     r"|status|http|process|task|build|release|transaction|claim|policy|form|exit|signal)"
-    r" ?(?:number |code |id |no\.? ?)?#?(\d{3,20})\b(?![.,%]?\d)",
+    r" ?(?:number |code |id |no\.? ?)?#?(?!(?:19|20)\d\d\b)(\d{3,20})\b(?![.,%]?\d)",
     re.IGNORECASE,
 )
 """A number that names something: "job 9871" and "error 404", not "2 jobs"."""
@@ -37,8 +37,9 @@ _RUN = re.compile(r"[A-Za-z]+|\d+")
 _FILE = re.compile(
     r"\.(?:pdf|docx?|xlsx?|pptx?|txt|md|csv|tsv|jsonl?|html?|xml|log|eml|rtf|od[tsp]|epub|rst|adoc)$", re.I
 )
-LONG_DIGITS = 3
-"""Digits from which on a code is no common name such as IL-6 or CO2; a guess."""
+LONG_DIGITS, FEW_LETTERS = 4, 2
+"""Digits from which on a code is no common name such as IL-6, and letters up to which one with a digit less may be, as
+I-131, which is also written as 131I. Guesses."""
 
 
 @lru_cache(maxsize=256)
@@ -131,11 +132,12 @@ def others_like(exact: str) -> re.Pattern[str]:
 def is_definite(exact: str, texts: Sequence[str]) -> bool:
     """Whether a string names one thing: what lacks it is about something else.
 
-    So is one with three or more digits, an address, a constant, and one like which others stand in the texts: PU-09
+    So is one with four or more digits, an address, a constant, and one like which others stand in the texts: PU-09
     beside PU-07 and PU-08. IL-6 alone may be written as a word.
     """
-    digits = sum(map(str.isdigit, exact))
-    if digits >= LONG_DIGITS or "@" in exact or "_" in exact or _VERSION.fullmatch(exact) or _HEX.fullmatch(exact):
+    digits, letters = sum(map(str.isdigit, exact)), sum(map(str.isalpha, exact))
+    is_long = digits >= LONG_DIGITS or (digits == LONG_DIGITS - 1 and letters > FEW_LETTERS)
+    if is_long or "@" in exact or "_" in exact or _VERSION.fullmatch(exact) or _HEX.fullmatch(exact):
         return True
     shape = "".join(rf"\d{{{len(run)}}}" if run.isdigit() else re.escape(run) for run in re.findall(r"\d+|\D+", exact))
     like = re.compile(rf"(?<![\w-]){shape}(?![\w-])", re.IGNORECASE)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 LOOKED_THROUGH = 64
 """Passages that an index gives for a question's strings, whose letters are then compared. A guess."""
+LOOKED_FURTHER = 2000
+"""As many where none of those has the letters: of A-18 an index knows the number alone. A guess."""
 MOST_ERRORS = 6
 """Passages with lines of errors that go first; a guess, below half of what a turn reads."""
 
@@ -48,11 +50,19 @@ def exact_first(
     if not (strings or errors) or not isinstance(library, PhraseSearch):
         return pool
     phrases = [spelling for each in strings for spelling in spellings(each)]
-    first = _holding(library, phrases, where, lambda passage: count_held(f"{passage.title} {passage.text}", strings))
+    first = _holding(
+        library,
+        phrases,
+        where,
+        lambda passage: count_held(f"{passage.title} {passage.text}", strings),
+        (LOOKED_THROUGH, LOOKED_FURTHER),
+    )
     if errors:
         known = {passage.id for passage, _ in first}
         asked = set(words(question)) - ERROR_WORDS
-        found = _holding(library, sorted(ERROR_WORDS), where, lambda passage: _errors_worth(passage, asked))
+        found = _holding(
+            library, sorted(ERROR_WORDS), where, lambda passage: _errors_worth(passage, asked), (LOOKED_THROUGH,)
+        )
         first += [(passage, 0.1) for passage, _ in found[:MOST_ERRORS] if passage.id not in known]
     if not first:
         return pool
@@ -85,19 +95,34 @@ def _with_new(
 
 
 def _holding(
-    library: PhraseSearch, phrases: Sequence[str], where: Filter | None, worth: Callable[[Passage], float]
+    library: PhraseSearch,
+    phrases: Sequence[str],
+    where: Filter | None,
+    worth: Callable[[Passage], float],
+    limits: Sequence[int],
 ) -> list[tuple[Passage, float]]:
-    """The passages of an index's best for some phrases that are worth something, worth most first."""
+    """The passages of an index's best for some phrases that are worth something, worth most first.
+
+    Args:
+        library: The collection.
+        phrases: What the index is asked for.
+        where: What the passages have to fit.
+        worth: What a passage is worth.
+        limits: How many are looked through, then how many where none of those was worth anything.
+    """
     if not phrases:
         return []
-    try:
-        ids = library.passages_with(phrases, LOOKED_THROUGH)
-    except LibraryEmpty:
-        return []
     collection = cast("Collection", library)
-    if where is not None and ids:
-        ids = collection.fitting(ids, where)
-    found = [(passage, value) for passage in collection.passages(ids) if (value := worth(passage)) > 0]
+    found: list[tuple[Passage, float]] = []
+    for limit in limits:
+        try:
+            ids = library.passages_with(phrases, limit)
+        except LibraryEmpty:
+            return []
+        fitting = collection.fitting(ids, where) if where is not None and ids else ids
+        found = [(passage, value) for passage in collection.passages(fitting) if (value := worth(passage)) > 0]
+        if found or len(ids) < limit:
+            break
     return sorted(found, key=lambda item: -item[1])
 
 
