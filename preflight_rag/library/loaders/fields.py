@@ -198,7 +198,7 @@ def file_document(
     pictures = report.counts.get("pictures_without_text", 0)
     if pictures and words < FEW_WORDS:
         many = "1 picture" if pictures == 1 else f"{pictures} pictures"
-        report.less.append(f"{words} words beside {many} without text")
+        report.less.append(f"{words} {'word' if words == 1 else 'words'} beside {many} without text")
     unread = report.unread()
     return Document(
         id=id or absolute(path),

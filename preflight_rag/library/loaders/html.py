@@ -117,7 +117,8 @@ def readable_text(page: str) -> str:
         if line in (_QUOTE, _QUOTE_END):
             depth = max(0, depth + (1 if line == _QUOTE else -1))
         else:
-            lines.append("> " * depth + line)
+            # What a page shows as a line is whole; in a mail's text only a blank line says so.
+            lines += ["> " * depth + line, "> " * depth] if depth else [line]
     return tidy("\n".join(lines))
 
 

@@ -150,8 +150,8 @@ def _append(lines: Sequence[str], writer: str, found: MailText) -> None:
         for paragraph in paragraphs([line for line in block.split("\n") if line], known):
             # Each sentence, for a quote is one, and may stand far from the line that says whose it is.
             sentences = [paragraph[start:end] for start, end in sentence_spans(paragraph)]
-            said = [f"{writer} wrote: {each}" for each in sentences if _says_something(each, writer)]
-            found._blocks += ["\n".join(said)] if said else []
+            written = [f"{writer} wrote: {each}" for each in sentences if _says_something(each, writer)]
+            found._blocks += ["\n".join(written)] if written else []
 
 
 def _says_something(sentence: str, writer: str) -> bool:
@@ -169,8 +169,9 @@ def _introduction(lines: Sequence[str], at: int) -> tuple[str, int] | None:
         line = one_line(" ".join(lines[at:end]))
         if len(line) > LONGEST_INTRODUCTION:
             return None
-        if end > at + 1 and not any(char.isdigit() or char == "@" for char in lines[at]):
-            return None  # it has no part of a date or an address: a line of the mail's own above it
+        is_own = lines[at].rstrip().endswith((".", "!", "?")) or not any(c.isdigit() or c == "@" for c in lines[at])
+        if end > at + 1 and is_own:
+            return None  # a sentence, or without a part of a date or an address: a line of the mail's own above it
         if not line.endswith((":", "：")):
             continue
         below = next((each for each in lines[end:] if each.strip()), "")

@@ -116,7 +116,7 @@ def _report_pages(report: ReadReport, found: _Read, recognised: list[int]) -> No
         report.leave_out(counted, "no text was recognised on it" if ocr.languages() else ocr.INSTALL)
     if missing := sorted({*left, *(number + 1 for number in found.drawn)}):
         numbers = ", ".join(map(str, missing[:10])) + (", …" if len(missing) > 10 else "")
-        many = "page has" if len(missing) == 1 else "pages have"
+        many = "page has" if len(found.pages) == 1 else "pages has" if len(missing) == 1 else "pages have"
         report.less.append(f"{len(missing)} of {len(found.pages)} {many} no text that could be read ({numbers})")
 
 

@@ -6,14 +6,18 @@ import { Uploads } from "./uploads.js";
 import { asSentence, basename, day, isWeb, plural, sentences } from "./words.js";
 
 const PAGE = 50;
+const SHOWN_COUNTS = 4; // of what was read of a document, before its details are opened
 
 /** What was read of a document, and what was left out; one of which less than expected was read is marked. */
 function readReport(read) {
   if (!read || !(read.summary.length || read.left_out.length || read.less.length)) return null;
+  const all = asSentence(`read: ${read.summary.join(", ")}`);
   const less = read.less.map((reason) => h("p.less", {}, asSentence(`less than expected was read: ${reason}`)));
   const left = read.left_out.map(({ what, why }) => h("p", {}, asSentence(`left out: ${what}${why ? ` (${why})` : ""}`)));
-  const marks = [read.less.length ? h("span.less", {}, icon("warn"), "Less than expected was read") : null, h("span", {}, `Read: ${read.summary.slice(0, 4).join(", ")}${read.summary.length > 4 ? ", …" : ""}`)];
-  return h("details.read", {}, h("summary.meta", {}, marks), h("div.meta", {}, h("p", {}, asSentence(`read: ${read.summary.join(", ")}`)), less, left));
+  if (!less.length && !left.length && read.summary.length <= SHOWN_COUNTS) return h("p.meta.read", {}, all);
+  const mark = less.length ? h("span.less", {}, icon("warn"), "Less than expected was read") : left.length ? h("span", {}, "Not all of it was read") : null;
+  const some = `Read: ${read.summary.slice(0, SHOWN_COUNTS).join(", ")}${read.summary.length > SHOWN_COUNTS ? ", …" : ""}`;
+  return h("details.read", {}, h("summary.meta", {}, mark, h("span", {}, some), h("span.show", {}, "Details")), h("div.meta", {}, h("p", {}, all), less, left));
 }
 
 export class Library {
