@@ -12,8 +12,12 @@ from preflight_rag.state.schema import State
 from preflight_rag.state.views import Unanswered
 from preflight_rag.text.citations import plain
 from preflight_rag.text.exact import exact_strings
-from preflight_rag.text.headers import NOT_ANSWERED, NOTHING_FOUND
+from preflight_rag.text.headers import NOT_ANSWERED, NOT_IN_DOCUMENTS, NOTHING_FOUND
 
+FLOOR = 0.42
+"""Least cosine of a passage with the question at which its document is called the nearest one. Set on the questions
+that `NEAR` of `offline/answers.py` was set on, of which one in ten about the articles lies below it; for the default
+embedder, others give higher ones."""
 NO_MENTION = "No document that was searched mentions {named}."
 
 
@@ -24,11 +28,16 @@ async def abstain(state: Unanswered, runtime: Runtime[Context]) -> State:
     if state["passages"] and exact_strings(question):
         strings = unmentioned(question, await runtime.context.sources(state["passages"]))
     named = " or ".join(f"“{plain(string)}”" for string in strings)
+    # Below the floor a document is near in nothing but a word or two; where no likeness is known, there is none.
+    likeness = [ref["cosine"] for ref in state["passages"] if ref.get("cosine")]
+    far = bool(likeness) and max(likeness) < FLOOR
     title = next((ref["title"] for ref in state["passages"] if ref["title"]), "")
     nearest = f" The nearest document is “{plain(title)}”." if title else ""
     text = f"{NOT_ANSWERED}{nearest}" if state["passages"] else NOTHING_FOUND
     if named:
         text = f"{NOT_ANSWERED} {NO_MENTION.format(named=named)}"
+    elif far:
+        text = NOT_IN_DOCUMENTS
     text += unread_note(state["extracts"])
     text += left_out_note(state.get("left_out") or [])
     return {

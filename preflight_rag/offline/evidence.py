@@ -317,12 +317,18 @@ def elided(quote: str, sentence: str) -> str:
 
 
 def nearest_quotes(
-    question: str, read: Sequence[ReadPassage], sentences: SentenceReader, fit: SentenceFit, most: int = MAX_QUOTED
+    ranked: Sequence[Scored], read: Sequence[ReadPassage], fit: SentenceFit, most: int = MAX_QUOTED
 ) -> list[tuple[int, str]]:
     """The sentences that come nearest to an answer, one a passage, as (passage, sentence), nearest first, each once.
 
     A sentence counts by how like the question it is, by what the search and the reader say of its passage, and more
     where it holds what the reader takes for the answer; less where it is about another subject or says the opposite.
+
+    Args:
+        ranked: The sentences that are like the question.
+        read: The passages that they are from.
+        fit: Which sentences say what is asked for.
+        most: How many are shown.
     """
     readings = {item.source.n: item.reading for item in read}
 
@@ -334,7 +340,6 @@ def nearest_quotes(
         off = MISFIT * (fit.misfits(*own) + fit.outdated(*own))
         return round(item.score + passage + SPAN_BONUS * reading.answerable * holds - off, 4)
 
-    ranked = sentences.rank(question, sentences_of([item.source for item in read]), MAX_COMPARED)
     nearest: dict[int, str] = {}
     for item in sorted(ranked, key=lambda item: (-worth(item), item.sentence.n)):
         if item.sentence.text not in nearest.values():
