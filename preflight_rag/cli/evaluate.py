@@ -41,6 +41,18 @@ MANY = 10
 """More experiments than so many read the same data sets only where they are those of questions."""
 
 
+_SEARCHING = ("positions", "conflicts", "integration", "context-length", "distractors", "cost", "open-ended")
+_PIPELINE = ("cpqa", "cpqa-sources", "cpqa-splitters")
+USED_BY = {
+    "--order": _SEARCHING,
+    "--repeats": ("positions", "integration"),
+    "--fill": ("diversity", "pooled-levels", "summaries"),
+    "--document-embedder": ("sources", "hsrdr", *_PIPELINE),
+    "--passage-embedder": _PIPELINE,
+}
+"""Which experiments an option is for."""
+
+
 class Experiments(TyperGroup):
     """`eval EXPERIMENT` runs the group itself, unless the experiment's place holds the name of a command."""
 
@@ -270,7 +282,8 @@ RepeatsOption = Annotated[
 FillOption = Annotated[
     bool,
     typer.Option(
-        "--fill", help="For diversity and pooled-levels: fill a budget with what still fits, behind what does not."
+        "--fill",
+        help="For diversity, pooled-levels and summaries: fill a budget with what still fits, behind what does not.",
     ),
 ]
 SeedOption = Annotated[int, typer.Option("--seed", help="Of every random number.")]
@@ -335,6 +348,14 @@ def evaluate(
     if experiment is None:
         list_experiments()
         return
+    given = {
+        "--order": order != "turn",
+        "--repeats": repeats > 1,
+        "--fill": fill,
+        "--document-embedder": document_embedder is not None,
+        "--passage-embedder": passage_embedder is not None,
+    }
+    _check_use(experiment, [name for name, is_given in given.items() if is_given])
     budget = Budget(max_cost, max_calls, Price.parse(price) if price else None)
     with _progress(budget) as (progress, warn):
         settings = Run(
@@ -360,6 +381,18 @@ def evaluate(
         )
         reports = _run(experiment, data, dataset or [], settings)
     _deliver(reports, settings, out)
+
+
+def _check_use(experiment: str, options: Sequence[str]) -> None:
+    """Refuse an option that would change nothing in this experiment.
+
+    Raises:
+        UsageError: One would.
+    """
+    for option in options:
+        users = USED_BY[option]
+        if experiment in EXPERIMENTS and experiment not in users:
+            raise UsageError(f"{option} changes nothing in {experiment}", help=f"It is for {', '.join(users)}.")
 
 
 def _model(experiment: str, name: str | None) -> str:

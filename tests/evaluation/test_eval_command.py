@@ -96,3 +96,19 @@ def test_a_terminal_gets_drawn_tables() -> None:
         console.print(item)
     text = console.file.getvalue()
     assert all(part in text for part in ("retrieval: [Small]", "Quality", "0.5 [0.4, 0.6]", "A note."))
+
+
+@pytest.mark.parametrize(
+    ("experiment", "option"),
+    [
+        ("retrieval", ("--order", "dense")),
+        ("cost", ("--repeats", "2")),
+        ("positions", ("--fill",)),
+        ("pairs", ("--document-embedder", "default")),
+        ("sources", ("--passage-embedder", "default")),
+    ],
+)
+def test_an_option_that_would_change_nothing_is_refused(experiment: str, option: tuple[str, ...]) -> None:
+    result = invoke(experiment, *option)
+    assert result.exit_code != 0
+    assert f"{option[0]} changes nothing in {experiment}" in result.output

@@ -150,7 +150,7 @@ def sources(found: DataSet, run: Run) -> Report:
 def splitting(found: DataSet, run: Run) -> Report:
     """Each splitter with each retriever behind the same second stage (Table IV), on the negative questions."""
     subject, filtered = on_subject(found)
-    run = with_embedders(run)
+    run = with_embedders(run, most=2)
     with open_bench(filtered, run, lambda _: of_kinds(filtered, run, CHOICES)) as bench, open_pipeline(bench) as made:
         negative, told = negatives(bench, _baselines(bench, made))
         retrievers = [by for by in RETRIEVERS if by != SECOND or SECOND in made.splitters]
@@ -182,8 +182,17 @@ def splitting(found: DataSet, run: Run) -> Report:
     )
 
 
-def with_embedders(run: Run) -> Run:
-    """The run with the embedder of documents as its own, and that of passages beside it."""
+def with_embedders(run: Run, *, most: int = 1) -> Run:
+    """The run with the embedder of documents as its own, and those of passages, `most` of them, beside it.
+
+    Raises:
+        UsageError: There are more.
+    """
+    if (run.passage_embedder or "").count(",") >= most:
+        raise UsageError(
+            f"{run.passage_embedder!r} are more than {most} embedders of passages",
+            help="cpqa-splitters compares two; the others take one.",
+        )
     return replace(
         run,
         embedder=run.document_embedder or run.embedder,

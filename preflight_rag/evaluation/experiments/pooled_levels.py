@@ -4,8 +4,8 @@ Diversity (sections 3.2 and 3.3, Tables 3 to 8): documents are split into senten
 with 50 % overlap; the units of all documents are mixed, and a question selects among them up to T_max. Measured is
 whether an answer is present in what is selected and, with a language model, in its reply under each ordering. α and w
 are searched on other questions of the same pool, at the limits that are reported. Chunks that the run's embedder does
-not read to their end are embedded by one that reads 512 tokens, where there is one. The paper takes all levels of SQuAD,
-and chunks of 512 tokens of Natural Questions, NarrativeQA and TriviaQA.
+not read to their end are embedded by one that reads 512 tokens, where there is one. The paper takes all levels of
+SQuAD, and chunks of 512 tokens of Natural Questions, NarrativeQA and TriviaQA.
 """
 
 from __future__ import annotations

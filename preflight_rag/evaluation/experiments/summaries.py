@@ -190,7 +190,7 @@ def _written(found: DataSet, samples: Sequence[Sample], run: Run) -> Written:
 
 
 def settings_of(name: str) -> dict[str, tuple[float, int | None]]:
-    """α and w of each of `WRITTEN`; the paper has a pair for legal documents, and one for GovReport, which others take."""
+    """α and w of each of `WRITTEN`: the paper's for legal documents; its pair for GovReport serves all others."""
     paper = PAPER_PRESETS["paper-legal" if name.startswith("legal") else "paper-gov-report"]
     ours = (summary.SUMMARY_ALPHA, summary.SUMMARY_WINDOW)
     return dict(zip(WRITTEN, ((paper.alpha, paper.window), (1.0, None), ours), strict=True))

@@ -7,8 +7,9 @@ import json
 
 import pytest
 
-from preflight_rag.evaluation.datasets import QUESTIONS, SUMMARIES, UNITS, open_dataset
+from preflight_rag.evaluation.datasets import QUESTIONS, SUMMARIES, UNITS, legal, open_dataset
 from preflight_rag.evaluation.experiments import run
+from preflight_rag.evaluation.experiments.summaries import settings_of
 from preflight_rag.evaluation.runs import Run
 from preflight_rag.state.errors import UnreadableDocument, UsageError
 
@@ -158,7 +159,13 @@ def test_reports_a_line_each(tmp_path, write_lines):
 
 @pytest.mark.parametrize(
     ("name", "role"),
-    [("natural_questions", UNITS), ("triviaqa", UNITS), ("narrativeqa", UNITS), ("gov_report", SUMMARIES)],
+    [
+        ("natural_questions", UNITS),
+        ("triviaqa", UNITS),
+        ("narrativeqa", UNITS),
+        ("gov_report", SUMMARIES),
+        ("legal", SUMMARIES),
+    ],
 )
 def test_what_is_missing_is_one_line_that_says_where_it_is_published(tmp_path, name, role):
     (tmp_path / name).mkdir()
@@ -181,3 +188,31 @@ def test_diversity_is_measured_on_them_as_in_the_paper(nq):
     # Three sentences a page, one of which fits into a fifth of its tokens.
     assert report.figures["answer present"]["means"]["SB"]["c_r 0.2"]["value"] in (0.0, 1.0)
     assert any("Table 1" in table.title for table in report.tables)
+
+
+def test_judgements_have_their_summaries_beside_them(tmp_path):
+    """IN-Abs has one summary a case, UK-Abs keeps the whole ones in full/; both files of a case have one name."""
+    for name, text in {
+        "IN-Abs/test-data/judgement/1.txt": "The appeal fails.",
+        "IN-Abs/test-data/summary/1.txt": "It failed.",
+        "IN-Abs/train-data/judgement/2.txt": "Not of the test part.",
+        "UK-Abs/test-data/judgement/1.txt": "The appeal is allowed.",
+        "UK-Abs/test-data/summary/full/1.txt": "It was allowed.",
+    }.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    found = legal.summaries(tmp_path, "legal")
+    assert {sample.passage.text: sample.summaries["abstractive"] for sample in found.samples} == {
+        "The appeal fails.": "It failed.",
+        "The appeal is allowed.": "It was allowed.",
+    }
+    (tmp_path / "UK-Abs/test-data/summary/full/1.txt").unlink()
+    with pytest.raises(UnreadableDocument, match="no summary of its name"):
+        legal.summaries(tmp_path, "legal")
+
+
+def test_the_papers_pair_for_legal_documents_is_taken_for_them():
+    """Diversity, section 3.4: α 0.925 and w 300; 0.9 and 10 for GovReport."""
+    assert settings_of("legal")["SB+MMR"] == (0.925, 300)
+    assert settings_of("gov_report")["SB+MMR"] == (0.9, 10)

@@ -198,10 +198,12 @@ def test_table_iii_and_table_iv_are_of_the_negative_questions(pubmedqa, settings
 
 
 def test_documents_and_passages_have_embedders_of_their_own():
-    run = with_embedders(Run(embedder="a", document_embedder="b", passage_embedder="c,d"))
+    run = with_embedders(Run(embedder="a", document_embedder="b", passage_embedder="c,d"), most=2)
     assert (run.embedder, run.passage_embedder) == ("b", "c,d")
     run = with_embedders(Run(embedder="a"))
     assert (run.embedder, run.passage_embedder) == ("a", "a")
+    with pytest.raises(UsageError, match="more than 1"):
+        with_embedders(Run(passage_embedder="c,d"))
 
 
 def test_table_iv_has_a_column_for_a_second_embedder_and_names_what_ran(pubmedqa, settings):

@@ -230,3 +230,22 @@ def test_presets_by_kind_of_task():
         assert mmr([[1, 0], [0, 1]], [1, 0.5], alpha=found.alpha, window=found.window)[0] == 0
     with pytest.raises(UsageError, match="'best' is unknown"):
         preset("best")
+
+
+@given(st.data())
+def test_without_filling_the_first_pick_that_does_not_fit_is_the_end(data):
+    """Diversity, section 3.1: picks without a budget, cut by hand; what is longer than the budget is never a pick."""
+    count = data.draw(st.integers(1, 12))
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    vectors, query = rng.normal(size=(count, 3)), rng.normal(size=3)
+    tokens = data.draw(st.lists(st.integers(1, 9), min_size=count, max_size=count))
+    budget = data.draw(st.integers(max(tokens), 40))
+    window = data.draw(st.sampled_from([None, 1, 3]))
+    for pick in (mmr, fps):
+        whole = pick(vectors, query, alpha=0.6, window=window)
+        lengths = np.cumsum([tokens[index] for index in whole])
+        expected = whole[: int((lengths <= budget).sum())]
+        assert pick(vectors, query, alpha=0.6, window=window, tokens=tokens, budget=budget, fill=False) == expected
+    assert within_budget([3, 9, 1], 5, fill=False) == [0, 2]
+    assert within_budget([3, 4, 1], 5, fill=False) == [0]
+    assert within_budget([3, 4, 1], 5) == [0, 2]
