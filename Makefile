@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Tests start hundreds of processes: each would compile everything anew where the environment forbids to keep it.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-slow test-all faults bench check typecheck docs train-reader clean
+.PHONY: demo test test-slow test-all faults bench check typecheck docs train-reader refit clean
 
 demo: $(VENV)/installed
 	$(BIN)/preflight demo
@@ -90,6 +90,14 @@ train-reader: $(VENV)/installed-for-tests
 	$(BIN)/python -m training.calibrate_reader --data $(DATA) --write
 	$(BIN)/python -m training.reader_thresholds --data $(DATA)
 	$(BIN)/python tests/models/reading/test_reader_determinism.py
+
+# All that depends on the reader's weights, fitted anew, and a report of what changed (training/README.md). READER=FILE: first
+# a new reader takes the place of the shipped one. A refit that was cut off goes on; WORK keeps its state, logs and libraries.
+WORK ?= .refit
+refit: $(VENV)/installed-for-tests
+	$(if $(DATA),,$(error DATA names no folder of data sets: make refit DATA=DIR))
+	$(BIN)/python -m training.refit --data $(DATA) --work $(WORK) $(if $(READER),--reader $(READER)) \
+	  $(foreach name,$(MEASURE),--measure $(name))
 
 clean:
 	rm -rf build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache

@@ -36,6 +36,9 @@ def write(folder: Path) -> Path:
         _trials,
         _conflicts,
         _planted,
+        _shifted,
+        _unanswerable,
+        _searched,
     ):
         make(folder)
     return folder
@@ -200,3 +203,39 @@ def _planted(folder):
         for i in range(COUNT)
     ]
     _lines(folder / "poisonedrag" / "adv_targeted.jsonl", rows)
+
+
+def _shifted(folder):
+    for file in ("new_wiki", "reddit", "amazon"):
+        rows = []
+        for i, j in ((i, j) for i in range(COUNT) for j in (i, (i + 9) % COUNT)):
+            name, town, year, text = tale(j)
+            title = "Filtered Reddit Comments" if file == "reddit" else f"Engineers of {file} {i}"
+            shown = {"title": title, "context": f"{text} It is number {i} of {file}."}
+            for kind, value in (("When", year), ("Where", town)):
+                start = text.index(value)
+                answers = [{"text": value, "answer_start": start}, {"text": f" {value}", "answer_start": start - 1}]
+                asked = {"id": f"{file} {i} {j} {kind}", "question": f"{kind} was {name} born?", "answers": answers}
+                rows.append({**asked, **shown})
+        _lines(folder / "squadshifts" / f"{file}.jsonl", rows)
+
+
+def _unanswerable(folder):
+    rows = []
+    for i in range(COUNT):
+        name, _, year, text = tale(i)
+        shown = {"title": f"Engineers {i}", "context": f"{text} It is paragraph {i}."}
+        born, died = f"When was {name} born? ", f"When did {name} die?"
+        answer = {"text": year, "answer_start": text.index(year)}
+        rows.append({"id": f"{i} born", "question": born, "answers": [answer], "is_impossible": False, **shown})
+        rows.append({"id": f"{i} died", "question": died, "answers": [], "is_impossible": True, **shown})
+    _lines(folder / "squad2" / "dev_half.jsonl", rows)
+
+
+def _searched(folder):
+    rows = []
+    for i in range(COUNT):
+        name, _, _, text = tale(i)
+        asked = f"did {name.lower()} {'retire to the coast' if i % 2 else 'stay in town'}"
+        rows.append({"question": asked, "title": name, "answer": bool(i % 2), "passage": text})
+    _lines(folder / "boolq" / "dev.jsonl", rows)

@@ -149,3 +149,15 @@ def answered(asked: Sequence[Sample], rng: random.Random) -> Iterator[Sample]:
         if others:
             asked_of = f"{example.question} {rng.choice(others)}"
             yield replace(kept, question=asked_of, given=(replace(given, verdict="no"),))
+
+
+def agreed(asked: Sequence[Sample], rng: random.Random) -> Iterator[Sample]:
+    """A yes/no question with "Yes" or "No" behind it as one statement, which the passage supports or contradicts."""
+    for example in asked:
+        verdict = example.passage.verdict
+        if verdict not in ("yes", "no"):
+            continue
+        stated = rng.choice(("yes", "no"))
+        passage = replace(example.passage, spans=None, relevant=None, verdict="yes" if stated == verdict else "no")
+        form = rng.choice(("{q} {a}", "{q} {a}.")).format(q=example.question, a=stated.capitalize())
+        yield replace(example, id="", question=form, answerable=None, given=(passage,))

@@ -1,6 +1,6 @@
 """Training of the keyless reader: the command that makes `preflight_rag/models/reading/reader.onnx`.
 
-    python -m training.train_reader --data DIR [--out FILE] [--checkpoints DIR]
+    python -m training.train_reader --data DIR [--out FILE] [--checkpoints DIR] [--from WEIGHTS] [--until HH:MM]
 
 Beside it, it writes its tokenizer, its network in whole numbers (`training/reader_integers.py`), and its checksum and
 what it was trained on into `reader.json`.
@@ -9,19 +9,25 @@ First on questions made of the texts' own sentences and titles (`reader_cloze.py
 training parts of the annotated sets (`reader_data.py`), with windows and hard negatives drawn anew in each epoch. The
 weights that are shipped are the exponential moving average over the steps (Izmailov et al., UAI 2018, for the idea).
 Seeds are fixed.
+
+With `--from` it goes on from weights instead of all-MiniLM-L6-v2, and leaves the first stage out. While it trains, the
+averaged weights are measured on a few pairs of the validation parts.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
+import math
 import os
 import random
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -32,41 +38,83 @@ from preflight_rag.evaluation.datasets.statements import by_rule
 from preflight_rag.evaluation.samples import Sample, Span
 from preflight_rag.models.embedding.minilm import weights_folder
 from preflight_rag.models.reading.extractive_reader import Window, load_tokenizer, padded, windows
-from training.reader_cloze import answered, cloze, training_texts
+from preflight_rag.state.errors import UsageError
+from training.checkpoint import STATE, learned, load_weights
+from training.reader_cloze import agreed, answered, cloze, training_texts
 from training.reader_integers import export as integers
 from training.reader_network import UNKNOWN, VERDICTS, ReaderNetwork, Targets, export, loss
 from training.reader_paraphrase import paraphrased, prompted
+from training.reader_tables import tables
+from training.reader_validation import Validation
 
 SEED = 0
 BATCH = 16
 RATE = 2e-4
 WARMUP = 0.05
+RATE_FROM = 1.5e-4
+"""The same where a training begins from weights that have learned the task; a guess."""
 AVERAGING = 0.998
-"""Decay of the moving average of the weights, once the first half is over."""
+"""Decay of the moving average of the weights; it is smaller at the beginning, where they change most."""
 EPOCHS = 5
 MADE, PARAPHRASED, CLAIMS, SUBJECTS = 14000, 10000, 2500, 1000
 """Cloze questions, those made of paraphrases, statements, and examples of MedQuAD in the first stage."""
 EACH_MADE, EACH_PARAPHRASED, EACH_CLAIMS, EACH_ANSWERED = 700, 1000, 900, 1000
 """Of these three, and of questions with their answer as one statement, in each epoch."""
-SPAN_SETS = ("nq_open_oracle", "xquad_en", "covidqa", "ramdocs", "clapnq", "poisonedrag")
-SHARES = {"pubmedqa": 0.7, "scifact": 0.7, "evidence_inference": 0.6, "conflictqa": 0.6, "medquad": 0.3}
+EACH_TABLE = 1200
+"""Questions for cells of tables in each epoch; a guess."""
+SPAN_SETS = (
+    "nq_open_oracle", "xquad_en", "squadshifts-new_wiki", "squad2", "covidqa", "ramdocs", "clapnq", "poisonedrag",
+)  # fmt: skip
+VERDICT_SETS = ("boolq", "pubmedqa")
+"""Sets of yes/no questions, which are put as statements, too."""
+SHARES = {
+    "squadshifts-reddit": 0.5, "squadshifts-amazon": 0.5, "boolq": 1.0, "pubmedqa": 0.7, "scifact": 0.7,
+    "evidence_inference": 0.6, "conflictqa": 0.6, "medquad": 0.3,
+}  # fmt: skip
 """Part of a set that an epoch takes."""
-STATE, KEPT_EACH = "training.pt", 250
-"""Where a training that is cut off goes on, and how many steps lie between."""
+KEPT_EACH, MEASURED_EACH = 100, 300
+"""Steps between two states that are kept, and between two measurements."""
+FINAL = 30 * 60
+"""Seconds before `--until` from which on the rate falls to nothing by then, however much of the plan is left."""
+AT_ONCE = 1000
+"""Examples that are tokenized together; an encoding is a hundred times as large as what is kept of it."""
+WIDTHS = 16
+"""Batches are padded to a multiple of this: torch keeps compiled kernels and memory for each shape that it has seen."""
+PRECISIONS = {"float32": None, "bfloat16": torch.bfloat16}
 UNCALIBRATED = {"answerable": 1.0, "margin": 0.0, "bias": 0.0, "threshold": 0.5}
 """What stands in the place of the calibration until `calibrate_reader.py` has written one."""
 
 
-@dataclass(frozen=True)
 class Prepared:
-    """An example as the network takes it."""
+    """An example as the network takes it; its window is kept as bytes, since a plan has a hundred thousand of them."""
 
-    window: Window
-    example: Sample
+    __slots__ = ("_offsets", "_pieces", "_shift", "example")
+
+    def __init__(self, window: Window, example: Sample) -> None:
+        self.example, self._shift = example, window.shift
+        self._pieces = np.array([window.ids, window.types], dtype=np.uint16)
+        self._offsets = np.array(window.offsets, dtype=np.uint32)
+
+    @property
+    def tokens(self) -> int:
+        """Word pieces of the window."""
+        return int(self._pieces.shape[1])
+
+    @property
+    def window(self) -> Window:
+        """Its window."""
+        ids, types = self._pieces.tolist()
+        return Window(0, ids, types, [(begin, end) for begin, end in self._offsets.tolist()], self._shift)
 
 
-def stages(data: Path) -> Iterator[tuple[str, list[Sample]]]:
-    """Name and examples of each stage, in order."""
+def stages(data: Path, epochs: int = EPOCHS, *, made_first: bool = True) -> Iterator[tuple[str, list[Sample]]]:
+    """Name and examples of each stage, in order.
+
+    Args:
+        data: Folder of the data sets.
+        epochs: How often the annotated sets are gone through.
+        made_first: Whether a stage of questions made of texts comes before them.
+    """
     rng = random.Random(SEED)  # noqa: S311
     texts = training_texts(data, rng)
     made = list(cloze(texts, rng))
@@ -75,14 +123,20 @@ def stages(data: Path) -> Iterator[tuple[str, list[Sample]]]:
     asked_of_trials = list(prompted(data, rng))
     rng.shuffle(made)
     rng.shuffle(retold)
-    subjects = examples("medquad", data, "train", SEED)
-    yield "cloze", [*made[:MADE], *retold[:PARAPHRASED], *claims[:CLAIMS], *_some(subjects, SUBJECTS, rng)]
-    for epoch in range(EPOCHS):
+    if made_first:
+        subjects = examples("medquad", data, "train", SEED)
+        yield "cloze", [*made[:MADE], *retold[:PARAPHRASED], *claims[:CLAIMS], *_some(subjects, SUBJECTS, rng)]
+    for epoch in range(epochs):
         asked = [example for name in SPAN_SETS for example in examples(name, data, "train", epoch)]
         chosen = list(asked)
+        judged: list[Sample] = []
         for name, share in SHARES.items():
             found = examples(name, data, "train", epoch)
-            chosen += _some(found, int(share * len(found)), rng)
+            part = _some(found, int(share * len(found)), rng)
+            chosen += part
+            judged += part if name in VERDICT_SETS else []
+        chosen += agreed(judged, rng)
+        chosen += tables(data, EACH_TABLE, rng)
         chosen += _some(list(answered(asked, rng)), EACH_ANSWERED, rng)
         chosen += _some(claims[CLAIMS:], EACH_CLAIMS, rng)
         chosen += _some(asked_of_trials, len(asked_of_trials) // 2, rng)
@@ -97,14 +151,14 @@ def _some(found: Sequence[Sample], most: int, rng: random.Random) -> list[Sample
 def prepare(chosen: Sequence[Sample]) -> list[Prepared]:
     """Tokenized examples; one whose answer lies beyond the window is left out."""
     tokenizer = load_tokenizer(weights_folder() / "tokenizer.json")
-    pairs = [(example.question, example.passage.title, example.passage.text) for example in chosen]
-    found = [
-        Prepared(window, example)
-        for window, example in zip(windows(pairs, tokenizer, all_windows=False), chosen, strict=True)
-    ]
-    return [
-        item for item in found if not item.example.passage.spans or positions(item.window, item.example.passage.spans)
-    ]
+    found = []
+    for start in range(0, len(chosen), AT_ONCE):
+        some = chosen[start : start + AT_ONCE]
+        pairs = [(example.question, example.passage.title, example.passage.text) for example in some]
+        for window, example in zip(windows(pairs, tokenizer, all_windows=False), some, strict=True):
+            if not example.passage.spans or positions(window, example.passage.spans):
+                found.append(Prepared(window, example))
+    return found
 
 
 def positions(window: Window, spans: Sequence[Span]) -> list[tuple[int, int]]:
@@ -129,24 +183,38 @@ def batches(prepared: Sequence[Prepared], rng: random.Random) -> list[list[Prepa
     pools = [order[i : i + 50 * BATCH] for i in range(0, len(order), 50 * BATCH)]
     found = []
     for pool in pools:
-        pool.sort(key=lambda item: len(item.window.ids))
+        pool.sort(key=lambda item: item.tokens)
         found += [pool[i : i + BATCH] for i in range(0, len(pool), BATCH)]
     rng.shuffle(found)
     return found
 
 
+def width(batch: Sequence[Window]) -> int:
+    """Tokens of a batch, padding included."""
+    return -(-max(len(window.ids) for window in batch) // WIDTHS) * WIDTHS
+
+
+def feed_of(batch: Sequence[Window]) -> dict[str, torch.Tensor]:
+    """The network's inputs for a batch, each of shape (windows, width)."""
+    wide = width(batch)
+    return {
+        name: torch.from_numpy(np.pad(value, ((0, 0), (0, wide - value.shape[1]))))
+        for name, value in padded(batch).items()
+    }
+
+
 def targets(batch: Sequence[Prepared]) -> Targets:
     """What the network should give for a batch."""
-    shape = (len(batch), max(len(item.window.ids) for item in batch))
-    allowed = np.zeros(shape, dtype=bool)
-    for i, item in enumerate(batch):
-        allowed[i, : len(item.window.ids)] = [a < b for a, b in item.window.offsets]
+    found = [item.window for item in batch]
+    allowed = np.zeros((len(batch), width(found)), dtype=bool)
+    for i, window in enumerate(found):
+        allowed[i, : len(window.ids)] = [a < b for a, b in window.offsets]
         allowed[i, 0] = True
 
     def marked(spans: Sequence[Sequence[Span] | None]) -> torch.Tensor:
         rows = [
-            [] if marks is None else positions(item.window, marks) or [(0, 0)]
-            for item, marks in zip(batch, spans, strict=True)
+            [] if marks is None else positions(window, marks) or [(0, 0)]
+            for window, marks in zip(found, spans, strict=True)
         ]
         most = max(1, *map(len, rows))
         return torch.tensor([row + [(UNKNOWN, UNKNOWN)] * (most - len(row)) for row in rows])
@@ -168,44 +236,90 @@ def targets(batch: Sequence[Prepared]) -> Targets:
 
 
 class Trainer:
-    """Steps over the stages with one schedule, keeping the moving average of the weights."""
+    """Steps over the stages with one schedule, keeping the moving average of the weights.
 
-    def __init__(self, steps: int) -> None:
+    Args:
+        steps: How many the plan has.
+        start: Weights to begin with; without them, all-MiniLM-L6-v2 and heads that have learned nothing.
+        until: Time, in seconds since the epoch, at which the schedule is at its end whatever is left of the plan.
+    """
+
+    def __init__(self, steps: int, start: Path | None = None, until: float | None = None) -> None:
         torch.manual_seed(SEED)
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
-        self.network = ReaderNetwork().to(self.device)
-        self.learned = {name: value for name, value in self.network.named_parameters() if value.requires_grad}
+        self.network = ReaderNetwork()
+        if start:
+            load_weights(self.network, start)
+        self.network.to(self.device)
+        self.learned = learned(self.network)
         self.average = {name: value.detach().clone() for name, value in self.learned.items()}
-        self.optimizer = torch.optim.AdamW(self.learned.values(), lr=RATE, weight_decay=0.01, fused=True)
-        self.steps, self.step, self.first = steps, 0, 0
-        self.began, self.recent = time.monotonic(), 0.0
+        self.rate = RATE_FROM if start else RATE
+        self.optimizer = torch.optim.AdamW(self.learned.values(), lr=self.rate, weight_decay=0.01, fused=True)
+        self.steps, self.step, self.until = steps, 0, until
+        self.done = 0.0
+        self.recent, self.pace = 0.0, 0.0
+        self.precision = "bfloat16"
+        self.about: dict[str, Any] = {"start": start.name if start else "", "rate": self.rate, "steps planned": steps}
+
+    @property
+    def finished(self) -> bool:
+        """Whether the schedule is at its end."""
+        return self.done >= 1
 
     def run(self, batch: Sequence[Prepared]) -> None:
         """One step."""
-        done = self.step / self.steps
+        began = time.monotonic()
         for group in self.optimizer.param_groups:
-            group["lr"] = RATE * min(done / WARMUP, (1 - done) / (1 - WARMUP))
-        feed = {
-            name: torch.from_numpy(value).to(self.device) for name, value in padded([b.window for b in batch]).items()
-        }
-        self.network.train()
-        with torch.autocast(self.device, dtype=torch.bfloat16):
-            outputs = self.network(**feed)
-        value = loss([output.cpu() for output in outputs], targets(batch))
+            group["lr"] = self.rate * part_of_rate(self.done, self.steps)
+        value = self.loss(batch, self.precision)
         torch.autograd.backward(value)
         torch.nn.utils.clip_grad_norm_(self.network.parameters(), 1.0)
         self.optimizer.step()
         self.optimizer.zero_grad()
+        self._average(min(AVERAGING, (1 + self.step) / (10 + self.step)))
         self.step += 1
-        self.recent += (float(value.detach()) - self.recent) * max(0.01, 1 / (self.step - self.first))
-        self._average(AVERAGING if done > 0.5 else 0.0)
-        if self.step % 100 == 0:
-            left = (time.monotonic() - self.began) / (self.step - self.first) * (self.steps - self.step)
-            sys.stderr.write(f"step {self.step}/{self.steps}, loss {self.recent:.3f}, {left / 60:.0f} minutes left\n")
+        self.recent += (float(value.detach()) - self.recent) * max(0.01, 1 / self.step)
+        self.pace += (time.monotonic() - began - self.pace) * (0.02 if self.pace else 1)
+        self.done = min(1.0, self.done + (1 - self.done) / self._left())
+        if self.step % 50 == 0:
+            sys.stderr.write(
+                f"{time.strftime('%H:%M:%S')} step {self.step}/{self.steps}, loss {self.recent:.3f}, "
+                f"{self.pace:.2f} s a step, {self.done:.1%} of the schedule\n"
+            )
+
+    def loss(self, batch: Sequence[Prepared], precision: str) -> torch.Tensor:
+        """The loss of a batch."""
+        feed = {name: value.to(self.device) for name, value in feed_of([item.window for item in batch]).items()}
+        self.network.train()
+        with torch.autocast(self.device, dtype=PRECISIONS[precision], enabled=PRECISIONS[precision] is not None):
+            outputs = self.network(**feed)
+        return loss([output.cpu() for output in outputs], targets(batch))
+
+    def choose_precision(self, batch: Sequence[Prepared]) -> None:
+        """Take the number format in which a step needs less processor time here; some processors lack bfloat16."""
+        spent = {}
+        random_state = torch.get_rng_state()
+        for name in PRECISIONS:
+            for turn in range(3):
+                began = time.process_time() if turn else 0.0
+                torch.autograd.backward(self.loss(batch, name))
+                spent[name] = min(spent.get(name, math.inf), time.process_time() - began) if turn else math.inf
+                self.optimizer.zero_grad()
+        torch.set_rng_state(random_state)
+        self.precision = min(spent, key=lambda name: spent[name])
+        told = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in spent.items())
+        sys.stderr.write(f"processor time of a step: {told}; taken: {self.precision}\n")
+
+    def _left(self) -> float:
+        """Steps until the end of the schedule, this one included."""
+        left = float(max(1, self.steps - self.step + 1))
+        if self.until is not None and self.pace:
+            seconds = self.until - time.time()
+            if seconds < FINAL:
+                left = min(left, max(1.0, seconds / self.pace))
+        return left
 
     def _average(self, decay: float) -> None:
-        if decay == 0.0 and self.step % 100:
-            return
         with torch.no_grad():
             for name, value in self.learned.items():
                 self.average[name].lerp_(value, 1 - decay)
@@ -214,6 +328,8 @@ class Trainer:
         """Keep all that a killed training needs to go on from here."""
         state = {
             "step": self.step,
+            "done": self.done,
+            "about": self.about,
             "network": self.network.state_dict(),
             "average": self.average,
             "optimizer": self.optimizer.state_dict(),
@@ -226,10 +342,15 @@ class Trainer:
     def resume(self, path: Path) -> None:
         """Go on from where `save` was called, in a training with the same data and settings."""
         state = torch.load(path, map_location=self.device, weights_only=True)
+        if "plan" in self.about and state["about"].get("plan") != self.about["plan"]:
+            raise UsageError(
+                f"the state in {str(path.parent)!r} is of a training with other data or settings",
+                help=f"Name another folder, or begin from its weights: --from {path}.",
+            )
         self.network.load_state_dict(state["network"])
         self.average = state["average"]
         self.optimizer.load_state_dict(state["optimizer"])
-        self.step = self.first = state["step"]
+        self.step, self.done, self.about = state["step"], state["done"], state["about"]
         torch.set_rng_state(state["random"].cpu())
 
     def averaged(self) -> ReaderNetwork:
@@ -239,49 +360,104 @@ class Trainer:
         return network.eval()
 
 
-def train(data: Path, out: Path, checkpoints: Path | None = None) -> ReaderNetwork:
-    """Train on the data sets, write the model and what stands beside it, and return the network."""
+def train(
+    data: Path,
+    out: Path,
+    checkpoints: Path | None = None,
+    *,
+    start: Path | None = None,
+    epochs: int = EPOCHS,
+    until: float | None = None,
+) -> ReaderNetwork:
+    """Train on the data sets, write the model and what stands beside it, and return the network.
+
+    Args:
+        data: Folder of the data sets.
+        out: The model's file.
+        checkpoints: Folder to keep the state in.
+        start: Weights to go on from.
+        epochs: How often the annotated sets are gone through.
+        until: Time at which the schedule ends, however much of the plan is left.
+
+    Raises:
+        UsageError: The state in `checkpoints` is of another plan.
+    """
     rng = random.Random(SEED)  # noqa: S311
-    plan = [(name, batches(prepare(chosen), rng)) for name, chosen in stages(data)]
-    trainer = Trainer(sum(len(found) for _, found in plan))
+    found = stages(data, epochs, made_first=start is None)
+    plan = [(name, batches(prepare(chosen), rng)) for name, chosen in found]
+    trainer = Trainer(sum(len(batches) for _, batches in plan), start, until)
+    trainer.about["plan"] = plan_hash(plan)
     if checkpoints:
         checkpoints.mkdir(parents=True, exist_ok=True)
         if (checkpoints / STATE).is_file():
             trainer.resume(checkpoints / STATE)
+    trainer.choose_precision(plan[0][1][0])
+    validation = Validation(data) if checkpoints else None
     first = 0
-    for name, found in plan:
-        sys.stderr.write(f"{name}: {len(found)} batches\n")
-        for position, batch in enumerate(found, first + 1):
-            if position > trainer.step:
-                trainer.run(batch)
-                if checkpoints and position % KEPT_EACH == 0:
-                    trainer.save(checkpoints / STATE)
-        first += len(found)
+    for name, stage in plan:
+        sys.stderr.write(f"{name}: {len(stage)} batches\n")
+        for position, batch in enumerate(stage, first + 1):
+            if position <= trainer.step or trainer.finished:
+                continue
+            trainer.run(batch)
+            if checkpoints and (position % KEPT_EACH == 0 or trainer.finished):
+                trainer.save(checkpoints / STATE)
+            if checkpoints and validation and (position % MEASURED_EACH == 0 or trainer.finished):
+                measured = validation.measure(trainer.averaged())
+                trainer.about.setdefault("measured", {})[str(position)] = measured
+                trainer.save(checkpoints / STATE)
+                sys.stderr.write(f"{time.strftime('%H:%M:%S')} step {position}: {measured}\n")
+        first += len(stage)
     network = trainer.averaged()
     export(network, out)
     out.with_name(f"{out.stem}_tokenizer.json").write_bytes((weights_folder() / "tokenizer.json").read_bytes())
-    record(out, data, trainer.steps)
+    record(out, data, trainer)
     integers(out)
-    if checkpoints:
-        (checkpoints / STATE).unlink(missing_ok=True)
     return network
 
 
-def record(model: Path, data: Path, steps: int) -> None:
+def part_of_rate(done: float, steps: int) -> float:
+    """The part of the peak rate for the next step, when this share of the schedule is done: up, then down to 0."""
+    return min((done + 1 / steps) / WARMUP, (1 - done) / (1 - WARMUP), 1.0)
+
+
+def plan_hash(plan: Sequence[tuple[str, Sequence[Sequence[Prepared]]]]) -> str:
+    """What tells one plan from another: the examples of all batches, in order."""
+    told = hashlib.sha256()
+    for name, stage in plan:
+        told.update(name.encode())
+        for batch in stage:
+            for item in batch:
+                told.update(f"{item.example.question}\n{item.example.passage.text}\n".encode("utf-8", "replace"))
+    return told.hexdigest()[:16]
+
+
+def record(model: Path, data: Path, trainer: Trainer) -> None:
     """Write a model's checksum and what it was trained on into the settings beside it; the rest of them is kept."""
     path = model.with_suffix(".json")
     known = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {"calibration": UNCALIBRATED}
     trained = {
         "examples": {name: len(examples(name, data, "train")) for name in TRAINING},
         "seed": SEED,
-        "epochs": EPOCHS,
-        "steps": steps,
+        "start": trainer.about["start"],
+        "steps": trainer.step,
         "batch": BATCH,
-        "rate": RATE,
+        "rate": trainer.rate,
         "averaging": AVERAGING,
     }
     settings = known | {"sha256": file_sha256(model), "trained": trained}
     path.write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
+
+
+def _clock(text: str) -> float:
+    """The next time at which a clock shows this."""
+    try:
+        hour, minute = (int(part) for part in text.split(":"))
+        now = datetime.now().astimezone()
+        found = now.replace(hour=hour, minute=minute, second=0, microsecond=0)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time of day such as 16:15") from None
+    return (found if found > now else found + timedelta(days=1)).timestamp()
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -294,8 +470,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--checkpoints", type=Path, help="folder to keep the state in: a training that was cut off goes on"
     )
+    parser.add_argument(
+        "--from", dest="start", type=Path, help="weights to go on from: a reader.onnx, a checkpoint (*.npz, *.pt)"
+    )
+    parser.add_argument("--epochs", type=int, default=EPOCHS, help=f"over the annotated sets; {EPOCHS}")
+    parser.add_argument("--until", type=_clock, metavar="HH:MM", help="when it has to be finished, today or tomorrow")
+    parser.add_argument("--threads", type=int, help="processor cores to use")
     options = parser.parse_args(arguments)
-    train(options.data, options.out, options.checkpoints)
+    if options.threads:
+        torch.set_num_threads(options.threads)
+    train(
+        options.data,
+        options.out,
+        options.checkpoints,
+        start=options.start,
+        epochs=options.epochs,
+        until=options.until,
+    )
     sys.stderr.write(f"{options.out}: {options.out.stat().st_size / 1e6:.1f} MB\n")
 
 

@@ -44,19 +44,24 @@ MIRAGE_PARTS = {
 }
 """Name of a part in MIRAGE's file to its name in MIRAGE's tables."""
 TRAINING = {
-    "nq_open_oracle": "nq_open_oracle",
-    "xquad_en": "squad",
-    "covidqa": "covidqa",
-    "ramdocs": "ramdocs",
-    "clapnq": "clapnq",
-    "medquad": "medquad",
-    "pubmedqa": "pubmedqa",
-    "scifact": "scifact",
-    "evidence_inference": "evidence_inference",
-    "conflictqa": "conflictqa",
-    "poisonedrag": "poisonedrag",
+    "nq_open_oracle": "nq_open_oracle.examples",
+    "xquad_en": "squad.examples",
+    "squadshifts-new_wiki": "squadshifts.wikipedia",
+    "squadshifts-reddit": "squadshifts.comments",
+    "squadshifts-amazon": "squadshifts.reviews",
+    "squad2": "squad2.examples",
+    "covidqa": "covidqa.examples",
+    "ramdocs": "ramdocs.examples",
+    "clapnq": "clapnq.examples",
+    "medquad": "medquad.examples",
+    "boolq": "boolq.examples",
+    "pubmedqa": "pubmedqa.examples",
+    "scifact": "scifact.examples",
+    "evidence_inference": "evidence_inference.examples",
+    "conflictqa": "conflictqa.examples",
+    "poisonedrag": "poisonedrag.examples",
 }
-"""Sets that the project's reader is trained on, and the modules whose `examples` make its examples of them."""
+"""Sets that the project's reader is trained on, and the functions that make its examples of them."""
 CONFLICTS = ("ramdocs", "ambigdocs", "conflictqa", "dragged_conflicts", "wikicontradict")
 """Sets whose questions come with passages that disagree."""
 ROLES: dict[str, dict[str, str]] = {
@@ -116,7 +121,7 @@ ROLES: dict[str, dict[str, str]] = {
     ANSWERS: {"biomix-bioasq": "biomix.answers", "ramdocs": "ramdocs.answers"},
     SHORT_ANSWERS: {"nq_open_oracle": "nq_open_oracle.short_answers", "biomix-bioasq": "biomix.short_answers"},
     READING: {
-        **{name: f"{module}.examples" for name, module in TRAINING.items()},
+        **TRAINING,
         "bioasq": "bioasq.reading",
         "pubmedqa": "pubmedqa.reading",
         "pubmedqa-abstracts": "pubmedqa.reading",
@@ -165,7 +170,7 @@ def open_dataset(name: str, data: Path | None, role: str = RETRIEVAL) -> DataSet
     if role in (RETRIEVAL, QUESTIONS) and folder.name == name and in_beir_form(folder):
         known = f"beir.{'collection' if role == RETRIEVAL else 'questions'}"
     with as_published(name):
-        if role == READING and known.endswith(".examples"):
+        if role == READING and known == TRAINING.get(name):
             return _pairs(folder, name)
         opened: Opener = getattr(adapter_of(known), known.partition(".")[2])
         return opened(folder, name)
@@ -177,8 +182,9 @@ def examples(name: str, data: Path, part: ReaderPart, seed: int = 0) -> list[Sam
     Raises:
         UsageError: A file is missing; the message says where it is published.
     """
-    make: Examples = adapter_of(TRAINING[name]).examples
-    return list(make(data / name, part, random.Random(f"{name} {part} {seed}")))  # noqa: S311
+    function = TRAINING[name]
+    make: Examples = getattr(adapter_of(function), function.partition(".")[2])
+    return list(make(data / folder_of(name), part, random.Random(f"{name} {part} {seed}")))  # noqa: S311
 
 
 def _pairs(folder: Path, name: str) -> DataSet:
@@ -186,8 +192,9 @@ def _pairs(folder: Path, name: str) -> DataSet:
     from preflight_rag.evaluation.datasets.pairs import reading_set
 
     adapter = adapter_of(TRAINING[name])
+    title = ", ".join(filter(None, (adapter.TITLE, name.partition("-")[2])))
     return reading_set(
-        folder, name, adapter.TITLE, adapter.SOURCE, adapter.LICENCE, lambda part: examples(name, folder.parent, part)
+        folder, name, title, adapter.SOURCE, adapter.LICENCE, lambda part: examples(name, folder.parent, part)
     )
 
 

@@ -6,6 +6,7 @@ import random
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -91,5 +92,10 @@ def window(text: str, spans: Sequence[Span], around: Span, rng: random.Random) -
 def overlapping(question: str, candidates: Sequence[str], rng: random.Random, *, of: int = 4) -> str | None:
     """One of the candidates that share the most terms with the question."""
     asked = frozenset(words(question))
-    ranked = sorted(candidates, key=lambda text: -len(asked & frozenset(words(text))))
+    ranked = sorted(candidates, key=lambda text: -len(asked & _terms(text)))
     return rng.choice(ranked[:of]) if ranked else None
+
+
+@lru_cache(8192)
+def _terms(text: str) -> frozenset[str]:
+    return frozenset(words(text))

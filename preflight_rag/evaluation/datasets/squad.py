@@ -80,6 +80,11 @@ def answers_of(entry: dict[str, Any], place: str, name: str) -> list[str]:
     return list(dict.fromkeys(field(answer, place, "text") for answer in entries(entry, place, name)))
 
 
+def article_key(title: str) -> str:
+    """What decides on the part of an article of Wikipedia, however a set writes the spaces of its title."""
+    return title.replace(" ", "_")
+
+
 def examples(folder: Path, part: ReaderPart, rng: random.Random) -> Iterator[Sample]:
     """XQuAD's English paragraphs; the negative is another paragraph of the article."""
     path = find(folder, XQUAD, origin=SOURCE)

@@ -1,0 +1,92 @@
+"""What a training is followed by: a few pairs of the validation parts, read by the averaged weights now and then.
+
+Small on purpose, so that measuring takes a few per cent of the time: these figures say whether it still improves, not
+how good the reader is, which `preflight eval reading` says.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from preflight_rag.evaluation.datasets import examples
+from preflight_rag.evaluation.metrics import roc_area
+from preflight_rag.evaluation.reading_metrics import exact_match, span_f1
+from preflight_rag.evaluation.samples import Sample
+from preflight_rag.models.embedding.minilm import weights_folder
+from preflight_rag.models.reading.extractive_reader import Window, answer_spans, load_tokenizer, padded, windows
+from training.reader_network import VERDICTS, ReaderNetwork
+
+BATCH = 16
+SPANS = {"squadshifts-new_wiki": 120, "xquad_en": 80}
+"""Questions with a marked answer, of each set."""
+ANSWERABLE = {"squad2": 120}
+VERDICT = {"boolq": 120}
+
+
+class Validation:
+    """The pairs that are measured on.
+
+    Args:
+        data: Folder of the data sets.
+    """
+
+    def __init__(self, data: Path) -> None:
+        tokenizer = load_tokenizer(weights_folder() / "tokenizer.json")
+        self.pairs: dict[str, list[tuple[Window, Sample]]] = {}
+        for name, count in (SPANS | ANSWERABLE | VERDICT).items():
+            found = examples(name, data, "validation")
+            if name in SPANS:
+                found = [example for example in found if example.passage.spans]
+            chosen = random.Random(name).sample(found, min(count, len(found)))  # noqa: S311
+            texts = [(example.question, example.passage.title, example.passage.text) for example in chosen]
+            paired = zip(windows(texts, tokenizer, all_windows=False), chosen, strict=True)
+            self.pairs[name] = sorted(paired, key=lambda item: len(item[0].ids))
+
+    def measure(self, network: ReaderNetwork) -> dict[str, float]:
+        """Figures of a network: F1 and exact matches of spans, area under ROC of answerability, right verdicts."""
+        found: dict[str, float] = {}
+        for name, pairs in self.pairs.items():
+            outputs = [output for start in range(0, len(pairs), BATCH) for output in _read(network, pairs, start)]
+            known = [example for _, example in pairs]
+            if name in SPANS:
+                texts = [_span(window, example, out) for (window, example), out in zip(pairs, outputs, strict=True)]
+                both = list(zip(texts, known, strict=True))
+                found[f"{name} F1"] = _mean([span_f1(text, example.names) for text, example in both])
+                found[f"{name} exact"] = _mean([float(exact_match(text, example.names)) for text, example in both])
+            elif name in ANSWERABLE:
+                area = roc_area([_answerable(out) for out in outputs], [bool(e.answerable) for e in known], seed=0)
+                found[f"{name} area"] = round(area.value, 3)
+            else:
+                said = [VERDICTS[int(out[-1][2:4].argmax())] for out in outputs]
+                right = [float(a == e.passage.verdict) for a, e in zip(said, known, strict=True)]
+                found[f"{name} right"] = _mean(right)
+        return found
+
+
+def _read(network: ReaderNetwork, pairs: Sequence[tuple[Window, Sample]], start: int) -> list[tuple[torch.Tensor, ...]]:
+    batch = [window for window, _ in pairs[start : start + BATCH]]
+    # A bfloat16's error is far below what a hundred pairs tell apart.
+    with torch.inference_mode(), torch.autocast("cpu", dtype=torch.bfloat16):
+        outputs = network(**{name: torch.from_numpy(value) for name, value in padded(batch).items()})
+    return [
+        (*(side[i, : len(window.ids)].float() for side in outputs[:-1]), outputs[-1][i].float())
+        for i, window in enumerate(batch)
+    ]
+
+
+def _span(window: Window, example: Sample, outputs: Sequence[torch.Tensor]) -> str:
+    scores = [(outputs[0].numpy(), outputs[1].numpy())]
+    spans = answer_spans(example.passage.title, example.passage.text, [window], scores)
+    return spans[0].text if spans else ""
+
+
+def _answerable(outputs: Sequence[torch.Tensor]) -> float:
+    return float(outputs[-1][0])
+
+
+def _mean(scores: Sequence[float]) -> float:
+    return round(100 * sum(scores) / max(1, len(scores)), 1)
