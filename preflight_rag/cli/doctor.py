@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -20,6 +20,9 @@ from preflight_rag.library.opening import LibraryPlace
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import PreflightError
 from preflight_rag.state.extras import EXTRAS, missing_modules
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
 
 PACKAGES = (
     "preflight-rag",
@@ -206,6 +209,33 @@ def language_model(model: str | None) -> Iterator[Finding]:
         yield Finding("model", "problem", f"{name}: {failure.message}", failure.help)
         return
     yield Finding("model", "ok", f"{name} replied {str(reply.text)[:40]!r}")
+    yield from _known_of_model(chat_model)
+
+
+def _known_of_model(chat_model: BaseChatModel) -> Iterator[Finding]:
+    """How fast the model was at its calls, and whether its server takes a JSON schema, which is tried once."""
+    from preflight_rag.models.chat.model_calls import OF_SCHEMA, known_of, schema_option
+    from preflight_rag.models.chat.model_errors import refuses
+    from preflight_rag.models.chat.runnables import is_openais, name_of
+    from preflight_rag.prompts.replies import object_schema
+
+    known = known_of(chat_model, name_of(chat_model))
+    if known.speed is None:
+        yield Finding("model: speed", "ok", "not measured yet", "it is measured at the first long call")
+    else:
+        read, written = known.speed.reads, known.speed.writes
+        yield Finding("model: speed", "ok", f"reads {read:,.0f} tokens a second here, writes {written:,.0f}")
+    if known.takes_schema is None and is_openais(chat_model):
+        option = schema_option(object_schema(ready={"type": "boolean"}))
+        try:
+            reply = chat_model.bind(max_tokens=32, extra_body=option).invoke("Are you ready?")
+        except Exception as error:  # the SDKs' own; what says nothing of schemas leaves the question open
+            if refuses(error, *OF_SCHEMA):
+                known.found_schema(taken=False)
+        else:
+            known.found_schema(taken=str(reply.text).lstrip().startswith("{"))
+    forms = {True: "taken by its server", False: "not taken by its server", None: "not tried, or not found out"}
+    yield Finding("model: replies by schema", "ok", forms[known.takes_schema])
 
 
 def ncbi(*, wanted: bool) -> Iterator[Finding]:

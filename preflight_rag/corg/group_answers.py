@@ -57,7 +57,9 @@ def as_evidence(draft: Draft, entries: Sequence[EntryState]) -> tuple[Draft, lis
     return found, shown if len(shown) > 1 else []
 
 
-def group_draft(number: int, sources: Sequence[Source], draft: Draft, status: GroupStatus) -> GroupDraft:
+def group_draft(
+    number: int, sources: Sequence[Source], draft: Draft, status: GroupStatus, *, spared: bool = False
+) -> GroupDraft:
     """A group's draft as the state holds it; what is not an answer has no text."""
     found: GroupDraft = {
         "group": number,
@@ -66,6 +68,8 @@ def group_draft(number: int, sources: Sequence[Source], draft: Draft, status: Gr
         "quotes": list(draft.quotes),
         "status": status,
     }
+    if status == "failed":
+        return {**found, "spared": spared}
     return {**found, "choice": draft.choice} if draft.choice and status == "answered" else found
 
 
